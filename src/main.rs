@@ -1,0 +1,3 @@
+//! The `ember-rewrite` command.
+
+fn main() {}

@@ -1,0 +1,316 @@
+//! The DLC program: two halves that meet only in queues.
+//!
+//! The *access* half is a tree of traversal units (TUs). Each walks `lo..hi` by `step` and on the
+//! events `beg` (once, before the first iteration), `ite` (every iteration) and `end` (once, after
+//! the last) performs its actions in order: marshal an operand into the data queue, push a
+//! callback's token into the control queue, store directly, or traverse a child unit. The *compute*
+//! half pops tokens and runs the case of each; a case pops the operands that were marshalled with
+//! its token, in order. A [`Stmt::Walk`] in a case follows a unit that pushes no tokens and pops as
+//! that unit goes.
+//!
+//! A program whose access half is empty is a coupled loop nest: [`Program::main`] alone.
+//! The text form and its reader live with the compiler; [`crate::verify`] states what must hold.
+
+use crate::scalar::{BinaryOp, DType, Scalar};
+
+/// Declares an index type into one of the program's lists.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in the program's list.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id!(/// A symbolic size in [`Program::sizes`].
+    SizeId);
+id!(/// A tensor in [`Program::tensors`].
+    TensorId);
+id!(/// A stream in [`Program::streams`].
+    StreamId);
+id!(/// A traversal unit in [`Program::units`].
+    UnitId);
+id!(/// An execute-unit register in [`Program::registers`].
+    RegisterId);
+id!(/// A callback's case in [`Program::cases`].
+    CaseId);
+
+/// A whole program. Lists are in definition order; ids are positions in them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Names of symbolic sizes, bound when the program meets its data.
+    pub sizes: Vec<String>,
+    /// The tensors it reads and writes.
+    pub tensors: Vec<TensorDecl>,
+    /// The access unit's streams; each uses only streams before it.
+    pub streams: Vec<Stream>,
+    /// The traversal units; a parent comes before its children.
+    pub units: Vec<TraversalUnit>,
+    /// What the access unit performs once, in order.
+    pub access: Vec<Action>,
+    /// The execute unit's registers, vector or scalar.
+    pub registers: Vec<Register>,
+    /// What the execute unit runs before its compute loop; the whole of a coupled program.
+    pub main: Vec<Stmt>,
+    /// The compute loop's cases.
+    pub cases: Vec<Case>,
+}
+
+/// A tensor as the program sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorDecl {
+    /// Its name in the model.
+    pub name: String,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its extents.
+    pub shape: Vec<Dim>,
+    /// Whether the program may write it. A tensor that is not writable never changes.
+    pub writable: bool,
+}
+
+/// One extent of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dim {
+    /// Known when compiled.
+    Const(u64),
+    /// Known when run.
+    Size(SizeId),
+}
+
+/// The type of a stream or register: `lanes` elements, 1 for a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Type {
+    /// The element type.
+    pub dtype: DType,
+    /// The number of lanes.
+    pub lanes: u32,
+}
+
+impl Type {
+    /// The scalar type of one element.
+    pub fn scalar(dtype: DType) -> Type {
+        Type { dtype, lanes: 1 }
+    }
+
+    /// Size in bytes.
+    pub fn bytes(self) -> u64 {
+        self.dtype.bytes() * u64::from(self.lanes)
+    }
+}
+
+/// A stream of the access unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// The type of its elements.
+    pub ty: Type,
+    /// How its elements are made.
+    pub kind: StreamKind,
+}
+
+/// How a stream's elements are made. A stream advances with the innermost unit it depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StreamKind {
+    /// The same value always.
+    Const(Scalar),
+    /// A symbolic size (i64).
+    Size(SizeId),
+    /// The induction variable of a unit (i64).
+    IndVar(UnitId),
+    /// Loads, through the access unit.
+    Mem {
+        /// What is loaded.
+        addr: Addr<StreamId>,
+        /// How the caches treat it.
+        hint: Hint,
+    },
+    /// Arithmetic on two scalar streams of one type.
+    Alu {
+        /// The operation.
+        op: BinaryOp,
+        /// The first operand.
+        a: StreamId,
+        /// The second operand.
+        b: StreamId,
+    },
+}
+
+/// How the caches treat an access unit's loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hint {
+    /// Allocate in the last level cache: expected to be used again.
+    Temporal,
+    /// Read through the core's private L2 and allocate there too.
+    TemporalL2,
+    /// Do not allocate: expected not to be used again.
+    NonTemporal,
+}
+
+impl Hint {
+    /// The name used in every text format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hint::Temporal => "temporal",
+            Hint::TemporalL2 => "temporal-l2",
+            Hint::NonTemporal => "non-temporal",
+        }
+    }
+
+    /// The hint with this name.
+    pub fn parse(name: &str) -> Option<Hint> {
+        [Hint::Temporal, Hint::TemporalL2, Hint::NonTemporal].into_iter().find(|h| h.name() == name)
+    }
+}
+
+/// An element of a tensor, or a run of contiguous elements along its last dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Addr<I> {
+    /// The tensor.
+    pub tensor: TensorId,
+    /// One scalar index a dimension; for a run, the last is the index of lane 0.
+    pub index: Vec<I>,
+    /// For a run: its lanes.
+    pub lanes: Option<Lanes<I>>,
+}
+
+/// The lanes of a run that starts at some index `base`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lanes<I> {
+    /// The number of lanes.
+    pub count: u32,
+    /// Lane `k` is active where `base + k < limit`. Inactive lanes neither load nor store nor
+    /// fault; loaded, they hold zero.
+    pub limit: I,
+}
+
+/// A traversal unit: one loop of the access unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraversalUnit {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// The first index.
+    pub lo: StreamId,
+    /// The bound that indices stay below.
+    pub hi: StreamId,
+    /// The distance between indices, at least 1.
+    pub step: i64,
+    /// Performed before the first iteration, also of an empty traversal. May not traverse.
+    pub beg: Vec<Action>,
+    /// Performed in each iteration.
+    pub ite: Vec<Action>,
+    /// Performed after the last iteration, also of an empty traversal. May not traverse.
+    pub end: Vec<Action>,
+}
+
+/// One thing an access unit does at an event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Marshals the stream's current element into the data queue.
+    Operand(StreamId),
+    /// Pushes a callback's token into the control queue. The operands of the callback follow it.
+    Callback(CaseId),
+    /// Runs a child unit's traversal.
+    Traverse(UnitId),
+    /// Writes memory; the execute unit takes no part.
+    Store {
+        /// What is written.
+        addr: Addr<StreamId>,
+        /// The value, of the same lanes as the address.
+        value: StreamId,
+    },
+    /// Waits until the execute unit has finished everything pushed so far.
+    Barrier,
+}
+
+/// A register of the execute unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Register {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// Its type; all bits zero at the start.
+    pub ty: Type,
+}
+
+/// A callback: what the compute loop runs for one kind of token.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// What runs.
+    pub body: Vec<Stmt>,
+}
+
+/// A statement of the execute unit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// Assigns a register.
+    Set(RegisterId, Expr),
+    /// Pops the next operand of the data queue, which has the register's type, into it.
+    Pop(RegisterId),
+    /// Writes memory; a run's inactive lanes are not written.
+    Store(Addr<Expr>, Expr),
+    /// `memory := memory op value` at one address, lane by lane.
+    Accumulate(BinaryOp, Addr<Expr>, Expr),
+    /// A loop of the execute unit alone.
+    For(Loop),
+    /// A loop that follows a unit which pushes no tokens; the bounds are that unit's.
+    Walk(UnitId, Loop),
+}
+
+/// A counted loop of the execute unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// Holds the index (i64) in the body.
+    pub var: RegisterId,
+    /// The first index.
+    pub lo: Expr,
+    /// The bound that indices stay below.
+    pub hi: Expr,
+    /// The distance between indices, at least 1.
+    pub step: i64,
+    /// What runs in each iteration.
+    pub body: Vec<Stmt>,
+}
+
+/// An expression of the execute unit. Lane counts of operands agree; [`Expr::Broadcast`] is the
+/// only way from a scalar to lanes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A register's value.
+    Register(RegisterId),
+    /// A scalar constant.
+    Const(Scalar),
+    /// A symbolic size (i64).
+    Size(SizeId),
+    /// A load by the execute unit through its own caches.
+    Load(Box<Addr<Expr>>),
+    /// Arithmetic, lane by lane.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// The second operand where the first (i64) is not 0, else the third, lane by lane; all three
+    /// are evaluated.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// Conversion, lane by lane.
+    Cast(DType, Box<Expr>),
+    /// One scalar in every lane.
+    Broadcast(u32, Box<Expr>),
+    /// The lanes `base, base + 1, …` (i64).
+    Iota(u32, Box<Expr>),
+}
+
+impl Program {
+    /// Whether the program has no access half.
+    pub fn is_coupled(&self) -> bool {
+        self.access.is_empty()
+    }
+}

@@ -1,0 +1,148 @@
+//! Tensors: row-major data that a program reads and writes.
+//!
+//! A tensor is either held in memory or computed element by element from a seed, so that a table
+//! larger than memory costs nothing until it is read.
+
+use crate::scalar::{DType, Scalar};
+use std::sync::Arc;
+
+/// Row-major data with its type and shape.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// The element type.
+    pub dtype: DType,
+    /// The extent of every dimension; its product fits `u64`.
+    pub shape: Vec<u64>,
+    /// The elements.
+    pub data: Data,
+}
+
+/// Where the elements come from. Held data is shared between runs and copied when first written.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// Held binary32 elements.
+    F32(Arc<Vec<f32>>),
+    /// Held binary64 elements.
+    F64(Arc<Vec<f64>>),
+    /// Held 32-bit integers.
+    I32(Arc<Vec<i32>>),
+    /// Held 64-bit integers.
+    I64(Arc<Vec<i64>>),
+    /// Computed on demand, read-only.
+    Hashed(Hashed),
+}
+
+/// Elements uniform in `[lo, hi)`, each a function of the seed and its position alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hashed {
+    /// The seed; tensors of one model use different ones.
+    pub seed: u64,
+    /// The least value.
+    pub lo: f64,
+    /// The bound that values stay below (integers truncate).
+    pub hi: f64,
+}
+
+impl Hashed {
+    /// The element at a row-major position as a fraction of the range, in `[0, 1)`, with 24 bits so
+    /// that it is exact in binary32.
+    ///
+    /// The mixer is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+    #[inline(always)]
+    pub fn unit(&self, position: u64) -> f32 {
+        let mut z = position.wrapping_add(self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 40) as f32 * (1.0 / 16_777_216.0)
+    }
+
+    /// The element at a row-major position in the given type.
+    #[inline(always)]
+    pub fn at(&self, dtype: DType, position: u64) -> Scalar {
+        match dtype {
+            DType::F32 => Scalar::F32(self.f32(position)),
+            _ => Scalar::from_f64(
+                dtype,
+                self.lo + f64::from(self.unit(position)) * (self.hi - self.lo),
+            ),
+        }
+    }
+
+    /// The element at a row-major position, as binary32.
+    #[inline(always)]
+    pub fn f32(&self, position: u64) -> f32 {
+        self.lo as f32 + self.unit(position) * ((self.hi - self.lo) as f32)
+    }
+}
+
+impl Tensor {
+    /// A held tensor of zeros. The caller bounds the size.
+    pub fn zeros(dtype: DType, shape: Vec<u64>) -> Tensor {
+        let n = shape.iter().product::<u64>() as usize;
+        let data = match dtype {
+            DType::F32 => Data::F32(Arc::new(vec![0.0; n])),
+            DType::F64 => Data::F64(Arc::new(vec![0.0; n])),
+            DType::I32 => Data::I32(Arc::new(vec![0; n])),
+            DType::I64 => Data::I64(Arc::new(vec![0; n])),
+        };
+        Tensor { dtype, shape, data }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Whether the tensor has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at a row-major position; `None` past the end.
+    #[inline(always)]
+    pub fn get(&self, position: u64) -> Option<Scalar> {
+        let i = position as usize;
+        match &self.data {
+            Data::F32(v) => v.get(i).copied().map(Scalar::F32),
+            Data::F64(v) => v.get(i).copied().map(Scalar::F64),
+            Data::I32(v) => v.get(i).copied().map(Scalar::I32),
+            Data::I64(v) => v.get(i).copied().map(Scalar::I64),
+            Data::Hashed(h) => (position < self.len()).then(|| h.at(self.dtype, position)),
+        }
+    }
+
+    /// Writes one element of a held tensor; `false` past the end, for another type, or for data
+    /// computed on demand.
+    #[inline(always)]
+    pub fn set(&mut self, position: u64, value: Scalar) -> bool {
+        fn put<T: Clone>(v: &mut Arc<Vec<T>>, i: u64, x: T) -> bool {
+            match Arc::make_mut(v).get_mut(i as usize) {
+                Some(slot) => {
+                    *slot = x;
+                    true
+                }
+                None => false,
+            }
+        }
+        match (&mut self.data, value) {
+            (Data::F32(v), Scalar::F32(x)) => put(v, position, x),
+            (Data::F64(v), Scalar::F64(x)) => put(v, position, x),
+            (Data::I32(v), Scalar::I32(x)) => put(v, position, x),
+            (Data::I64(v), Scalar::I64(x)) => put(v, position, x),
+            _ => false,
+        }
+    }
+
+    /// The row-major position of an index; `None` where the rank differs or an index is outside.
+    pub fn position(&self, index: &[i64]) -> Option<u64> {
+        if index.len() != self.shape.len() {
+            return None;
+        }
+        let mut at = 0u64;
+        for (&i, &n) in index.iter().zip(&self.shape) {
+            let i = u64::try_from(i).ok().filter(|&i| i < n)?;
+            at = at * n + i;
+        }
+        Some(at)
+    }
+}
