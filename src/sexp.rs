@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(list[0].atom(), Some("a"));
         assert_eq!(list[1].text(), Some("b\"c"));
         assert_eq!(list[2].form().map(|(head, rest)| (head, rest.len())), Some(("d", 0)));
-        assert_eq!(items[1].span.range(), 27..28);
+        assert_eq!(items[1].span.range(), 28..29);
     }
 
     #[test]
