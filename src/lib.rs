@@ -2,5 +2,8 @@
 //! declarative rules in an e-graph.
 
 pub mod diagnostic;
+pub mod load;
+pub mod render;
 pub mod sexp;
+pub mod suggest;
 pub mod term;
