@@ -1,7 +1,7 @@
 //! Diagnostics as text for people and as JSON for tools; nothing else prints one.
 
-use crate::diagnostic::{Diagnostic, FileId, Severity, Sources, Span};
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use crate::diagnostic::{Diagnostic, FileId, Severity, Source, Sources, Span};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -40,38 +40,38 @@ pub fn emit(sources: &Sources, diagnostics: &[Diagnostic]) {
     anstream::eprint!("{}", render(sources, diagnostics, true));
 }
 
+/// One place of a diagnostic and its label.
+type Place<'a> = (AnnotationKind, Span, &'a str);
+
 /// The texts of a diagnostic's places, one snippet a file, that of the main place first.
-fn snippets<'a>(
-    sources: &'a Sources,
-    diagnostic: &'a Diagnostic,
-) -> Vec<Snippet<'a, annotate_snippets::Annotation<'a>>> {
+fn snippets<'a>(sources: &Sources, diagnostic: &'a Diagnostic) -> Vec<Snippet<'a, Annotation<'a>>> {
     let Some((main, label)) = &diagnostic.at else { return Vec::new() };
-    let mut files: BTreeMap<(bool, FileId), Vec<(AnnotationKind, Span, &str)>> = BTreeMap::new();
+    let mut files: BTreeMap<(bool, FileId), Vec<Place>> = BTreeMap::new();
     files.entry((false, main.file)).or_default().push((AnnotationKind::Primary, *main, label));
     for (span, label) in &diagnostic.related {
-        let place = (AnnotationKind::Context, *span, label.as_str());
-        files.entry((span.file != main.file, span.file)).or_default().push(place);
+        let key = (span.file != main.file, span.file);
+        files.entry(key).or_default().push((AnnotationKind::Context, *span, label));
     }
-    let snippet = |((_, file), places): ((bool, FileId), Vec<(AnnotationKind, Span, &'a str)>)| {
-        let source = sources.get(file);
-        let text = source.text.as_str();
-        let ranges: Vec<_> = places.iter().map(|(_, span, _)| clamp(text, span.range())).collect();
-        // Only the lines that matter are handed over: the renderer walks all that it is given, and
-        // a long text may have many errors.
-        let first = ranges.iter().map(|r| r.start).min().unwrap_or(0);
-        let last = ranges.iter().map(|r| r.end).max().unwrap_or(0);
-        let from = text[..first].rfind('\n').map_or(0, |n| n + 1);
-        let to = text[last..].find('\n').map_or(text.len(), |n| last + n + 1);
-        let annotations = places.iter().zip(ranges).map(|((kind, _, label), range)| {
-            let label = (!label.is_empty()).then_some(*label);
-            kind.span(range.start - from..range.end - from).label(label)
-        });
-        Snippet::source(&text[from..to])
-            .path(source.path.to_string_lossy().into_owned())
-            .line_start(1 + text[..from].matches('\n').count())
-            .annotations(annotations)
-    };
-    files.into_iter().map(snippet).collect()
+    files.into_iter().map(|((_, file), places)| snippet(sources.get(file), &places)).collect()
+}
+
+/// The lines of a text that hold the places. The renderer walks all that it is given, and a long
+/// text may have many errors, so it is given no more.
+fn snippet<'a>(source: &Source, places: &[Place<'a>]) -> Snippet<'a, Annotation<'a>> {
+    let text = source.text.as_str();
+    let ranges: Vec<_> = places.iter().map(|(_, span, _)| clamp(text, span.range())).collect();
+    let first = ranges.iter().map(|r| r.start).min().unwrap_or(0);
+    let last = ranges.iter().map(|r| r.end).max().unwrap_or(0);
+    let from = text[..first].rfind('\n').map_or(0, |n| n + 1);
+    let to = text[last..].find('\n').map_or(text.len(), |n| last + n + 1);
+    let annotations = places.iter().zip(ranges).map(|((kind, _, label), range)| {
+        let label = (!label.is_empty()).then_some(*label);
+        kind.span(range.start - from..range.end - from).label(label)
+    });
+    Snippet::source(text[from..to].to_owned())
+        .path(source.path.to_string_lossy().into_owned())
+        .line_start(1 + text[..from].matches('\n').count())
+        .annotations(annotations)
 }
 
 /// A range cut to the text and to whole characters.
