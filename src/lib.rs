@@ -1,8 +1,11 @@
 //! ember-rewrite compiles embedding operations for decoupled access-execute (DAE) machines with
 //! declarative rules in an e-graph.
 
+pub mod data;
 pub mod diagnostic;
 pub mod load;
+pub mod model;
+pub mod reference;
 pub mod render;
 pub mod sexp;
 pub mod suggest;
