@@ -1,6 +1,6 @@
 //! Filling a shape from a source: on demand for tables and weights, held for positions.
 
-use super::instantiate::{Maker, too_large};
+use super::instantiate::Maker;
 use super::random::tensor_seed;
 use super::{generate, held};
 use crate::diagnostic::{Diagnostic, Span};

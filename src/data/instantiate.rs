@@ -309,7 +309,7 @@ impl<'a> Maker<'a> {
 }
 
 /// The error for data that would hold too much.
-pub(super) fn too_large(what: &str, elements: u64, span: Span) -> Diagnostic {
+fn too_large(what: &str, elements: u64, span: Span) -> Diagnostic {
     let message = format!("`{what}` would hold {elements} elements");
     Diagnostic::error(message, span, "too much to hold in memory")
         .with_help(format!("all held data of a model stays within {} GiB", HELD_LIMIT >> 30))
