@@ -6,5 +6,8 @@ pub mod diagnostic;
 pub mod effects;
 pub mod facts;
 pub mod predicates;
+pub mod rules;
+pub mod saturate;
 pub mod sexp;
+pub mod suggest;
 pub mod term;

@@ -2,10 +2,7 @@
 
 /// Help that names the known word nearest to a misspelt one, where one is near enough to be meant.
 /// The first of several equally near words in the order given is taken.
-pub fn did_you_mean<'a>(
-    word: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|name| format!("did you mean `{name}`?"))
 }
 

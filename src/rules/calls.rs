@@ -69,12 +69,8 @@ pub(super) fn resolve(form: &RuleForm, errors: &mut Vec<Diagnostic>) -> Conditio
 
 fn resolve_call<F: Callable>(call: &Sexp) -> Result<Call<F>, Diagnostic> {
     let Some((name, rest)) = call.form() else {
-        return Err(Diagnostic::error(
-            format!("expected a {}", F::WHAT),
-            call.span,
-            "not a call",
-        )
-        .with_help("write (NAME ARG …)"));
+        return Err(Diagnostic::error(format!("expected a {}", F::WHAT), call.span, "not a call")
+            .with_help("write (NAME ARG …)"));
     };
     let Some(what) = F::ALL.iter().find(|f| f.name() == name) else {
         let names: Vec<&str> = F::ALL.iter().map(Callable::name).collect();

@@ -30,11 +30,7 @@ pub(super) fn declare(dialects: &[DialectForm], errors: &mut Vec<Diagnostic>) ->
 }
 
 /// The dialect's name and its sorts.
-fn declare_dialect(
-    signature: &mut Signature,
-    dialect: &DialectForm,
-    errors: &mut Vec<Diagnostic>,
-) {
+fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mut Vec<Diagnostic>) {
     let Word { text, span } = &dialect.name;
     let name = Symbol::from(text);
     if let Some((_, _, first)) = signature.dialects.iter().find(|(n, _, _)| *n == name) {
@@ -64,7 +60,11 @@ fn sort(dialect: Symbol, item: &Sexp, rest: &[Sexp]) -> Result<SortDecl, Diagnos
     let name = word(rest.first(), "the name of the sort", item.span)?;
     let doc = doc(rest.get(1), item.span)?;
     if let Some(extra) = rest.get(2) {
-        return Err(Diagnostic::error("unexpected item", extra.span, "a sort is complete before this"));
+        return Err(Diagnostic::error(
+            "unexpected item",
+            extra.span,
+            "a sort is complete before this",
+        ));
     }
     if name.text.starts_with(['\'', '?', '%', ':']) {
         return Err(Diagnostic::error(
@@ -162,8 +162,7 @@ fn operator(
 
 /// The two argument positions behind `:binds`.
 fn binds(section: &Section, arity: usize) -> Result<(usize, usize), Diagnostic> {
-    let position =
-        |s: &Sexp| s.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n < arity);
+    let position = |s: &Sexp| s.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n < arity);
     if let [pair] = section.items
         && let Some([variable, body]) = pair.list()
         && let (Some(variable), Some(body)) = (position(variable), position(body))
@@ -185,7 +184,11 @@ fn declare_operator(signature: &mut Signature, op: Operator, errors: &mut Vec<Di
     if let Some(first) = signature.operator(op.name, op.args.len()) {
         errors.push(
             Diagnostic::error(
-                format!("operator `{}` is declared twice with {} arguments", op.name, op.args.len()),
+                format!(
+                    "operator `{}` is declared twice with {} arguments",
+                    op.name,
+                    op.args.len()
+                ),
                 op.span,
                 "again here",
             )

@@ -164,8 +164,12 @@ impl<'a> Inference<'a> {
             let node = &tree.nodes[child];
             if matches!(node.head, TreeHead::Head(Head::Op(_) | Head::Real(_))) {
                 errors.push(
-                    Diagnostic::error("this is not a known integer", node.span, "an argument of `!`")
-                        .with_help("`!` computes with integers, variables and other `!`"),
+                    Diagnostic::error(
+                        "this is not a known integer",
+                        node.span,
+                        "an argument of `!`",
+                    )
+                    .with_help("`!` computes with integers, variables and other `!`"),
                 );
             } else if let Err(sorts) = self.unify(cells[child], value) {
                 errors.push(self.mismatch(tree, child, sorts));

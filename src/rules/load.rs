@@ -95,7 +95,8 @@ fn load_files(
         }
         // The set that the rules of this file belong to, so far.
         let mut current = None;
-        for form in forms.iter().filter_map(|sexp| syntax::form(sexp, &mut errors)) {
+        for form in &forms {
+            let Some(form) = syntax::form(form, &mut errors) else { continue };
             match form {
                 Form::Dialect(form) => dialects.push(form),
                 Form::Schedule(form) => schedules.push(form),

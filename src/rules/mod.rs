@@ -6,6 +6,7 @@
 //! and binders come from the files.
 
 mod book;
+mod calls;
 mod check;
 mod compile;
 mod dialect;
@@ -13,12 +14,14 @@ mod infer;
 mod load;
 mod schedule;
 mod scope;
+mod shape;
 mod signature;
 mod syntax;
 mod tree;
 
 pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
-pub use compile::{CompiledRule, Operand, Step};
+pub use compile::CompiledRule;
+pub(crate) use compile::{Operand, Step};
 pub use load::{load, load_text};
 pub use schedule::{Schedule, ScheduleStep};
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};

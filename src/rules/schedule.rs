@@ -98,7 +98,9 @@ fn step(
         return None;
     }
     match (head, rest) {
-        ("saturate", selectors) => Some(ScheduleStep::Saturate(select(book, item, selectors, errors))),
+        ("saturate", selectors) => {
+            Some(ScheduleStep::Saturate(select(book, item, selectors, errors)))
+        }
         ("keep", [n]) => Some(ScheduleStep::Keep(count(n, errors)?)),
         ("repeat", [n, body @ ..]) => {
             let n = count(n, errors)?;
@@ -158,8 +160,12 @@ fn select(
                 }
             }
             _ => errors.push(
-                Diagnostic::error("expected rules to apply", selector.span, "this chooses no rules")
-                    .with_help("write the name of a set, (phase P) or *"),
+                Diagnostic::error(
+                    "expected rules to apply",
+                    selector.span,
+                    "this chooses no rules",
+                )
+                .with_help("write the name of a set, (phase P) or *"),
             ),
         }
     }
@@ -170,7 +176,11 @@ fn select(
 fn count(item: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<usize> {
     let n = item.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n > 0);
     if n.is_none() {
-        errors.push(Diagnostic::error("expected a number", item.span, "not a number of at least 1"));
+        errors.push(Diagnostic::error(
+            "expected a number",
+            item.span,
+            "not a number of at least 1",
+        ));
     }
     n
 }

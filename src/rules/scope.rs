@@ -14,12 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 type Bound = BTreeSet<usize>;
 
 /// Reports every variable that leaves its binder. `rhs` is the right side as it stands in the file.
-pub(super) fn check(
-    signature: &Signature,
-    rule: &Rule,
-    rhs: &Tree,
-    errors: &mut Vec<Diagnostic>,
-) {
+pub(super) fn check(signature: &Signature, rule: &Rule, rhs: &Tree, errors: &mut Vec<Diagnostic>) {
     let mut left = Left { signature, numbers: Numbers::default(), scopes: BTreeMap::new() };
     left.pattern(&rule.lhs, &Bound::new());
     for (x, pattern) in &rule.wheres {

@@ -132,8 +132,7 @@ pub(super) fn instance_of_left(rule: &Rule) -> bool {
     let root = rule.rhs.len() - 1;
     (0..rule.rhs.len()).any(|at| {
         let Some(bound) = matches(&rule.lhs, &rule.rhs, &rhs_numbers, at) else { return false };
-        let grows =
-            bound.values().any(|&i| !matches!(rule.rhs[Id::from(i)], ENodeOrVar::Var(_)));
+        let grows = bound.values().any(|&i| !matches!(rule.rhs[Id::from(i)], ENodeOrVar::Var(_)));
         at != root || grows
     })
 }

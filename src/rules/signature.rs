@@ -216,11 +216,8 @@ impl Signature {
             .with_related(first.span, "declared here")
             .with_help(format!("`{name}`: {}", first.doc));
         }
-        let error = Diagnostic::error(
-            format!("unknown operator `{name}`"),
-            span,
-            "no dialect declares it",
-        );
+        let error =
+            Diagnostic::error(format!("unknown operator `{name}`"), span, "no dialect declares it");
         match did_you_mean(name.as_str(), self.operators.iter().map(|op| op.name.as_str())) {
             Some(help) => error.with_help(help),
             None => error.with_help("declare it in a (dialect …), or write ?x for a variable"),

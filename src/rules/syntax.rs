@@ -67,17 +67,8 @@ pub(super) struct ScheduleForm {
 
 const FORMS: [&str; 5] = ["dialect", "ruleset", "rule", "commutes", "schedule"];
 const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
-const RULE_KEYS: [&str; 9] = [
-    ":where",
-    ":for",
-    ":let",
-    ":when",
-    ":phase",
-    ":exact",
-    ":test",
-    ":counter-test",
-    ":subsume",
-];
+const RULE_KEYS: [&str; 9] =
+    [":where", ":for", ":let", ":when", ":phase", ":exact", ":test", ":counter-test", ":subsume"];
 
 /// Reads one top-level form. What is wrong with it goes into `errors`.
 pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
@@ -132,8 +123,10 @@ pub(super) fn doc(item: Option<&Sexp>, form: Span) -> Result<String, Diagnostic>
         Some(sexp) => match sexp.text() {
             // Texts span lines in the files; a reader wants them as one.
             Some(text) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
-            None => Err(Diagnostic::error("expected a documentation text", sexp.span, "not a text")
-                .with_help(help)),
+            None => {
+                Err(Diagnostic::error("expected a documentation text", sexp.span, "not a text")
+                    .with_help(help))
+            }
         },
         None => Err(Diagnostic::error("the documentation text is missing", form, "in this form")
             .with_help(help)),

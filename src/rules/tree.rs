@@ -13,14 +13,8 @@ use std::collections::BTreeMap;
 pub(super) const COMPUTE: &str = "!";
 
 /// The operations that `!` knows.
-pub(super) const COMPUTE_OPS: [BinaryOp; 6] = [
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::Min,
-    BinaryOp::Max,
-];
+pub(super) const COMPUTE_OPS: [BinaryOp; 6] =
+    [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Min, BinaryOp::Max];
 
 /// What a node is, its children aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,10 +120,7 @@ fn list_head<'a>(list: &Sexp, items: &'a [Sexp]) -> Result<(TreeHead, &'a [Sexp]
 }
 
 /// `(! OP A B)`.
-fn compute_head<'a>(
-    list: &Sexp,
-    rest: &'a [Sexp],
-) -> Result<(TreeHead, &'a [Sexp]), Diagnostic> {
+fn compute_head<'a>(list: &Sexp, rest: &'a [Sexp]) -> Result<(TreeHead, &'a [Sexp]), Diagnostic> {
     let names: Vec<&str> = COMPUTE_OPS.iter().map(|op| op.name()).collect();
     if let [op, args @ ..] = rest
         && let Some(word) = op.atom()
@@ -154,13 +145,21 @@ fn leaf(text: &str, span: Span) -> Result<TreeHead, Diagnostic> {
         return Ok(TreeHead::Var(Symbol::from(text)));
     }
     if text.starts_with(':') || text == "=>" || text == "<=>" {
-        return Err(Diagnostic::error("expected a term", span, "this belongs to the form around it"));
+        return Err(Diagnostic::error(
+            "expected a term",
+            span,
+            "this belongs to the form around it",
+        ));
     }
     let head = parse_head(text);
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(head, Head::Real(_)) && digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Diagnostic::error("the integer is too large", span, "does not fit into 64 bits")
-            .with_help("write a point behind it if a real number is meant"));
+        return Err(Diagnostic::error(
+            "the integer is too large",
+            span,
+            "does not fit into 64 bits",
+        )
+        .with_help("write a point behind it if a real number is meant"));
     }
     Ok(TreeHead::Head(head))
 }
@@ -222,9 +221,7 @@ impl Tree {
         for node in &self.nodes {
             let mut children: Vec<Id> = node.children.iter().map(|&c| ids[c]).collect();
             let id = match node.head {
-                TreeHead::Head(head) => {
-                    pattern.add(ENodeOrVar::ENode(Node::new(head, &children)))
-                }
+                TreeHead::Head(head) => pattern.add(ENodeOrVar::ENode(Node::new(head, &children))),
                 TreeHead::Var(name) => match abbreviations.get(&name) {
                     Some(&id) => id,
                     None => pattern.add(ENodeOrVar::Var(Var::from(name))),
