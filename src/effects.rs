@@ -18,6 +18,8 @@ pub struct AddressFact {
     pub writable: bool,
     /// The indices, outermost dimension first.
     pub index: Vec<Index>,
+    /// The number of lanes that the address has, 1 for a single element; `None` if not known.
+    pub lanes: Option<i64>,
 }
 
 /// One index of a place; `None` is any index at all.
@@ -69,10 +71,20 @@ impl AddressFact {
                     Head::Op(name) => Some(name),
                     _ => None,
                 })?;
-                Some(AddressFact { tensor, writable: root == "out", index: Vec::new() })
+                Some(AddressFact {
+                    tensor,
+                    writable: root == "out",
+                    index: Vec::new(),
+                    lanes: Some(1),
+                })
             }
             ("at", [address, index]) => {
                 let mut address = egraph[*address].data.address.clone()?;
+                address.lanes = match (address.lanes, egraph[*index].data.lanes) {
+                    (Some(1), lanes) => lanes,
+                    (lanes, Some(1)) => lanes,
+                    _ => None,
+                };
                 address.index.push(run(egraph, *index));
                 Some(address)
             }
@@ -80,7 +92,7 @@ impl AddressFact {
                 let address = egraph[*address].data.address.clone()?;
                 let block = Block::new(egraph, *v, *e, *n);
                 let index = address.index.iter().map(|i| block.apply(i)).collect();
-                Some(AddressFact { index, ..address })
+                Some(AddressFact { index, lanes: block.lanes, ..address })
             }
             _ => None,
         }

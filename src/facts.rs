@@ -93,6 +93,8 @@ pub struct Fact {
     pub constant: Option<Scalar>,
     /// The element type of a value.
     pub dtype: Option<DType>,
+    /// The number of lanes of a value, 1 for a scalar.
+    pub lanes: Option<i64>,
     /// Bounds of an i64 value.
     pub range: Interval,
     /// An i64 scalar as an affine form over loop variables.
@@ -114,6 +116,7 @@ impl Fact {
         Fact {
             constant: None,
             dtype: None,
+            lanes: None,
             range: Interval::ALL,
             affine: None,
             free: BTreeSet::new(),
@@ -314,6 +317,7 @@ fn merge(facts: &Facts, a: &Fact, b: &Fact) -> Fact {
     Fact {
         constant: a.constant.or(b.constant),
         dtype: a.dtype.or(b.dtype),
+        lanes: a.lanes.or(b.lanes),
         // An empty intersection says that the class is never evaluated; keep what is known.
         range: if range.min <= range.max { range } else { a.range },
         affine: sharper(&a.affine, &b.affine, |x| x.terms.len()),
@@ -344,6 +348,7 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         Head::Int(n) => {
             fact.constant = Some(Scalar::I64(n));
             fact.dtype = Some(DType::I64);
+            fact.lanes = Some(1);
             fact.range = Interval::point(n);
             fact.affine = Some(Affine::constant(n));
             fact.effects = Some(Effects::none());
@@ -424,6 +429,10 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
                 fact.affine = child(1).affine.clone();
             }
         }
+        "scf.one" => {
+            fact.dtype = child(0).dtype;
+            fact.constant = child(0).dtype.map(|dtype| Scalar::from_f64(dtype, 1.0));
+        }
         "scf.select" => fact.dtype = child(1).dtype,
         "scf.reduce" => fact.dtype = child(5).dtype,
         "scf.broadcast" => fact.dtype = child(1).dtype,
@@ -435,6 +444,9 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             }
         }
     }
+    if fact.dtype.is_some() {
+        fact.lanes = lanes(egraph, name.as_str(), children);
+    }
     // A constant is a scalar; lanes of it are another value.
     if let Some(Scalar::I64(n)) = fact.constant {
         fact.range = Interval::point(n);
@@ -444,6 +456,24 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         fact.free.clear();
     }
     fact
+}
+
+/// The lanes of a value of this operator: made by a run, a block or a broadcast, kept by the rest.
+fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
+    let of = |i: usize| egraph[children[i]].data.lanes;
+    match name {
+        "scf.lanes" | "scf.broadcast" => egraph[children[0]].data.integer(),
+        "vec" => egraph[children[2]].data.integer(),
+        "iv" | "size" | "dim" | "const" | "scf.identity" | "scf.one" => Some(1),
+        "scf.load" => {
+            let address = egraph[children[0]].data.address.as_ref()?;
+            address.lanes
+        }
+        "scf.cast" | "scf.convert" => of(1),
+        "scf.reduce" => of(5),
+        "scf.select" => of(1),
+        _ => of(0),
+    }
 }
 
 /// The facts of `a op b`.

@@ -2,6 +2,7 @@
 //! declarative rules in an e-graph.
 
 pub mod affine;
+pub mod cost;
 pub mod diagnostic;
 pub mod effects;
 pub mod facts;

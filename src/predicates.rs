@@ -3,7 +3,7 @@
 //! Each answers from facts alone. Missing facts make a predicate false and a generator empty, so
 //! that a rule never fires on what is not known.
 
-use crate::effects::{Effects, disjoint, lane_local, variable_key};
+use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
 use crate::facts::EGraph;
 use egg::Id;
 use ember_targets::scalar::DType;
@@ -88,6 +88,12 @@ pub const PREDICATES: &[Predicate] = &[
         holds: |g, x| independent_lanes(g, x[0], &[x[1], x[2]]).unwrap_or(false),
     },
     Predicate {
+        name: "index",
+        doc: "a scalar i64",
+        sorts: &["Value"],
+        holds: |g, x| g[x[0]].data.dtype == Some(DType::I64) && g[x[0]].data.lanes == Some(1),
+    },
+    Predicate {
         name: "loop-free",
         doc: "some form of the term has no loop",
         sorts: &["'a"],
@@ -128,13 +134,17 @@ pub const PREDICATES: &[Predicate] = &[
         },
     },
     Predicate {
-        name: "scalar-dtype-differs",
-        doc: "both element types are known and they differ",
-        sorts: &["Value", "Value"],
-        holds: |g, x| match (g[x[0]].data.dtype, g[x[1]].data.dtype) {
-            (Some(a), Some(b)) => a != b,
-            _ => false,
-        },
+        name: "scalar",
+        doc: "a value of one lane",
+        sorts: &["Value"],
+        holds: |g, x| g[x[0]].data.lanes == Some(1),
+    },
+    Predicate {
+        name: "unit-stride",
+        doc: "every place that the statement writes moves with the variable by one element of its \
+              tensor's last dimension, and in no other",
+        sorts: &["Var", "Stmt"],
+        holds: |g, x| unit_stride(g, x[0], x[1]).unwrap_or(false),
     },
     Predicate {
         name: "unread",
@@ -205,6 +215,20 @@ fn own_lane(egraph: &EGraph, var: Id, address: Id, value: Id) -> Option<bool> {
     let mut places =
         effects(egraph, value)?.places().chain(effects(egraph, address)?.places()).chain([&write]);
     Some(places.all(|place| lane_local(&write, place, key, step)))
+}
+
+fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
+    let key = variable_key(egraph, var)?;
+    let writes = &effects(egraph, statement)?.writes;
+    let unit = |place: &Place| {
+        let rank = egraph.analysis.tensor(place.tensor)?.shape.len();
+        let (last, outer) = place.index.split_last()?;
+        let fixed = |i: &Index| i.as_ref().is_some_and(|run| run.start.coefficient(key) == 0);
+        let last = last.as_ref()?;
+        let moves = last.lanes == 1 && last.start.coefficient(key) == 1;
+        Some(place.index.len() == rank && moves && outer.iter().all(fixed))
+    };
+    Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))
 }
 
 fn simd_lanes(egraph: &EGraph, statement: Id) -> Option<i64> {

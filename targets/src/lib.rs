@@ -3,5 +3,6 @@
 //! Knows nothing of rules, e-graphs or time; the simulator and the compiler both build on it.
 
 pub mod dlc;
+pub mod machine;
 pub mod scalar;
 pub mod tensor;
