@@ -31,6 +31,8 @@ pub struct Facts {
     vector_unit: VectorUnit,
     aliases: HashMap<Id, Id>,
     contradiction: Option<(Scalar, Scalar)>,
+    node_ceiling: Option<usize>,
+    ceiling_reached: bool,
 }
 
 /// What the vector-length generators ask of the machine.
@@ -152,7 +154,21 @@ impl Facts {
             vector_unit,
             aliases: HashMap::new(),
             contradiction: None,
+            node_ceiling: None,
+            ceiling_reached: false,
         }
+    }
+
+    /// Ends folding when this many nodes have been made in all, so that what facts add keeps to a
+    /// run's node limit; `None` for no ceiling.
+    pub fn set_node_ceiling(&mut self, ceiling: Option<usize>) {
+        self.node_ceiling = ceiling;
+        self.ceiling_reached = false;
+    }
+
+    /// Whether something was not folded because of the ceiling.
+    pub fn ceiling_reached(&self) -> bool {
+        self.ceiling_reached
     }
 
     /// The two different constants that met in one class, if that has happened: some rule is wrong.
@@ -179,6 +195,9 @@ impl Facts {
         key
     }
 }
+
+/// The most nodes that folding one class adds: a cast with its type, and its constant.
+const FOLDED_NODES: usize = 5;
 
 impl Analysis<Node> for Facts {
     type Data = Fact;
@@ -209,6 +228,11 @@ impl Analysis<Node> for Facts {
     }
 
     fn modify(egraph: &mut EGraph, id: Id) {
+        let made = egraph.nodes().len().saturating_add(FOLDED_NODES);
+        if egraph.analysis.node_ceiling.is_some_and(|ceiling| made > ceiling) {
+            egraph.analysis.ceiling_reached = true;
+            return;
+        }
         if let Some(simpler) = simplified(egraph, id) {
             let simpler = match simpler {
                 Simplified::Same(other) => other,

@@ -10,6 +10,7 @@ use ember_targets::scalar::DType;
 use itertools::Itertools;
 
 /// A question about classes.
+#[derive(Clone, Debug)]
 pub struct Predicate {
     /// The name in rule files.
     pub name: &'static str,
@@ -22,6 +23,7 @@ pub struct Predicate {
 }
 
 /// A source of constants that follow from classes and the machine.
+#[derive(Clone, Debug)]
 pub struct Generator {
     /// The name in rule files.
     pub name: &'static str,
