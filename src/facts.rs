@@ -437,6 +437,7 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         "scf.reduce" => fact.dtype = child(5).dtype,
         "scf.broadcast" => fact.dtype = child(1).dtype,
         "vec" => fact.dtype = child(4).dtype,
+        "rename" => fact.dtype = child(2).dtype,
         "scf.lanes" => fact.dtype = Some(DType::I64),
         other => {
             if let Some(op) = other.strip_prefix("scf.").and_then(BinaryOp::parse) {
@@ -464,6 +465,7 @@ fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
     match name {
         "scf.lanes" | "scf.broadcast" => egraph[children[0]].data.integer(),
         "vec" => egraph[children[2]].data.integer(),
+        "rename" => of(2),
         "iv" | "size" | "dim" | "const" | "scf.identity" | "scf.one" => Some(1),
         "scf.load" => {
             let address = egraph[children[0]].data.address.as_ref()?;

@@ -4,5 +4,7 @@
 
 pub mod dlc;
 pub mod machine;
+pub mod layout;
+pub mod print;
 pub mod scalar;
 pub mod tensor;
