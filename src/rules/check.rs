@@ -4,12 +4,13 @@
 use super::book::{Arg, Call, Exactness, Phase, Rule, RuleBook, Test};
 use super::infer::Inference;
 use super::shape::{Sides, instance_of_left};
-use super::syntax::{RuleForm, Word, unknown};
+use super::syntax::{RuleForm, Word};
 use super::tree::{self, Tree, TreeHead};
 use super::{calls, scope};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::predicates::{Generator, Predicate};
 use crate::sexp::Sexp;
+use crate::suggest::unknown;
 use egg::{Id, RecExpr, Symbol, Var};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
