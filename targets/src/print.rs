@@ -115,6 +115,8 @@ impl Printer<'_> {
             StreamKind::Size(_) => "size_stream",
             StreamKind::IndVar(_) => "get_ind_var",
             StreamKind::Mem { .. } => "mem_stream",
+            StreamKind::Broadcast(_) => "broadcast_stream",
+            StreamKind::IndexCast(_) => "index_cast_stream",
             StreamKind::Alu { .. } => "alu_stream",
         };
         self.out.head(Keep::Fitting, word);
@@ -134,6 +136,10 @@ impl Printer<'_> {
                 self.out.atom(stream.ty.to_string());
                 self.addr(addr, Self::stream_name);
                 self.out.atom(hint.name());
+            }
+            StreamKind::Broadcast(of) | StreamKind::IndexCast(of) => {
+                self.out.atom(stream.ty.to_string());
+                self.stream_name(of);
             }
             StreamKind::Alu { op, a, b } => {
                 self.out.atom(stream.ty.to_string());
