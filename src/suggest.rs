@@ -35,11 +35,16 @@ fn distance(word: &str, candidate: &str) -> usize {
     }
 }
 
+/// Help that names the known word nearest to a misspelt one, where one is near enough to be meant.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|name| format!("did you mean `{name}`?"))
+}
+
 /// The help for an unknown word: the nearest candidate, else all of them where they are few.
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let candidates = candidates.into_iter().collect_vec();
-    match nearest(word, candidates.iter().copied()) {
-        Some(name) => Some(format!("did you mean `{name}`?")),
+    match did_you_mean(word, candidates.iter().copied()) {
+        Some(help) => Some(help),
         None => (1..=8).contains(&candidates.len()).then(|| format!("known: {}", list(candidates))),
     }
 }
