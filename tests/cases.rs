@@ -8,6 +8,7 @@ use ember_rewrite::diagnostic::{Checked, Sources};
 use ember_rewrite::load::load;
 use ember_rewrite::model::Model;
 use ember_rewrite::render::render;
+use ember_rewrite::rules;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,13 +24,14 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 1] = [Verb { name: "fail", extensions: &["sexp"], run: fail }];
+const VERBS: [Verb; 1] = [Verb { name: "fail", extensions: &["sexp", "rules"], run: fail }];
 
 /// Bad input: the diagnostics, without colour.
 fn fail(path: &Path) -> Result<String, String> {
     let mut sources = Sources::default();
     let result = match extension(path) {
         "sexp" => check_model(&mut sources, path),
+        "rules" => check_rules(&mut sources, path),
         other => return Err(format!("nothing reads .{other} files")),
     };
     match result {
@@ -41,6 +43,14 @@ fn fail(path: &Path) -> Result<String, String> {
 fn check_model(sources: &mut Sources, path: &Path) -> Checked<()> {
     let file = load(sources, path)?;
     Model::parse(sources, file)?.instantiate(None).map(drop)
+}
+
+/// Rules may mention every operator of the project's dialects.
+fn check_rules(sources: &mut Sources, path: &Path) -> Checked<()> {
+    let mut paths = entries(Path::new("rules"));
+    paths.retain(|path| file_name(path).starts_with("dialect-"));
+    paths.push(path.to_owned());
+    rules::load(sources, &paths).map(drop)
 }
 
 fn extension(path: &Path) -> &str {
