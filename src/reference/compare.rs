@@ -54,7 +54,8 @@ impl fmt::Display for Mismatch {
 /// Numerical Algorithms*, 2nd ed., §3.1 and §4.2), and both outputs are such sums. `n` is the row's
 /// length, plus a rounding each for a product and a quotient, plus one for a division done as a
 /// multiplication under [`Exactness::Approx`]. Where finite terms are so large that one order
-/// overflows and another does not, an infinite or NaN result is accepted.
+/// overflows and another does not, an infinite or NaN result is accepted; for f64 it is not, where
+/// the sum of magnitudes itself overflows, because that looks like an infinite term.
 pub fn compare(
     expected: &Tensor,
     got: &Tensor,
