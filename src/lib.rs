@@ -6,6 +6,7 @@ pub mod cost;
 pub mod diagnostic;
 pub mod effects;
 pub mod facts;
+pub mod interpret;
 pub mod predicates;
 pub mod sexp;
 pub mod term;
