@@ -94,6 +94,12 @@ impl AddressFact {
                 let index = address.index.iter().map(|i| block.apply(i)).collect();
                 Some(AddressFact { index, lanes: block.lanes, ..address })
             }
+            ("rename", [x, y, address]) => {
+                let address = egraph[*address].data.address.clone()?;
+                let block = Block::rename(egraph, *x, *y);
+                let index = address.index.iter().map(|i| block.apply(i)).collect();
+                Some(AddressFact { index, ..address })
+            }
             _ => None,
         }
     }
@@ -157,6 +163,10 @@ impl Effects {
                 let mut effects = of(4)?.map(|i| block.apply(i));
                 effects.extend(of(3)?);
                 Some(effects)
+            }
+            ("rename", 3) => {
+                let block = Block::rename(egraph, children[0], children[1]);
+                Some(of(2)?.map(|i| block.apply(i)))
             }
             ("scf.for", 5) | ("scf.reduce", 7) => {
                 let (variable, body) = if name == "scf.for" { (0, 4) } else { (1, 6) };
@@ -230,16 +240,24 @@ impl Block {
         }
     }
 
+    /// A renaming is a block of one lane.
+    fn rename(egraph: &EGraph, x: Id, y: Id) -> Block {
+        Block { v: variable_key(egraph, y), e: variable_key(egraph, x), lanes: Some(1) }
+    }
+
     /// The indices that all lanes together touch.
     fn apply(&self, index: &Index) -> Index {
         let run = index.as_ref()?;
         let (v, e, lanes) = (self.v?, self.e?, self.lanes?);
-        match run.start.coefficient(e) {
+        let k = run.start.coefficient(e);
+        let start = || {
+            let step = AffineForm::variable(v).sub(&AffineForm::variable(e))?;
+            run.start.add(&step.scale(k)?)
+        };
+        match k {
             0 => Some(run.clone()),
-            1 if run.lanes == 1 => {
-                let step = AffineForm::variable(v).sub(&AffineForm::variable(e))?;
-                Some(Run { start: run.start.add(&step)?, lanes })
-            }
+            1 if run.lanes == 1 => Some(Run { start: start()?, lanes }),
+            _ if lanes == 1 => Some(Run { start: start()?, lanes: run.lanes }),
             _ => None,
         }
     }

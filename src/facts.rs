@@ -31,6 +31,8 @@ pub struct Facts {
     vector_unit: VectorUnit,
     aliases: HashMap<Id, Id>,
     contradiction: Option<(Scalar, Scalar)>,
+    node_ceiling: Option<usize>,
+    ceiling_reached: bool,
 }
 
 /// What the vector-length generators ask of the machine.
@@ -152,7 +154,21 @@ impl Facts {
             vector_unit,
             aliases: HashMap::new(),
             contradiction: None,
+            node_ceiling: None,
+            ceiling_reached: false,
         }
+    }
+
+    /// Ends folding when this many nodes have been made in all, so that what facts add keeps to a
+    /// run's node limit; `None` for no ceiling.
+    pub fn set_node_ceiling(&mut self, ceiling: Option<usize>) {
+        self.node_ceiling = ceiling;
+        self.ceiling_reached = false;
+    }
+
+    /// Whether something was not folded because of the ceiling.
+    pub fn ceiling_reached(&self) -> bool {
+        self.ceiling_reached
     }
 
     /// The two different constants that met in one class, if that has happened: some rule is wrong.
@@ -179,6 +195,9 @@ impl Facts {
         key
     }
 }
+
+/// The most nodes that folding one class adds: a cast with its type, and its constant.
+const FOLDED_NODES: usize = 5;
 
 impl Analysis<Node> for Facts {
     type Data = Fact;
@@ -209,6 +228,11 @@ impl Analysis<Node> for Facts {
     }
 
     fn modify(egraph: &mut EGraph, id: Id) {
+        let made = egraph.nodes().len().saturating_add(FOLDED_NODES);
+        if egraph.analysis.node_ceiling.is_some_and(|ceiling| made > ceiling) {
+            egraph.analysis.ceiling_reached = true;
+            return;
+        }
         if let Some(simpler) = simplified(egraph, id) {
             let simpler = match simpler {
                 Simplified::Same(other) => other,
@@ -413,6 +437,7 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         "scf.reduce" => fact.dtype = child(5).dtype,
         "scf.broadcast" => fact.dtype = child(1).dtype,
         "vec" => fact.dtype = child(4).dtype,
+        "rename" => fact.dtype = child(2).dtype,
         "scf.lanes" => fact.dtype = Some(DType::I64),
         other => {
             if let Some(op) = other.strip_prefix("scf.").and_then(BinaryOp::parse) {
@@ -440,6 +465,7 @@ fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
     match name {
         "scf.lanes" | "scf.broadcast" => egraph[children[0]].data.integer(),
         "vec" => egraph[children[2]].data.integer(),
+        "rename" => of(2),
         "iv" | "size" | "dim" | "const" | "scf.identity" | "scf.one" => Some(1),
         "scf.load" => {
             let address = egraph[children[0]].data.address.as_ref()?;

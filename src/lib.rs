@@ -3,10 +3,22 @@
 
 pub mod affine;
 pub mod cost;
+pub mod coupled;
+pub mod data;
+pub mod decouple;
+pub mod diagnostic;
 pub mod diagnostic;
 pub mod effects;
 pub mod facts;
 pub mod interpret;
+pub mod load;
+pub mod model;
 pub mod predicates;
+pub mod print_term;
+pub mod reference;
+pub mod render;
+pub mod rules;
+pub mod saturate;
 pub mod sexp;
+pub mod suggest;
 pub mod term;

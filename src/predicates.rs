@@ -5,11 +5,12 @@
 
 use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
 use crate::facts::EGraph;
-use egg::Id;
+use egg::{Id, Language};
 use ember_targets::scalar::DType;
 use itertools::Itertools;
 
 /// A question about classes.
+#[derive(Clone, Debug)]
 pub struct Predicate {
     /// The name in rule files.
     pub name: &'static str,
@@ -22,6 +23,7 @@ pub struct Predicate {
 }
 
 /// A source of constants that follow from classes and the machine.
+#[derive(Clone, Debug)]
 pub struct Generator {
     /// The name in rule files.
     pub name: &'static str,
@@ -48,6 +50,15 @@ pub const PREDICATES: &[Predicate] = &[
         holds: |g, x| {
             g[x[0]].data.constant.is_some()
                 || g[x[0]].nodes.iter().any(|n| n.name() == Some("size"))
+        },
+    },
+    Predicate {
+        name: "different",
+        doc: "two loop variables that are not the same",
+        sorts: &["Var", "Var"],
+        holds: |g, x| match (variable_key(g, x[0]), variable_key(g, x[1])) {
+            (Some(a), Some(b)) => a != b,
+            _ => false,
         },
     },
     Predicate {
@@ -154,6 +165,18 @@ pub const PREDICATES: &[Predicate] = &[
         },
     },
     Predicate {
+        name: "untiled",
+        doc: "the loop variable is not that of a block loop or of a loop within a block",
+        sorts: &["Var"],
+        holds: |g, x| {
+            g[x[0]].nodes.iter().all(|var| {
+                var.children().first().is_some_and(|name| {
+                    g[*name].nodes.iter().all(|n| !matches!(n.name(), Some("outer" | "inner")))
+                })
+            })
+        },
+    },
+    Predicate {
         name: "writable",
         doc: "the address is of a tensor that the program writes",
         sorts: &["Address"],
@@ -168,6 +191,13 @@ pub const GENERATORS: &[Generator] = &[
         doc: "the lanes of one vector register, for the element type that the statement writes",
         sorts: &["'a"],
         values: |g, x| simd_lanes(g, x[0]).into_iter().collect(),
+    },
+    Generator {
+        name: "tile-lengths",
+        doc: "the bound, a constant, halved again and again, as long as a half is a multiple of two \
+              vector registers' lanes",
+        sorts: &["Value", "Stmt"],
+        values: |g, x| tile_lengths(g, x[0], x[1]).unwrap_or_default(),
     },
     Generator {
         name: "wide-lanes",
@@ -237,6 +267,16 @@ fn simd_lanes(egraph: &EGraph, statement: Id) -> Option<i64> {
         .collect::<Option<_>>()?;
     let dtype = dtypes.into_iter().all_equal_value().ok()?;
     i64::try_from(egraph.analysis.vector_unit().simd_bytes / dtype.bytes()).ok().filter(|n| *n >= 2)
+}
+
+fn tile_lengths(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
+    let least = simd_lanes(egraph, statement)?.checked_mul(2)?;
+    let bound = egraph[bound].data.integer()?;
+    let halves = std::iter::successors(Some(bound), |n| (n % 2 == 0).then_some(n / 2));
+    let mut lengths: Vec<i64> =
+        halves.skip(1).take_while(|n| *n >= least && n % least == 0).collect();
+    lengths.reverse();
+    Some(lengths)
 }
 
 fn wide_lanes(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
