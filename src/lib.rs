@@ -7,7 +7,6 @@ pub mod coupled;
 pub mod data;
 pub mod decouple;
 pub mod diagnostic;
-pub mod diagnostic;
 pub mod effects;
 pub mod facts;
 pub mod interpret;

@@ -196,7 +196,7 @@ impl<'a> Checker<'a> {
         let word = word.as_ref()?;
         let parsed = parse(&word.text);
         if parsed.is_none() {
-            self.errors.push(unknown(what, &word.text, word.span, names));
+            self.errors.push(unknown(what, &word.text, word.span, names.iter().copied()));
         }
         parsed
     }
