@@ -9,6 +9,7 @@ pub mod decouple;
 pub mod diagnostic;
 pub mod effects;
 pub mod facts;
+pub mod interpret;
 pub mod load;
 pub mod model;
 pub mod predicates;
