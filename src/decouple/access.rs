@@ -86,9 +86,9 @@ impl Lowering<'_> {
         let name = self.program.units[unit.index()].name.clone();
         let beg = self.callback_actions(beg, &format!("beg_{name}"));
         let ite = self.level_actions(level);
-        let unit_ = &mut self.program.units[unit.index()];
-        unit_.beg = beg;
-        unit_.ite = ite;
+        let made = &mut self.program.units[unit.index()];
+        made.beg = beg;
+        made.ite = ite;
         self.access_level(id)?.items.push(Item::Action(Action::Traverse(unit)));
         Ok(())
     }

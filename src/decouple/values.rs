@@ -79,7 +79,7 @@ impl Lowering<'_> {
             }
             (Level::Exe, "slc.from_stream") => {
                 let [stream] = self.terms.operands(id)?;
-                return self.from_stream(stream);
+                return self.marshalled(stream);
             }
             (Level::Scf, "scf.identity") => {
                 let [op, address] = self.terms.operands(id)?;
@@ -180,7 +180,7 @@ impl Lowering<'_> {
     }
 
     /// A stream's value on the execute unit: a constant stands for itself, all else is popped.
-    fn from_stream(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+    fn marshalled(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         if self.terms.name(id) == "slc.lanes" {
             // The access unit has no stream of lane numbers; its base is popped instead.
             let [n, _, x] = self.terms.operands(id)?;

@@ -7,3 +7,4 @@ pub mod layout;
 pub mod print;
 pub mod scalar;
 pub mod tensor;
+pub mod verify;
