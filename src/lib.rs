@@ -1,9 +1,23 @@
 //! ember-rewrite compiles embedding operations for decoupled access-execute (DAE) machines with
 //! declarative rules in an e-graph.
 
+pub mod affine;
+pub mod cost;
+pub mod data;
+pub mod diagnostic;
+pub mod effects;
+pub mod facts;
+pub mod load;
+pub mod model;
+pub mod predicates;
+pub mod reference;
+pub mod render;
+pub mod rules;
+pub mod saturate;
 pub mod coupled;
 pub mod decouple;
 pub mod diagnostic;
 pub mod print_term;
 pub mod sexp;
+pub mod suggest;
 pub mod term;

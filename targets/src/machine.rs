@@ -1,0 +1,362 @@
+//! Machine descriptions: every number of a DAE machine, with its unit, its bounds and its source.
+//!
+//! The tables below are the schema of a `*.toml` description; [`Machine::parse`] checks a text
+//! against them. How a number acts in time belongs to the simulator, not here.
+
+mod parse;
+
+pub use parse::MachineError;
+
+use serde::Serialize;
+
+/// One number of a description as it was written, with where it comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// The section it stands in.
+    pub section: String,
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// The document or the reasoning it is taken from.
+    pub source: String,
+    /// Whether it is recalled or estimated rather than read from the source.
+    pub estimated: bool,
+}
+
+/// What the schema says of one key.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    key: &'static str,
+    unit: &'static str,
+    min: f64,
+    max: f64,
+    kind: Kind,
+}
+
+/// Which numbers of the range a key admits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Real,
+    Count,
+    Power,
+}
+
+/// Rust types of the schema's kinds. Values have passed the checks, so the conversions are exact.
+trait Figured {
+    fn of(value: f64) -> Self;
+}
+
+impl Figured for f64 {
+    fn of(value: f64) -> f64 {
+        value
+    }
+}
+
+impl Figured for u64 {
+    fn of(value: f64) -> u64 {
+        value as u64
+    }
+}
+
+/// Declares sections: one row a number, from which the struct, its checks and its reader follow.
+macro_rules! schema {
+    ($($(#[$meta:meta])* $name:ident {
+        $($(#[$doc:meta])* $key:ident : $ty:ty, $kind:ident $unit:literal $min:literal, $max:literal;)*
+    })*) => {
+        $($(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        pub struct $name { $($(#[$doc])* pub $key: $ty,)* }
+
+        impl $name {
+            const FIELDS: &'static [Field] = &[$(Field {
+                key: stringify!($key),
+                unit: $unit,
+                min: $min as f64,
+                max: $max as f64,
+                kind: Kind::$kind,
+            },)*];
+
+            fn build(get: &dyn Fn(&str) -> f64) -> $name {
+                $name { $($key: Figured::of(get(stringify!($key))),)* }
+            }
+        })*
+    };
+}
+
+schema! {
+    /// An execute unit. Latencies are from operands ready to result ready, fully pipelined.
+    Core {
+        /// Clock of the core, its caches and the access unit.
+        clock_ghz: f64, Real "GHz" 0.01, 100;
+        /// Micro-operations dispatched in a cycle.
+        issue_width: u64, Count "uops/cycle" 1, 16;
+        /// Micro-operations in flight: the reorder buffer of an out-of-order core.
+        rob: u64, Count "uops" 1, 4096;
+        /// Integer and branch operations started in a cycle.
+        int_ports: u64, Count "uops/cycle" 1, 16;
+        /// Floating-point and vector operations started in a cycle.
+        vector_ports: u64, Count "uops/cycle" 1, 16;
+        /// Loads started in a cycle, each of at most `simd_bytes`.
+        load_ports: u64, Count "uops/cycle" 1, 16;
+        /// Stores started in a cycle, each of at most `simd_bytes`.
+        store_ports: u64, Count "uops/cycle" 1, 16;
+        /// Width of a vector register.
+        simd_bytes: u64, Power "bytes" 8, 256;
+        /// Architectural vector registers.
+        vector_registers: u64, Count "registers" 1, 1024;
+        /// Integer add, compare, address and branch.
+        int_latency: u64, Count "cycles" 1, 100;
+        /// Integer multiply.
+        int_mul_latency: u64, Count "cycles" 1, 100;
+        /// Integer divide.
+        int_div_latency: u64, Count "cycles" 1, 1000;
+        /// Floating-point or vector add, compare, minimum, maximum and select.
+        float_add_latency: u64, Count "cycles" 1, 100;
+        /// Floating-point or vector multiply.
+        float_mul_latency: u64, Count "cycles" 1, 100;
+        /// Floating-point or vector divide.
+        float_div_latency: u64, Count "cycles" 1, 1000;
+        /// Conversion between element types.
+        convert_latency: u64, Count "cycles" 1, 100;
+        /// Copying a scalar into lanes, and making lane numbers.
+        permute_latency: u64, Count "cycles" 1, 100;
+        /// From a store's data to a load of the same address.
+        forward_latency: u64, Count "cycles" 1, 100;
+        /// Front-end cost of taking a callback's token: loading it and branching to its case.
+        dispatch_cycles: u64, Count "cycles" 0, 1000;
+        /// Front-end cost of a mispredicted branch.
+        mispredict_cycles: u64, Count "cycles" 0, 1000;
+        /// Outstanding misses of the first-level cache.
+        mshrs: u64, Count "misses" 1, 1024;
+    }
+
+    /// A cache, set-associative with least-recently-used replacement.
+    Cache {
+        /// Its capacity; a multiple of `ways` lines.
+        bytes: u64, Count "bytes" 64, 1073741824;
+        /// Lines in a set.
+        ways: u64, Count "lines" 1, 64;
+        /// From a request to its data when it hits, all levels above included.
+        latency: u64, Count "cycles" 1, 10000;
+        /// Data delivered in a cycle.
+        bytes_per_cycle: u64, Count "bytes/cycle" 1, 1024;
+    }
+
+    /// Main memory.
+    Dram {
+        /// Size of a line in every cache and of a memory request.
+        line_bytes: u64, Power "bytes" 16, 1024;
+        /// Independent channels.
+        channels: u64, Count "channels" 1, 256;
+        /// Peak bandwidth of one channel.
+        channel_gb_per_s: f64, Real "GB/s" 0.001, 10000;
+        /// Cores that share the bandwidth equally; one of them is simulated.
+        sharers: u64, Count "cores" 1, 4096;
+        /// Banks of one channel.
+        banks: u64, Count "banks" 1, 1024;
+        /// Bytes that an open row holds.
+        row_bytes: u64, Power "bytes" 64, 65536;
+        /// From activating a row to its first read.
+        t_rcd_ns: f64, Real "ns" 0, 1000;
+        /// Closing a row.
+        t_rp_ns: f64, Real "ns" 0, 1000;
+        /// From a read of an open row to its data.
+        t_cas_ns: f64, Real "ns" 0, 1000;
+        /// Controller and wires, both ways.
+        controller_ns: f64, Real "ns" 0, 10000;
+    }
+
+    /// The access unit.
+    Access {
+        /// Lanes; a vector's elements are spread over them.
+        lanes: u64, Count "lanes" 1, 1024;
+        /// Layers of traversal units: the deepest nest it walks.
+        layers: u64, Count "layers" 1, 64;
+        /// Storage of one lane, divided equally between the layers that a program uses.
+        storage_bytes: u64, Count "bytes/lane" 8, 1048576;
+        /// What one lane moves into its storage in a cycle.
+        lane_bytes_per_cycle: u64, Count "bytes/cycle" 1, 256;
+        /// Memory requests in flight.
+        outstanding: u64, Count "requests" 1, 65536;
+        /// Memory requests issued in a cycle.
+        requests_per_cycle: u64, Count "requests/cycle" 1, 64;
+        /// Cycles between two iterations of one traversal unit.
+        iteration_cycles: u64, Count "cycles" 1, 1000;
+        /// Operands and tokens marshalled in a cycle.
+        marshal_per_cycle: u64, Count "operands/cycle" 1, 64;
+    }
+
+    /// The queues from the access unit to the execute unit, mapped into the core's private L2.
+    Queue {
+        /// Size of one chunk of the data queue; the unit in which the core receives operands.
+        chunk_bytes: u64, Power "bytes" 64, 1048576;
+        /// Chunks: one is filled while the others are drained.
+        chunks: u64, Count "chunks" 2, 64;
+        /// Tokens that the control queue holds.
+        control_entries: u64, Count "tokens" 1, 1048576;
+        /// What the access unit writes into the L2 in a cycle.
+        write_bytes_per_cycle: u64, Count "bytes/cycle" 1, 1024;
+    }
+
+    /// Energy of events. Each cache access counts its level only.
+    Energy {
+        /// A scalar operation, with its share of the core's front end.
+        alu_pj: f64, Real "pJ" 0, 1000000;
+        /// A vector operation of one register.
+        vector_pj: f64, Real "pJ" 0, 1000000;
+        /// An access of the first-level cache.
+        l1_pj: f64, Real "pJ" 0, 1000000;
+        /// An access of the second-level cache.
+        l2_pj: f64, Real "pJ" 0, 1000000;
+        /// An access of the last-level cache.
+        llc_pj: f64, Real "pJ" 0, 1000000;
+        /// A byte moved to or from main memory.
+        dram_byte_pj: f64, Real "pJ" 0, 1000000;
+        /// A byte written into the data queue.
+        queue_byte_pj: f64, Real "pJ" 0, 1000000;
+        /// Pushing a token and dispatching its callback.
+        dispatch_pj: f64, Real "pJ" 0, 1000000;
+        /// One iteration of a traversal unit.
+        iteration_pj: f64, Real "pJ" 0, 1000000;
+        /// Leakage and clock of the core, its access unit and its share of the uncore, a cycle.
+        static_cycle_pj: f64, Real "pJ" 0, 1000000;
+    }
+}
+
+/// A whole machine: one core, its access unit, and its share of the memory system.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// The out-of-order execute unit.
+    pub core: Core,
+    /// The in-order core of the baseline.
+    pub in_order: Core,
+    /// The first-level data cache.
+    pub l1: Cache,
+    /// The private second-level cache.
+    pub l2: Cache,
+    /// The shared last-level cache, all of it visible to the simulated core.
+    pub llc: Cache,
+    /// Main memory.
+    pub dram: Dram,
+    /// The access unit.
+    pub access: Access,
+    /// Its queues.
+    pub queue: Queue,
+    /// Energy of events.
+    pub energy: Energy,
+    /// Every number as it was written, in schema order.
+    pub figures: Vec<Figure>,
+}
+
+/// The sections of a description, in order.
+const SECTIONS: &[(&str, &[Field])] = &[
+    ("core", Core::FIELDS),
+    ("in_order", Core::FIELDS),
+    ("l1", Cache::FIELDS),
+    ("l2", Cache::FIELDS),
+    ("llc", Cache::FIELDS),
+    ("dram", Dram::FIELDS),
+    ("access", Access::FIELDS),
+    ("queue", Queue::FIELDS),
+    ("energy", Energy::FIELDS),
+];
+
+/// The text of the description that is used by default.
+pub const TMU_CPU: &str = include_str!("../tmu-cpu.toml");
+
+impl Machine {
+    /// Reads a description. All errors are reported at once.
+    pub fn parse(text: &str) -> Result<Machine, Vec<MachineError>> {
+        let figures = parse::figures(text)?;
+        let section = |name: &'static str| {
+            let figures = &figures.figures;
+            move |key: &str| {
+                let found = figures.iter().find(|f| f.section == name && f.key == key);
+                found.map_or(0.0, |f| f.value)
+            }
+        };
+        Ok(Machine {
+            core: Core::build(&section("core")),
+            in_order: Core::build(&section("in_order")),
+            l1: Cache::build(&section("l1")),
+            l2: Cache::build(&section("l2")),
+            llc: Cache::build(&section("llc")),
+            dram: Dram::build(&section("dram")),
+            access: Access::build(&section("access")),
+            queue: Queue::build(&section("queue")),
+            energy: Energy::build(&section("energy")),
+            name: figures.name,
+            figures: figures.figures,
+        })
+    }
+
+    /// A time in nanoseconds as whole core cycles, rounded up.
+    pub fn cycles(&self, ns: f64) -> u64 {
+        (ns * self.core.clock_ghz).ceil() as u64
+    }
+
+    /// The simulated core's share of main memory's bandwidth, in bytes a core cycle.
+    pub fn share_bytes_per_cycle(&self) -> f64 {
+        let total = self.dram.channels as f64 * self.dram.channel_gb_per_s;
+        total / self.dram.sharers as f64 / self.core.clock_ghz
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_description_reads_and_marks_every_figure_of_the_access_unit() {
+        let machine = Machine::parse(TMU_CPU).unwrap();
+        assert_eq!(machine.name, "tmu-cpu");
+        assert_eq!((machine.access.lanes, machine.access.outstanding), (8, 128));
+        assert!((machine.share_bytes_per_cycle() - 7.8125).abs() < 1e-12);
+        let expected: usize = SECTIONS.iter().map(|(_, fields)| fields.len()).sum();
+        assert_eq!(machine.figures.len(), expected);
+        for figure in &machine.figures {
+            assert!(!figure.source.is_empty());
+            assert!(figure.estimated || figure.section != "access", "{}", figure.key);
+        }
+    }
+
+    #[test]
+    fn every_error_is_reported_at_once_with_its_place_and_a_fix() {
+        let text = TMU_CPU
+            .replace("lanes = { value = 8", "lanes = { value = 0")
+            .replace("line_bytes = { value = 64", "line_bytes = { value = 48")
+            .replace("issue_width = { value = 4", "isue_width = { value = 4")
+            .replace(
+                "rob = { value = 224, unit = \"uops\"",
+                "rob = { value = 224, unit = \"bytes\"",
+            )
+            .replace("[llc]", "[lcl]");
+        let errors = Machine::parse(&text).unwrap_err();
+        let all: Vec<String> = errors.iter().map(|e| e.message.clone()).collect();
+        let find = |part: &str| {
+            errors.iter().find(|e| e.message.contains(part)).unwrap_or_else(|| panic!("{all:#?}"))
+        };
+        assert!(find("`lanes` is 0").range.is_some());
+        assert!(find("`line_bytes` is 48").message.contains("power of two"));
+        assert_eq!(find("unknown key `isue_width`").help, "did you mean `issue_width`?");
+        assert_eq!(find("unknown section `lcl`").help, "did you mean `llc`?");
+        let unit = find("unit of `rob`");
+        let at = unit.range.clone().unwrap();
+        assert!(text[at].contains("bytes"));
+    }
+
+    #[test]
+    fn broken_text_gives_errors_not_panics() {
+        for text in ["", "[", "name = 3", "core = 1", "[core]\nrob = {}", "[core]\nrob = 1e400"] {
+            assert!(Machine::parse(text).is_err(), "{text}");
+        }
+        let text = TMU_CPU.replace("value = 524288", "value = 524287");
+        let errors = Machine::parse(&text).unwrap_err();
+        assert!(errors[0].message.contains("whole sets"), "{}", errors[0].message);
+    }
+}

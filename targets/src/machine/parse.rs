@@ -1,0 +1,252 @@
+//! Reading a machine description: TOML text to checked figures, every error at once.
+
+use super::{Field, Figure, Kind, SECTIONS};
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Something wrong with a description.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineError {
+    /// The bytes of the text it is about; `None` where something is missing.
+    pub range: Option<Range<usize>>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it; empty where nothing better than the message is known.
+    pub help: String,
+}
+
+/// A description whose every number passed its own checks and those between numbers.
+pub(super) struct Figures {
+    pub name: String,
+    pub figures: Vec<Figure>,
+}
+
+/// The parts of a figure, and whether a figure must have them.
+const PARTS: [(&str, bool); 4] =
+    [("value", true), ("unit", true), ("source", true), ("estimated", false)];
+
+/// Reads the text against the schema.
+pub(super) fn figures(text: &str) -> Result<Figures, Vec<MachineError>> {
+    let (root, broken) = DeTable::parse_recoverable(text);
+    let mut reader = Reader {
+        errors: broken
+            .iter()
+            .map(|e| MachineError {
+                range: e.span(),
+                message: e.message().to_string(),
+                help: String::new(),
+            })
+            .collect(),
+    };
+    let name = reader.name(root.get_ref());
+    let figures = reader.sections(root.get_ref());
+    // Checks between numbers need all of them.
+    if reader.errors.is_empty() {
+        reader.relations(&figures);
+    }
+    if reader.errors.is_empty() { Ok(Figures { name, figures }) } else { Err(reader.errors) }
+}
+
+struct Reader {
+    errors: Vec<MachineError>,
+}
+
+impl Reader {
+    fn error(&mut self, range: Option<Range<usize>>, message: String, help: String) {
+        self.errors.push(MachineError { range, message, help });
+    }
+
+    fn name(&mut self, root: &DeTable<'_>) -> String {
+        match root.get("name").map(|v| (v.span(), v.get_ref().as_str())) {
+            Some((_, Some(name))) => name.to_string(),
+            Some((span, None)) => {
+                self.error(Some(span), "`name` is not a text".into(), String::new());
+                String::new()
+            }
+            None => {
+                let help = "begin the file with `name = \"…\"`".to_string();
+                self.error(None, "the machine has no `name`".into(), help);
+                String::new()
+            }
+        }
+    }
+
+    fn sections(&mut self, root: &DeTable<'_>) -> Vec<Figure> {
+        let known = || SECTIONS.iter().map(|(name, _)| *name);
+        self.unknown_keys(root, "section", known().chain(["name"]));
+        let mut figures = Vec::new();
+        for (name, fields) in SECTIONS {
+            let Some(value) = root.get(*name) else {
+                let keys: Vec<&str> = fields.iter().map(|f| f.key).collect();
+                let help = format!("it has the keys {}", keys.join(", "));
+                self.error(None, format!("section `[{name}]` is missing"), help);
+                continue;
+            };
+            let Some(table) = value.get_ref().as_table() else {
+                self.error(Some(value.span()), format!("`{name}` is not a section"), String::new());
+                continue;
+            };
+            self.unknown_keys(table, "key", fields.iter().map(|f| f.key));
+            for field in *fields {
+                match table.get(field.key) {
+                    Some(value) => figures.extend(self.figure(name, field, value)),
+                    None => self.error(
+                        Some(value.span()),
+                        format!("section `[{name}]` lacks `{}`", field.key),
+                        format!(
+                            "add `{} = {{ value = …, unit = \"{}\", source = \"…\" }}`",
+                            field.key, field.unit
+                        ),
+                    ),
+                }
+            }
+        }
+        figures
+    }
+
+    fn unknown_keys(
+        &mut self,
+        table: &DeTable<'_>,
+        what: &str,
+        known: impl Iterator<Item = &'static str> + Clone,
+    ) {
+        for key in table.keys() {
+            let name: &str = key.get_ref();
+            if !known.clone().any(|k| k == name) {
+                let help = nearest(name, known.clone())
+                    .map_or(String::new(), |k| format!("did you mean `{k}`?"));
+                self.error(Some(key.span()), format!("unknown {what} `{name}`"), help);
+            }
+        }
+    }
+
+    fn figure(
+        &mut self,
+        section: &str,
+        field: &Field,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Figure> {
+        let before = self.errors.len();
+        let key = field.key;
+        let Some(table) = value.get_ref().as_table() else {
+            let help = format!(
+                "write `{key} = {{ value = …, unit = \"{}\", source = \"…\" }}`",
+                field.unit
+            );
+            self.error(Some(value.span()), format!("`{key}` does not state its source"), help);
+            return None;
+        };
+        self.unknown_keys(table, "part", PARTS.iter().map(|(part, _)| *part));
+        for (part, needed) in PARTS {
+            if needed && table.get(part).is_none() {
+                self.error(
+                    Some(value.span()),
+                    format!("`{key}` lacks its `{part}`"),
+                    String::new(),
+                );
+            }
+        }
+        let number = table.get("value").and_then(|v| self.number(field, v)).unwrap_or(f64::NAN);
+        let mut text = |part: &str| {
+            let v = table.get(part)?;
+            let text = v.get_ref().as_str().map(str::to_string);
+            if text.as_deref().is_none_or(|t| t.trim().is_empty()) {
+                let message = format!("the {part} of `{key}` is not a text");
+                self.error(Some(v.span()), message, String::new());
+            }
+            text.map(|t| (t, v.span()))
+        };
+        let unit = text("unit");
+        let source = text("source");
+        if let Some((unit, span)) = &unit
+            && unit != field.unit
+        {
+            let message = format!("the unit of `{key}` is {}, not {unit}", field.unit);
+            self.error(Some(span.clone()), message, String::new());
+        }
+        let estimated = match table.get("estimated").map(|v| (v.get_ref().as_bool(), v.span())) {
+            None => false,
+            Some((Some(flag), _)) => flag,
+            Some((None, span)) => {
+                let message = format!("`estimated` of `{key}` is neither true nor false");
+                self.error(Some(span), message, String::new());
+                false
+            }
+        };
+        (self.errors.len() == before).then(|| Figure {
+            section: section.to_string(),
+            key: key.to_string(),
+            value: number,
+            unit: field.unit.to_string(),
+            source: source.map_or(String::new(), |(s, _)| s),
+            estimated,
+        })
+    }
+
+    /// The number, if it is one that the schema admits.
+    fn number(&mut self, field: &Field, value: &Spanned<DeValue<'_>>) -> Option<f64> {
+        let number = match value.get_ref() {
+            DeValue::Integer(i) if i.radix() == 10 => i.as_str().parse::<f64>().ok(),
+            DeValue::Float(x) => x.as_str().parse::<f64>().ok(),
+            _ => None,
+        };
+        let key = field.key;
+        let Some(x) = number else {
+            let message = format!("the value of `{key}` is not a decimal number");
+            self.error(Some(value.span()), message, String::new());
+            return None;
+        };
+        let whole = x.fract() == 0.0;
+        let reason = if !(field.min..=field.max).contains(&x) {
+            format!("it must lie between {} and {} {}", field.min, field.max, field.unit)
+        } else if field.kind != Kind::Real && !whole {
+            "it must be a whole number".to_string()
+        } else if field.kind == Kind::Power && !(x as u64).is_power_of_two() {
+            "it must be a power of two".to_string()
+        } else {
+            return Some(x);
+        };
+        self.error(Some(value.span()), format!("`{key}` is {x}: {reason}"), String::new());
+        None
+    }
+
+    fn relations(&mut self, figures: &[Figure]) {
+        let get = |section: &str, key: &str| {
+            let found = figures.iter().find(|f| f.section == section && f.key == key);
+            found.map_or(0.0, |f| f.value)
+        };
+        let line = get("dram", "line_bytes");
+        for cache in ["l1", "l2", "llc"] {
+            let (bytes, ways) = (get(cache, "bytes"), get(cache, "ways"));
+            if bytes % (ways * line) != 0.0 {
+                let message =
+                    format!("`[{cache}]` has {bytes} bytes, not whole sets of {ways} lines");
+                let help = format!("make `bytes` a multiple of {}", ways * line);
+                self.error(None, message, help);
+            }
+        }
+        for core in ["core", "in_order"] {
+            let simd = get(core, "simd_bytes");
+            if simd > line {
+                let message = format!("`[{core}]` has vectors of {simd} bytes, wider than a line");
+                self.error(None, message, format!("make `simd_bytes` at most {line}"));
+            }
+        }
+        for (section, key) in [("queue", "chunk_bytes"), ("dram", "row_bytes")] {
+            if get(section, key) < line {
+                let message = format!("`{key}` is smaller than a line of {line} bytes");
+                self.error(None, message, String::new());
+            }
+        }
+    }
+}
+
+/// The known name nearest to a misspelt one, if any is near.
+fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    known
+        .map(|k| (strsim::damerau_levenshtein(name, k), k))
+        .filter(|(distance, k)| *distance <= 2.max(k.len() / 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, k)| k)
+}
