@@ -3,21 +3,21 @@
 
 pub mod affine;
 pub mod cost;
+pub mod coupled;
 pub mod data;
+pub mod decouple;
 pub mod diagnostic;
+pub mod dlc_text;
 pub mod effects;
 pub mod facts;
 pub mod load;
 pub mod model;
 pub mod predicates;
+pub mod print_term;
 pub mod reference;
 pub mod render;
 pub mod rules;
 pub mod saturate;
-pub mod coupled;
-pub mod decouple;
-pub mod diagnostic;
-pub mod print_term;
 pub mod sexp;
 pub mod suggest;
 pub mod term;

@@ -3,8 +3,8 @@
 //! Knows nothing of rules, e-graphs or time; the simulator and the compiler both build on it.
 
 pub mod dlc;
-pub mod machine;
 pub mod layout;
+pub mod machine;
 pub mod print;
 pub mod scalar;
 pub mod tensor;

@@ -115,6 +115,8 @@ impl Printer<'_> {
             StreamKind::Size(_) => "size_stream",
             StreamKind::IndVar(_) => "get_ind_var",
             StreamKind::Mem { .. } => "mem_stream",
+            StreamKind::Broadcast(_) => "broadcast_stream",
+            StreamKind::IndexCast(_) => "index_cast",
             StreamKind::Alu { .. } => "alu_stream",
         };
         self.out.head(Keep::Fitting, word);
@@ -135,6 +137,11 @@ impl Printer<'_> {
                 self.addr(addr, Self::stream_name);
                 self.out.atom(hint.name());
             }
+            StreamKind::Broadcast(from) => {
+                self.out.atom(stream.ty.to_string());
+                self.stream_name(from);
+            }
+            StreamKind::IndexCast(from) => self.stream_name(from),
             StreamKind::Alu { op, a, b } => {
                 self.out.atom(stream.ty.to_string());
                 self.out.atom(op.name());

@@ -433,11 +433,11 @@ impl<'a> Checker<'a, '_> {
                 let (a, b) = (self.symbol(a)?, self.symbol(b)?);
                 Some(self.symbols.binary(*op, a, b))
             }
-            Expr::Load(_)
-            | Expr::Select(..)
-            | Expr::Cast(..)
-            | Expr::Broadcast(..)
-            | Expr::Iota(..) => None,
+            Expr::Cast(dtype, x) => {
+                let x = self.symbol(x)?;
+                Some(self.symbols.cast(*dtype, x))
+            }
+            Expr::Load(_) | Expr::Select(..) | Expr::Broadcast(..) | Expr::Iota(..) => None,
         }
     }
 }

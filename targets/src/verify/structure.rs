@@ -108,6 +108,7 @@ fn stream_inputs(kind: &StreamKind) -> Vec<StreamId> {
     match kind {
         StreamKind::Const(_) | StreamKind::Size(_) | StreamKind::IndVar(_) => Vec::new(),
         StreamKind::Mem { addr, .. } => address_streams(addr),
+        StreamKind::Broadcast(from) | StreamKind::IndexCast(from) => vec![*from],
         StreamKind::Alu { a, b, .. } => vec![*a, *b],
     }
 }
@@ -259,7 +260,10 @@ impl Checker<'_, '_> {
                 StreamKind::Size(size) => self.size(*size, &place),
                 StreamKind::IndVar(unit) => self.unit(*unit, &place),
                 StreamKind::Mem { addr, .. } => self.address(addr, &place),
-                StreamKind::Const(_) | StreamKind::Alu { .. } => {}
+                StreamKind::Const(_)
+                | StreamKind::Broadcast(_)
+                | StreamKind::IndexCast(_)
+                | StreamKind::Alu { .. } => {}
             }
             if stream.ty.lanes == 0 {
                 self.structure(&place, "has no lanes");

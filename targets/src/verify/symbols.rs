@@ -15,6 +15,7 @@ enum Meaning {
     Size(SizeId),
     IndVar(UnitId),
     Load(TensorId, Vec<Symbol>),
+    Cast(DType, Symbol),
     Binary(BinaryOp, Symbol, Symbol),
 }
 
@@ -67,6 +68,15 @@ impl Symbols {
         self.intern(Meaning::Load(tensor, index), mutable)
     }
 
+    /// Conversion; folded on constants.
+    pub fn cast(&mut self, dtype: DType, x: Symbol) -> Symbol {
+        if let Some(value) = self.constants.get(&x) {
+            return self.constant(value.cast(dtype));
+        }
+        let mutable = self.mutable[x.0];
+        self.intern(Meaning::Cast(dtype, x), mutable)
+    }
+
     /// Arithmetic; folded on constants.
     pub fn binary(&mut self, op: BinaryOp, a: Symbol, b: Symbol) -> Symbol {
         if let (Some(a), Some(b)) = (self.constants.get(&a), self.constants.get(&b))
@@ -97,7 +107,10 @@ impl Symbols {
                         addr.index.iter().map(|i| values[i.index()]).collect();
                     index.map(|index| self.load(program, addr.tensor, index))
                 }
-                StreamKind::Mem { .. } => None,
+                StreamKind::Mem { .. } | StreamKind::Broadcast(_) => None,
+                StreamKind::IndexCast(from) => {
+                    values[from.index()].map(|from| self.cast(DType::I64, from))
+                }
                 StreamKind::Alu { op, a, b } => match (values[a.index()], values[b.index()]) {
                     (Some(a), Some(b)) => Some(self.binary(*op, a, b)),
                     _ => None,

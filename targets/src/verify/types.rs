@@ -1,5 +1,5 @@
-//! Types of streams, registers, expressions and stores. Indices and bounds are scalar integers of
-//! either width; arithmetic never mixes types.
+//! Types of streams, registers, expressions and stores. Indices and bounds are scalars of
+//! type i64; arithmetic never mixes types.
 
 use super::structure::events;
 use super::{Errors, Kind, Part, Place};
@@ -45,12 +45,6 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn integer(&mut self, ty: Type, what: &str, place: &Place) {
-        if ty.lanes != 1 || ty.dtype.is_float() {
-            self.wrong(place, format!("{what} is {ty}, and a scalar integer is needed"));
-        }
-    }
-
     fn tensor<I>(&self, addr: &Addr<I>) -> (&TensorDecl, Type) {
         let tensor = &self.program.tensors[addr.tensor.index()];
         let lanes = addr.lanes.as_ref().map_or(1, |l| l.count);
@@ -67,7 +61,7 @@ impl Checker<'_, '_> {
 
     fn index_stream(&mut self, id: StreamId, place: &Place) {
         let stream = &self.program.streams[id.index()];
-        self.integer(stream.ty, &format!("stream `{}`", stream.name), place);
+        self.same(stream.ty, INDEX, &format!("stream `{}`", stream.name), place);
     }
 
     fn stream_addr(&mut self, addr: &Addr<StreamId>, place: &Place) -> Type {
@@ -83,6 +77,21 @@ impl Checker<'_, '_> {
             StreamKind::Const(value) => Type::scalar(value.dtype()),
             StreamKind::Size(_) | StreamKind::IndVar(_) => INDEX,
             StreamKind::Mem { addr, .. } => self.stream_addr(addr, &place),
+            StreamKind::Broadcast(from) => {
+                let from = self.program.streams[from.index()].ty;
+                if from.lanes != 1 {
+                    return self.wrong(&place, format!("spreads a scalar, not {from}"));
+                }
+                Type { dtype: from.dtype, lanes: stream.ty.lanes }
+            }
+            StreamKind::IndexCast(from) => {
+                let from = &self.program.streams[from.index()];
+                if from.ty.lanes != 1 || from.ty.dtype.is_float() {
+                    let message = format!("converts a scalar integer, not {}", from.ty);
+                    return self.wrong(&place, message);
+                }
+                INDEX
+            }
             StreamKind::Alu { op, a, b } => {
                 let ty = |id: &StreamId| self.program.streams[id.index()].ty;
                 let (a, b) = (ty(a), ty(b));
@@ -141,7 +150,7 @@ impl Checker<'_, '_> {
         self.same(var.ty, INDEX, &format!("loop variable `{}`", var.name), place);
         for bound in [&counted.lo, &counted.hi] {
             if let Some(ty) = self.expr(bound, place) {
-                self.integer(ty, "a bound", place);
+                self.same(ty, INDEX, "a bound", place);
             }
         }
         self.body(&counted.body, place);
@@ -150,7 +159,7 @@ impl Checker<'_, '_> {
     fn expr_addr(&mut self, addr: &Addr<Expr>, place: &Place) {
         for index in addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)) {
             if let Some(ty) = self.expr(index, place) {
-                self.integer(ty, "an index", place);
+                self.same(ty, INDEX, "an index", place);
             }
         }
     }
