@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod dlc_text;
 pub mod effects;
 pub mod facts;
+pub mod interpret;
 pub mod load;
 pub mod model;
 pub mod predicates;

@@ -4,10 +4,11 @@ use super::book::{Arg, Call};
 use super::check::Conditions;
 use super::infer::{Inference, SortCell};
 use super::signature::Sort;
-use super::syntax::{RuleForm, unknown};
+use super::syntax::RuleForm;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::predicates::{GENERATORS, Generator, PREDICATES, Predicate};
 use crate::sexp::Sexp;
+use crate::suggest::unknown;
 use crate::term::{Head, parse_head};
 use egg::{Symbol, Var};
 use std::collections::BTreeMap;
@@ -75,7 +76,7 @@ fn resolve_call<F: Callable>(call: &Sexp) -> Result<Call<F>, Diagnostic> {
     let Some(what) = F::ALL.iter().find(|f| f.name() == name) else {
         let names: Vec<&str> = F::ALL.iter().map(Callable::name).collect();
         let span = call.list().map_or(call.span, |l| l[0].span);
-        return Err(unknown(F::WHAT, name, span, &names));
+        return Err(unknown(F::WHAT, name, span, names));
     };
     if rest.len() != what.sorts().len() {
         return Err(Diagnostic::error(

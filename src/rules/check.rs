@@ -4,14 +4,15 @@
 use super::book::{Arg, Call, Exactness, Phase, Rule, RuleBook, Test};
 use super::infer::Inference;
 use super::shape::{Sides, instance_of_left};
-use super::syntax::{RuleForm, Word, unknown};
+use super::syntax::{RuleForm, Word};
 use super::tree::{self, Tree, TreeHead};
 use super::{calls, scope};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::predicates::{Generator, Predicate};
 use crate::sexp::Sexp;
+use crate::suggest::unknown;
 use egg::{Id, RecExpr, Symbol, Var};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The most nodes that one side of a rule may have. It bounds what the checks cost; no readable
 /// rule comes near it.
@@ -21,8 +22,16 @@ const MAX_SIDE: usize = 1_000;
 pub(super) struct Checker<'a> {
     book: &'a mut RuleBook,
     errors: &'a mut Vec<Diagnostic>,
-    /// Rules by their sides up to renaming, with their conditions.
-    known: HashMap<Sides, (String, Symbol, Span)>,
+    /// Rules by their sides up to renaming.
+    known: HashMap<Sides, Vec<Known>>,
+}
+
+/// A rule that others with the same sides are compared with.
+struct Known {
+    name: Symbol,
+    set: usize,
+    span: Span,
+    conditions: BTreeSet<String>,
 }
 
 /// A rule's terms as they stand in the file.
@@ -148,22 +157,21 @@ impl<'a> Checker<'a> {
                 .warning(),
             );
         }
-        if let Some((other, name, span)) = self.known.get(&sides) {
-            let same = *other == conditions;
-            let diagnostic = Diagnostic::error(
-                format!("`{}` has the same sides as `{name}`", rule.name),
-                rule.span,
-                if same { "the same rule" } else { "only the conditions differ" },
-            )
-            .with_related(*span, format!("`{name}` is here"));
-            if same {
-                self.errors.push(diagnostic.with_help("remove one of the two"));
-                return;
-            }
-            self.errors.push(diagnostic.warning());
-        } else {
-            self.known.insert(sides, (conditions, rule.name, rule.span));
+        let known = self.known.entry(sides).or_default();
+        let same = known.iter().find(|k| k.conditions == conditions);
+        let weaker = known.iter().find(|k| {
+            k.set == rule.set
+                && (k.conditions.is_subset(&conditions) || conditions.is_subset(&k.conditions))
+        });
+        if let Some(other) = same.or(weaker) {
+            let twice = format!("`{}` has the same sides as `{}`", rule.name, other.name);
+            let label = if same.is_some() { "the same rule" } else { "the conditions overlap" };
+            let overlap = Diagnostic::error(twice, rule.span, label)
+                .with_related(other.span, format!("`{}` is here", other.name))
+                .with_help("the one with fewer conditions does the work of both");
+            self.errors.push(if same.is_some() { overlap } else { overlap.warning() });
         }
+        known.push(Known { name: rule.name, set: rule.set, span: rule.span, conditions });
         self.book.sets[rule.set].rules.push(self.book.rules.len());
         self.book.rules.push(rule);
     }
@@ -188,7 +196,7 @@ impl<'a> Checker<'a> {
         let word = word.as_ref()?;
         let parsed = parse(&word.text);
         if parsed.is_none() {
-            self.errors.push(unknown(what, &word.text, word.span, names));
+            self.errors.push(unknown(what, &word.text, word.span, names.iter().copied()));
         }
         parsed
     }

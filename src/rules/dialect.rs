@@ -2,9 +2,10 @@
 //! declared before any operator, so that the order of files does not matter.
 
 use super::signature::{Operator, Signature, Sort, SortDecl, SortTerm};
-use super::syntax::{DialectForm, Section, Word, doc, sections, unknown, word};
+use super::syntax::{DialectForm, Section, Word, doc, sections, word};
 use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
+use crate::suggest::unknown;
 use crate::term::{Head, parse_head};
 use egg::Symbol;
 
@@ -47,7 +48,7 @@ fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mu
                 Err(error) => errors.push(error),
             },
             Some(("op", _)) => {}
-            Some((other, _)) => errors.push(unknown("declaration", other, item.span, &ITEMS)),
+            Some((other, _)) => errors.push(unknown("declaration", other, item.span, ITEMS)),
             None => errors.push(
                 Diagnostic::error("expected a declaration", item.span, "not a declaration")
                     .with_help("a dialect consists of (sort …) and (op …)"),

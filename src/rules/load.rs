@@ -2,10 +2,12 @@
 
 use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::check::Checker;
-use super::syntax::{self, Form, RulesetForm, unknown};
+use super::syntax::{self, Form, RulesetForm};
 use super::{dialect, schedule};
 use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};
+use crate::load::load as file;
 use crate::sexp;
+use crate::suggest::unknown;
 use egg::Symbol;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,9 +25,9 @@ pub fn load(sources: &mut Sources, paths: &[PathBuf]) -> Checked<(RuleBook, Vec<
     }
     let mut ids = Vec::new();
     for path in files {
-        match read_text(&path) {
-            Ok(text) => ids.push(sources.add(path, text)),
-            Err(error) => errors.push(error),
+        match file(sources, &path) {
+            Ok(id) => ids.push(id),
+            Err(found) => errors.extend(found),
         }
     }
     load_files(sources, &ids, errors)
@@ -58,18 +60,6 @@ fn rule_files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     }
     files.sort();
     Ok(files)
-}
-
-fn read_text(path: &Path) -> Result<String, Diagnostic> {
-    let bytes = fs::read(path).map_err(|e| {
-        Diagnostic::global(format!("cannot read `{}`: {e}", path.display()))
-            .with_help("give a rule file or a folder of *.rules files")
-    })?;
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Diagnostic::global(format!("`{}` is not UTF-8: see byte {at}", path.display()))
-            .with_help("save it as UTF-8")
-    })
 }
 
 fn load_files(
@@ -150,14 +140,19 @@ fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -
     let phase = form.phase.as_ref().and_then(|word| {
         let phase = Phase::parse(&word.text);
         if phase.is_none() {
-            errors.push(unknown("phase", &word.text, word.span, Phase::NAMES));
+            errors.push(unknown("phase", &word.text, word.span, Phase::NAMES.iter().copied()));
         }
         phase
     });
     let exact = form.exact.as_ref().and_then(|word| {
         let exact = Exactness::parse(&word.text);
         if exact.is_none() {
-            errors.push(unknown("exactness", &word.text, word.span, Exactness::NAMES));
+            errors.push(unknown(
+                "exactness",
+                &word.text,
+                word.span,
+                Exactness::NAMES.iter().copied(),
+            ));
         }
         exact
     });

@@ -1,9 +1,10 @@
 //! Schedules: which rules run in which order, as data.
 
 use super::book::{Phase, RuleBook};
-use super::syntax::{ScheduleForm, unknown};
+use super::syntax::ScheduleForm;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
+use crate::suggest::unknown;
 use egg::Symbol;
 
 /// The deepest nesting of steps; whoever runs a schedule may recurse over it.
@@ -118,7 +119,7 @@ fn step(
         }
         _ => {
             let span = item.list().map_or(item.span, |l| l[0].span);
-            errors.push(unknown("step", head, span, &STEPS));
+            errors.push(unknown("step", head, span, STEPS));
             None
         }
     }
@@ -145,7 +146,7 @@ fn select(
                 Some(set) => set.rules.iter().for_each(|&rule| chosen[rule] = true),
                 None => {
                     let known: Vec<&str> = book.sets.iter().map(|s| s.name.as_str()).collect();
-                    errors.push(unknown("rule set", name, selector.span, &known));
+                    errors.push(unknown("rule set", name, selector.span, known));
                 }
             },
             (None, Some(("phase", [name]))) if name.atom().is_some() => {
@@ -156,7 +157,9 @@ fn select(
                             *chosen |= rule.phase == phase;
                         }
                     }
-                    None => errors.push(unknown("phase", word, name.span, Phase::NAMES)),
+                    None => {
+                        errors.push(unknown("phase", word, name.span, Phase::NAMES.iter().copied()))
+                    }
                 }
             }
             _ => errors.push(

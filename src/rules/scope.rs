@@ -112,12 +112,21 @@ impl Left<'_> {
 fn escaping(signature: &Signature, rule: &Rule, left: &mut Left) -> Vec<(Var, usize)> {
     let numbers = left.numbers.of(&rule.rhs);
     let variables = variable_sorts(signature);
+    let mentioning = mentioning_sorts(signature, &variables);
     let mut exposed: Vec<BTreeSet<(Var, usize)>> = Vec::with_capacity(rule.rhs.len());
     for node in &rule.rhs {
         let mut here = BTreeSet::new();
         match node {
             ENodeOrVar::Var(v) => {
-                here.extend(left.scopes.get(v).into_iter().flatten().map(|b| (*v, *b)));
+                let sort = rule.variables.iter().find(|(x, _)| x == v).and_then(|(_, sort)| *sort);
+                // A loop variable mentions no variable but itself, whatever its bounds are.
+                let itself = sort.is_some_and(|sort| variables.contains(&sort));
+                let own = left.numbers.variable(*v);
+                if sort.is_none_or(|sort| mentioning.contains(&sort)) {
+                    let around = left.scopes.get(v).into_iter().flatten();
+                    let around = around.filter(|b| !itself || own == Some(**b));
+                    here.extend(around.map(|b| (*v, *b)));
+                }
             }
             ENodeOrVar::ENode(n) => {
                 let op = signature.operator_of(n);
@@ -153,4 +162,24 @@ fn variable_sorts(signature: &Signature) -> BTreeSet<Sort> {
             SortTerm::Any(_) => None,
         })
         .collect()
+}
+
+/// The sorts whose terms can mention a bound variable, which element types, say, cannot.
+fn mentioning_sorts(signature: &Signature, variables: &BTreeSet<Sort>) -> BTreeSet<Sort> {
+    let mut mentioning = variables.clone();
+    loop {
+        let before = mentioning.len();
+        for op in signature.operators() {
+            let mentions = op.args.iter().any(|arg| match arg {
+                SortTerm::Is(sort) => mentioning.contains(sort),
+                SortTerm::Any(_) => true,
+            });
+            if let (true, SortTerm::Is(result)) = (mentions, op.result) {
+                mentioning.insert(result);
+            }
+        }
+        if mentioning.len() == before {
+            return mentioning;
+        }
+    }
 }

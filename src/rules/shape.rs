@@ -3,7 +3,7 @@
 use super::book::{Arg, Rule};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 /// Structural numbers of pattern nodes: two nodes have one number where they are one term.
@@ -58,32 +58,34 @@ impl Sides {
     }
 
     /// The conditions of the rule, with its variables numbered alike.
-    pub fn conditions(&self, rule: &Rule) -> String {
+    pub fn conditions(&self, rule: &Rule) -> BTreeSet<String> {
         let mut names = BTreeMap::new();
         written(&rule.lhs, &mut names);
         written(&rule.rhs, &mut names);
-        let mut text = String::new();
+        let mut conditions = BTreeSet::new();
         for (x, pattern) in &rule.wheres {
             let x = number(*x, &mut names);
-            let _ = write!(text, "where {x} {};", written(pattern, &mut names));
+            conditions.insert(format!("where {x} {}", written(pattern, &mut names)));
         }
-        let mut call = |kind: &str, name: &str, args: &[Arg], names: &mut BTreeMap<Var, usize>| {
-            let _ = write!(text, "{kind} {name}");
+        let mut call = |name: &str, args: &[Arg]| {
+            let mut text = name.to_owned();
             for arg in args {
                 let _ = match arg {
-                    Arg::Var(v) => write!(text, " ?{}", number(*v, names)),
+                    Arg::Var(v) => write!(text, " ?{}", number(*v, &mut names)),
                     Arg::Int(n) => write!(text, " {n}"),
                 };
             }
+            text
         };
         for (x, generator) in &rule.fors {
-            number(*x, &mut names);
-            call("for", generator.what.name, &generator.args, &mut names);
+            let values = call(generator.what.name, &generator.args);
+            let x = call("for", &[Arg::Var(*x)]);
+            conditions.insert(format!("{x} {values}"));
         }
         for guard in &rule.guards {
-            call("when", guard.what.name, &guard.args, &mut names);
+            conditions.insert(call(guard.what.name, &guard.args));
         }
-        text
+        conditions
     }
 }
 

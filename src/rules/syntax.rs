@@ -3,7 +3,7 @@
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind, Sexp};
-use crate::suggest::did_you_mean;
+use crate::suggest::unknown;
 
 /// A word and where it stands.
 #[derive(Clone, Debug)]
@@ -87,18 +87,10 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
         "schedule" => schedule(sexp.span, items).map(Form::Schedule),
         _ => {
             let span = sexp.list().map_or(sexp.span, |l| l[0].span);
-            Err(unknown("form", head, span, &FORMS))
+            Err(unknown("form", head, span, FORMS))
         }
     };
     result.map_err(|e| errors.push(e)).ok()
-}
-
-/// The error for a word that is not one of a closed list.
-pub(super) fn unknown(what: &str, word: &str, span: Span, known: &[&str]) -> Diagnostic {
-    let help = did_you_mean(word, known.iter().copied())
-        .unwrap_or_else(|| format!("one of: {}", known.join(", ")));
-    Diagnostic::error(format!("unknown {what} `{word}`"), span, format!("no such {what}"))
-        .with_help(help)
 }
 
 /// The next item as a word.
@@ -157,7 +149,7 @@ pub(super) fn sections<'a>(
         if known.contains(&key.text.as_str()) {
             found.push(Section { key, items: values });
         } else {
-            errors.push(unknown("keyword", &key.text, key.span, known));
+            errors.push(unknown("keyword", &key.text, key.span, known.iter().copied()));
         }
     }
     (fixed, found)

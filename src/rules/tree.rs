@@ -126,7 +126,7 @@ fn compute_head<'a>(list: &Sexp, rest: &'a [Sexp]) -> Result<(TreeHead, &'a [Sex
         && let Some(word) = op.atom()
     {
         let Some(op) = COMPUTE_OPS.into_iter().find(|op| op.name() == word) else {
-            return Err(super::syntax::unknown("operation", word, op.span, &names));
+            return Err(crate::suggest::unknown("operation", word, op.span, names));
         };
         if args.len() == 2 {
             return Ok((TreeHead::Compute(op), args));
