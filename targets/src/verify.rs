@@ -21,6 +21,7 @@ mod symbols;
 mod types;
 
 use crate::dlc::Program;
+use crate::machine::Machine;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
@@ -35,8 +36,9 @@ pub struct Limits {
     pub layers: u32,
     /// Traversal units in all.
     pub units: u32,
-    /// Bytes of stream elements that one layer can hold; each stream needs at least one element in
-    /// the layer of its innermost unit.
+    /// Bytes of stream elements that the access unit holds for one traversal at the root. They are
+    /// divided equally between its layers, and there between the units; each unit needs room for
+    /// one element of each of its streams.
     pub storage_bytes: u64,
     /// Bytes of the largest operand: a chunk of the data queue.
     pub operand_bytes: u64,
@@ -49,6 +51,20 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// What a machine can hold. Tokens name any number of cases.
+    pub fn of(machine: &Machine) -> Limits {
+        let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Limits {
+            layers: small(machine.access.layers),
+            units: small(machine.access.layers.saturating_mul(machine.access.lanes)),
+            storage_bytes: machine.access.lanes.saturating_mul(machine.access.storage_bytes),
+            operand_bytes: machine.queue.chunk_bytes,
+            vector_registers: small(machine.core.vector_registers),
+            vector_bytes: machine.core.simd_bytes,
+            cases: u32::MAX,
+        }
+    }
+
     /// No limits: what holds on any target.
     pub const NONE: Limits = Limits {
         layers: u32::MAX,

@@ -6,4 +6,5 @@ mod decouple;
 mod laws;
 mod programs;
 mod random;
+mod runs;
 mod text;

@@ -1,8 +1,8 @@
 //! Limits of the target: layers, units, storage, operands, vector registers, cases.
 
-use super::structure::Tree;
+use super::structure::{Tree, events};
 use super::{Errors, Kind, Limits, Part, Place};
-use crate::dlc::{Addr, Expr, Program, RegisterId, Stmt, Type};
+use crate::dlc::{Action, Addr, Expr, Program, RegisterId, Stmt, Type, UnitId};
 use std::collections::BTreeMap;
 
 /// Checks what the program needs against what the target has.
@@ -18,24 +18,47 @@ pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Error
     at_most(layers, limits.layers.into(), "layers of traversal units", &whole);
     at_most(program.units.len() as u64, limits.units.into(), "traversal units", &whole);
     at_most(program.cases.len() as u64, limits.cases.into(), "kinds of callback", &whole);
-    let mut storage: BTreeMap<usize, u64> = BTreeMap::new();
-    for (at, stream) in program.streams.iter().enumerate() {
-        let place = Place::new(Part::Stream, &stream.name);
-        at_most(stream.ty.bytes(), limits.operand_bytes, "bytes in one operand", &place);
-        if let Some(unit) = tree.innermost[at] {
-            let layer = storage.entry(tree.depth[unit.index()]).or_default();
-            *layer = layer.saturating_add(stream.ty.bytes());
+    for action in program.units.iter().flat_map(events).flatten().chain(&program.access) {
+        if let Action::Operand(id) = action {
+            let stream = &program.streams[id.index()];
+            let place = Place::new(Part::Stream, &stream.name);
+            at_most(stream.ty.bytes(), limits.operand_bytes, "bytes in one operand", &place);
         }
     }
-    for (layer, bytes) in storage {
-        let what = format!("bytes of stream storage in layer {layer}");
-        at_most(bytes, limits.storage_bytes, &what, &whole);
+    for (unit, needs, has) in storage(program, tree, limits) {
+        let place = Place::new(Part::Unit, &program.units[unit].name);
+        at_most(needs, has, "bytes of stream storage", &place);
     }
     let bodies = program.cases.iter().map(|c| (Place::new(Part::Case, &c.name), &c.body));
     for (place, body) in bodies.chain([(Place::new(Part::Main, ""), &program.main)]) {
         let needs = Liveness::of(program, body).most(|ty| registers(ty, limits));
         at_most(needs, limits.vector_registers.into(), "vector registers at once", &place);
     }
+}
+
+/// For every unit: the bytes that one element of each of its streams takes, and its share of the
+/// storage.
+fn storage(program: &Program, tree: &Tree, limits: &Limits) -> Vec<(usize, u64, u64)> {
+    let mut needs = vec![0u64; program.units.len()];
+    for (stream, unit) in program.streams.iter().zip(&tree.innermost) {
+        if let Some(unit) = unit {
+            needs[unit.index()] = needs[unit.index()].saturating_add(stream.ty.bytes());
+        }
+    }
+    let mut layers: BTreeMap<UnitId, u64> = BTreeMap::new();
+    let mut siblings: BTreeMap<(UnitId, usize), u64> = BTreeMap::new();
+    let places: Vec<(UnitId, usize)> = (0..program.units.len())
+        .map(|at| (tree.root_of(UnitId(at as u32)), tree.depth[at]))
+        .collect();
+    for (root, depth) in &places {
+        let deepest = layers.entry(*root).or_default();
+        *deepest = (*deepest).max(*depth as u64);
+        *siblings.entry((*root, *depth)).or_default() += 1;
+    }
+    let share = |place: &(UnitId, usize)| {
+        limits.storage_bytes / layers[&place.0].max(1) / siblings[place].max(1)
+    };
+    (0..program.units.len()).map(|at| (at, needs[at], share(&places[at]))).collect()
 }
 
 /// Vector registers that a value takes; a scalar takes none.
