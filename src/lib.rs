@@ -7,6 +7,7 @@ pub mod coupled;
 pub mod data;
 pub mod decouple;
 pub mod diagnostic;
+pub mod dlc_text;
 pub mod effects;
 pub mod facts;
 pub mod interpret;
