@@ -50,7 +50,7 @@ pub(crate) struct UnitCode {
     pub(crate) lo: usize,
     pub(crate) hi: usize,
     pub(crate) step: i64,
-    /// Iterations that its storage holds.
+    /// Records that it keeps: what the storage of its roomiest fetcher holds.
     pub(crate) capacity: u64,
     /// The fetcher that steps it.
     pub(crate) stepper: usize,
@@ -72,6 +72,8 @@ pub(crate) struct FetcherCode {
     pub(crate) streams: Vec<usize>,
     /// Cycles that one iteration occupies it.
     pub(crate) cycles: u64,
+    /// Iterations that its storage holds.
+    pub(crate) capacity: u64,
 }
 
 /// A step of the marshaller.
@@ -373,23 +375,25 @@ impl Compiler<'_> {
             }
             steppers[unit].1 = f;
             let cycles = cycles.max(machine.access.iteration_cycles);
-            fetchers.push(FetcherCode { unit, after, epoch, streams, cycles });
+            fetchers.push(FetcherCode { unit, after, epoch, streams, cycles, capacity: 1 });
         }
-        let units = self.units(machine, &steppers)?;
+        let units = self.units(machine, &steppers, &mut fetchers)?;
         Ok(AccessCode { streams: self.streams, units, fetchers, steps: self.steps })
     }
 
     /// The units with their storage: a program's root traversals run one after another, each with
-    /// all of the storage, divided equally between its layers and there between its units.
+    /// all of the storage, divided equally between its layers, there between its units, and there
+    /// between its fetchers.
     fn units(
         &self,
         machine: &Machine,
-        fetchers: &[(usize, usize)],
+        ends: &[(usize, usize)],
+        fetchers: &mut [FetcherCode],
     ) -> Result<Vec<UnitCode>, SimError> {
         let total = machine.access.lanes * machine.access.storage_bytes;
         let children = |unit: usize| {
             let within = self.parents.iter().enumerate().filter(|(_, p)| **p == Some(unit));
-            within.map(|(i, _)| fetchers[i + 1].0).collect()
+            within.map(|(i, _)| ends[i + 1].0).collect()
         };
         let mut units = vec![UnitCode {
             name: "program".into(),
@@ -398,8 +402,8 @@ impl Compiler<'_> {
             hi: 0,
             step: 1,
             capacity: 1,
-            stepper: fetchers[0].0,
-            last: fetchers[0].1,
+            stepper: ends[0].0,
+            last: ends[0].1,
             children: children(0),
         }];
         for (i, unit) in self.context.program.units.iter().enumerate() {
@@ -410,15 +414,20 @@ impl Compiler<'_> {
             let layers = together.clone().map(|u| self.depths[u]).max().unwrap_or(1);
             let siblings = together.filter(|&u| self.depths[u] == self.depths[me]).count();
             let share = total / layers.max(1) / (siblings as u64).max(1);
-            let streams = self.streams.iter().zip(&self.used);
-            let mine = streams.filter(|(s, used)| s.unit == me && used.is_some());
-            let bytes: u64 = mine.map(|(s, _)| s.ty.bytes()).sum();
-            let capacity = share / bytes.max(8);
-            if capacity == 0 {
-                let name = &unit.name;
-                return Err(SimError::limit(format!(
-                    "an iteration of unit `{name}` needs {bytes} bytes of storage, it has {share}"
-                )));
+            let levels = fetchers.iter().filter(|f| f.unit == me).count();
+            let share = share / (levels as u64).max(1);
+            let mut capacity = 1;
+            for fetcher in fetchers.iter_mut().filter(|f| f.unit == me) {
+                let bytes: u64 = fetcher.streams.iter().map(|&s| self.streams[s].ty.bytes()).sum();
+                fetcher.capacity = share / bytes.max(8);
+                capacity = capacity.max(fetcher.capacity);
+                if fetcher.capacity == 0 {
+                    let name = &unit.name;
+                    return Err(SimError::limit(format!(
+                        "an iteration of unit `{name}` needs {bytes} bytes of storage where it \
+                         has {share}"
+                    )));
+                }
             }
             units.push(UnitCode {
                 name: unit.name.clone(),
@@ -427,8 +436,8 @@ impl Compiler<'_> {
                 hi: unit.hi.index(),
                 step: unit.step,
                 capacity,
-                stepper: fetchers[me].0,
-                last: fetchers[me].1,
+                stepper: ends[me].0,
+                last: ends[me].1,
                 children: children(me),
             });
         }
