@@ -19,6 +19,8 @@ pub mod reference;
 pub mod render;
 pub mod rules;
 pub mod saturate;
+pub mod search;
 pub mod sexp;
 pub mod suggest;
 pub mod term;
+pub mod workload;

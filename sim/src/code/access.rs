@@ -154,6 +154,9 @@ impl Compiler<'_> {
                 let unit = deps.map(|&s| self.streams[s as usize].unit).max().unwrap_or(0);
                 (unit, Kind::Mem(address, *hint), ty)
             }
+            StreamKind::Broadcast(_) | StreamKind::IndexCast(_) => {
+                return Err(SimError::invalid(format!("{place} is of a kind without a unit")));
+            }
             StreamKind::Alu { op, a, b } => {
                 let (a, b) = (self.known(*a, &place)?, self.known(*b, &place)?);
                 let (x, y) = (&self.streams[a], &self.streams[b]);
