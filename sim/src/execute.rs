@@ -1,8 +1,8 @@
 //! The execute unit: interprets instructions and gives each its micro-operations.
 
-use crate::code::{Address, ExecuteCode, Inst, Reg};
+use crate::code::{Address, ExecuteCode, Inst, Place, Reg};
 use crate::core::{Port, Ready};
-use crate::data::{raw, scalar};
+use crate::data::{copy_lanes, raw, scalar};
 use crate::error::SimError;
 use crate::fetch::apply;
 use crate::scheduler::{BURST, Sim, Status, Wait};
@@ -47,6 +47,9 @@ impl Execution {
     /// When all of a register is there.
     #[inline]
     fn all(&self, reg: &Reg) -> Ready {
+        if reg.pieces == 1 {
+            return self.ready[reg.piece];
+        }
         let pieces = &self.ready[reg.piece..reg.piece + reg.pieces];
         pieces.iter().copied().max().unwrap_or_default()
     }
@@ -68,7 +71,6 @@ struct Reached {
 
 impl Sim<'_> {
     /// Lets the execute unit run until it waits or its clock passes the horizon.
-    #[inline(never)]
     pub(crate) fn execute(&mut self) -> Result<(), SimError> {
         let me = self.execute_id();
         for _ in 0..BURST {
@@ -255,9 +257,15 @@ impl Sim<'_> {
     }
 
     /// One micro-operation for every piece of the result or of the widest operand.
-    #[inline]
+    #[inline(always)]
     fn operate(&mut self, port: Port, latency: u64, dst: &Reg, from: &[&Reg]) {
         let pieces = from.iter().map(|r| r.pieces).fold(dst.pieces, usize::max);
+        if pieces == 1 {
+            let needs = from.iter().map(|r| self.execution.ready[r.piece]);
+            let ready = needs.fold(Ready::default(), Ready::max);
+            self.execution.ready[dst.piece] = self.core.operate(port, ready, latency);
+            return;
+        }
         let mut done = Ready::default();
         for p in 0..pieces {
             let needs = from.iter().map(|r| self.execution.part(r, p, pieces));
@@ -275,12 +283,13 @@ impl Sim<'_> {
 
     /// Evaluates an address and what computing it costs.
     #[inline]
-    fn reach(&mut self, addr: &Address) -> Result<Reached, SimError> {
-        let regs = &self.code.regs;
+    fn reach(&mut self, addr: &Address<Place>) -> Result<Reached, SimError> {
         let execution = &self.execution;
-        let located = addr.locate(&self.tensors, |r| execution.index(&regs[r as usize]))?;
-        let needs = addr.index.iter().chain(&addr.limit);
-        let mut ready = needs.map(|&r| execution.all(&regs[r as usize])).max().unwrap_or_default();
+        let located = addr.locate(&self.tensors, |_, r| execution.lanes[r.slot] as i64)?;
+        let mut ready = Ready::default();
+        for place in &addr.index {
+            ready = ready.max(execution.ready[place.piece]);
+        }
         for _ in 0..addr.uops {
             ready = self.core.operate(Port::Int, ready, self.core_figures.int_latency);
         }
@@ -296,13 +305,15 @@ impl Sim<'_> {
         (first.min(end), end.min(first + simd))
     }
 
-    fn load(&mut self, dst: &Reg, addr: &Address, at: &Reached) {
+    fn load(&mut self, dst: &Reg, addr: &Address<Place>, at: &Reached) {
         let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
         let (active, inactive) = lanes.split_at_mut(at.active);
         if at.active > 0 {
             self.tensors[addr.tensor].read(at.position, active);
         }
-        inactive.fill(0);
+        if !inactive.is_empty() {
+            inactive.fill(0);
+        }
         self.memory.counters.elements += at.active as u64;
         for p in 0..dst.pieces {
             let (first, end) = self.span(dst, at, p);
@@ -318,7 +329,7 @@ impl Sim<'_> {
         }
     }
 
-    fn store(&mut self, src: &Reg, addr: &Address, at: &Reached) {
+    fn store(&mut self, src: &Reg, addr: &Address<Place>, at: &Reached) {
         if at.active > 0 {
             let values = &self.execution.lanes[src.slot..src.slot + at.active];
             self.tensors[addr.tensor].write(at.position, values);
@@ -366,8 +377,8 @@ impl Sim<'_> {
             )));
         }
         self.core.wait(operand.visible, Some(Stall::Empty));
-        let n = dst.ty.lanes as usize;
-        self.execution.lanes[dst.slot..dst.slot + n].copy_from_slice(self.data.values(&operand));
+        let to = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
+        copy_lanes(to, self.data.values(&operand));
         let ready = Ready::at(operand.visible);
         // The pointer is compared with the chunk's end; its increment is an addressing mode.
         self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);

@@ -35,6 +35,13 @@ pub(crate) struct Reg {
     pub(crate) pieces: usize,
 }
 
+/// A scalar register that an address reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) slot: usize,
+    pub(crate) piece: usize,
+}
+
 /// An instruction; registers and addresses are by number.
 #[derive(Debug)]
 pub(crate) enum Inst {
@@ -74,18 +81,18 @@ pub(crate) enum Inst {
     },
     Load {
         dst: u32,
-        addr: Address,
+        addr: Address<Place>,
     },
     Store {
         src: u32,
-        addr: Address,
+        addr: Address<Place>,
     },
     /// `old` receives what was there.
     Accumulate {
         op: BinaryOp,
         src: u32,
         old: u32,
-        addr: Address,
+        addr: Address<Place>,
         port: Port,
         latency: u64,
     },
@@ -387,7 +394,11 @@ impl Compiler<'_> {
         Ok(dst)
     }
 
-    fn addr(&mut self, addr: &Addr<Expr>, written: bool) -> Result<(Address, Type), SimError> {
+    fn addr(
+        &mut self,
+        addr: &Addr<Expr>,
+        written: bool,
+    ) -> Result<(Address<Place>, Type), SimError> {
         let place = self.place.clone();
         let ty = self.context.addressed(addr, &place)?;
         if written {
@@ -398,10 +409,10 @@ impl Compiler<'_> {
         for e in addr.index.iter().chain(limit) {
             let r = self.expr(e, None)?;
             check_index(self.ty(r), &place)?;
-            index.push(r);
+            let reg = self.code.regs[r as usize];
+            index.push(Place { slot: reg.slot, piece: reg.piece });
         }
-        let limit = limit.and_then(|_| index.pop());
-        Ok((address(addr, &place, self.address_uops(addr), index, limit), ty))
+        Ok((address(addr, &place, self.address_uops(addr), index), ty))
     }
 
     /// What computing an address costs each time: one multiply-add for every leading index if any
