@@ -4,6 +4,7 @@
 
 mod access;
 mod execute;
+mod expression;
 mod layout;
 
 pub(crate) use access::{AccessCode, Kind, Step, StreamCode, UnitCode, compile_access};

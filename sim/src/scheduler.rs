@@ -24,7 +24,7 @@ pub(crate) const BURST: usize = 4096;
 
 /// Cycles that an actor may run past the next one, so that turns are not too short. Shared resources
 /// are calendars, which admit requests out of order.
-const SLACK: u64 = 32;
+const SLACK: u64 = 64;
 
 /// What an actor waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
