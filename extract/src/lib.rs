@@ -1,4 +1,385 @@
 //! Extraction from an e-graph over cost vectors: a Pareto set of candidates per e-class.
 //!
-//! Knows e-graphs and nothing of embeddings: what a node costs and which label it carries comes
-//! from a [`CostModel`](crate) given by the caller.
+//! A decoupled machine takes about the *larger* of its two units' times, so the cost of a term is a
+//! vector and no single best member of a class exists before its context is known. The extractor
+//! keeps, per class, every candidate that no other beats in all respects, bounded in number, and
+//! builds the candidates of a node from those of its children until nothing changes.
+//!
+//! This crate knows e-graphs and nothing of embeddings: what a node means for cost and scope comes
+//! from a [`CostModel`] given by the caller.
+
+use egg::{Analysis, EGraph, Id, Language, RecExpr};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the extractor asks about terms. A summary is all that matters about a candidate when it
+/// becomes a part of something larger: its cost so far, its scope, what it shares.
+pub trait CostModel<L: Language, N: Analysis<L>> {
+    /// All that matters about a candidate.
+    type Summary: Clone;
+
+    /// The summary of a node over its children's candidates; `None` where no finished program can
+    /// contain it. Costs must grow with size, so that no candidate of a class contains itself.
+    fn combine(
+        &self,
+        egraph: &EGraph<L, N>,
+        node: &L,
+        children: &[&Self::Summary],
+    ) -> Option<Self::Summary>;
+
+    /// Whether `a` may stand wherever `b` does and is never worse there.
+    fn dominates(&self, a: &Self::Summary, b: &Self::Summary) -> bool;
+
+    /// A scalar estimate that orders candidates of one class where the bound on their number
+    /// forces a choice, and the finished ones at the root. Smaller is better.
+    fn rank(&self, summary: &Self::Summary) -> f64;
+
+    /// Whether a candidate of the root class is a finished program.
+    fn is_finished(&self, summary: &Self::Summary) -> bool;
+}
+
+/// Bounds on the work.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Candidates kept in a class.
+    pub per_class: usize,
+    /// Combinations of children's candidates tried for one node.
+    pub per_node: usize,
+    /// Rounds over the whole graph.
+    pub rounds: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { per_class: 12, per_node: 256, rounds: 64 }
+    }
+}
+
+/// A candidate in an [`Extraction`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CandidateId(usize);
+
+/// One way to build a term: a node and a candidate for each of its children.
+struct Candidate<L, S> {
+    node: L,
+    children: Vec<CandidateId>,
+    summary: S,
+}
+
+/// The candidates of every class below a root.
+pub struct Extraction<L, S> {
+    arena: Vec<Candidate<L, S>>,
+    roots: Vec<CandidateId>,
+    /// Whether a limit cut candidates off, so that the best may have been lost.
+    pub truncated: bool,
+}
+
+impl<L: Language, S> Extraction<L, S> {
+    /// The finished candidates of the root class, best rank first.
+    pub fn ranked(&self) -> &[CandidateId] {
+        &self.roots
+    }
+
+    /// The summary of a candidate.
+    pub fn summary(&self, id: CandidateId) -> &S {
+        &self.arena[id.0].summary
+    }
+
+    /// The term of a candidate; equal subterms are shared.
+    pub fn term(&self, id: CandidateId) -> RecExpr<L> {
+        let mut term = RecExpr::default();
+        let mut placed: BTreeMap<CandidateId, Id> = BTreeMap::new();
+        // A candidate is placed when its children are; the stack holds those still waiting.
+        let mut stack = vec![id];
+        while let Some(&top) = stack.last() {
+            if placed.contains_key(&top) {
+                stack.pop();
+                continue;
+            }
+            let candidate = &self.arena[top.0];
+            let waiting: Vec<CandidateId> =
+                candidate.children.iter().copied().filter(|c| !placed.contains_key(c)).collect();
+            if waiting.is_empty() {
+                let mut next = candidate.children.iter().map(|c| placed[c]);
+                let node = candidate.node.clone().map_children(|old| next.next().unwrap_or(old));
+                placed.insert(top, term.add(node));
+                stack.pop();
+            } else {
+                stack.extend(waiting);
+            }
+        }
+        term
+    }
+}
+
+/// Every class reachable from the root, children before parents where the graph allows it.
+fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Vec<Id> {
+    let mut order = Vec::new();
+    let mut seen = BTreeSet::from([root]);
+    let mut stack = vec![(root, false)];
+    while let Some((id, done)) = stack.pop() {
+        if done {
+            order.push(id);
+            continue;
+        }
+        stack.push((id, true));
+        for node in &egraph[id].nodes {
+            for child in node.children() {
+                let child = egraph.find(*child);
+                if seen.insert(child) {
+                    stack.push((child, false));
+                }
+            }
+        }
+    }
+    order
+}
+
+/// The candidates of one class.
+#[derive(Default)]
+struct Front {
+    kept: Vec<CandidateId>,
+    /// The round in which the set last changed.
+    changed: usize,
+}
+
+/// Extracts the candidates of the root class. The e-graph must be rebuilt.
+pub fn extract<L, N, M>(
+    egraph: &EGraph<L, N>,
+    root: Id,
+    model: &M,
+    limits: &Limits,
+) -> Extraction<L, M::Summary>
+where
+    L: Language,
+    N: Analysis<L>,
+    M: CostModel<L, N>,
+{
+    let root = egraph.find(root);
+    let order = reachable(egraph, root);
+    let mut fronts: BTreeMap<Id, Front> = order.iter().map(|c| (*c, Front::default())).collect();
+    let mut extraction = Extraction { arena: Vec::new(), roots: Vec::new(), truncated: true };
+    let mut cut = false;
+    for round in 1..=limits.rounds {
+        let mut progress = false;
+        for &class in &order {
+            for node in &egraph[class].nodes {
+                let children: Vec<Id> = node.children().iter().map(|c| egraph.find(*c)).collect();
+                // A node is worth another look only where a child's set has changed.
+                let fresh = children.iter().map(|c| fronts[c].changed).max().unwrap_or(0);
+                let stale = if children.is_empty() { round > 1 } else { fresh + 1 < round };
+                if stale || children.iter().any(|c| fronts[c].kept.is_empty()) {
+                    continue;
+                }
+                let sets: Vec<&[CandidateId]> =
+                    children.iter().map(|c| fronts[c].kept.as_slice()).collect();
+                let mut made = Vec::new();
+                cut |= !combinations(&sets, limits.per_node, |choice| {
+                    let summaries: Vec<&M::Summary> =
+                        choice.iter().map(|c| &extraction.arena[c.0].summary).collect();
+                    if let Some(summary) = model.combine(egraph, node, &summaries) {
+                        made.push((choice.to_vec(), summary));
+                    }
+                });
+                for (choice, summary) in made {
+                    let front = fronts.entry(class).or_default();
+                    let candidate = Candidate { node: node.clone(), children: choice, summary };
+                    let (changed, dropped) =
+                        insert(model, &mut extraction.arena, front, candidate, limits.per_class);
+                    cut |= dropped;
+                    if changed {
+                        front.changed = round;
+                        progress = true;
+                    }
+                }
+            }
+        }
+        if !progress {
+            extraction.truncated = cut;
+            break;
+        }
+    }
+    let mut roots: Vec<CandidateId> = fronts
+        .remove(&root)
+        .map(|front| front.kept)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|c| model.is_finished(&extraction.arena[c.0].summary))
+        .collect();
+    roots.sort_by(|a, b| {
+        let rank = |c: &CandidateId| model.rank(&extraction.arena[c.0].summary);
+        rank(a).total_cmp(&rank(b)).then(a.cmp(b))
+    });
+    extraction.roots = roots;
+    extraction
+}
+
+/// Calls `visit` with every choice of one element a set, at most `limit` times, those of low
+/// positions first. Returns whether every choice was visited.
+fn combinations(
+    sets: &[&[CandidateId]],
+    limit: usize,
+    mut visit: impl FnMut(&[CandidateId]),
+) -> bool {
+    let mut at = vec![0usize; sets.len()];
+    let mut choice: Vec<CandidateId> = sets.iter().map(|s| s[0]).collect();
+    for _ in 0..limit {
+        visit(&choice);
+        let Some(next) = (0..sets.len()).find(|&i| at[i] + 1 < sets[i].len()) else { return true };
+        for i in 0..next {
+            at[i] = 0;
+            choice[i] = sets[i][0];
+        }
+        at[next] += 1;
+        choice[next] = sets[next][at[next]];
+    }
+    false
+}
+
+/// Adds a candidate to a class's set unless one there is as good in every respect; removes those
+/// that it beats; beyond the bound, drops the one of the worst rank. Returns whether the set
+/// changed, and whether the bound dropped a candidate.
+fn insert<L, N, M>(
+    model: &M,
+    arena: &mut Vec<Candidate<L, M::Summary>>,
+    front: &mut Front,
+    candidate: Candidate<L, M::Summary>,
+    bound: usize,
+) -> (bool, bool)
+where
+    L: Language,
+    N: Analysis<L>,
+    M: CostModel<L, N>,
+{
+    let new = &candidate.summary;
+    if front.kept.iter().any(|c| model.dominates(&arena[c.0].summary, new)) {
+        return (false, false);
+    }
+    front.kept.retain(|c| !model.dominates(new, &arena[c.0].summary));
+    let rank = model.rank(new);
+    let position = front
+        .kept
+        .iter()
+        .position(|c| model.rank(&arena[c.0].summary) > rank)
+        .unwrap_or(front.kept.len());
+    if position >= bound {
+        return (false, true);
+    }
+    let id = CandidateId(arena.len());
+    arena.push(candidate);
+    front.kept.insert(position, id);
+    let dropped = front.kept.len() > bound;
+    front.kept.truncate(bound);
+    (true, dropped)
+}
+
+/// Whether a term is a member of a class: what extraction returns must be what was asked for.
+pub fn is_member<L, N>(egraph: &EGraph<L, N>, root: Id, term: &RecExpr<L>) -> bool
+where
+    L: Language,
+    N: Analysis<L>,
+{
+    egraph.lookup_expr(term).is_some_and(|id| egraph.find(id) == egraph.find(root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use egg::SymbolLang;
+
+    /// Two resources; a finished program costs the larger of the two.
+    struct TwoUnits;
+
+    impl CostModel<SymbolLang, ()> for TwoUnits {
+        type Summary = [f64; 2];
+
+        fn combine(
+            &self,
+            _: &EGraph<SymbolLang, ()>,
+            node: &SymbolLang,
+            children: &[&[f64; 2]],
+        ) -> Option<[f64; 2]> {
+            let own = match node.op.as_str() {
+                // A boundary: it stands for a choice and is never chosen itself.
+                "x" | "y" => return None,
+                "left" => [3.0, 0.0],
+                "right" => [0.0, 3.0],
+                "both" => [2.0, 2.0],
+                "loop" => [0.5, 0.5],
+                _ => [0.0, 0.0],
+            };
+            let sum = |i: usize| own[i] + children.iter().map(|c| c[i]).sum::<f64>();
+            Some([sum(0), sum(1)])
+        }
+
+        fn dominates(&self, a: &[f64; 2], b: &[f64; 2]) -> bool {
+            a[0] <= b[0] && a[1] <= b[1]
+        }
+
+        fn rank(&self, s: &[f64; 2]) -> f64 {
+            s[0].max(s[1])
+        }
+
+        fn is_finished(&self, _: &[f64; 2]) -> bool {
+            true
+        }
+    }
+
+    fn union(egraph: &mut EGraph<SymbolLang, ()>, a: &str, b: &str) -> Id {
+        let (a, b) = (a.parse().expect("a term"), b.parse().expect("a term"));
+        let (a, b) = (egraph.add_expr(&a), egraph.add_expr(&b));
+        egraph.union(a, b);
+        a
+    }
+
+    #[test]
+    fn balances_two_units_where_each_greedy_choice_would_not() {
+        let mut egraph = EGraph::<SymbolLang, ()>::default();
+        union(&mut egraph, "(x 1)", "(left 1)");
+        union(&mut egraph, "(x 1)", "(both 1)");
+        union(&mut egraph, "(y 1)", "(right 1)");
+        union(&mut egraph, "(y 1)", "(both 2)");
+        let root = egraph.add_expr(&"(pair (x 1) (y 1))".parse().expect("a term"));
+        egraph.rebuild();
+        let extraction = extract(&egraph, root, &TwoUnits, &Limits::default());
+        let best = extraction.ranked()[0];
+        assert_eq!(extraction.term(best).to_string(), "(pair (left 1) (right 1))");
+        assert_eq!(TwoUnits.rank(extraction.summary(best)), 3.0);
+        assert!(!extraction.truncated);
+        assert!(is_member(&egraph, root, &extraction.term(best)));
+    }
+
+    #[test]
+    fn a_cycle_in_the_graph_ends_and_is_never_chosen() {
+        let mut egraph = EGraph::<SymbolLang, ()>::default();
+        let root = union(&mut egraph, "(both 1)", "(loop (both 1))");
+        egraph.rebuild();
+        let extraction = extract(&egraph, root, &TwoUnits, &Limits::default());
+        assert_eq!(extraction.term(extraction.ranked()[0]).to_string(), "(both 1)");
+        assert_eq!(extraction.ranked().len(), 1);
+    }
+
+    #[test]
+    fn keeps_both_ends_of_a_trade_until_the_context_decides() {
+        let mut egraph = EGraph::<SymbolLang, ()>::default();
+        let choice = union(&mut egraph, "(left 1)", "(right 1)");
+        let other = egraph.add_expr(&"(right 2)".parse().expect("a term"));
+        let root = egraph.add(SymbolLang::new("pair", vec![choice, other]));
+        egraph.rebuild();
+        let extraction = extract(&egraph, root, &TwoUnits, &Limits::default());
+        let best = extraction.ranked()[0];
+        assert_eq!(extraction.summary(best), &[3.0, 3.0]);
+        assert_eq!(extraction.term(best).to_string(), "(pair (left 1) (right 2))");
+    }
+
+    #[test]
+    fn a_bound_on_candidates_is_reported() {
+        let mut egraph = EGraph::<SymbolLang, ()>::default();
+        union(&mut egraph, "(left 1)", "(right 1)");
+        let root = union(&mut egraph, "(left 1)", "(both 1)");
+        egraph.rebuild();
+        let limits = Limits { per_class: 1, ..Limits::default() };
+        let extraction = extract(&egraph, root, &TwoUnits, &limits);
+        assert!(extraction.truncated);
+        assert_eq!(extraction.ranked().len(), 1);
+    }
+}

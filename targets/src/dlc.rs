@@ -135,6 +135,10 @@ pub enum StreamKind {
         /// How the caches treat it.
         hint: Hint,
     },
+    /// One scalar stream's element in every lane.
+    Broadcast(StreamId),
+    /// A scalar integer stream as i64.
+    IndexCast(StreamId),
     /// Arithmetic on two scalar streams of one type.
     Alu {
         /// The operation.

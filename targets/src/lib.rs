@@ -3,6 +3,9 @@
 //! Knows nothing of rules, e-graphs or time; the simulator and the compiler both build on it.
 
 pub mod dlc;
+pub mod layout;
 pub mod machine;
+pub mod print;
 pub mod scalar;
 pub mod tensor;
+pub mod verify;

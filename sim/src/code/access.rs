@@ -155,6 +155,9 @@ impl Compiler<'_> {
                 let unit = units.max().unwrap_or(0);
                 (unit, Kind::Mem(address, *hint), ty)
             }
+            StreamKind::Broadcast(_) | StreamKind::IndexCast(_) => {
+                return Err(SimError::invalid(format!("{place} is of a kind without a unit")));
+            }
             StreamKind::Alu { op, a, b } => {
                 let (a, b) = (self.known(*a, &place)?, self.known(*b, &place)?);
                 let (x, y) = (&self.streams[a], &self.streams[b]);

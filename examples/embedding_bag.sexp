@@ -1,0 +1,14 @@
+; A DLRM-sized embedding bag: 256 bags of about 80 lookups, some empty, into a million rows.
+(model embedding_bag
+  (input table   f32 (rows 64))
+  (input indices i64 (lookups))
+  (input offsets i64 ((+ bags 1)))
+  (output out (emb.bag sum table indices offsets))
+  (programs
+    (paper  "../programs/bag_sum_paper.dlc")
+    (expert "../programs/bag_sum_expert_64.dlc"))
+  (data (seed 1)
+    (size rows 1000000) (size bags 256)
+    (table   (uniform -1.0 1.0))
+    (offsets (ragged (mean 80) (empty 0.05)))
+    (indices (zipf 1.05))))

@@ -1,0 +1,463 @@
+//! What a term costs on a machine: the model that extraction asks.
+//!
+//! A candidate's summary holds its cost per evaluation as a vector, its scope on each unit, and the
+//! streams it uses that no enclosing loop has paid for yet. A stream is paid once, at the loop that
+//! binds its deepest variable, however often the body mentions it. The rates and prices come from
+//! the machine's description; trip counts and reuse from the data.
+
+mod summary;
+mod vector;
+
+pub use summary::{StreamUse, Summary};
+pub use vector::{Cost, Rates};
+
+use crate::effects::variable_key;
+use crate::facts::{EGraph, Facts, dtype_named};
+use crate::term::{Head, Node};
+use egg::{Id, Language, Symbol};
+use ember_extract::CostModel;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What the data says about a program's loops and loads.
+#[derive(Clone, Debug, Default)]
+pub struct Workload {
+    /// Average iterations of each loop, by its variable's key.
+    pub trips: HashMap<Id, f64>,
+    /// By tensor name in terms: the share of line requests that touch a line for the first time.
+    pub first_touch: HashMap<Symbol, f64>,
+}
+
+/// Which programs an extraction asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// Access and execute code: terms of sort Slc.
+    Decoupled,
+    /// One sequential program: terms of sort Stmt.
+    Coupled,
+}
+
+/// The cost model of one machine and workload.
+pub struct Model<'a> {
+    /// What is asked for.
+    pub goal: Goal,
+    /// The machine's rates and prices.
+    pub rates: &'a Rates,
+    /// What the data says.
+    pub workload: &'a Workload,
+}
+
+impl CostModel<Node, Facts> for Model<'_> {
+    type Summary = Summary;
+
+    fn combine(&self, egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Summary> {
+        let Head::Op(name) = node.head else { return Some(Summary::leaf(node, true)) };
+        let name = name.as_str();
+        let mut summary = match name.split_once('.') {
+            Some(("slc" | "exe", _)) => self.unit(egraph, node, name, children)?,
+            Some(("scf", operator)) if self.goal == Goal::Coupled => {
+                self.execute(egraph, node, operator, children)?
+            }
+            Some(("scf", "for" | "seq" | "store" | "accumulate" | "skip")) => return None,
+            Some(("scf", _)) => Summary::passive(children),
+            _ => self.core(egraph, node, name, children)?,
+        };
+        summary.identify(node, children);
+        Some(summary)
+    }
+
+    fn dominates(&self, a: &Summary, b: &Summary) -> bool {
+        a.dominates(b)
+    }
+
+    fn rank(&self, summary: &Summary) -> f64 {
+        let mut cost = summary.cost;
+        for stream in summary.streams.values() {
+            cost = cost + self.stream_cost(stream, None);
+        }
+        self.rates.cycles(&cost) + summary.size * 1e-6
+    }
+
+    fn is_finished(&self, summary: &Summary) -> bool {
+        summary.stream_scope.is_empty() && summary.execute_scope.is_empty()
+    }
+}
+
+impl Model<'_> {
+    fn trips(&self, key: Id) -> f64 {
+        self.workload.trips.get(&key).copied().unwrap_or(1.0)
+    }
+
+    /// Operators that every level shares, and boundaries, which no finished program contains.
+    fn core(
+        &self,
+        egraph: &EGraph,
+        node: &Node,
+        name: &str,
+        children: &[&Summary],
+    ) -> Option<Summary> {
+        match (name, self.goal) {
+            ("slc" | "exe" | "val" | "ead" | "str" | "sad" | "vec", _) => None,
+            // Tensors stand in the names of loop variables; what they compute must be lowered.
+            ("emb.output" | "emb.element" | "rename", _) => None,
+            ("size" | "const", _) => Some(Summary { literal: true, ..Summary::passive(children) }),
+            ("iv", Goal::Coupled) => self.index(egraph, node, false),
+            ("in" | "out", Goal::Coupled) => Some(tensor(egraph, node, children)),
+            ("at", Goal::Coupled) => Some(at(children)),
+            _ => Some(Summary::passive(children)),
+        }
+    }
+
+    /// Operators of the two units.
+    fn unit(
+        &self,
+        egraph: &EGraph,
+        node: &Node,
+        name: &str,
+        children: &[&Summary],
+    ) -> Option<Summary> {
+        match name.split_once('.')? {
+            ("exe", operator) => self.execute(egraph, node, operator, children),
+            ("slc", "skip" | "barrier") => Some(Summary::passive(children)),
+            ("slc", "seq") => Summary::merge(children),
+            ("slc", "for") => {
+                let key = variable_key(egraph, node.children()[0])?;
+                let bounds = Summary::merge(&children[1..3])?;
+                let mut body = children[4].clone();
+                if body.execute_scope.contains(&key) {
+                    // The execute unit counts this loop: a token each at beg, and each iteration
+                    // unless a callback is there anyway.
+                    let tokens = if body.callback_here { 1.0 } else { 1.0 + self.trips(key) };
+                    body.cost = body.cost + self.dispatch() * (tokens / self.trips(key).max(1.0));
+                }
+                self.bind(key, &mut body);
+                body.cost.steps += 1.0;
+                body.cost = body.cost * self.trips(key);
+                body.callback_here = false;
+                let mut summary = bounds.and(&body)?;
+                summary.cost.steps += 1.0;
+                Some(summary)
+            }
+            ("slc", "callback") => {
+                let mut summary = children[0].clone();
+                summary.cost = summary.cost + self.dispatch();
+                summary.callback_here = true;
+                Some(summary)
+            }
+            ("slc", "store_stream") => {
+                let mut summary = Summary::merge(children)?;
+                summary.stored.extend(children[0].tensor);
+                summary.cost.lines += (children[0].bytes() / self.rates.line_bytes).max(1.0);
+                summary.cost.energy += self.rates.llc_energy;
+                summary.admissible().then_some(summary)
+            }
+            ("slc", "const") => {
+                children[0].literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
+            }
+            ("slc", "iv") => self.index(egraph, node, true),
+            ("slc", "in" | "out") => Some(tensor(egraph, node, children)),
+            ("slc", "at") => Some(at(children)),
+            ("slc", "lanes") => Some(run(egraph, node, children)),
+            ("slc", "broadcast") => {
+                let mut summary = Summary::merge(children)?;
+                summary.element = children[1].element;
+                summary.lanes = lanes(egraph, node);
+                Some(summary)
+            }
+            ("slc", "index_cast" | "alu_stream") => {
+                let mut summary = Summary::merge(children)?;
+                summary.element = 8.0;
+                self.stream(node, children, &mut summary, |stream| stream.steps = 1.0);
+                Some(summary)
+            }
+            ("slc", "mem_stream") => {
+                let address = children[1];
+                let mut summary = address.clone();
+                let hint = egraph[node.children()[0]].nodes.iter().find_map(Node::name)?;
+                summary.stride = None;
+                self.stream(node, children, &mut summary, |stream| {
+                    stream.stride = address.stride;
+                    stream.loads = true;
+                    stream.misses = match (hint, address.tensor) {
+                        ("non-temporal", _) | (_, None) => 1.0,
+                        (_, Some(t)) => self.workload.first_touch.get(&t).copied().unwrap_or(1.0),
+                    };
+                });
+                Some(summary)
+            }
+            ("slc", "from_stream") => {
+                let mut summary = children[0].clone();
+                let key = summary.key;
+                summary
+                    .streams
+                    .entry(key)
+                    .or_insert_with(|| StreamUse {
+                        scope: children[0].stream_scope.clone(),
+                        element: children[0].element,
+                        lanes: children[0].lanes,
+                        ..StreamUse::default()
+                    })
+                    .marshalled = true;
+                summary.tensor = None;
+                Some(summary)
+            }
+            _ => None,
+        }
+    }
+
+    /// Statements and values that the execute unit (or the only core) runs.
+    fn execute(
+        &self,
+        egraph: &EGraph,
+        node: &Node,
+        operator: &str,
+        children: &[&Summary],
+    ) -> Option<Summary> {
+        match operator {
+            "skip" => Some(Summary::passive(children)),
+            "seq" => Summary::merge(children),
+            "const" => {
+                children[0].literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
+            }
+            "counter" => self.index(egraph, node, false),
+            "in" | "out" => Some(tensor(egraph, node, children)),
+            "at" => Some(at(children)),
+            "lanes" => Some(run(egraph, node, children)),
+            "for" => {
+                self.execute_loop(egraph, node.children()[0], &children[1..3], children[4], None)
+            }
+            "walk" => {
+                let (streams, bounds) = (&children[1..3], &children[3..5]);
+                self.execute_loop(egraph, node.children()[0], bounds, children[6], Some(streams))
+            }
+            "reduce" => {
+                let body = self.fold(children[6])?;
+                let mut looped =
+                    self.execute_loop(egraph, node.children()[1], &children[2..4], &body, None)?;
+                looped = looped.and(children[5])?;
+                Some(Summary { element: body.element, lanes: body.lanes, ..looped })
+            }
+            "walk_reduce" => {
+                let body = self.fold(children[8])?;
+                let (streams, bounds) = (&children[2..4], &children[4..6]);
+                let mut looped =
+                    self.execute_loop(egraph, node.children()[1], bounds, &body, Some(streams))?;
+                looped = looped.and(children[7])?;
+                Some(Summary { element: body.element, lanes: body.lanes, ..looped })
+            }
+            "store" | "accumulate" => {
+                let mut summary = Summary::merge(children)?;
+                let address = children[children.len() - 2];
+                let operations = if operator == "store" { 1.0 } else { 3.0 };
+                let registers = self.rates.registers(address.bytes());
+                summary.touched.extend(address.tensor);
+                summary.cost = summary.cost + self.rates.operations(operations * registers);
+                summary.admissible().then_some(summary)
+            }
+            "load" => {
+                let address = children[0];
+                let mut summary = address.clone();
+                let registers = self.rates.registers(address.bytes());
+                summary.touched.extend(address.tensor);
+                summary.cost = summary.cost + self.rates.operations(registers);
+                let misses = address
+                    .tensor
+                    .and_then(|t| self.workload.first_touch.get(&t).copied())
+                    .unwrap_or(0.0);
+                // A load on its own waits; how long depends on whether its line was just used.
+                let lines = if address.stride.is_some() {
+                    address.bytes() / self.rates.line_bytes
+                } else {
+                    (address.bytes() / self.rates.line_bytes).max(1.0)
+                };
+                summary.cost.execute += lines * misses * self.rates.exposed_latency;
+                summary.cost.dram_bytes += lines * misses * self.rates.line_bytes;
+                Some(summary)
+            }
+            "broadcast" => {
+                let mut summary = Summary::merge(children)?;
+                summary.element = children[1].element;
+                summary.lanes = lanes(egraph, node);
+                summary.cost = summary.cost + self.rates.operations(1.0);
+                Some(summary)
+            }
+            "cast" => {
+                let mut summary = Summary::merge(children)?;
+                let dtype = dtype_named(egraph, node.children()[0])?;
+                summary.element = dtype.bytes() as f64;
+                summary.lanes = children[1].lanes;
+                let registers = self.rates.registers(summary.bytes());
+                summary.cost = summary.cost + self.rates.operations(registers);
+                Some(summary)
+            }
+            _ => {
+                let mut summary = Summary::merge(children)?;
+                let value = children.last()?;
+                summary.element = value.element;
+                summary.lanes = value.lanes;
+                let registers = self.rates.registers(summary.bytes());
+                summary.cost = summary.cost + self.rates.operations(registers);
+                if operator == "div" {
+                    summary.cost.execute += registers * self.rates.divide;
+                }
+                Some(summary)
+            }
+        }
+    }
+
+    /// A loop of the execute unit; with `streams`, one that the access unit traverses too.
+    fn execute_loop(
+        &self,
+        egraph: &EGraph,
+        var: Id,
+        bounds: &[&Summary],
+        body: &Summary,
+        streams: Option<&[&Summary]>,
+    ) -> Option<Summary> {
+        let key = variable_key(egraph, var)?;
+        let mut body = body.clone();
+        match streams {
+            None if body.walks || body.stream_scope.contains(&key) => return None,
+            None => {
+                body.execute_scope.remove(&key);
+            }
+            Some(_) => {
+                self.bind(key, &mut body);
+                body.cost.steps += 1.0;
+            }
+        }
+        body.cost = (body.cost + self.rates.operations(2.0)) * self.trips(key);
+        let mut summary = Summary::merge(bounds)?.and(&body)?;
+        if let Some(streams) = streams {
+            summary = summary.and(&Summary::merge(streams)?)?;
+            summary.walks = true;
+            summary.cost.steps += 1.0;
+        }
+        Some(summary)
+    }
+
+    /// The body of a reduction with its fold: one operation a register, and iterations that wait
+    /// for one another.
+    fn fold(&self, body: &Summary) -> Option<Summary> {
+        let mut folded = body.clone();
+        let registers = self.rates.registers(body.bytes());
+        folded.cost = folded.cost + self.rates.operations(registers);
+        folded.cost.execute = folded.cost.execute.max(self.rates.fold_latency);
+        Some(folded)
+    }
+
+    /// Closes the scope of a loop of the access unit over a body: pays for its streams.
+    fn bind(&self, key: Id, body: &mut Summary) {
+        let here: Vec<u64> =
+            body.streams.iter().filter(|(_, s)| s.scope.contains(&key)).map(|(k, _)| *k).collect();
+        let mut widest = 8.0f64;
+        let paid: Vec<StreamUse> = here.iter().filter_map(|k| body.streams.remove(k)).collect();
+        for stream in paid.iter().filter(|s| s.marshalled) {
+            widest = widest.max((stream.element * stream.lanes).min(self.rates.line_bytes));
+        }
+        for stream in &paid {
+            body.cost = body.cost + self.stream_cost(stream, Some(key));
+            if stream.marshalled {
+                // An operand narrower than its neighbours leaves a gap before the next.
+                let bytes = (stream.element * stream.lanes).max(widest);
+                body.cost.queue_bytes += bytes;
+                body.cost.energy += bytes * self.rates.queue_energy;
+                let registers = self.rates.registers(stream.element * stream.lanes);
+                body.cost = body.cost + self.rates.operations(registers);
+            }
+        }
+        body.stream_scope.remove(&key);
+        body.execute_scope.remove(&key);
+    }
+
+    /// What one element of a stream costs the access unit, in a loop over `binder`.
+    fn stream_cost(&self, stream: &StreamUse, binder: Option<Id>) -> Cost {
+        let mut cost = Cost { steps: stream.steps, ..Cost::default() };
+        if stream.loads {
+            let bytes = stream.element * stream.lanes;
+            let part = bytes / self.rates.line_bytes;
+            let consecutive = binder.is_none() || stream.stride == binder;
+            let lines = if stream.lanes > 1.0 || !consecutive { part.max(1.0) } else { part };
+            cost.lines += lines;
+            cost.dram_bytes += lines * stream.misses * self.rates.line_bytes;
+            cost.energy += lines * self.rates.llc_energy
+                + lines * stream.misses * self.rates.line_bytes * self.rates.dram_energy;
+        }
+        cost
+    }
+
+    fn dispatch(&self) -> Cost {
+        Cost { execute: self.rates.dispatch, tokens: 1.0, ..Cost::default() }
+    }
+
+    /// A loop variable's value on one of the units.
+    fn index(&self, egraph: &EGraph, node: &Node, stream: bool) -> Option<Summary> {
+        let key = variable_key(egraph, node.children()[0])?;
+        let mut summary = Summary::passive(&[]);
+        let scope = if stream { &mut summary.stream_scope } else { &mut summary.execute_scope };
+        scope.insert(key);
+        summary.element = 8.0;
+        summary.stride = Some(key);
+        Some(summary)
+    }
+
+    /// Adds the stream that a node makes to those the summary uses.
+    fn stream(
+        &self,
+        node: &Node,
+        children: &[&Summary],
+        summary: &mut Summary,
+        describe: impl FnOnce(&mut StreamUse),
+    ) {
+        summary.identify(node, children);
+        let mut stream = StreamUse {
+            scope: summary.stream_scope.clone(),
+            element: summary.element,
+            lanes: summary.lanes,
+            ..StreamUse::default()
+        };
+        describe(&mut stream);
+        summary.streams.insert(summary.key, stream);
+    }
+}
+
+/// The root of an address.
+fn tensor(egraph: &EGraph, node: &Node, children: &[&Summary]) -> Summary {
+    let name = egraph[node.children()[0]].nodes.iter().find_map(|n| match n.head {
+        Head::Op(name) => Some(name),
+        _ => None,
+    });
+    let element = name
+        .and_then(|name| egraph.analysis.tensor(name))
+        .map_or(8.0, |tensor| tensor.dtype.bytes() as f64);
+    Summary { tensor: name, element, ..Summary::passive(children) }
+}
+
+/// An address with one more index.
+fn at(children: &[&Summary]) -> Summary {
+    let mut summary = Summary::merge(children).unwrap_or_else(|| Summary::passive(children));
+    summary.tensor = children[0].tensor;
+    summary.element = children[0].element;
+    summary.lanes = children[1].lanes.max(children[0].lanes);
+    summary.stride = children[1].stride;
+    summary
+}
+
+/// A run of indices from a scalar one.
+fn run(egraph: &EGraph, node: &Node, children: &[&Summary]) -> Summary {
+    let mut summary = Summary::merge(children).unwrap_or_else(|| Summary::passive(children));
+    summary.element = 8.0;
+    summary.lanes = lanes(egraph, node);
+    summary.stride = children[2].stride;
+    summary
+}
+
+/// The lanes that a node's first child says.
+fn lanes(egraph: &EGraph, node: &Node) -> f64 {
+    egraph[node.children()[0]].data.integer().map_or(1.0, |n| n as f64)
+}
+
+/// Names of what an extraction may use; kept here so that both parts agree on the type.
+pub(crate) type Scope = BTreeSet<Id>;
+
+/// Streams by their structural key.
+pub(crate) type Streams = BTreeMap<u64, StreamUse>;

@@ -1,0 +1,157 @@
+//! The cost vector and the machine's rates that turn it into cycles.
+
+use ember_targets::machine::Machine;
+use std::ops::{Add, Mul};
+
+/// What one evaluation of a term takes, in units of the resource it takes it from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Iterations and arithmetic of traversal units.
+    pub steps: f64,
+    /// Line requests of the access unit.
+    pub lines: f64,
+    /// Cycles of the execute unit.
+    pub execute: f64,
+    /// Control tokens.
+    pub tokens: f64,
+    /// Bytes in the data queue, padding included.
+    pub queue_bytes: f64,
+    /// Bytes from DRAM.
+    pub dram_bytes: f64,
+    /// Energy in picojoules.
+    pub energy: f64,
+}
+
+impl Cost {
+    /// Whether this is no larger in any component.
+    pub fn at_most(&self, other: &Cost) -> bool {
+        self.steps <= other.steps
+            && self.lines <= other.lines
+            && self.execute <= other.execute
+            && self.tokens <= other.tokens
+            && self.queue_bytes <= other.queue_bytes
+            && self.dram_bytes <= other.dram_bytes
+            && self.energy <= other.energy
+    }
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost {
+            steps: self.steps + other.steps,
+            lines: self.lines + other.lines,
+            execute: self.execute + other.execute,
+            tokens: self.tokens + other.tokens,
+            queue_bytes: self.queue_bytes + other.queue_bytes,
+            dram_bytes: self.dram_bytes + other.dram_bytes,
+            energy: self.energy + other.energy,
+        }
+    }
+}
+
+impl Mul<f64> for Cost {
+    type Output = Cost;
+
+    fn mul(self, by: f64) -> Cost {
+        Cost {
+            steps: self.steps * by,
+            lines: self.lines * by,
+            execute: self.execute * by,
+            tokens: self.tokens * by,
+            queue_bytes: self.queue_bytes * by,
+            dram_bytes: self.dram_bytes * by,
+            energy: self.energy * by,
+        }
+    }
+}
+
+/// The machine's rates and prices, as far as estimates need them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    /// Micro-operations in a cycle.
+    pub issue_width: f64,
+    /// Bytes of a vector register.
+    pub simd_bytes: f64,
+    /// Vector operations in a cycle; also loads, which are as many on every machine described.
+    pub vector_ports: f64,
+    /// Extra cycles of a division per register.
+    pub divide: f64,
+    /// Cycles from one step of a fold to the next.
+    pub fold_latency: f64,
+    /// Cycles of the execute unit for a callback's token.
+    pub dispatch: f64,
+    /// Cycles that a load of the execute unit waits for DRAM, after what its window hides.
+    pub exposed_latency: f64,
+    /// Bytes of a cache line.
+    pub line_bytes: f64,
+    /// Line requests of the access unit in a cycle.
+    pub requests: f64,
+    /// Bytes into the data queue in a cycle.
+    pub queue_rate: f64,
+    /// Bytes from DRAM in a cycle.
+    pub dram_rate: f64,
+    /// Picojoules of an access to the last level cache.
+    pub llc_energy: f64,
+    /// Picojoules of a byte from DRAM.
+    pub dram_energy: f64,
+    /// Picojoules of a byte through the data queue.
+    pub queue_energy: f64,
+    /// Picojoules of a micro-operation.
+    pub operation_energy: f64,
+}
+
+impl Rates {
+    /// The rates of a machine.
+    pub fn of(machine: &Machine) -> Rates {
+        let (core, energy) = (&machine.core, &machine.energy);
+        let unloaded = machine.dram.controller_ns + machine.dram.t_rcd_ns + machine.dram.t_cas_ns;
+        Rates {
+            issue_width: core.issue_width as f64,
+            simd_bytes: core.simd_bytes as f64,
+            vector_ports: core.vector_ports.min(core.load_ports) as f64,
+            divide: core.float_div_latency as f64,
+            fold_latency: core.float_add_latency as f64,
+            dispatch: core.dispatch_cycles as f64,
+            // A full window of scalar code keeps a few misses in flight.
+            exposed_latency: machine.cycles(unloaded) as f64 / 4.0,
+            line_bytes: machine.dram.line_bytes as f64,
+            requests: machine.access.requests_per_cycle as f64,
+            queue_rate: machine.queue.write_bytes_per_cycle as f64,
+            dram_rate: machine.share_bytes_per_cycle(),
+            llc_energy: energy.llc_pj,
+            dram_energy: energy.dram_byte_pj,
+            queue_energy: energy.queue_byte_pj,
+            operation_energy: energy.vector_pj,
+        }
+    }
+
+    /// Vector registers that a value of this many bytes takes; at least one.
+    pub fn registers(&self, bytes: f64) -> f64 {
+        (bytes / self.simd_bytes).ceil().max(1.0)
+    }
+
+    /// The cost of a number of micro-operations of the execute unit.
+    pub fn operations(&self, count: f64) -> Cost {
+        Cost {
+            execute: count / self.vector_ports.min(self.issue_width),
+            energy: count * self.operation_energy,
+            ..Cost::default()
+        }
+    }
+
+    /// An estimate in cycles: the units overlap, so the slowest resource decides; a small share of
+    /// the rest tells apart programs that it does not.
+    pub fn cycles(&self, cost: &Cost) -> f64 {
+        let resources = [
+            cost.steps,
+            cost.lines / self.requests,
+            cost.execute,
+            cost.queue_bytes / self.queue_rate,
+            cost.dram_bytes / self.dram_rate,
+        ];
+        let slowest = resources.iter().copied().fold(0.0, f64::max);
+        slowest + 0.01 * resources.iter().sum::<f64>() + 1e-5 * cost.energy
+    }
+}

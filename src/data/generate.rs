@@ -1,0 +1,80 @@
+//! Generated positions: the offsets of ragged bags and the rows of lookups. All are held.
+
+use super::locality;
+use super::random::{Permutation, Random};
+use super::zipf::Zipf;
+use crate::model::Source;
+
+/// The most rows that Zipf ranks are drawn from: beyond, binary64 cannot tell ranks apart.
+pub(super) const ZIPF_ROWS: u64 = 1 << 53;
+
+/// Offsets of `bags` bags with the given mean length and share of empty bags. `None` where there
+/// would be more than `most` lookups.
+pub(super) fn ragged(bags: u64, mean: f64, empty: f64, most: u64, seed: u64) -> Option<Vec<i64>> {
+    let mut random = Random::new(seed);
+    // Lengths 1, 2, … of this number, equally likely, have the mean of the bags that are not empty.
+    let lengths = if empty < 1.0 { 2.0 * mean / (1.0 - empty) - 1.0 } else { 0.0 };
+    let mut end = 0u64;
+    let mut offsets = vec![0];
+    for _ in 0..bags {
+        // Both numbers are drawn for every bag, so that its place alone decides them.
+        let (kind, size) = (random.unit(), random.unit());
+        if kind >= empty {
+            end = end.checked_add(1 + (size * lengths) as u64).filter(|end| *end <= most)?;
+        }
+        offsets.push(i64::try_from(end).ok()?);
+    }
+    Some(offsets)
+}
+
+/// Bytes that drawing from a source needs for each lookup beside the result.
+pub(super) fn scratch(source: &Source) -> u64 {
+    match source {
+        Source::Locality(_) => locality::SCRATCH,
+        _ => 0,
+    }
+}
+
+/// Rows of `lookups` lookups into a table of `rows`, at least one and for Zipf at most
+/// [`ZIPF_ROWS`]; `None` for a source that is no distribution of rows.
+pub(super) fn rows(source: &Source, rows: u64, lookups: usize, seed: u64) -> Option<Vec<i64>> {
+    let mut random = Random::new(seed);
+    match *source {
+        Source::Zipf { exponent } => {
+            let scatter = Permutation::new(rows, random.bits());
+            let zipf = Zipf::new(rows, exponent);
+            Some((0..lookups).map(|_| scatter.at(zipf.rank(&mut random) - 1) as i64).collect())
+        }
+        Source::Locality(kind) => Some(locality::draw(kind, rows, lookups, seed)),
+        Source::Uniform { lo, hi } => {
+            Some((0..lookups).map(|_| (lo + random.unit() * (hi - lo)).floor() as i64).collect())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Locality;
+
+    #[test]
+    fn ragged_bags_have_the_mean_and_the_empty_ones() {
+        let offsets = ragged(20_000, 80.0, 0.05, u64::MAX, 1).expect("fits");
+        let lengths: Vec<i64> = offsets.windows(2).map(|w| w[1] - w[0]).collect();
+        let mean = *offsets.last().expect("not empty") as f64 / 20_000.0;
+        let empty = lengths.iter().filter(|n| **n == 0).count() as f64 / 20_000.0;
+        assert!((mean - 80.0).abs() < 1.0, "mean {mean}");
+        assert!((empty - 0.05).abs() < 0.005, "empty {empty}");
+        assert_eq!(ragged(0, 80.0, 0.05, 10, 1), Some(vec![0]));
+        assert_eq!(ragged(3, 0.0, 1.0, 10, 1), Some(vec![0; 4]));
+        assert_eq!(ragged(9, 80.0, 0.0, 10, 1), None);
+    }
+
+    #[test]
+    fn one_row_is_always_hit() {
+        for source in [Source::Zipf { exponent: 1.0 }, Source::Locality(Locality::High)] {
+            assert_eq!(rows(&source, 1, 5, 3), Some(vec![0; 5]));
+        }
+    }
+}

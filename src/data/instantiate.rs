@@ -1,0 +1,316 @@
+//! From a model and a seed to an instance: what is given is bound to sizes, sizes make shapes, and
+//! shapes are filled, by the rules of `fill`.
+
+use super::{HELD_LIMIT, Instance, WORK_LIMIT, check, file};
+use crate::diagnostic::{Checked, Diagnostic, Span};
+use crate::model::{Extent, Input, Model, Source};
+use ember_targets::scalar::DType;
+use ember_targets::tensor::Tensor;
+use std::collections::BTreeMap;
+
+/// The state of one instantiation. Inputs are told apart by their positions in the model.
+pub(super) struct Maker<'a> {
+    pub(super) model: &'a Model,
+    pub(super) seed: u64,
+    pub(super) errors: Vec<Diagnostic>,
+    /// Sizes known so far, and what gave them.
+    pub(super) sizes: BTreeMap<String, u64>,
+    origins: BTreeMap<String, Span>,
+    /// Bytes that may still be held.
+    pub(super) left: u64,
+    /// Tensors made so far.
+    pub(super) made: BTreeMap<usize, Tensor>,
+}
+
+/// Makes and checks the data of one run.
+pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
+    let mut maker = Maker {
+        model,
+        seed,
+        errors: Vec::new(),
+        sizes: model.data.sizes.iter().map(|(name, (n, _))| (name.clone(), *n)).collect(),
+        origins: model.data.sizes.iter().map(|(name, (_, at))| (name.clone(), *at)).collect(),
+        left: HELD_LIMIT,
+        made: BTreeMap::new(),
+    };
+    maker.given();
+    maker.stop()?;
+    maker.offsets();
+    maker.stop()?;
+    maker.sizes_known();
+    maker.stop()?;
+    for at in 0..model.inputs.len() {
+        if !maker.made.contains_key(&at) {
+            maker.fill(at);
+        }
+    }
+    maker.stop()?;
+    maker.check();
+    let output = maker.output();
+    maker.stop()?;
+    Ok(maker.finish(output))
+}
+
+impl<'a> Maker<'a> {
+    /// Ends with the errors so far, if there are any.
+    fn stop(&mut self) -> Checked<()> {
+        self.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
+        if self.errors.is_empty() { Ok(()) } else { Err(std::mem::take(&mut self.errors)) }
+    }
+
+    pub(super) fn input(&self, at: usize) -> &'a Input {
+        &self.model.inputs[at]
+    }
+
+    pub(super) fn source(&self, at: usize) -> Option<&'a (Source, Span)> {
+        self.model.data.sources.get(&self.input(at).name)
+    }
+
+    /// Takes files and written values, and binds the sizes in their shapes.
+    fn given(&mut self) {
+        for at in 0..self.model.inputs.len() {
+            let input = self.input(at);
+            let Some((source, span)) = self.source(at) else {
+                let message = format!("no data for input `{}`", input.name);
+                let error = Diagnostic::error(message, input.span, "its elements are not known");
+                let help = format!("add `({} SOURCE)` to the data form", input.name);
+                self.errors.push(error.with_help(help));
+                continue;
+            };
+            match source {
+                Source::Values(values) => {
+                    self.bind(input, &values.shape, *span);
+                    // Extents inside an empty one may follow from other data, so they wait.
+                    if let Some(shape) = values.shape.iter().copied().collect() {
+                        let data = values.data.clone();
+                        self.made.insert(at, Tensor { dtype: input.dtype, shape, data });
+                    }
+                }
+                Source::File { path, tensor } => {
+                    let name = tensor.as_deref().unwrap_or(&input.name);
+                    let full = self.model.data.directory.join(path);
+                    match file::read(&full, name) {
+                        Ok(tensor) => self.take_file(at, tensor, *span),
+                        Err((reason, help)) => {
+                            let message = format!("{}: {reason}", full.display());
+                            let error = Diagnostic::error(message, *span, "not usable");
+                            self.errors.push(Diagnostic { help, ..error });
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take_file(&mut self, at: usize, tensor: Tensor, span: Span) {
+        let input = self.input(at);
+        if tensor.dtype != input.dtype || tensor.shape.len() != input.shape.len() {
+            let message = format!("the file does not hold `{}`", input.name);
+            let label = format!(
+                "{} of rank {} in the file, {} of rank {} in the model",
+                tensor.dtype,
+                tensor.shape.len(),
+                input.dtype,
+                input.shape.len()
+            );
+            let error = Diagnostic::error(message, span, label);
+            self.errors.push(error.with_related(input.span, "declared here"));
+            return;
+        }
+        let shape: Vec<_> = tensor.shape.iter().copied().map(Some).collect();
+        self.bind(input, &shape, span);
+        self.hold(input, tensor.len(), tensor.dtype.bytes(), span);
+        self.made.insert(at, tensor);
+    }
+
+    /// Makes the extents of an input's shape agree with those of its data.
+    fn bind(&mut self, input: &Input, shape: &[Option<u64>], span: Span) {
+        let extents = input.shape.iter().zip(&input.extent_spans);
+        for ((extent, declared), n) in extents.zip(shape) {
+            let Some(n) = *n else { continue };
+            let clash = match extent {
+                Extent::Const(wanted) => (n != *wanted).then_some((*wanted, *declared)),
+                Extent::Size { name, plus } => match (self.sizes.get(name), n.checked_sub(*plus)) {
+                    (Some(known), rest) if rest != Some(*known) => {
+                        let origin = self.origins.get(name).copied();
+                        Some((known.saturating_add(*plus), origin.unwrap_or(*declared)))
+                    }
+                    (None, None) => Some((*plus, *declared)),
+                    (Some(_), _) => None,
+                    (None, Some(rest)) => {
+                        self.sizes.insert(name.clone(), rest);
+                        self.origins.insert(name.clone(), span);
+                        None
+                    }
+                },
+            };
+            if let Some((wanted, origin)) = clash {
+                let message = format!("`{}` does not have its shape", input.name);
+                let (label, related) = match extent {
+                    Extent::Const(_) => ("the model says".to_owned(), "declared here".to_owned()),
+                    _ => (format!("`{extent}` is"), format!("`{extent}` follows from this")),
+                };
+                let label = format!("its data has an extent of {n} where {label} {wanted}");
+                let error = Diagnostic::error(message, span, label);
+                self.errors.push(error.with_related(origin, related));
+            }
+        }
+    }
+
+    /// Makes the offsets and lets the end of the last bag say how many lookups there are.
+    fn offsets(&mut self) {
+        let operation = self.model.output.operation;
+        let Some(at) = operation.offsets() else { return };
+        if !self.made.contains_key(&at) {
+            // Their extent alone is needed; that of the lookups follows.
+            if self.input(at).shape[0].value(&self.sizes).is_none() {
+                return;
+            }
+            self.fill(at);
+        }
+        let (Some(tensor), Some(source)) = (self.made.get(&at), self.source(at)) else { return };
+        match check::offsets(self.input(at), source, tensor) {
+            Ok(end) => {
+                let indices = operation.indices();
+                if !self.made.contains_key(&indices) {
+                    self.bind_lookups(indices, end, source.1);
+                }
+            }
+            Err(error) => self.errors.push(error),
+        }
+    }
+
+    fn bind_lookups(&mut self, indices: usize, end: u64, span: Span) {
+        let Extent::Size { name, plus } = &self.input(indices).shape[0] else { return };
+        let Some(rest) = end.checked_sub(*plus) else { return };
+        if !self.sizes.contains_key(name) {
+            self.sizes.insert(name.clone(), rest);
+            self.origins.insert(name.clone(), span);
+        }
+    }
+
+    /// Reports each size that nothing gives.
+    fn sizes_known(&mut self) {
+        let mut unknown: BTreeMap<&str, Span> = BTreeMap::new();
+        for input in &self.model.inputs {
+            for (extent, span) in input.shape.iter().zip(&input.extent_spans) {
+                if let Extent::Size { name, .. } = extent
+                    && !self.sizes.contains_key(name)
+                {
+                    unknown.entry(name).or_insert(*span);
+                }
+            }
+        }
+        // The number of lookups follows from the offsets once these can be made.
+        let operation = self.model.output.operation;
+        let waiting = operation.offsets().is_some_and(|at| !self.made.contains_key(&at));
+        if let Extent::Size { name, .. } = &self.input(operation.indices()).shape[0]
+            && waiting
+            && unknown.len() > 1
+        {
+            unknown.remove(name.as_str());
+        }
+        for (name, span) in unknown {
+            let error = Diagnostic::error(
+                format!("the size `{name}` is not known"),
+                span,
+                "neither given nor implied by the data",
+            );
+            let help = format!("add `(size {name} NUMBER)` to the data form");
+            self.errors.push(error.with_help(help));
+        }
+    }
+
+    /// The concrete shape of a tensor, its elements' bytes being addressable.
+    pub(super) fn shape(
+        &mut self,
+        extents: &[Extent],
+        dtype: DType,
+        span: Span,
+    ) -> Option<Vec<u64>> {
+        let shape: Vec<u64> =
+            extents.iter().map(|e| e.value(&self.sizes)).collect::<Option<_>>().unwrap_or_default();
+        let bytes = shape.iter().try_fold(dtype.bytes(), |n, extent| n.checked_mul(*extent));
+        if shape.len() != extents.len() || bytes.is_none_or(|n| i64::try_from(n).is_err()) {
+            let text = extents.iter().map(Extent::to_string).collect::<Vec<_>>().join(" ");
+            let error = Diagnostic::error("a tensor too large to address", span, "this one");
+            let help = format!("its shape ({text}) must have fewer than 2^63 bytes");
+            self.errors.push(error.with_help(help));
+            return None;
+        }
+        Some(shape)
+    }
+
+    /// Counts bytes that will be held; more than the limit is an error.
+    pub(super) fn hold(&mut self, input: &Input, elements: u64, bytes: u64, span: Span) -> bool {
+        let fits = elements.checked_mul(bytes).and_then(|n| self.left.checked_sub(n));
+        match fits {
+            Some(left) => self.left = left,
+            None => self.errors.push(too_large(&input.name, elements, span)),
+        }
+        fits.is_some()
+    }
+
+    /// Checks positions against the tensors that they point into.
+    fn check(&mut self) {
+        let operation = self.model.output.operation;
+        let (table, indices) = (operation.table(), operation.indices());
+        let (Some(rows), Some(lookups)) = (self.made.get(&table), self.made.get(&indices)) else {
+            return;
+        };
+        let mut results = Vec::new();
+        if let Some(source) = self.source(indices) {
+            let name = &self.input(table).name;
+            let input = self.input(indices);
+            results.push(check::indices(input, source, lookups, name, rows.shape[0]));
+        }
+        if let Some(offsets) = operation.offsets()
+            && let (Some(source), Some(tensor)) = (self.source(offsets), self.made.get(&offsets))
+        {
+            let input = self.input(offsets);
+            let end = check::offsets(input, source, tensor);
+            results.push(end.and_then(|n| check::end(input, source, tensor, n, lookups.len())));
+        }
+        let read = lookups.len().saturating_mul(rows.shape[1]);
+        if read > WORK_LIMIT {
+            let span = self.source(indices).map_or(self.model.output.span, |(_, span)| *span);
+            let message = format!("{read} elements to be read, more than {WORK_LIMIT}");
+            results.push(Err(Diagnostic::error(message, span, "too many lookups")));
+        }
+        self.errors.extend(results.into_iter().filter_map(Result::err));
+    }
+
+    /// The output, all zero.
+    fn output(&mut self) -> Option<Tensor> {
+        let output = &self.model.output;
+        let shape = self.shape(&output.shape, output.dtype, output.span)?;
+        let len = shape.iter().product::<u64>();
+        if len.saturating_mul(output.dtype.bytes()) > self.left {
+            self.errors.push(too_large(&output.name, len, output.span));
+            return None;
+        }
+        Some(Tensor::zeros(output.dtype, shape))
+    }
+
+    fn finish(self, output: Option<Tensor>) -> Instance {
+        let mut sizes = self.sizes;
+        let shapes = self.model.inputs.iter().map(|i| &i.shape).chain([&self.model.output.shape]);
+        for extent in shapes.flatten() {
+            if let (Extent::Size { .. }, Some(n)) = (extent, extent.value(&sizes)) {
+                sizes.insert(extent.to_string(), n);
+            }
+        }
+        let named = |(at, tensor): (usize, Tensor)| (self.model.inputs[at].name.clone(), tensor);
+        let mut tensors: BTreeMap<_, _> = self.made.into_iter().map(named).collect();
+        tensors.extend(output.map(|tensor| (self.model.output.name.clone(), tensor)));
+        Instance { tensors, sizes, seed: self.seed }
+    }
+}
+
+/// The error for data that would hold too much.
+fn too_large(what: &str, elements: u64, span: Span) -> Diagnostic {
+    let message = format!("`{what}` would hold {elements} elements");
+    Diagnostic::error(message, span, "too much to hold in memory")
+        .with_help(format!("all held data of a model stays within {} GiB", HELD_LIMIT >> 30))
+}

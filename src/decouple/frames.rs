@@ -1,0 +1,123 @@
+//! Where the lowering stands: the loops around it, and what each level has pushed so far.
+
+use egg::Id;
+use ember_targets::dlc::{Action, RegisterId, Stmt, StreamId, UnitId};
+
+/// A loop around the current point. The first frame is the program itself.
+pub struct Frame {
+    /// The loop's variable; `None` for the program.
+    pub var: Option<Id>,
+    /// Which units run the loop.
+    pub kind: FrameKind,
+    /// The streams whose value this level has popped into a register.
+    pub popped: Vec<(StreamId, RegisterId)>,
+}
+
+/// Which units run a loop.
+pub enum FrameKind {
+    /// The access unit: the program, or an `slc.for`.
+    Access(Level),
+    /// Both: an `exe.walk`.
+    Walk(Walk),
+    /// The execute unit alone; its variable's register.
+    Execute(RegisterId),
+}
+
+/// A level of the access unit: what one iteration performs.
+#[derive(Default)]
+pub struct Level {
+    /// The unit; `None` for the program.
+    pub unit: Option<UnitId>,
+    /// What the level performs, in order.
+    pub items: Vec<Item>,
+    /// Its callbacks, in the order of their items.
+    pub callbacks: Vec<Callback>,
+    /// The last callback that operands and statements may still join.
+    pub joinable: Option<usize>,
+    /// The callback at the unit's `beg`.
+    pub beg: Callback,
+    /// The unit's count on the execute unit, if something asks for it.
+    pub counter: Option<Counter>,
+}
+
+/// Something that a level performs.
+pub enum Item {
+    /// A callback with its operands: its place in [`Level::callbacks`].
+    Callback(usize),
+    /// Anything else.
+    Action(Action),
+}
+
+/// A callback that is being put together.
+#[derive(Default)]
+pub struct Callback {
+    /// Popped when the case is entered.
+    pub pops: Vec<(StreamId, RegisterId)>,
+    /// What the access unit marshals after those.
+    pub actions: Vec<Action>,
+    /// What the execute unit runs after them.
+    pub body: Vec<Stmt>,
+}
+
+/// An `exe.counter` of an `slc.for`.
+pub struct Counter {
+    /// Holds the count.
+    pub register: RegisterId,
+    /// The last item of the level that uses it.
+    pub last_use: usize,
+}
+
+/// A walk that is being put together.
+pub struct Walk {
+    /// The unit.
+    pub unit: UnitId,
+    /// Holds the index.
+    pub register: RegisterId,
+    /// Popped at the start of each iteration.
+    pub pops: Vec<(StreamId, RegisterId)>,
+    /// What each iteration marshals after those.
+    pub actions: Vec<Action>,
+}
+
+impl Frame {
+    /// The traversal unit of the loop, if it has one.
+    pub fn unit(&self) -> Option<UnitId> {
+        match &self.kind {
+            FrameKind::Access(level) => level.unit,
+            FrameKind::Walk(walk) => Some(walk.unit),
+            FrameKind::Execute(_) => None,
+        }
+    }
+
+    /// The register that holds a stream's value at this level.
+    pub fn register_of(&self, stream: StreamId) -> Option<RegisterId> {
+        self.popped.iter().find(|(s, _)| *s == stream).map(|(_, r)| *r)
+    }
+}
+
+impl Level {
+    /// The last callback that can be joined, or a new one here.
+    pub fn callback(&mut self) -> &mut Callback {
+        let at = match self.joinable {
+            Some(at) => at,
+            None => self.new_callback(),
+        };
+        &mut self.callbacks[at]
+    }
+
+    /// Starts a callback here and returns its place among the callbacks.
+    pub fn new_callback(&mut self) -> usize {
+        self.callbacks.push(Callback::default());
+        let at = self.callbacks.len() - 1;
+        self.items.push(Item::Callback(at));
+        self.joinable = Some(at);
+        at
+    }
+}
+
+impl Callback {
+    /// Whether it would do nothing.
+    pub fn is_empty(&self) -> bool {
+        self.pops.is_empty() && self.actions.is_empty() && self.body.is_empty()
+    }
+}

@@ -1,0 +1,52 @@
+//! Names for what a term leaves unnamed: short, and unique within their list.
+
+use super::terms::Terms;
+use egg::Id;
+use std::collections::BTreeMap;
+
+/// Gives out names that have not been given before.
+#[derive(Default)]
+pub struct Names {
+    given: BTreeMap<String, u32>,
+}
+
+impl Names {
+    /// `base`, or `base_2`, `base_3`, … where it is taken.
+    pub fn fresh(&mut self, base: &str) -> String {
+        let mut name = base.to_owned();
+        loop {
+            if !self.given.contains_key(&name) {
+                self.given.insert(name.clone(), 1);
+                return name;
+            }
+            let count = self.given.entry(base.to_owned()).or_insert(1);
+            *count += 1;
+            name = format!("{base}_{count}");
+        }
+    }
+}
+
+/// What a loop is called: `i0`, `i1`, … by depth, followed by `o` and `i` for the outer and inner
+/// loops that tiling made of it; `t` for a loop that a rule made from a term that is no loop.
+pub fn loop_name(terms: &Terms, var: Id) -> String {
+    let mut suffix = String::new();
+    let mut at = var;
+    // Each step goes to a child, so the walk ends.
+    loop {
+        let children = egg::Language::children(terms.node(at));
+        let Some(&first) = children.first() else { return format!("i{suffix}") };
+        match terms.name(at) {
+            "var" => {}
+            "outer" => suffix.insert(0, 'o'),
+            "inner" => suffix.insert(0, 'i'),
+            "depth" => {
+                return match terms.int(first) {
+                    Some(depth) => format!("i{depth}{suffix}"),
+                    None => format!("i{suffix}"),
+                };
+            }
+            _ => return format!("t{suffix}"),
+        }
+        at = first;
+    }
+}

@@ -1,0 +1,294 @@
+//! What evaluating a term does to memory: the places it reads and the places it writes.
+//!
+//! A place is a tensor and one affine index a dimension, so that two places can be told apart, and
+//! two iterations of a loop can be proved to touch different ones.
+
+use crate::facts::{AffineForm, EGraph, Facts};
+use crate::term::{Head, Node};
+use egg::{Id, Language, Symbol};
+use ember_targets::scalar::DType;
+use std::collections::BTreeSet;
+
+/// An address: a tensor and the indices that are fixed so far.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AddressFact {
+    /// The tensor's name in terms.
+    pub tensor: Symbol,
+    /// Whether the address allows writing.
+    pub writable: bool,
+    /// The indices, outermost dimension first.
+    pub index: Vec<Index>,
+    /// The number of lanes that the address has, 1 for a single element; `None` if not known.
+    pub lanes: Option<i64>,
+}
+
+/// One index of a place; `None` is any index at all.
+pub type Index = Option<Run>;
+
+/// The indices `start, start + 1, …` of a run of lanes; one lane for a scalar index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Run {
+    /// The index of the first lane.
+    pub start: AffineForm,
+    /// The number of lanes, at least 1.
+    pub lanes: i64,
+}
+
+/// A tensor and the indices that are touched; missing indices stand for all.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The tensor's name in terms.
+    pub tensor: Symbol,
+    /// The indices.
+    pub index: Vec<Index>,
+}
+
+/// The places that evaluation reads and writes; more than it truly does, never fewer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Effects {
+    /// Places read.
+    pub reads: BTreeSet<Place>,
+    /// Places written.
+    pub writes: BTreeSet<Place>,
+}
+
+impl AddressFact {
+    /// The element type of the tensor.
+    pub fn dtype(&self, facts: &Facts) -> Option<DType> {
+        facts.tensor(self.tensor).map(|t| t.dtype)
+    }
+
+    /// The place that the address is.
+    pub fn place(&self) -> Place {
+        Place { tensor: self.tensor, index: self.index.clone() }
+    }
+
+    /// The address that a node of sort Address is.
+    pub fn make(egraph: &EGraph, node: &Node) -> Option<AddressFact> {
+        match (node.name()?, node.children()) {
+            (root @ ("in" | "out"), [name]) => {
+                let tensor = egraph[*name].nodes.iter().find_map(|n| match n.head {
+                    Head::Op(name) => Some(name),
+                    _ => None,
+                })?;
+                Some(AddressFact {
+                    tensor,
+                    writable: root == "out",
+                    index: Vec::new(),
+                    lanes: Some(1),
+                })
+            }
+            ("at", [address, index]) => {
+                let mut address = egraph[*address].data.address.clone()?;
+                address.lanes = match (address.lanes, egraph[*index].data.lanes) {
+                    (Some(1), lanes) => lanes,
+                    (lanes, Some(1)) => lanes,
+                    _ => None,
+                };
+                address.index.push(run(egraph, *index));
+                Some(address)
+            }
+            ("vec", [v, e, n, _, address]) => {
+                let address = egraph[*address].data.address.clone()?;
+                let block = Block::new(egraph, *v, *e, *n);
+                let index = address.index.iter().map(|i| block.apply(i)).collect();
+                Some(AddressFact { index, lanes: block.lanes, ..address })
+            }
+            ("rename", [x, y, address]) => {
+                let address = egraph[*address].data.address.clone()?;
+                let block = Block::rename(egraph, *x, *y);
+                let index = address.index.iter().map(|i| block.apply(i)).collect();
+                Some(AddressFact { index, ..address })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The indices that a value used as an index stands for.
+fn run(egraph: &EGraph, id: Id) -> Index {
+    let lanes = egraph[id].nodes.iter().find_map(|n| match (n.name(), n.children()) {
+        (Some("scf.lanes"), [n, _, x]) => Some((egraph[*n].data.integer()?, *x)),
+        _ => None,
+    });
+    let (lanes, start) = lanes.unwrap_or((1, id));
+    let start = egraph[start].data.affine.clone()?;
+    (lanes >= 1).then_some(Run { start, lanes })
+}
+
+impl Effects {
+    /// No effect.
+    pub fn none() -> Effects {
+        Effects { reads: BTreeSet::new(), writes: BTreeSet::new() }
+    }
+
+    /// The number of places.
+    pub fn len(&self) -> usize {
+        self.reads.len() + self.writes.len()
+    }
+
+    /// Whether there is no effect.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every place, read or written.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.reads.iter().chain(&self.writes)
+    }
+
+    fn extend(&mut self, other: Effects) {
+        self.reads.extend(other.reads);
+        self.writes.extend(other.writes);
+    }
+
+    fn map(self, f: impl Fn(&Index) -> Index) -> Effects {
+        let places = |set: BTreeSet<Place>| -> BTreeSet<Place> {
+            set.into_iter()
+                .map(|p| Place { index: p.index.iter().map(&f).collect(), ..p })
+                .collect()
+        };
+        Effects { reads: places(self.reads), writes: places(self.writes) }
+    }
+
+    /// What evaluating a node does; `None` for operators whose effects are not known here.
+    pub fn make(egraph: &EGraph, node: &Node) -> Option<Effects> {
+        let Some(name) = node.name() else { return Some(Effects::none()) };
+        let children = node.children();
+        let of = |i: usize| egraph[children[i]].data.effects.clone();
+        match (name, children.len()) {
+            ("var", 4) => Some(Effects::none()),
+            ("vec", 5) => {
+                let block = Block::new(egraph, children[0], children[1], children[2]);
+                let mut effects = of(4)?.map(|i| block.apply(i));
+                effects.extend(of(3)?);
+                Some(effects)
+            }
+            ("rename", 3) => {
+                let block = Block::rename(egraph, children[0], children[1]);
+                Some(of(2)?.map(|i| block.apply(i)))
+            }
+            ("scf.for", 5) | ("scf.reduce", 7) => {
+                let (variable, body) = if name == "scf.for" { (0, 4) } else { (1, 6) };
+                let key = variable_key(egraph, children[variable])?;
+                let mut effects = of(body)?
+                    .map(|index| index.clone().filter(|run| run.start.coefficient(key) == 0));
+                for i in (0..children.len()).filter(|i| *i != variable && *i != body) {
+                    effects.extend(of(i)?);
+                }
+                Some(effects)
+            }
+            (name, _) => {
+                let pure = name.starts_with("scf.")
+                    || children.is_empty()
+                    || dtype_named_op(name)
+                    || matches!(name, "iv" | "in" | "out" | "at" | "dim" | "size" | "const")
+                    || matches!(name, "outer" | "inner" | "depth" | "fresh");
+                if !pure {
+                    return None;
+                }
+                let mut effects = Effects::none();
+                for i in 0..children.len() {
+                    effects.extend(of(i)?);
+                }
+                let address =
+                    |i: usize| children.get(i).and_then(|c| egraph[*c].data.address.as_ref());
+                match name {
+                    "scf.load" => {
+                        effects.reads.insert(address(0)?.place());
+                    }
+                    "scf.store" => {
+                        effects.writes.insert(address(0)?.place());
+                    }
+                    "scf.accumulate" => {
+                        effects.reads.insert(address(1)?.place());
+                        effects.writes.insert(address(1)?.place());
+                    }
+                    _ => {}
+                }
+                Some(effects)
+            }
+        }
+    }
+}
+
+/// Whether an operator only names an element type.
+fn dtype_named_op(name: &str) -> bool {
+    DType::parse(name).is_some()
+}
+
+/// The key of the loop variable that a class of sort Var stands for.
+pub fn variable_key(egraph: &EGraph, var: Id) -> Option<Id> {
+    let fact = &egraph[var].data;
+    fact.variable?;
+    fact.free.first().map(|key| egraph.analysis.variable(*key))
+}
+
+/// The lanes of one `vec`: variable `e` becomes the run of `lanes` indices from variable `v`.
+struct Block {
+    v: Option<Id>,
+    e: Option<Id>,
+    lanes: Option<i64>,
+}
+
+impl Block {
+    fn new(egraph: &EGraph, v: Id, e: Id, n: Id) -> Block {
+        Block {
+            v: variable_key(egraph, v),
+            e: variable_key(egraph, e),
+            lanes: egraph[n].data.integer(),
+        }
+    }
+
+    /// A renaming is a block of one lane.
+    fn rename(egraph: &EGraph, x: Id, y: Id) -> Block {
+        Block { v: variable_key(egraph, y), e: variable_key(egraph, x), lanes: Some(1) }
+    }
+
+    /// The indices that all lanes together touch.
+    fn apply(&self, index: &Index) -> Index {
+        let run = index.as_ref()?;
+        let (v, e, lanes) = (self.v?, self.e?, self.lanes?);
+        let k = run.start.coefficient(e);
+        let start = || {
+            let step = AffineForm::variable(v).sub(&AffineForm::variable(e))?;
+            run.start.add(&step.scale(k)?)
+        };
+        match k {
+            0 => Some(run.clone()),
+            1 if run.lanes == 1 => Some(Run { start: start()?, lanes }),
+            _ if lanes == 1 => Some(Run { start: start()?, lanes: run.lanes }),
+            _ => None,
+        }
+    }
+}
+
+/// Whether two places, each in any iteration of everything around them, are never the same.
+pub fn disjoint(a: &Place, b: &Place) -> bool {
+    a.tensor != b.tensor
+        || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
+            (Some(x), Some(y)) => {
+                // Distance from x's first lane to y's, where it is the same in all iterations.
+                let distance = y.start.sub(&x.start).and_then(|d| d.as_constant());
+                distance.is_some_and(|d| d >= x.lanes || d <= -y.lanes)
+            }
+            _ => false,
+        })
+}
+
+/// Whether two places touched in *different* iterations of the loop over `e`, which steps by
+/// `step`, are never the same: some dimension moves with `e` alone, by at least its lanes.
+pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
+    a.tensor != b.tensor
+        || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
+            (Some(x), Some(y)) => {
+                let k = x.start.coefficient(e);
+                let moves = k.saturating_mul(step).saturating_abs() >= x.lanes.max(y.lanes);
+                let fixed = k == 0 && y.start.coefficient(e) == 0;
+                let distance = y.start.sub(&x.start).and_then(|d| d.as_constant());
+                (moves && distance == Some(0))
+                    || (fixed && distance.is_some_and(|d| d >= x.lanes || d <= -y.lanes))
+            }
+            _ => false,
+        })
+}

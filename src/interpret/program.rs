@@ -1,0 +1,450 @@
+//! A term made ready to run: equal subterms are one node, names are looked up, and operators that
+//! mean the same on every level are one operation.
+
+use super::Error;
+use crate::term::{Head, Node, Term};
+use egg::{Id, Language};
+use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use std::collections::{BTreeMap, HashMap};
+
+/// A node by its position in [`Program::ops`].
+pub(super) type At = usize;
+
+/// A loop's variable and bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Loop {
+    pub var: At,
+    pub lo: At,
+    pub hi: At,
+    pub step: At,
+    /// The execute unit's own lo and hi, where both units run the loop.
+    pub follow: Option<(At, At)>,
+    /// Whether the execute unit runs the loop alone.
+    pub alone: bool,
+}
+
+/// How a bag combines its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Sum,
+    Mean,
+    Max,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Op {
+    // Values.
+    Constant(Scalar),
+    /// The value of a variable; `stream` where the access unit asks for it.
+    Iv {
+        var: At,
+        stream: bool,
+    },
+    Load {
+        address: At,
+        stream: bool,
+    },
+    Binary {
+        op: BinaryOp,
+        a: At,
+        b: At,
+        stream: bool,
+    },
+    Select {
+        c: At,
+        a: At,
+        b: At,
+    },
+    Cast {
+        to: DType,
+        x: At,
+        stream: bool,
+    },
+    Convert {
+        like: At,
+        x: At,
+    },
+    Identity {
+        op: BinaryOp,
+        like: At,
+    },
+    One(At),
+    Dim {
+        of: At,
+        k: At,
+    },
+    Reduce {
+        op: BinaryOp,
+        over: Loop,
+        start: At,
+        body: At,
+    },
+    Broadcast {
+        n: At,
+        x: At,
+    },
+    Lanes {
+        n: At,
+        hi: At,
+        x: At,
+    },
+    Element {
+        of: At,
+        row: At,
+        column: At,
+    },
+    // Addresses.
+    Root {
+        tensor: u32,
+        writable: bool,
+    },
+    Index {
+        address: At,
+        index: At,
+    },
+    // Statements.
+    Skip,
+    Seq {
+        a: At,
+        b: At,
+    },
+    For {
+        over: Loop,
+        body: At,
+    },
+    Store {
+        address: At,
+        value: At,
+    },
+    Accumulate {
+        op: BinaryOp,
+        address: At,
+        value: At,
+    },
+    Output {
+        to: At,
+        from: At,
+    },
+    // Any sort.
+    Vec {
+        v: At,
+        e: At,
+        n: At,
+        hi: At,
+        x: At,
+    },
+    // Loop variables and tensors: only ever operands.
+    Var {
+        lo: At,
+        hi: At,
+        step: At,
+    },
+    Bag {
+        mode: Mode,
+        table: At,
+        indices: At,
+        offsets: At,
+        weights: Option<At>,
+    },
+    Gather {
+        table: At,
+        indices: At,
+    },
+    /// A name that only its parent reads.
+    Name,
+    /// Has no meaning; the error is the one at this position.
+    Wrong(usize),
+}
+
+/// A term made ready to run.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub ops: Vec<Op>,
+    /// The head of each operation, for messages.
+    pub heads: Vec<Head>,
+    /// The operands of each operation.
+    pub operands: Vec<Box<[At]>>,
+    /// For each node of the term the position of its operation.
+    pub canonical: Vec<At>,
+    /// What is wrong with the nodes that have no meaning.
+    pub errors: Vec<Error>,
+}
+
+/// About how long a term in a message may be, in bytes.
+const MAX_TEXT: usize = 120;
+
+/// Operators of sorts that are never evaluated: names of things.
+const NAMES: &[&str] = &[
+    "depth",
+    "outer",
+    "inner",
+    "fresh",
+    "temporal",
+    "temporal-l2",
+    "non-temporal",
+    "mode.sum",
+    "mode.mean",
+    "mode.max",
+    "f32",
+    "f64",
+    "i32",
+    "i64",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "max",
+    "min",
+    "lt",
+];
+
+/// Operators that mean what their only argument means.
+const TRANSPARENT: &[&str] = &[
+    "slc",
+    "str",
+    "sad",
+    "exe",
+    "val",
+    "ead",
+    "slc.callback",
+    "slc.const",
+    "slc.from_stream",
+    "exe.const",
+];
+
+impl Program {
+    /// Compiles a term. `tensors` are the names of the store's tensors in order.
+    pub fn new(term: &Term, tensors: &[String], sizes: &BTreeMap<String, i64>) -> Program {
+        let mut program = Program::default();
+        let mut known: HashMap<Node, At> = HashMap::new();
+        for node in term {
+            let children: Option<Vec<At>> = node
+                .children()
+                .iter()
+                .map(|c| program.canonical.get(usize::from(*c)).copied())
+                .collect();
+            let Some(children) = children else {
+                // A child after its parent: not a term that was built bottom-up.
+                program.canonical.push(program.ops.len());
+                program.push(node.head, &[], Err(Error::NoSuchNode));
+                continue;
+            };
+            if let ([x], Some(name)) = (children.as_slice(), node.name())
+                && TRANSPARENT.contains(&name)
+            {
+                program.canonical.push(*x);
+                continue;
+            }
+            let ids: Vec<Id> = children.iter().map(|c| Id::from(*c)).collect();
+            let at = *known.entry(Node::new(node.head, &ids)).or_insert_with(|| {
+                let op = program.op(node.head, &children, tensors, sizes);
+                program.push(node.head, &children, op);
+                program.ops.len() - 1
+            });
+            program.canonical.push(at);
+        }
+        program
+    }
+
+    fn push(&mut self, head: Head, operands: &[At], op: Result<Op, Error>) {
+        let op = op.unwrap_or_else(|error| {
+            self.errors.push(error);
+            Op::Wrong(self.errors.len() - 1)
+        });
+        self.ops.push(op);
+        self.heads.push(head);
+        self.operands.push(operands.into());
+    }
+
+    /// The name that an operand is, for operands that are names.
+    fn name(&self, at: At) -> &'static str {
+        match self.heads.get(at) {
+            Some(Head::Op(name)) => name.as_str(),
+            _ => "",
+        }
+    }
+
+    /// A term as text, cut where it gets long.
+    pub fn text(&self, at: At) -> String {
+        let mut text = String::new();
+        let mut stack = vec![(at, 0)];
+        while let Some((at, next)) = stack.pop() {
+            if text.len() > MAX_TEXT {
+                text.push('…');
+                break;
+            }
+            let operands = &self.operands[at];
+            if next == 0 {
+                text.push_str(if operands.is_empty() { "" } else { "(" });
+                text.push_str(&self.heads[at].to_string());
+            }
+            if let Some(&operand) = operands.get(next) {
+                text.push(' ');
+                stack.push((at, next + 1));
+                stack.push((operand, 0));
+            } else if !operands.is_empty() {
+                text.push(')');
+            }
+        }
+        text
+    }
+
+    fn binary_op(&self, at: At) -> Result<BinaryOp, Error> {
+        BinaryOp::parse(self.name(at)).ok_or_else(|| Error::Sort {
+            expected: "a binary operation",
+            found: self.heads[at].to_string(),
+        })
+    }
+
+    fn dtype(&self, at: At) -> Result<DType, Error> {
+        DType::parse(self.name(at)).ok_or_else(|| Error::Sort {
+            expected: "an element type",
+            found: self.heads[at].to_string(),
+        })
+    }
+
+    /// The tensor that a name stands for.
+    fn tensor(&self, at: At, tensors: &[String]) -> Result<u32, Error> {
+        let name = plain(self.name(at));
+        let found = tensors.binary_search_by(|t| t.as_str().cmp(name)).ok();
+        found
+            .and_then(|i| u32::try_from(i).ok())
+            .ok_or_else(|| Error::UnknownName { kind: "tensor", name: name.to_string() })
+    }
+
+    /// What a node means, from its head and its operands.
+    fn op(
+        &self,
+        head: Head,
+        children: &[At],
+        tensors: &[String],
+        sizes: &BTreeMap<String, i64>,
+    ) -> Result<Op, Error> {
+        let name = match head {
+            Head::Int(n) => return Ok(Op::Constant(Scalar::I64(n))),
+            Head::Real(_) => return Ok(Op::Name),
+            Head::Op(name) => name.as_str(),
+        };
+        let sequential = |c: &[At; 4], alone| {
+            let [var, lo, hi, step] = *c;
+            Loop { var, lo, hi, step, follow: None, alone }
+        };
+        Ok(match (name, children) {
+            ("const", &[dtype, real]) => Op::Constant(self.constant(dtype, real)?),
+            ("size", &[size]) => {
+                let name = plain(self.name(size));
+                let n = sizes.get(name).copied();
+                let n = n.ok_or_else(|| Error::UnknownName { kind: "size", name: name.into() })?;
+                Op::Constant(Scalar::I64(n))
+            }
+            ("iv" | "exe.counter", &[var]) => Op::Iv { var, stream: false },
+            ("slc.iv", &[var]) => Op::Iv { var, stream: true },
+            ("var", &[_, lo, hi, step]) => Op::Var { lo, hi, step },
+            ("dim", &[of, k]) => Op::Dim { of, k },
+
+            ("in" | "slc.in" | "exe.in", &[t]) => {
+                Op::Root { tensor: self.tensor(t, tensors)?, writable: false }
+            }
+            ("out" | "slc.out" | "exe.out", &[t]) => {
+                Op::Root { tensor: self.tensor(t, tensors)?, writable: true }
+            }
+            ("at" | "slc.at" | "exe.at", &[address, index]) => Op::Index { address, index },
+            ("scf.load" | "exe.load", &[address]) => Op::Load { address, stream: false },
+            ("slc.mem_stream", &[_, address]) => Op::Load { address, stream: true },
+
+            ("slc.alu_stream", &[op, a, b]) => {
+                Op::Binary { op: self.binary_op(op)?, a, b, stream: true }
+            }
+            ("scf.select" | "exe.select", &[c, a, b]) => Op::Select { c, a, b },
+            ("scf.cast" | "exe.cast", &[to, x]) => {
+                Op::Cast { to: self.dtype(to)?, x, stream: false }
+            }
+            ("slc.index_cast", &[x]) => Op::Cast { to: DType::I64, x, stream: true },
+            ("scf.convert", &[like, x]) => Op::Convert { like, x },
+            ("scf.identity", &[op, like]) => Op::Identity { op: self.binary_op(op)?, like },
+            ("scf.one", &[like]) => Op::One(like),
+            ("scf.broadcast" | "slc.broadcast" | "exe.broadcast", &[n, x]) => {
+                Op::Broadcast { n, x }
+            }
+            ("scf.lanes" | "slc.lanes" | "exe.lanes", &[n, hi, x]) => Op::Lanes { n, hi, x },
+
+            ("scf.skip" | "slc.skip" | "exe.skip" | "slc.barrier", &[]) => Op::Skip,
+            ("scf.seq" | "slc.seq" | "exe.seq", &[a, b]) => Op::Seq { a, b },
+            ("scf.for" | "slc.for" | "exe.for", &[v, lo, hi, step, body]) => {
+                Op::For { over: sequential(&[v, lo, hi, step], name == "exe.for"), body }
+            }
+            ("exe.walk", &[var, lo, hi, xlo, xhi, step, body]) => {
+                let follow = Some((xlo, xhi));
+                Op::For { over: Loop { var, lo, hi, step, follow, alone: false }, body }
+            }
+            ("scf.reduce" | "exe.reduce", &[op, v, lo, hi, step, start, body]) => Op::Reduce {
+                op: self.binary_op(op)?,
+                over: sequential(&[v, lo, hi, step], name == "exe.reduce"),
+                start,
+                body,
+            },
+            ("exe.walk_reduce", &[op, var, lo, hi, xlo, xhi, step, start, body]) => Op::Reduce {
+                op: self.binary_op(op)?,
+                over: Loop { var, lo, hi, step, follow: Some((xlo, xhi)), alone: false },
+                start,
+                body,
+            },
+            ("scf.store" | "exe.store" | "slc.store_stream", &[address, value]) => {
+                Op::Store { address, value }
+            }
+            ("scf.accumulate" | "exe.accumulate", &[op, address, value]) => {
+                Op::Accumulate { op: self.binary_op(op)?, address, value }
+            }
+            ("vec", &[v, e, n, hi, x]) => Op::Vec { v, e, n, hi, x },
+
+            ("emb.bag", &[mode, table, indices, offsets, ref weights @ ..])
+                if weights.len() <= 1 =>
+            {
+                let mode = match self.name(mode) {
+                    "mode.sum" => Mode::Sum,
+                    "mode.mean" => Mode::Mean,
+                    "mode.max" => Mode::Max,
+                    other => {
+                        return Err(Error::Sort { expected: "a mode", found: other.to_string() });
+                    }
+                };
+                Op::Bag { mode, table, indices, offsets, weights: weights.first().copied() }
+            }
+            ("emb.gather", &[table, indices]) => Op::Gather { table, indices },
+            ("emb.output", &[to, from]) => Op::Output { to, from },
+            ("emb.element", &[of, row, column]) => Op::Element { of, row, column },
+
+            (name, _) if NAMES.contains(&name) || name.starts_with('%') => Op::Name,
+            (name, operands) => match (arithmetic(name), operands) {
+                (Some(op), &[a, b]) => Op::Binary { op, a, b, stream: false },
+                _ => {
+                    let arity = operands.len();
+                    return Err(Error::UnknownOperator { name: name.to_string(), arity });
+                }
+            },
+        })
+    }
+
+    /// `(const dtype real)`; an integer stands for the number that it names.
+    fn constant(&self, dtype: At, real: At) -> Result<Scalar, Error> {
+        let dtype = self.dtype(dtype)?;
+        match self.heads[real] {
+            Head::Real(bits) => Ok(Scalar::from_f64(dtype, f64::from_bits(bits))),
+            Head::Int(n) => Ok(Scalar::I64(n).cast(dtype)),
+            Head::Op(name) => {
+                Err(Error::Sort { expected: "a number", found: name.as_str().to_string() })
+            }
+        }
+    }
+}
+
+/// The operation of `scf.OP` and `exe.OP`.
+fn arithmetic(name: &str) -> Option<BinaryOp> {
+    BinaryOp::parse(name.strip_prefix("scf.").or_else(|| name.strip_prefix("exe."))?)
+}
+
+/// A name of the model as the store has it.
+fn plain(name: &str) -> &str {
+    name.strip_prefix('%').unwrap_or(name)
+}

@@ -1,0 +1,307 @@
+//! The closed list of predicates that a rule's `:when` may ask, and of generators for its `:for`.
+//!
+//! Each answers from facts alone. Missing facts make a predicate false and a generator empty, so
+//! that a rule never fires on what is not known.
+
+use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
+use crate::facts::EGraph;
+use egg::{Id, Language};
+use ember_targets::scalar::DType;
+use itertools::Itertools;
+
+/// A question about classes.
+#[derive(Clone, Debug)]
+pub struct Predicate {
+    /// The name in rule files.
+    pub name: &'static str,
+    /// What it asks.
+    pub doc: &'static str,
+    /// The sorts of its arguments; those that start with `'` are any sort.
+    pub sorts: &'static [&'static str],
+    /// The answer for arguments of those sorts.
+    pub holds: fn(&EGraph, &[Id]) -> bool,
+}
+
+/// A source of constants that follow from classes and the machine.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    /// The name in rule files.
+    pub name: &'static str,
+    /// What it gives.
+    pub doc: &'static str,
+    /// The sorts of its arguments.
+    pub sorts: &'static [&'static str],
+    /// The constants, in ascending order.
+    pub values: fn(&EGraph, &[Id]) -> Vec<i64>,
+}
+
+/// Every predicate, by name.
+pub const PREDICATES: &[Predicate] = &[
+    Predicate {
+        name: "at-most",
+        doc: "the greatest value of the first is not above the least of the second",
+        sorts: &["Value", "Value"],
+        holds: |g, x| g[x[0]].data.range.max <= g[x[1]].data.range.min && known_range(g, x),
+    },
+    Predicate {
+        name: "constant",
+        doc: "the same value in every environment, or a symbolic size",
+        sorts: &["Value"],
+        holds: |g, x| {
+            g[x[0]].data.constant.is_some()
+                || g[x[0]].nodes.iter().any(|n| n.name() == Some("size"))
+        },
+    },
+    Predicate {
+        name: "different",
+        doc: "two loop variables that are not the same",
+        sorts: &["Var", "Var"],
+        holds: |g, x| match (variable_key(g, x[0]), variable_key(g, x[1])) {
+            (Some(a), Some(b)) => a != b,
+            _ => false,
+        },
+    },
+    Predicate {
+        name: "divides",
+        doc: "both are constants and the first divides the second",
+        sorts: &["Value", "Value"],
+        holds: |g, x| match (g[x[0]].data.integer(), g[x[1]].data.integer()) {
+            (Some(a), Some(b)) => a != 0 && b % a == 0,
+            _ => false,
+        },
+    },
+    Predicate {
+        name: "float",
+        doc: "a value of a floating-point type",
+        sorts: &["Value"],
+        holds: |g, x| g[x[0]].data.dtype.is_some_and(DType::is_float),
+    },
+    Predicate {
+        name: "independent",
+        doc: "two statements or values in either order do the same: neither writes what the other touches",
+        sorts: &["'a", "'b"],
+        holds: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
+            (Some(a), Some(b)) => {
+                let apart = |w: &Effects, t: &Effects| {
+                    w.writes.iter().all(|w| t.places().all(|t| disjoint(w, t)))
+                };
+                apart(a, b) && apart(b, a)
+            }
+            _ => false,
+        },
+    },
+    Predicate {
+        name: "independent-lanes",
+        doc: "no iteration of the loop over the variable writes what the second or third touches in another",
+        sorts: &["Var", "'a", "'b"],
+        holds: |g, x| independent_lanes(g, x[0], &[x[1], x[2]]).unwrap_or(false),
+    },
+    Predicate {
+        name: "index",
+        doc: "a scalar i64",
+        sorts: &["Value"],
+        holds: |g, x| g[x[0]].data.dtype == Some(DType::I64) && g[x[0]].data.lanes == Some(1),
+    },
+    Predicate {
+        name: "loop-free",
+        doc: "some form of the term has no loop",
+        sorts: &["'a"],
+        holds: |g, x| !g[x[0]].data.has_loop,
+    },
+    Predicate {
+        name: "not-free",
+        doc: "the second does not depend on the loop variable",
+        sorts: &["Var", "'a"],
+        holds: |g, x| {
+            variable_key(g, x[0]).is_some_and(|key| {
+                g[x[1]].data.free.iter().all(|free| g.analysis.variable(*free) != key)
+            })
+        },
+    },
+    Predicate {
+        name: "own-lane",
+        doc: "writing the address in one iteration of the loop over the variable touches nothing that \
+              another writes there or reads in evaluating the value",
+        sorts: &["Var", "Address", "Value"],
+        holds: |g, x| own_lane(g, x[0], x[1], x[2]).unwrap_or(false),
+    },
+    Predicate {
+        name: "read-only",
+        doc: "the address is of a tensor that the program never writes",
+        sorts: &["Address"],
+        holds: |g, x| g[x[0]].data.address.as_ref().is_some_and(|a| !a.writable),
+    },
+    Predicate {
+        name: "reads-only-in",
+        doc: "a value that reads no tensor that the program writes",
+        sorts: &["'a"],
+        holds: |g, x| {
+            g[x[0]].data.dtype.is_some()
+                && effects(g, x[0]).is_some_and(|e| {
+                    e.writes.is_empty() && e.reads.iter().all(|p| !writable(g, p.tensor.as_str()))
+                })
+        },
+    },
+    Predicate {
+        name: "scalar",
+        doc: "a value of one lane",
+        sorts: &["Value"],
+        holds: |g, x| g[x[0]].data.lanes == Some(1),
+    },
+    Predicate {
+        name: "unit-stride",
+        doc: "every place that the statement writes moves with the variable by one element of its \
+              tensor's last dimension, and in no other",
+        sorts: &["Var", "Stmt"],
+        holds: |g, x| unit_stride(g, x[0], x[1]).unwrap_or(false),
+    },
+    Predicate {
+        name: "unread",
+        doc: "evaluating the second does not read the tensor of the address",
+        sorts: &["Address", "'a"],
+        holds: |g, x| match (&g[x[0]].data.address, effects(g, x[1])) {
+            (Some(a), Some(e)) => e.places().all(|p| p.tensor != a.tensor),
+            _ => false,
+        },
+    },
+    Predicate {
+        name: "untiled",
+        doc: "the loop variable is not that of a block loop or of a loop within a block",
+        sorts: &["Var"],
+        holds: |g, x| {
+            g[x[0]].nodes.iter().all(|var| {
+                var.children().first().is_some_and(|name| {
+                    g[*name].nodes.iter().all(|n| !matches!(n.name(), Some("outer" | "inner")))
+                })
+            })
+        },
+    },
+    Predicate {
+        name: "writable",
+        doc: "the address is of a tensor that the program writes",
+        sorts: &["Address"],
+        holds: |g, x| g[x[0]].data.address.as_ref().is_some_and(|a| a.writable),
+    },
+];
+
+/// Every generator, by name.
+pub const GENERATORS: &[Generator] = &[
+    Generator {
+        name: "simd-lanes",
+        doc: "the lanes of one vector register, for the element type that the statement writes",
+        sorts: &["'a"],
+        values: |g, x| simd_lanes(g, x[0]).into_iter().collect(),
+    },
+    Generator {
+        name: "tile-lengths",
+        doc: "the bound, a constant, halved again and again, as long as a half is a multiple of two \
+              vector registers' lanes",
+        sorts: &["Value", "Stmt"],
+        values: |g, x| tile_lengths(g, x[0], x[1]).unwrap_or_default(),
+    },
+    Generator {
+        name: "wide-lanes",
+        doc: "multiples of a vector register's lanes, doubling, up to a bound that is a constant and to \
+              the lanes that half the registers hold",
+        sorts: &["Value", "'a"],
+        values: |g, x| wide_lanes(g, x[0], x[1]).unwrap_or_default(),
+    },
+];
+
+fn effects(egraph: &EGraph, id: Id) -> Option<&Effects> {
+    egraph[id].data.effects.as_ref()
+}
+
+fn known_range(egraph: &EGraph, ids: &[Id]) -> bool {
+    ids.iter().all(|id| egraph[*id].data.dtype == Some(DType::I64))
+}
+
+/// Whether a tensor, by its name in terms, may be written; an undeclared one may.
+fn writable(egraph: &EGraph, name: &str) -> bool {
+    egraph.analysis.tensor(name.into()).is_none_or(|t| t.writable)
+}
+
+fn independent_lanes(egraph: &EGraph, var: Id, parts: &[Id]) -> Option<bool> {
+    let key = variable_key(egraph, var)?;
+    let (_, _, step) = egraph[var].data.variable?;
+    let step = egraph[step].data.integer()?;
+    let effects: Vec<&Effects> =
+        parts.iter().map(|p| effects(egraph, *p)).collect::<Option<_>>()?;
+    let writes = effects.iter().flat_map(|e| &e.writes);
+    Some(
+        writes
+            .cartesian_product(&effects)
+            .all(|(write, other)| other.places().all(|place| lane_local(write, place, key, step))),
+    )
+}
+
+fn own_lane(egraph: &EGraph, var: Id, address: Id, value: Id) -> Option<bool> {
+    let key = variable_key(egraph, var)?;
+    let (_, _, step) = egraph[var].data.variable?;
+    let step = egraph[step].data.integer()?;
+    let write = egraph[address].data.address.as_ref()?.place();
+    let mut places =
+        effects(egraph, value)?.places().chain(effects(egraph, address)?.places()).chain([&write]);
+    Some(places.all(|place| lane_local(&write, place, key, step)))
+}
+
+fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
+    let key = variable_key(egraph, var)?;
+    let writes = &effects(egraph, statement)?.writes;
+    let unit = |place: &Place| {
+        let rank = egraph.analysis.tensor(place.tensor)?.shape.len();
+        let (last, outer) = place.index.split_last()?;
+        let fixed = |i: &Index| i.as_ref().is_some_and(|run| run.start.coefficient(key) == 0);
+        let last = last.as_ref()?;
+        let moves = last.lanes == 1 && last.start.coefficient(key) == 1;
+        Some(place.index.len() == rank && moves && outer.iter().all(fixed))
+    };
+    Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))
+}
+
+fn simd_lanes(egraph: &EGraph, statement: Id) -> Option<i64> {
+    let dtypes: Vec<DType> = effects(egraph, statement)?
+        .writes
+        .iter()
+        .map(|place| egraph.analysis.tensor(place.tensor).map(|t| t.dtype))
+        .collect::<Option<_>>()?;
+    let dtype = dtypes.into_iter().all_equal_value().ok()?;
+    i64::try_from(egraph.analysis.vector_unit().simd_bytes / dtype.bytes()).ok().filter(|n| *n >= 2)
+}
+
+fn tile_lengths(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
+    let least = simd_lanes(egraph, statement)?.checked_mul(2)?;
+    let bound = egraph[bound].data.integer()?;
+    let halves = std::iter::successors(Some(bound), |n| (n % 2 == 0).then_some(n / 2));
+    let mut lengths: Vec<i64> =
+        halves.skip(1).take_while(|n| *n >= least && n % least == 0).collect();
+    lengths.reverse();
+    Some(lengths)
+}
+
+fn wide_lanes(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
+    let simd = simd_lanes(egraph, statement)?;
+    let bound = egraph[bound].data.integer()?;
+    let most = simd.saturating_mul((egraph.analysis.vector_unit().registers / 2) as i64);
+    // One length past the bound would only add inactive lanes.
+    let needed = bound.div_euclid(simd) + i64::from(bound % simd != 0);
+    let doubling = std::iter::successors(Some(simd.saturating_mul(2)), |n| n.checked_mul(2));
+    let whole = needed.saturating_mul(simd);
+    Some(
+        doubling
+            .take_while(|n| *n < whole && *n <= most)
+            .chain((whole > simd && whole <= most).then_some(whole))
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        assert!(PREDICATES.iter().tuple_windows().all(|(a, b)| a.name < b.name));
+        assert!(GENERATORS.iter().tuple_windows().all(|(a, b)| a.name < b.name));
+    }
+}

@@ -1,0 +1,219 @@
+//! Checks dialect forms and adds what they declare to the signature. All sorts of all files are
+//! declared before any operator, so that the order of files does not matter.
+
+use super::signature::{Operator, Signature, Sort, SortDecl, SortTerm};
+use super::syntax::{DialectForm, Section, Word, doc, sections, word};
+use crate::diagnostic::Diagnostic;
+use crate::sexp::Sexp;
+use crate::suggest::unknown;
+use crate::term::{Head, parse_head};
+use egg::Symbol;
+
+const ITEMS: [&str; 2] = ["sort", "op"];
+const OP_KEYS: [&str; 2] = [":binds", ":boundary"];
+
+/// Declares every sort and operator of the dialects.
+pub(super) fn declare(dialects: &[DialectForm], errors: &mut Vec<Diagnostic>) -> Signature {
+    let mut signature = Signature::default();
+    for dialect in dialects {
+        declare_dialect(&mut signature, dialect, errors);
+    }
+    for dialect in dialects {
+        let name = Symbol::from(&dialect.name.text);
+        for item in dialect.items.iter().filter(|i| i.form().is_some_and(|f| f.0 == "op")) {
+            match operator(&signature, name, item, errors) {
+                Ok(op) => declare_operator(&mut signature, op, errors),
+                Err(error) => errors.push(error),
+            }
+        }
+    }
+    signature
+}
+
+/// The dialect's name and its sorts.
+fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mut Vec<Diagnostic>) {
+    let Word { text, span } = &dialect.name;
+    let name = Symbol::from(text);
+    if let Some((_, _, first)) = signature.dialects.iter().find(|(n, _, _)| *n == name) {
+        errors.push(
+            Diagnostic::error(format!("dialect `{text}` is declared twice"), *span, "again here")
+                .with_related(*first, "first declared here"),
+        );
+    }
+    signature.dialects.push((name, dialect.doc.clone(), *span));
+    for item in &dialect.items {
+        match item.form() {
+            Some(("sort", rest)) => match sort(name, item, rest) {
+                Ok(decl) => declare_sort(signature, decl, errors),
+                Err(error) => errors.push(error),
+            },
+            Some(("op", _)) => {}
+            Some((other, _)) => errors.push(unknown("declaration", other, item.span, ITEMS)),
+            None => errors.push(
+                Diagnostic::error("expected a declaration", item.span, "not a declaration")
+                    .with_help("a dialect consists of (sort …) and (op …)"),
+            ),
+        }
+    }
+}
+
+fn sort(dialect: Symbol, item: &Sexp, rest: &[Sexp]) -> Result<SortDecl, Diagnostic> {
+    let name = word(rest.first(), "the name of the sort", item.span)?;
+    let doc = doc(rest.get(1), item.span)?;
+    if let Some(extra) = rest.get(2) {
+        return Err(Diagnostic::error(
+            "unexpected item",
+            extra.span,
+            "a sort is complete before this",
+        ));
+    }
+    if name.text.starts_with(['\'', '?', '%', ':']) {
+        return Err(Diagnostic::error(
+            format!("a sort cannot be called `{}`", name.text),
+            name.span,
+            "starts with a mark that means something else",
+        )
+        .with_help("start it with a letter"));
+    }
+    Ok(SortDecl { sort: Sort::named(&name.text), doc, dialect, span: name.span })
+}
+
+fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diagnostic>) {
+    if let Some(first) = signature.sort(decl.sort.name()) {
+        errors.push(
+            Diagnostic::error(
+                format!("sort `{}` is declared twice", decl.sort),
+                decl.span,
+                "again here",
+            )
+            .with_related(first.span, "first declared here"),
+        );
+        return;
+    }
+    signature.sort_index.insert(decl.sort, signature.sorts.len());
+    signature.sorts.push(decl);
+}
+
+/// `(op NAME (SORT…) SORT "doc" [:binds (VAR_ARG BODY_ARG)] [:boundary])`.
+fn operator(
+    signature: &Signature,
+    dialect: Symbol,
+    item: &Sexp,
+    errors: &mut Vec<Diagnostic>,
+) -> Result<Operator, Diagnostic> {
+    let items = item.list().unwrap_or_default();
+    let (fixed, rest) = sections(&items[1..], &OP_KEYS, errors);
+    let name = word(fixed.first(), "the name of the operator", item.span)?;
+    let is_literal = !matches!(parse_head(&name.text), Head::Op(_));
+    if is_literal || name.text == "!" || name.text.starts_with(['\'', '?', '%', ':']) {
+        return Err(Diagnostic::error(
+            format!("an operator cannot be called `{}`", name.text),
+            name.span,
+            "this already means something else in a term",
+        )
+        .with_help("start it with a letter"));
+    }
+    let shape = "write (op NAME (SORT …) SORT \"doc\")";
+    let Some(list) = fixed.get(1).and_then(Sexp::list) else {
+        let span = fixed.get(1).map_or(item.span, |s| s.span);
+        return Err(Diagnostic::error("the sorts of the arguments are missing", span, "in this")
+            .with_help(shape));
+    };
+    let mut args = Vec::with_capacity(list.len());
+    for arg in list {
+        args.push(sort_term(signature, arg, errors)?);
+    }
+    let Some(result) = fixed.get(2) else {
+        return Err(Diagnostic::error("the sort of the result is missing", item.span, "in this")
+            .with_help(shape));
+    };
+    let result_span = result.span;
+    let result = sort_term(signature, result, errors)?;
+    if matches!(result, SortTerm::Any(_)) && !args.contains(&result) {
+        return Err(Diagnostic::error(
+            "the sort of the result is not determined",
+            result_span,
+            "no argument has this sort",
+        )
+        .with_help("a sort variable of the result must also stand among the arguments"));
+    }
+    let doc = doc(fixed.get(3), item.span)?;
+    if let Some(extra) = fixed.get(4) {
+        return Err(Diagnostic::error("unexpected item", extra.span, "complete before this"));
+    }
+    let mut op = Operator {
+        name: Symbol::from(&name.text),
+        args,
+        result,
+        doc,
+        binds: None,
+        boundary: false,
+        dialect,
+        span: name.span,
+    };
+    for section in &rest {
+        if section.key.text == ":boundary" {
+            op.boundary = true;
+        } else {
+            op.binds = Some(binds(section, op.args.len())?);
+        }
+    }
+    Ok(op)
+}
+
+/// The two argument positions behind `:binds`.
+fn binds(section: &Section, arity: usize) -> Result<(usize, usize), Diagnostic> {
+    let position = |s: &Sexp| s.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n < arity);
+    if let [pair] = section.items
+        && let Some([variable, body]) = pair.list()
+        && let (Some(variable), Some(body)) = (position(variable), position(body))
+        && variable != body
+    {
+        return Ok((variable, body));
+    }
+    Err(Diagnostic::error(
+        "`:binds` has the wrong shape",
+        section.key.span,
+        "expected two different argument positions behind this",
+    )
+    .with_help(format!(
+        "write :binds (VARIABLE BODY), counted from 0; this operator has {arity} arguments"
+    )))
+}
+
+fn declare_operator(signature: &mut Signature, op: Operator, errors: &mut Vec<Diagnostic>) {
+    if let Some(first) = signature.operator(op.name, op.args.len()) {
+        errors.push(
+            Diagnostic::error(
+                format!(
+                    "operator `{}` is declared twice with {} arguments",
+                    op.name,
+                    op.args.len()
+                ),
+                op.span,
+                "again here",
+            )
+            .with_related(first.span, "first declared here"),
+        );
+        return;
+    }
+    signature.operator_index.insert((op.name, op.args.len()), signature.operators.len());
+    signature.operators.push(op);
+}
+
+/// A sort or a sort variable. An unknown sort is reported and used nonetheless, so that it does not
+/// make every use of the operator an error too.
+fn sort_term(
+    signature: &Signature,
+    sexp: &Sexp,
+    errors: &mut Vec<Diagnostic>,
+) -> Result<SortTerm, Diagnostic> {
+    let name = word(Some(sexp), "a sort", sexp.span)?;
+    if name.text.starts_with('\'') {
+        return Ok(SortTerm::Any(Symbol::from(&name.text)));
+    }
+    if signature.sort(&name.text).is_none() {
+        errors.push(signature.unknown_sort(&name.text, name.span));
+    }
+    Ok(SortTerm::Is(Sort::named(&name.text)))
+}

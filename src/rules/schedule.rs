@@ -1,0 +1,189 @@
+//! Schedules: which rules run in which order, as data.
+
+use super::book::{Phase, RuleBook};
+use super::syntax::ScheduleForm;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::sexp::Sexp;
+use crate::suggest::unknown;
+use egg::Symbol;
+
+/// The deepest nesting of steps; whoever runs a schedule may recurse over it.
+const MAX_DEPTH: usize = 32;
+
+/// A checked schedule.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// Its name.
+    pub name: Symbol,
+    /// What it is for.
+    pub doc: String,
+    /// Its steps, in order.
+    pub steps: Vec<ScheduleStep>,
+    /// Where its name stands.
+    pub span: Span,
+}
+
+/// A step of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScheduleStep {
+    /// Applies rules until nothing changes: indices into [`RuleBook::rules`], ascending.
+    Saturate(Vec<usize>),
+    /// Extracts this many different terms and starts again from them.
+    Keep(usize),
+    /// Runs steps this many times.
+    Repeat(usize, Vec<ScheduleStep>),
+    /// Runs steps in order.
+    Seq(Vec<ScheduleStep>),
+}
+
+const STEPS: [&str; 4] = ["saturate", "keep", "repeat", "seq"];
+
+/// Checks schedules against the sets and rules of a book, and adds them to it.
+pub(super) fn check(book: &mut RuleBook, forms: &[ScheduleForm], errors: &mut Vec<Diagnostic>) {
+    for form in forms {
+        if let Some(first) = book.schedule(&form.name.text) {
+            errors.push(
+                Diagnostic::error(
+                    format!("schedule `{}` is defined twice", form.name.text),
+                    form.name.span,
+                    "again here",
+                )
+                .with_related(first.span, "first defined here"),
+            );
+        }
+        let steps = steps(book, &form.steps, form.name.span, 0, errors);
+        book.schedules.push(Schedule {
+            name: Symbol::from(&form.name.text),
+            doc: form.doc.clone(),
+            steps,
+            span: form.name.span,
+        });
+    }
+}
+
+fn steps(
+    book: &RuleBook,
+    items: &[Sexp],
+    parent: Span,
+    depth: usize,
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<ScheduleStep> {
+    if items.is_empty() {
+        errors.push(
+            Diagnostic::error("no steps", parent, "this does nothing")
+                .with_help(format!("a step is one of: ({} …)", STEPS.join(" …), ("))),
+        );
+    }
+    items.iter().filter_map(|item| step(book, item, depth, errors)).collect()
+}
+
+fn step(
+    book: &RuleBook,
+    item: &Sexp,
+    depth: usize,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<ScheduleStep> {
+    let Some((head, rest)) = item.form() else {
+        errors.push(
+            Diagnostic::error("expected a step", item.span, "this is not a step")
+                .with_help(format!("a step is one of: ({} …)", STEPS.join(" …), ("))),
+        );
+        return None;
+    };
+    if depth >= MAX_DEPTH {
+        errors.push(Diagnostic::error(
+            format!("steps nest deeper than {MAX_DEPTH}"),
+            item.span,
+            "this one is too deep",
+        ));
+        return None;
+    }
+    match (head, rest) {
+        ("saturate", selectors) => {
+            Some(ScheduleStep::Saturate(select(book, item, selectors, errors)))
+        }
+        ("keep", [n]) => Some(ScheduleStep::Keep(count(n, errors)?)),
+        ("repeat", [n, body @ ..]) => {
+            let n = count(n, errors)?;
+            Some(ScheduleStep::Repeat(n, steps(book, body, item.span, depth + 1, errors)))
+        }
+        ("seq", body) => Some(ScheduleStep::Seq(steps(book, body, item.span, depth + 1, errors))),
+        ("keep" | "repeat", _) => {
+            let shape = if head == "keep" { "(keep K)" } else { "(repeat N STEP …)" };
+            errors.push(Diagnostic::error(
+                format!("`{head}` has the wrong shape"),
+                item.span,
+                format!("expected {shape}"),
+            ));
+            None
+        }
+        _ => {
+            let span = item.list().map_or(item.span, |l| l[0].span);
+            errors.push(unknown("step", head, span, STEPS));
+            None
+        }
+    }
+}
+
+/// The rules that a `(saturate …)` names: sets, `(phase P)`, or `*` for all.
+fn select(
+    book: &RuleBook,
+    step: &Sexp,
+    selectors: &[Sexp],
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<usize> {
+    let mut chosen = vec![false; book.rules.len()];
+    if selectors.is_empty() {
+        errors.push(
+            Diagnostic::error("no rules are chosen", step.span, "this saturates nothing")
+                .with_help("write (saturate SET …), (saturate (phase P)) or (saturate *)"),
+        );
+    }
+    for selector in selectors {
+        match (selector.atom(), selector.form()) {
+            (Some("*"), _) => chosen.fill(true),
+            (Some(name), _) => match book.set(name) {
+                Some(set) => set.rules.iter().for_each(|&rule| chosen[rule] = true),
+                None => {
+                    let known: Vec<&str> = book.sets.iter().map(|s| s.name.as_str()).collect();
+                    errors.push(unknown("rule set", name, selector.span, known));
+                }
+            },
+            (None, Some(("phase", [name]))) if name.atom().is_some() => {
+                let word = name.atom().unwrap_or_default();
+                match Phase::parse(word) {
+                    Some(phase) => {
+                        for (rule, chosen) in book.rules.iter().zip(&mut chosen) {
+                            *chosen |= rule.phase == phase;
+                        }
+                    }
+                    None => {
+                        errors.push(unknown("phase", word, name.span, Phase::NAMES.iter().copied()))
+                    }
+                }
+            }
+            _ => errors.push(
+                Diagnostic::error(
+                    "expected rules to apply",
+                    selector.span,
+                    "this chooses no rules",
+                )
+                .with_help("write the name of a set, (phase P) or *"),
+            ),
+        }
+    }
+    (0..chosen.len()).filter(|&rule| chosen[rule]).collect()
+}
+
+/// A number of at least 1.
+fn count(item: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<usize> {
+    let n = item.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n > 0);
+    if n.is_none() {
+        errors.push(Diagnostic::error(
+            "expected a number",
+            item.span,
+            "not a number of at least 1",
+        ));
+    }
+    n
+}

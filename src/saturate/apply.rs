@@ -1,0 +1,383 @@
+//! One run's state, and the application of one rule to one match: conditions, the node limit, new
+//! nodes, the union.
+
+use super::rows::RowSet;
+use super::touched::Touched;
+use super::{Limits, RuleReport, StopReason, blame};
+use crate::facts::EGraph;
+use crate::rules::{CompiledRule, Operand, Step};
+use crate::term::{Head, Node};
+use egg::{Id, Language};
+use ember_targets::scalar::BinaryOp;
+use std::collections::BTreeSet;
+
+/// A run of saturation.
+pub(super) struct Run<'a> {
+    pub egraph: &'a mut EGraph,
+    pub rules: &'a [&'a CompiledRule],
+    pub limits: &'a Limits,
+    reports: Vec<RuleReport>,
+    /// For each rule, the matches that it was applied to: applying it again would change nothing.
+    applied: Vec<RowSet>,
+    /// For each rule, the matches to which it may yet apply when more is known of their classes.
+    waiting: Vec<Vec<Id>>,
+    touched: Touched,
+    /// Every union: the two classes, and the rule that found them equal.
+    unions: Vec<(Id, Id, usize)>,
+    /// Nodes taken out of the search.
+    subsumed: Vec<Node>,
+    /// Nodes in the e-graph, and nodes ever made, when congruence was last restored.
+    counted: (usize, usize),
+    /// The right side being built: the class of each step, where it exists yet.
+    built: Vec<Option<Id>>,
+    /// The integer of each step, where it is known.
+    known: Vec<Option<i64>>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(
+        egraph: &'a mut EGraph,
+        rules: &'a [&'a CompiledRule],
+        limits: &'a Limits,
+    ) -> Run<'a> {
+        Run {
+            reports: rules.iter().map(|rule| RuleReport::new(rule.name.as_str())).collect(),
+            applied: rules.iter().map(|rule| RowSet::new(rule.width() - 1)).collect(),
+            waiting: vec![Vec::new(); rules.len()],
+            touched: Touched::default(),
+            egraph,
+            rules,
+            limits,
+            unions: Vec::new(),
+            subsumed: Vec::new(),
+            counted: (0, 0),
+            built: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// Makes the e-graph clean and adds the integers that conditions name.
+    pub fn start(&mut self) -> Result<(), StopReason> {
+        self.rebuild()?;
+        for rule in 0..self.rules.len() {
+            let integers: BTreeSet<i64> = self.rules[rule].integers().collect();
+            for n in integers {
+                self.literal(rule, n)?;
+            }
+        }
+        self.rebuild()
+    }
+
+    /// Leaves the e-graph clean and without a ceiling.
+    pub fn finish(mut self) -> Vec<RuleReport> {
+        // The reason for which the run ends is known already.
+        let _ = self.rebuild();
+        self.egraph.analysis.set_node_ceiling(None);
+        self.reports
+    }
+
+    /// A number that grows with every change of the e-graph.
+    pub fn changes(&self) -> usize {
+        self.egraph.nodes().len() + self.unions.len()
+    }
+
+    /// The nodes in the e-graph. Nodes that became equal are counted apart until congruence is
+    /// restored.
+    pub fn nodes(&self) -> usize {
+        let (nodes, made) = self.counted;
+        nodes + (self.egraph.nodes().len() - made)
+    }
+
+    /// Restores congruence.
+    pub fn rebuild(&mut self) -> Result<(), StopReason> {
+        self.egraph.rebuild();
+        self.remove_subsumed();
+        let made = self.egraph.nodes().len();
+        self.counted = (self.egraph.total_number_of_nodes(), made);
+        let room = self.limits.nodes.saturating_sub(self.counted.0);
+        self.egraph.analysis.set_node_ceiling(Some(made.saturating_add(room)));
+        self.contradiction()
+    }
+
+    /// The matches to try in this iteration, for each rule one row after the other: those that are
+    /// new, and those that wait.
+    pub fn search(&mut self) -> Result<Vec<Vec<Id>>, StopReason> {
+        let reach = self.rules.iter().map(|rule| rule.reach()).max().unwrap_or(0);
+        self.touched.update(self.egraph, reach);
+        let mut room = self.limits.matches();
+        (0..self.rules.len()).map(|rule| self.search_rule(rule, &mut room)).collect()
+    }
+
+    fn search_rule(&mut self, rule: usize, room: &mut usize) -> Result<Vec<Id>, StopReason> {
+        let compiled = self.rules[rule];
+        let (touched, applied) = (&self.touched, &self.applied[rule]);
+        let touched = |class: Id| touched.within(class, compiled.reach());
+        // A waiting match below a class that changed is found again, if it is still one.
+        let mut rows = Vec::new();
+        for row in self.waiting[rule].chunks_exact(1 + compiled.matched) {
+            if self.egraph.find(row[0]) == row[0] && !touched(row[0]) {
+                rows.extend_from_slice(row);
+            }
+        }
+        self.waiting[rule].clear();
+        let mut found = 0;
+        let mut full = false;
+        compiled.search(self.egraph, touched, |row| {
+            if !applied.contains(&row[1..]) {
+                full = *room == 0;
+                *room = room.saturating_sub(1);
+                found += 1;
+                rows.extend_from_slice(row);
+            }
+            !full
+        });
+        self.reports[rule].matches += found;
+        if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
+    }
+
+    /// Applies a rule to a match.
+    pub fn apply(&mut self, rule: usize, row: &[Id]) -> Result<(), StopReason> {
+        let compiled = self.rules[rule];
+        let mut slots: Vec<Id> = row[1..].iter().map(|id| self.egraph.find(*id)).collect();
+        let early =
+            compiled.early.iter().all(|t| (t.holds)(self.egraph, &self.args(&t.args, &slots)));
+        if !early {
+            self.reports[rule].refused += 1;
+        } else if !compiled.fors.is_empty() {
+            self.range(rule, row[0], &mut slots)?;
+        } else if self.instantiate(rule, row[0], &slots)? {
+            self.applied[rule].insert(&row[1..]);
+            return Ok(());
+        }
+        // More may be known later: a condition may hold, a generator give another number.
+        self.waiting[rule].extend_from_slice(row);
+        Ok(())
+    }
+
+    /// Gives the variables of `:for` their values, one after the other, and applies the rule.
+    fn range(&mut self, rule: usize, root: Id, slots: &mut Vec<Id>) -> Result<(), StopReason> {
+        let compiled = self.rules[rule];
+        if let Some(range) = compiled.fors.get(slots.len() - compiled.matched) {
+            let values = (range.values)(self.egraph, &self.args(&range.args, slots));
+            for value in values {
+                let literal = self.literal(rule, value)?;
+                slots.push(literal);
+                self.range(rule, root, slots)?;
+                slots.pop();
+            }
+            return Ok(());
+        }
+        let row: Vec<Id> = slots.iter().map(|id| self.egraph.find(*id)).collect();
+        if self.applied[rule].contains(&row) {
+            return Ok(());
+        }
+        let late = compiled.late.iter().all(|t| (t.holds)(self.egraph, &self.args(&t.args, &row)));
+        if !late {
+            self.reports[rule].refused += 1;
+        } else if self.instantiate(rule, root, &row)? {
+            self.applied[rule].insert(&row);
+        }
+        Ok(())
+    }
+
+    /// The classes that a condition is asked about. Its integers are in the e-graph since the
+    /// start.
+    fn args(&self, args: &[Operand], slots: &[Id]) -> Vec<Id> {
+        let class = |arg: &Operand| match arg {
+            Operand::Slot(slot) => slots.get(*slot).map(|id| self.egraph.find(*id)),
+            Operand::Int(n) => self.egraph.lookup(Node::int(*n)),
+        };
+        args.iter().filter_map(class).collect()
+    }
+
+    /// The class of an integer.
+    fn literal(&mut self, rule: usize, n: i64) -> Result<Id, StopReason> {
+        let node = Node::int(n);
+        if let Some(id) = self.egraph.lookup(node.clone()) {
+            return Ok(id);
+        }
+        self.make_room(rule, 1)?;
+        self.reports[rule].nodes += 1;
+        Ok(self.egraph.add(node))
+    }
+
+    /// Ends the run unless this many nodes can be added. Answers whether congruence was restored to
+    /// make room.
+    fn make_room(&mut self, rule: usize, new: usize) -> Result<bool, StopReason> {
+        let before = self.nodes();
+        if before.saturating_add(new) <= self.limits.nodes {
+            return Ok(false);
+        }
+        let stop = StopReason::NodeLimit { rule: self.rules[rule].name.as_str() };
+        if self.egraph.clean {
+            return Err(stop);
+        }
+        self.rebuild()?;
+        // Restoring congruence costs a pass over everything, so it must free a share of that.
+        let freed = before.saturating_sub(self.nodes());
+        if freed < new.max(self.limits.nodes / 64) { Err(stop) } else { Ok(true) }
+    }
+
+    /// Builds the right side and unites it with the left side's class. Answers whether the rule
+    /// was applicable: a number that it computes may not exist.
+    fn instantiate(&mut self, rule: usize, root: Id, slots: &[Id]) -> Result<bool, StopReason> {
+        let compiled = self.rules[rule];
+        let made = self.egraph.nodes().len();
+        if !compiled.computes && self.nodes() + compiled.plan.len() <= self.limits.nodes {
+            // There is room even if every node is new, so none need be looked up beforehand.
+            self.built.clear();
+            self.built.resize(compiled.plan.len(), None);
+        } else {
+            let Some(missing) = self.look_up(compiled, slots) else {
+                self.reports[rule].refused += 1;
+                return Ok(false);
+            };
+            if missing > 0 && self.make_room(rule, missing)? {
+                self.look_up(compiled, slots);
+            }
+        }
+        self.build(compiled, slots);
+        let Some(new) = self.built.last().copied().flatten() else { return Ok(false) };
+        let united = self.egraph.union(root, new);
+        if united {
+            self.unions.push((root, new, rule));
+        }
+        let report = &mut self.reports[rule];
+        report.applications += 1;
+        report.unions += usize::from(united);
+        report.nodes += self.egraph.nodes().len() - made;
+        if compiled.subsume {
+            self.subsume(compiled, slots);
+        }
+        if self.egraph.analysis.ceiling_reached() {
+            return Err(StopReason::NodeLimit { rule: compiled.name.as_str() });
+        }
+        self.contradiction()?;
+        Ok(true)
+    }
+
+    /// Looks up each step of the right side. Answers how many nodes are missing; `None` if a
+    /// number cannot be computed.
+    fn look_up(&mut self, rule: &CompiledRule, slots: &[Id]) -> Option<usize> {
+        self.built.clear();
+        self.known.clear();
+        let mut missing = 0;
+        for step in &rule.plan {
+            let (class, known) = match step {
+                Step::Slot(slot) => {
+                    let id = self.egraph.find(*slots.get(*slot)?);
+                    (Some(id), self.egraph[id].data.integer())
+                }
+                Step::Compute(op, a, b) => {
+                    let n = compute(*op, self.known[*a]?, self.known[*b]?)?;
+                    (self.egraph.lookup(Node::int(n)), Some(n))
+                }
+                Step::Node(node) => {
+                    let known = match node.head {
+                        Head::Int(n) => Some(n),
+                        Head::Op(_) | Head::Real(_) => None,
+                    };
+                    let class =
+                        with_children(node, &self.built).and_then(|node| self.egraph.lookup(node));
+                    (class, known)
+                }
+            };
+            missing += usize::from(class.is_none());
+            self.built.push(class);
+            self.known.push(known);
+        }
+        Some(missing)
+    }
+
+    /// Adds the nodes of the right side that are not known to exist.
+    fn build(&mut self, rule: &CompiledRule, slots: &[Id]) {
+        for (i, step) in rule.plan.iter().enumerate() {
+            if self.built[i].is_some() {
+                continue;
+            }
+            self.built[i] = match step {
+                Step::Slot(slot) => slots.get(*slot).copied(),
+                Step::Node(node) => {
+                    with_children(node, &self.built).map(|node| self.egraph.add(node))
+                }
+                Step::Compute(..) => self.known[i].map(|n| self.egraph.add(Node::int(n))),
+            };
+        }
+    }
+
+    /// Takes the node that a rule was applied to out of the search.
+    fn subsume(&mut self, rule: &CompiledRule, slots: &[Id]) {
+        let mut classes: Vec<Option<Id>> = Vec::with_capacity(rule.left.len());
+        let mut root = None;
+        for step in &rule.left {
+            let (class, node) = match step {
+                Step::Slot(slot) => (slots.get(*slot).copied(), None),
+                Step::Node(node) => {
+                    let node = with_children(node, &classes);
+                    (node.clone().and_then(|node| self.egraph.lookup(node)), node)
+                }
+                Step::Compute(..) => (None, None),
+            };
+            classes.push(class);
+            root = node;
+        }
+        self.subsumed.extend(root);
+    }
+
+    /// A subsumed node stays known, so that congruence and look-ups find its class; it only no
+    /// longer stands in the class. The last node of a class stays.
+    fn remove_subsumed(&mut self) {
+        if self.subsumed.is_empty() {
+            return;
+        }
+        let mut classes = BTreeSet::new();
+        for node in &mut self.subsumed {
+            if let Some(class) = self.egraph.lookup(&mut *node) {
+                classes.insert(class);
+            }
+        }
+        self.subsumed.sort_unstable();
+        self.subsumed.dedup();
+        let subsumed = &self.subsumed;
+        for class in classes {
+            let nodes = &mut self.egraph[class].nodes;
+            let stays = |node: &Node| subsumed.binary_search(node).is_err();
+            if nodes.iter().any(stays) {
+                nodes.retain(stays);
+            }
+        }
+    }
+
+    fn contradiction(&self) -> Result<(), StopReason> {
+        match self.egraph.analysis.contradiction() {
+            None => Ok(()),
+            Some(constants) => {
+                Err(blame::contradiction(self.egraph, constants, &self.unions, &|rule| {
+                    self.rules[rule].name.as_str()
+                }))
+            }
+        }
+    }
+}
+
+/// A node of a plan with classes for children; `None` while one of them does not exist yet.
+fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
+    let mut node = node.clone();
+    for child in node.children_mut() {
+        *child = built.get(usize::from(*child)).copied().flatten()?;
+    }
+    Some(node)
+}
+
+/// The number that `(! OP A B)` stands for; `None` where it does not exist.
+fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+    match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::Div => a.checked_div(b),
+        BinaryOp::Min => Some(a.min(b)),
+        BinaryOp::Max => Some(a.max(b)),
+        BinaryOp::Lt => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! Suggestions: the known name nearest to an unknown one, and the diagnostics that offer it.
+
+use crate::diagnostic::{Diagnostic, Span};
+use itertools::Itertools;
+
+/// Names longer than this get no suggestion: the distance takes quadratic time, and nobody mistypes
+/// a name of this length.
+const LONGEST: usize = 64;
+
+/// The candidate nearest to a word, where one is near enough to be what was meant: at most one edit
+/// for every three letters, with a transposition as one edit. A word without its dialect
+/// (`mem_stream`) is near the name with it (`slc.mem_stream`). Of equally near ones, the first.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
+    let allowed = (word.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .filter(|candidate| candidate.len() <= LONGEST && *candidate != word)
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(d, candidate)| *d <= allowed && *d < candidate.chars().count())
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edits between a word and a candidate; a missing dialect counts as one.
+fn distance(word: &str, candidate: &str) -> usize {
+    let whole = strsim::damerau_levenshtein(word, candidate);
+    match candidate.rsplit_once('.') {
+        Some((_, name)) if !word.contains('.') => {
+            whole.min(1 + strsim::damerau_levenshtein(word, name))
+        }
+        _ => whole,
+    }
+}
+
+/// Help that names the known word nearest to a misspelt one, where one is near enough to be meant.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|name| format!("did you mean `{name}`?"))
+}
+
+/// The help for an unknown word: the nearest candidate, else all of them where they are few.
+pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let candidates = candidates.into_iter().collect_vec();
+    match did_you_mean(word, candidates.iter().copied()) {
+        Some(help) => Some(help),
+        None => (1..=8).contains(&candidates.len()).then(|| format!("known: {}", list(candidates))),
+    }
+}
+
+/// Names as they stand in a message: `` `a`, `b`, `c` ``.
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).join(", ")
+}
+
+/// The error for a word that names nothing: ``unknown {what} `word` ``, with a suggestion.
+pub fn unknown<'a>(
+    what: &str,
+    word: &str,
+    span: Span,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Diagnostic {
+    let error = Diagnostic::error(format!("unknown {what} `{word}`"), span, "not known");
+    match help(word, candidates) {
+        Some(help) => error.with_help(help),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_name() {
+        let names = ["table", "indices", "offsets", "slc.mem_stream"];
+        assert_eq!(nearest("tabel", names), Some("table"));
+        assert_eq!(nearest("ofsets", names), Some("offsets"));
+        assert_eq!(nearest("mem_stream", names), Some("slc.mem_stream"));
+        assert_eq!(nearest("slc.memstream", names), Some("slc.mem_stream"));
+        assert_eq!(nearest("weights", names), None);
+        assert_eq!(nearest("x", ["y"]), None, "a name with every letter changed is another name");
+        assert_eq!(nearest(&"a".repeat(1_000_000), names), None);
+    }
+
+    #[test]
+    fn few_candidates_are_listed() {
+        assert_eq!(help("q", ["sum", "mean"]).as_deref(), Some("known: `sum`, `mean`"));
+        assert_eq!(help("q", []), None);
+    }
+}
