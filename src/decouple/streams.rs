@@ -86,7 +86,12 @@ impl Lowering<'_> {
                     return Err(self.terms.error(id, "puts one scalar into every lane"));
                 };
                 let innermost = self.innermost_of(&[of]);
-                Ok(self.intern("lanes", Type { dtype, lanes }, StreamKind::Broadcast(of), innermost))
+                Ok(self.intern(
+                    "lanes",
+                    Type { dtype, lanes },
+                    StreamKind::Broadcast(of),
+                    innermost,
+                ))
             }
             "slc.lanes" => Err(self.terms.error(id, "stands only in the last index of an address")),
             _ => Err(self.terms.unexpected(id, "a stream")),

@@ -56,6 +56,7 @@ impl Interpreter {
                 })?;
                 Ok(Address::Lanes(lanes))
             }
+            Op::Rename { x, y, t } => self.renamed(x, y, |this| this.address(t)),
             _ => Err(self.wrong(at, "an address")),
         }
     }
@@ -201,7 +202,7 @@ impl Interpreter {
             match self.program.ops[at] {
                 Op::Root { tensor, .. } => return Ok((&self.tensors[tensor as usize], depth)),
                 Op::Index { address, .. } => (at, depth) = (address, depth + 1),
-                Op::Vec { x, .. } => at = x,
+                Op::Vec { x, .. } | Op::Rename { t: x, .. } => at = x,
                 _ => return Err(self.wrong(at, "an address")),
             }
         }

@@ -160,6 +160,7 @@ impl Interpreter {
                 }
                 Op::For { over, body } | Op::Reduce { over, body, .. } => Some((over.var, body)),
                 Op::Vec { e, x, .. } => Some((e, x)),
+                Op::Rename { x, t, .. } => Some((x, t)),
                 _ => None,
             };
             let mut own = BTreeSet::new();
