@@ -13,6 +13,7 @@
 
 mod check;
 mod file;
+mod fill;
 mod generate;
 mod instantiate;
 mod locality;

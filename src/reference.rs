@@ -13,7 +13,7 @@
 mod compare;
 mod statistics;
 
-pub use compare::{Exactness, Mismatch, compare};
+pub use compare::{Mismatch, compare};
 pub use statistics::{LINE, Statistics, statistics};
 
 use crate::data::Instance;

@@ -9,25 +9,36 @@ use std::ops::Range;
 /// How many diagnostics are written out as text; the rest are counted. JSON holds all.
 pub const SHOWN: usize = 100;
 
+/// How many bytes of text the renderer walks before the rest of the diagnostics are counted only: a
+/// text of a single line is walked for each of them.
+const WALKED: usize = 16 << 20;
+
 /// Diagnostics as text: for each its message, file, line and column, the text underlined, the
 /// label beside it, and the help. `color` adds ANSI styles.
 pub fn render(sources: &Sources, diagnostics: &[Diagnostic], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
+    let (mut shown, mut walked) = (0, 0);
     for diagnostic in diagnostics.iter().take(SHOWN) {
+        if walked > WALKED {
+            break;
+        }
+        shown += 1;
+        let snippets = snippets(sources, diagnostic);
+        walked += snippets.iter().map(|(_, bytes)| bytes).sum::<usize>();
         let mut group = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         }
         .primary_title(diagnostic.message.as_str())
-        .elements(snippets(sources, diagnostic));
+        .elements(snippets.into_iter().map(|(snippet, _)| snippet));
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
         out.push_str(&renderer.render(&[group]));
         out.push_str("\n\n");
     }
-    if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|n| *n > 0) {
+    if let Some(more) = diagnostics.len().checked_sub(shown).filter(|n| *n > 0) {
         let title = Level::NOTE.primary_title(format!("{more} more not shown"));
         out.push_str(&renderer.render(&[Group::with_title(title)]));
         out.push_str("\n\n");
@@ -43,8 +54,12 @@ pub fn emit(sources: &Sources, diagnostics: &[Diagnostic]) {
 /// One place of a diagnostic and its label.
 type Place<'a> = (AnnotationKind, Span, &'a str);
 
-/// The texts of a diagnostic's places, one snippet a file, that of the main place first.
-fn snippets<'a>(sources: &Sources, diagnostic: &'a Diagnostic) -> Vec<Snippet<'a, Annotation<'a>>> {
+/// The texts of a diagnostic's places and their lengths in bytes, one snippet a file, that of the
+/// main place first.
+fn snippets<'a>(
+    sources: &Sources,
+    diagnostic: &'a Diagnostic,
+) -> Vec<(Snippet<'a, Annotation<'a>>, usize)> {
     let Some((main, label)) = &diagnostic.at else { return Vec::new() };
     let mut files: BTreeMap<(bool, FileId), Vec<Place>> = BTreeMap::new();
     files.entry((false, main.file)).or_default().push((AnnotationKind::Primary, *main, label));
@@ -55,9 +70,9 @@ fn snippets<'a>(sources: &Sources, diagnostic: &'a Diagnostic) -> Vec<Snippet<'a
     files.into_iter().map(|((_, file), places)| snippet(sources.get(file), &places)).collect()
 }
 
-/// The lines of a text that hold the places. The renderer walks all that it is given, and a long
+/// The lines of a text that hold the places, and their length. The renderer walks all that it is given, and a long
 /// text may have many errors, so it is given no more.
-fn snippet<'a>(source: &Source, places: &[Place<'a>]) -> Snippet<'a, Annotation<'a>> {
+fn snippet<'a>(source: &Source, places: &[Place<'a>]) -> (Snippet<'a, Annotation<'a>>, usize) {
     let text = source.text.as_str();
     let ranges: Vec<_> = places.iter().map(|(_, span, _)| clamp(text, span.range())).collect();
     let first = ranges.iter().map(|r| r.start).min().unwrap_or(0);
@@ -68,10 +83,11 @@ fn snippet<'a>(source: &Source, places: &[Place<'a>]) -> Snippet<'a, Annotation<
         let label = (!label.is_empty()).then_some(*label);
         kind.span(range.start - from..range.end - from).label(label)
     });
-    Snippet::source(text[from..to].to_owned())
+    let snippet = Snippet::source(text[from..to].to_owned())
         .path(source.path.to_string_lossy().into_owned())
         .line_start(1 + text[..from].matches('\n').count())
-        .annotations(annotations)
+        .annotations(annotations);
+    (snippet, to - from)
 }
 
 /// A range cut to the text and to whole characters.
@@ -190,6 +206,14 @@ error: no good
     fn many_diagnostics_are_counted() {
         let errors = vec![Diagnostic::global("x"); SHOWN + 2];
         assert!(render(&Sources::default(), &errors, false).contains("note: 2 more not shown"));
+    }
+
+    #[test]
+    fn a_long_line_is_not_walked_for_every_diagnostic() {
+        let mut sources = Sources::default();
+        let file = sources.add("m", "x".repeat(WALKED + 1));
+        let errors = vec![Diagnostic::error("x", Span::new(file, 5..6), "y"); SHOWN];
+        assert!(render(&sources, &errors, false).contains("note: 99 more not shown"));
     }
 
     #[test]

@@ -7,11 +7,11 @@
 mod apply;
 mod blame;
 mod rows;
+mod touched;
 
 use crate::facts::EGraph;
 use crate::rules::{CompiledRule, Exactness};
 use apply::Run;
-use egg::Id;
 use ember_targets::scalar::Scalar;
 use itertools::Itertools;
 use serde::Serialize;
@@ -97,9 +97,10 @@ pub struct Progress {
 pub struct RuleReport {
     /// The rule.
     pub rule: &'static str,
-    /// Matches that it had not been applied to before.
+    /// Matches found that it had not been applied to; one that waits for a condition is counted
+    /// again when its classes change.
     pub matches: usize,
-    /// Matches at which a condition did not hold, each counted in every iteration.
+    /// Matches that a condition refused, each counted in every iteration.
     pub refused: usize,
     /// Times that it was applied.
     pub applications: usize,
@@ -190,12 +191,7 @@ pub fn saturate(
 /// changed.
 fn iteration(run: &mut Run) -> Result<bool, StopReason> {
     let changes = run.changes();
-    let mut found: Vec<Vec<Id>> = Vec::with_capacity(run.rules.len());
-    let mut room = run.limits.matches();
-    for rule in 0..run.rules.len() {
-        let rows = run.search(rule, &mut room)?;
-        found.push(rows);
-    }
+    let found = run.search()?;
     for (rule, rows) in found.into_iter().enumerate() {
         for row in rows.chunks_exact(1 + run.rules[rule].matched) {
             run.apply(rule, row)?;

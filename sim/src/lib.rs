@@ -1,2 +1,97 @@
 //! The DAE simulator: executes a [`Program`](ember_targets::dlc::Program) on real data and counts
 //! cycles, bytes and energy. Knows programs and machines, nothing of rules or e-graphs.
+
+mod calendar;
+mod code;
+mod core;
+mod data;
+mod error;
+mod execute;
+mod fetch;
+mod marshal;
+mod memory;
+mod queue;
+mod report;
+mod scheduler;
+mod stats;
+mod timeline;
+
+pub use error::{Blocked, SimError};
+pub use stats::{DramBytes, Energy, Stats, UnitStats};
+
+use ember_targets::dlc::Program;
+use ember_targets::machine::Machine;
+use ember_targets::tensor::Tensor;
+
+/// What a program runs on.
+#[derive(Clone, Debug)]
+pub struct Bindings {
+    /// The tensors, in the program's order.
+    pub tensors: Vec<Tensor>,
+    /// The symbolic sizes, in the program's order.
+    pub sizes: Vec<i64>,
+}
+
+/// Which core runs the execute half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoreKind {
+    /// [`Machine::in_order`], which stalls on the first use of a value that is not there.
+    InOrder,
+    /// [`Machine::core`], limited by its reorder buffer.
+    OutOfOrder,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The core.
+    pub core: CoreKind,
+    /// Whether to record a timeline.
+    pub timeline: bool,
+    /// A run that takes more cycles ends with [`SimError::Limit`].
+    pub max_cycles: u64,
+}
+
+impl Default for Options {
+    /// The out-of-order core, no timeline, and ten thousand million cycles.
+    fn default() -> Options {
+        Options { core: CoreKind::OutOfOrder, timeline: false, max_cycles: 10_000_000_000 }
+    }
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The tensors as they are at the end, in the program's order.
+    pub tensors: Vec<Tensor>,
+    /// What it cost.
+    pub stats: Stats,
+    /// A Chrome trace that Perfetto opens, if one was asked for.
+    pub timeline: Option<serde_json::Value>,
+}
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// Data that does not fit, a program that is not well formed, an access outside a tensor, a
+/// deadlock, or a limit of the machine or the options; see [`SimError`].
+pub fn run(
+    program: &Program,
+    machine: &Machine,
+    data: Bindings,
+    options: Options,
+) -> Result<Outcome, SimError> {
+    let in_order = options.core == CoreKind::InOrder;
+    let figures = if in_order { &machine.in_order } else { &machine.core };
+    let tensors = data::bind(program, data.tensors, &data.sizes)?;
+    let access = code::compile_access(program, &data.sizes, machine)?;
+    let execute = code::compile_execute(program, &data.sizes, figures)?;
+    let halves = (&access, &execute);
+    let mut sim =
+        scheduler::Sim::new(machine, figures, in_order, halves, tensors, options.timeline);
+    let cycles = sim.run(options.max_cycles)?;
+    let stats = sim.stats(cycles);
+    let timeline = options.timeline.then(|| sim.timeline(&program.name));
+    let tensors = sim.tensors.into_iter().map(data::Held::release).collect();
+    Ok(Outcome { tensors, stats, timeline })
+}

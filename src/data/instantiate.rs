@@ -1,27 +1,25 @@
 //! From a model and a seed to an instance: what is given is bound to sizes, sizes make shapes, and
-//! shapes are filled.
+//! shapes are filled, by the rules of `fill`.
 
-use super::random::tensor_seed;
-use super::{HELD_LIMIT, Instance, WORK_LIMIT, check, file, generate, held};
+use super::{HELD_LIMIT, Instance, WORK_LIMIT, check, file};
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::model::{Extent, Input, Model, Source};
-use ember_targets::scalar::{DType, Scalar};
-use ember_targets::tensor::{Data, Hashed, Tensor};
+use ember_targets::scalar::DType;
+use ember_targets::tensor::Tensor;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The state of one instantiation. Inputs are told apart by their positions in the model.
-struct Maker<'a> {
-    model: &'a Model,
-    seed: u64,
-    errors: Vec<Diagnostic>,
+pub(super) struct Maker<'a> {
+    pub(super) model: &'a Model,
+    pub(super) seed: u64,
+    pub(super) errors: Vec<Diagnostic>,
     /// Sizes known so far, and what gave them.
-    sizes: BTreeMap<String, u64>,
+    pub(super) sizes: BTreeMap<String, u64>,
     origins: BTreeMap<String, Span>,
     /// Bytes that may still be held.
-    left: u64,
+    pub(super) left: u64,
     /// Tensors made so far.
-    made: BTreeMap<usize, Tensor>,
+    pub(super) made: BTreeMap<usize, Tensor>,
 }
 
 /// Makes and checks the data of one run.
@@ -56,14 +54,15 @@ pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
 impl<'a> Maker<'a> {
     /// Ends with the errors so far, if there are any.
     fn stop(&mut self) -> Checked<()> {
+        self.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
         if self.errors.is_empty() { Ok(()) } else { Err(std::mem::take(&mut self.errors)) }
     }
 
-    fn input(&self, at: usize) -> &'a Input {
+    pub(super) fn input(&self, at: usize) -> &'a Input {
         &self.model.inputs[at]
     }
 
-    fn source(&self, at: usize) -> Option<&'a (Source, Span)> {
+    pub(super) fn source(&self, at: usize) -> Option<&'a (Source, Span)> {
         self.model.data.sources.get(&self.input(at).name)
     }
 
@@ -148,9 +147,13 @@ impl<'a> Maker<'a> {
             };
             if let Some((wanted, origin)) = clash {
                 let message = format!("`{}` does not have its shape", input.name);
-                let label = format!("{n} elements where `{extent}` is {wanted}");
+                let (label, related) = match extent {
+                    Extent::Const(_) => ("the model says".to_owned(), "declared here".to_owned()),
+                    _ => (format!("`{extent}` is"), format!("`{extent}` follows from this")),
+                };
+                let label = format!("its data has an extent of {n} where {label} {wanted}");
                 let error = Diagnostic::error(message, span, label);
-                self.errors.push(error.with_related(origin, format!("`{extent}` is from here")));
+                self.errors.push(error.with_related(origin, related));
             }
         }
     }
@@ -220,14 +223,19 @@ impl<'a> Maker<'a> {
     }
 
     /// The concrete shape of a tensor, its elements' bytes being addressable.
-    fn shape(&mut self, extents: &[Extent], dtype: DType, span: Span) -> Option<Vec<u64>> {
+    pub(super) fn shape(
+        &mut self,
+        extents: &[Extent],
+        dtype: DType,
+        span: Span,
+    ) -> Option<Vec<u64>> {
         let shape: Vec<u64> =
             extents.iter().map(|e| e.value(&self.sizes)).collect::<Option<_>>().unwrap_or_default();
         let bytes = shape.iter().try_fold(dtype.bytes(), |n, extent| n.checked_mul(*extent));
         if shape.len() != extents.len() || bytes.is_none_or(|n| i64::try_from(n).is_err()) {
             let text = extents.iter().map(Extent::to_string).collect::<Vec<_>>().join(" ");
             let error = Diagnostic::error("a tensor too large to address", span, "this one");
-            let help = format!("its shape ({text}) must have less than 2^63 bytes");
+            let help = format!("its shape ({text}) must have fewer than 2^63 bytes");
             self.errors.push(error.with_help(help));
             return None;
         }
@@ -235,107 +243,13 @@ impl<'a> Maker<'a> {
     }
 
     /// Counts bytes that will be held; more than the limit is an error.
-    fn hold(&mut self, input: &Input, elements: u64, bytes: u64, span: Span) -> bool {
+    pub(super) fn hold(&mut self, input: &Input, elements: u64, bytes: u64, span: Span) -> bool {
         let fits = elements.checked_mul(bytes).and_then(|n| self.left.checked_sub(n));
         match fits {
             Some(left) => self.left = left,
             None => self.errors.push(too_large(&input.name, elements, span)),
         }
         fits.is_some()
-    }
-
-    /// Makes a tensor from its source.
-    fn fill(&mut self, at: usize) {
-        let (input, Some((source, span))) = (self.input(at), self.source(at)) else { return };
-        let Some(shape) = self.shape(&input.shape, input.dtype, input.span) else { return };
-        let len = shape.iter().product::<u64>();
-        let seed = tensor_seed(self.seed, &input.name);
-        let data = match source {
-            Source::Values(values) => Some(values.data.clone()),
-            Source::Constant(x) => self.constant(input, *x, len, *span),
-            Source::Uniform { lo, hi } if !input.role.is_index() => {
-                Some(Data::Hashed(Hashed { seed, lo: *lo, hi: *hi }))
-            }
-            Source::Ragged { mean, empty } => {
-                if !self.hold(input, len, input.dtype.bytes(), *span) {
-                    return;
-                }
-                let most = self.left / 4;
-                let made = generate::ragged(len - 1, *mean, *empty, most, seed);
-                if made.is_none() {
-                    let error = Diagnostic::error(
-                        format!("more than {most} lookups"),
-                        *span,
-                        "too many to hold in memory",
-                    );
-                    self.errors.push(error);
-                }
-                made.and_then(|offsets| self.integers(input, offsets, *span))
-            }
-            _ => self.rows(input, source, len, seed, *span),
-        };
-        if let Some(data) = data {
-            self.made.insert(at, Tensor { dtype: input.dtype, shape, data });
-        }
-    }
-
-    /// The same element everywhere, computed on demand where that gives exactly this element.
-    fn constant(&mut self, input: &Input, x: Scalar, len: u64, span: Span) -> Option<Data> {
-        let value = x.as_f64();
-        let hashed = Hashed { seed: 0, lo: value, hi: value };
-        if !input.role.is_index() && hashed.at(input.dtype, 0) == x {
-            return Some(Data::Hashed(hashed));
-        }
-        let fits = self.hold(input, len, input.dtype.bytes(), span);
-        fits.then(|| held(input.dtype, std::iter::repeat_n(x, len as usize)))
-    }
-
-    /// Rows of a table for lookups.
-    fn rows(
-        &mut self,
-        input: &Input,
-        source: &Source,
-        len: u64,
-        seed: u64,
-        span: Span,
-    ) -> Option<Data> {
-        let table = self.input(self.model.output.operation.table());
-        let rows = table.shape[0].value(&self.sizes)?;
-        let uniform = matches!(source, Source::Uniform { .. });
-        if rows == 0 && len > 0 && !uniform {
-            let message = format!("{len} lookups into `{}`, which has no rows", table.name);
-            let error = Diagnostic::error(message, span, "there is no row to look up");
-            self.errors.push(error.with_related(table.extent_spans[0], "its rows"));
-            return None;
-        }
-        if rows > generate::ZIPF_ROWS && !uniform {
-            let message = format!("rows cannot be drawn from {rows}");
-            let label = format!("at most {} rows", generate::ZIPF_ROWS);
-            self.errors.push(Diagnostic::error(message, span, label));
-            return None;
-        }
-        // What is drawn is 64 bits wide before it takes its type.
-        let bytes = (8 + input.dtype.bytes()) + generate::scratch(source);
-        if !self.hold(input, len, bytes, span) {
-            return None;
-        }
-        let drawn = generate::rows(source, rows.max(1), len as usize, seed)?;
-        self.integers(input, drawn, span)
-    }
-
-    /// Held integers of an input's type; one that does not fit is an error.
-    fn integers(&mut self, input: &Input, values: Vec<i64>, span: Span) -> Option<Data> {
-        if input.dtype == DType::I64 {
-            return Some(Data::I64(Arc::new(values)));
-        }
-        let narrow: Result<Vec<i32>, _> = values.into_iter().map(i32::try_from).collect();
-        if narrow.is_err() {
-            let message = format!("`{}` needs i64", input.name);
-            let label = "some of its elements do not fit i32";
-            let error = Diagnostic::error(message, span, label);
-            self.errors.push(error.with_related(input.span, "declared as i32"));
-        }
-        narrow.ok().map(|v| Data::I32(Arc::new(v)))
     }
 
     /// Checks positions against the tensors that they point into.
@@ -394,6 +308,7 @@ impl<'a> Maker<'a> {
     }
 }
 
+/// The error for data that would hold too much.
 fn too_large(what: &str, elements: u64, span: Span) -> Diagnostic {
     let message = format!("`{what}` would hold {elements} elements");
     Diagnostic::error(message, span, "too much to hold in memory")

@@ -2,8 +2,7 @@
 //!
 //! Rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates from
 //! monotone discrete distributions", ACM TOMACS 6(3), 1996: the histogram `1 / k^s` lies under the
-//! curve `h(x) = x^-s`, whose integral is inverted; a draw that falls between the two is rejected,
-//! which happens to less than a third of them.
+//! curve `h(x) = x^-s`, whose integral is inverted; a draw that falls between the two is rejected.
 
 use super::random::Random;
 

@@ -66,7 +66,7 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Typed> {
 }
 
 fn read_mode(reader: &mut Reader, item: &Sexp) -> Option<Mode> {
-    let word = item.atom().unwrap_or("");
+    let word = reader.word("a mode", item)?;
     let mode = Mode::ALL.into_iter().find(|mode| mode.name() == word);
     if mode.is_none() {
         let names = Mode::ALL.iter().map(|mode| mode.name());
@@ -83,7 +83,7 @@ fn read_operands(reader: &mut Reader, operands: &[Sexp], roles: &[Role]) -> Opti
 }
 
 fn read_operand(reader: &mut Reader, item: &Sexp, role: Role) -> Option<usize> {
-    let word = item.atom().unwrap_or("");
+    let word = reader.word("an input", item)?;
     let Some(at) = reader.inputs.iter().position(|(input, _)| input.name == word) else {
         if !reader.broken.contains(word) {
             let names = reader.inputs.iter().map(|(input, _)| input.name.as_str());
@@ -154,7 +154,9 @@ fn bags(reader: &mut Reader, offsets: usize) -> Option<Extent> {
         }
         short => {
             let help = match short {
-                Extent::Size { name, .. } => format!("write `(+ {name} 1)` for {name} bags"),
+                Extent::Size { name, .. } => {
+                    format!("write `(+ {name} 1)` if there are `{name}` bags")
+                }
                 Extent::Const(_) => "there is one offset more than there are bags".to_owned(),
             };
             let span = input.extent_spans[0];

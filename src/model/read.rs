@@ -15,6 +15,12 @@ const MAX_RANK: usize = 8;
 /// The largest extent that is written as a number: indices are 64-bit integers.
 const MAX_EXTENT: u64 = i64::MAX as u64;
 
+/// The most inputs of a model.
+const MAX_INPUTS: usize = 256;
+
+/// After so many errors, the rest of the file is not read.
+const MAX_ERRORS: usize = 100;
+
 /// Words that would be mistaken for another form where data is given to an input of that name.
 const RESERVED: [&str; 2] = ["seed", "size"];
 
@@ -38,6 +44,9 @@ pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Model> {
     let mut reader = Reader::default();
     let mut found: Option<(&Sexp, &[Sexp])> = None;
     for item in &items {
+        if reader.full() {
+            break;
+        }
         match (item.form(), found) {
             (Some(("model", rest)), None) => found = Some((item, rest)),
             (Some(("model", _)), Some((first, _))) => reader.errors.push(
@@ -59,7 +68,10 @@ pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Model> {
     };
     let mut directory = sources.get(file).path.clone();
     directory.pop();
-    reader.model(form, rest, directory).filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
+    let model = reader.model(form, rest, directory).filter(|_| reader.errors.is_empty());
+    // Data is read after all inputs, but what is wrong is told in the order of the text.
+    reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
+    model.ok_or(reader.errors)
 }
 
 /// Where a list's opening parenthesis and first word stand; the whole of anything else.
@@ -71,6 +83,11 @@ pub(super) fn head_span(item: &Sexp) -> Span {
 }
 
 impl Reader {
+    /// Whether there are so many errors that no more are looked for.
+    pub(super) fn full(&self) -> bool {
+        self.errors.len() >= MAX_ERRORS
+    }
+
     /// Adds an error and returns it for more to be said.
     pub(super) fn error(
         &mut self,
@@ -122,7 +139,15 @@ impl Reader {
         let name = self.name("model", name);
         let (mut outputs, mut data) = (Vec::new(), Vec::new());
         for item in items {
+            if self.full() {
+                break;
+            }
             match item.form() {
+                Some(("input", _)) if self.inputs.len() == MAX_INPUTS => {
+                    let message = format!("a model has at most {MAX_INPUTS} inputs");
+                    self.error(head_span(item), message, "one too many");
+                    return None;
+                }
                 Some(("input", rest)) => self.input(item, rest),
                 Some(("output", rest)) => outputs.push((item, rest)),
                 Some(("data", rest)) => data.push((item, rest)),
@@ -163,6 +188,14 @@ impl Reader {
     fn second(&mut self, message: &str, item: &Sexp, before: &Sexp) {
         let error = Diagnostic::error(message, head_span(item), "another");
         self.errors.push(error.with_related(head_span(before), "one before it"));
+    }
+
+    /// A single word.
+    pub(super) fn word<'a>(&mut self, what: &str, item: &'a Sexp) -> Option<&'a str> {
+        if item.atom().is_none() {
+            self.error(item.span, format!("{what} was expected"), "not a word");
+        }
+        item.atom()
     }
 
     /// A name that the model introduces or mentions.
@@ -209,7 +242,7 @@ impl Reader {
             self.error_with_help(
                 form.span,
                 "an input has a name, an element type and a shape",
-                format!("{} parts follow `input`", rest.len()),
+                "not these three",
                 "write `(input NAME f32 (rows 64))`",
             );
             if let Some(name) = rest.first().and_then(Sexp::atom) {
@@ -225,6 +258,7 @@ impl Reader {
             return;
         };
         if !free {
+            self.broken.insert(name);
             return;
         }
         let (shape, extent_spans) = shape.into_iter().unzip();
@@ -233,7 +267,7 @@ impl Reader {
     }
 
     fn dtype(&mut self, item: &Sexp) -> Option<DType> {
-        let word = item.atom().unwrap_or("");
+        let word = self.word("an element type", item)?;
         let dtype = DType::parse(word);
         if dtype.is_none() {
             let names = DType::ALL.iter().map(|d| d.name());
@@ -327,7 +361,7 @@ impl Reader {
             self.error_with_help(
                 form.span,
                 "an output has a name and an operation",
-                format!("{} parts follow `output`", rest.len()),
+                "not these two",
                 "write `(output NAME (emb.bag sum TABLE INDICES OFFSETS))`",
             );
             return None;

@@ -40,13 +40,13 @@ const FORMS: [Form; 7] = [
     },
     Form {
         head: "values",
-        usage: "(values NUMBER …), rows of a table in parentheses",
+        usage: "(values NUMBER …) or (values (NUMBER …) …)",
         roles: &[Table, Weights, Indices, Offsets],
         read: values,
     },
     Form {
         head: "file",
-        usage: "(file \"PATH.npy\") or (file \"PATH.safetensors\" \"TENSOR\")",
+        usage: "(file \"PATH\" [\"TENSOR\"])",
         roles: &[Table, Weights, Indices, Offsets],
         read: file,
     },
@@ -76,8 +76,13 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathB
     let mut spec = DataSpec::empty(directory);
     let mut seen: BTreeMap<(bool, &str), Span> = BTreeMap::new();
     for item in items.unwrap_or_default() {
+        if reader.full() {
+            break;
+        }
         let Some((head, rest)) = item.form() else {
-            reader.unknown_form(item, &["seed", "size", "NAME-OF-AN-INPUT"]);
+            let names: Vec<_> = reader.inputs.iter().map(|(i, _)| i.name.clone()).collect();
+            let names: Vec<_> = names.iter().map(String::as_str).chain(["seed", "size"]).collect();
+            reader.unknown_form(item, &names);
             continue;
         };
         // What is given: the seed, a size or an input.
@@ -143,7 +148,8 @@ fn entry(reader: &mut Reader, item: &Sexp, name: &str, rest: &[Sexp]) -> Option<
     let Some((input, role)) = found.map(|(input, role)| (input.clone(), *role)) else {
         if !reader.broken.contains(name) {
             let inputs = reader.inputs.iter().map(|(input, _)| input.name.as_str());
-            let error = suggest::unknown("input", name, head_span(item), inputs.chain(["size"]));
+            let error =
+                suggest::unknown("input", name, head_span(item), inputs.chain(["seed", "size"]));
             reader.errors.push(error);
         }
         return None;
@@ -197,8 +203,8 @@ fn number<T: std::str::FromStr>(item: &Sexp) -> Option<T> {
 fn bounded(reader: &mut Reader, item: &Sexp, within: RangeInclusive<f64>) -> Option<f64> {
     let x = number::<f64>(item)?;
     if !within.contains(&x) {
-        let message = format!("must lie between {} and {}", within.start(), within.end());
-        reader.error(item.span, message, "out of range");
+        let label = format!("must lie between {:?} and {:?}", within.start(), within.end());
+        reader.error(item.span, "a number out of range", label);
         return None;
     }
     Some(x)
@@ -213,8 +219,8 @@ fn uniform(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> 
         DType::I64 => i64::MAX as f64,
     };
     // The width must be finite too, so each bound stays within half the type's range.
-    let lo = bounded(reader, low, -most / 2.0..=most / 2.0)?;
-    let hi = bounded(reader, high, -most / 2.0..=most / 2.0)?;
+    let [lo, hi] = [low, high].map(|item| bounded(reader, item, -most / 2.0..=most / 2.0));
+    let (lo, hi) = (lo?, hi?);
     if lo > hi {
         let span = Span { end: high.span.end, ..low.span };
         reader.error(span, "the low end is above the high end", format!("{lo} > {hi}"));
@@ -259,7 +265,9 @@ fn values(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
                 return None;
             }
             for item in items {
-                if last {
+                if reader.full() {
+                    return None;
+                } else if last {
                     scalars.extend(literal(reader, input.dtype, item));
                     spans.push(item.span);
                 } else if let Some(row) = item.list() {
@@ -333,7 +341,7 @@ fn zipf(reader: &mut Reader, _: &Input, args: &[Sexp]) -> Option<Source> {
 
 fn locality(reader: &mut Reader, _: &Input, args: &[Sexp]) -> Option<Source> {
     let [item] = args else { return None };
-    let word = item.atom()?;
+    let word = reader.word("a locality", item)?;
     let locality = Locality::ALL.into_iter().find(|l| l.name() == word);
     if locality.is_none() {
         let names = Locality::ALL.iter().map(|l| l.name());

@@ -2,48 +2,10 @@
 //! another order of the same operations can have.
 
 use super::Magnitudes;
+use crate::rules::Exactness;
 use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::Tensor;
-use serde::Serialize;
 use std::fmt;
-
-/// How far a rule, and so a program made by it, may depart from the reference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Exactness {
-    /// Not in one bit; every NaN equals every NaN.
-    #[default]
-    Bitwise,
-    /// By the order of additions.
-    Reassoc,
-    /// By the order of additions, by contraction (FMA), and by a division as a multiplication.
-    Approx,
-}
-
-impl Exactness {
-    /// Every exactness, strictest first.
-    pub const ALL: [Exactness; 3] = [Exactness::Bitwise, Exactness::Reassoc, Exactness::Approx];
-
-    /// The name in rule files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Exactness::Bitwise => "bitwise",
-            Exactness::Reassoc => "reassoc",
-            Exactness::Approx => "approx",
-        }
-    }
-
-    /// The exactness with this name.
-    pub fn parse(name: &str) -> Option<Exactness> {
-        Exactness::ALL.into_iter().find(|e| e.name() == name)
-    }
-}
-
-impl fmt::Display for Exactness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// The first element of a program's output that is wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,7 +54,8 @@ impl fmt::Display for Mismatch {
 /// Numerical Algorithms*, 2nd ed., §3.1 and §4.2), and both outputs are such sums. `n` is the row's
 /// length, plus a rounding each for a product and a quotient, plus one for a division done as a
 /// multiplication under [`Exactness::Approx`]. Where finite terms are so large that one order
-/// overflows and another does not, an infinite or NaN result is accepted.
+/// overflows and another does not, an infinite or NaN result is accepted; for f64 it is not, where
+/// the sum of magnitudes itself overflows, because that looks like an infinite term.
 pub fn compare(
     expected: &Tensor,
     got: &Tensor,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::diagnostic::Sources;
+use crate::rules::Exactness;
 
 fn instance(text: &str) -> (Model, Instance) {
     let mut sources = Sources::default();

@@ -2,11 +2,12 @@
 //! matching program, the right side a list of steps, conditions function pointers.
 
 use super::book::{Arg, Call, Exactness, Phase, Rule, RuleBook};
+use super::matcher::{Compiler, Matcher};
 use super::shape::Numbers;
 use super::tree::{COMPUTE, COMPUTE_OPS};
 use crate::facts::EGraph;
-use crate::term::{Head, Node};
-use egg::{ENodeOrVar, Id, Language, MultiPattern, Pattern, PatternAst, Searcher, Symbol, Var};
+use crate::term::Node;
+use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_targets::scalar::BinaryOp;
 use std::collections::HashMap;
 
@@ -32,16 +33,11 @@ pub struct CompiledRule {
     pub(crate) late: Vec<Test>,
     /// Builds the right side; the last step is its root.
     pub(crate) plan: Vec<Step>,
+    /// Whether the right side has numbers to compute.
+    pub(crate) computes: bool,
     /// Builds the left side.
     pub(crate) left: Vec<Step>,
     matcher: Matcher,
-    root: <Node as Language>::Discriminant,
-}
-
-#[derive(Clone, Debug)]
-enum Matcher {
-    One(Pattern<Node>),
-    Several(MultiPattern<Node>),
 }
 
 /// An argument of a condition.
@@ -81,20 +77,11 @@ pub(crate) enum Step {
 impl CompiledRule {
     /// Compiles a rule.
     pub fn new(rule: &Rule) -> CompiledRule {
-        let mut slots = Slots::default();
-        let lhs = slots.pattern(&rule.lhs);
-        let root = root_of(&lhs);
-        let wheres: Vec<(usize, PatternAst<Node>)> =
-            rule.wheres.iter().map(|(x, p)| (slots.of(*x), slots.pattern(p))).collect();
-        let matched = slots.count();
-        let matcher = if wheres.is_empty() {
-            Matcher::One(Pattern::new(lhs))
-        } else {
-            // The left side's own class needs a variable too; no slot has this number.
-            let mut patterns = vec![(Var::from_u32(u32::MAX), lhs)];
-            patterns.extend(wheres.into_iter().map(|(x, p)| (slot_variable(x), p)));
-            Matcher::Several(MultiPattern::new(patterns))
-        };
+        let mut compiler = Compiler::new(&rule.lhs);
+        rule.wheres.iter().for_each(|(x, pattern)| compiler.also(*x, pattern));
+        let (matcher, bound) = compiler.finish();
+        let mut slots = Slots { known: bound.into_iter().zip(0..).collect() };
+        let matched = slots.known.len();
         let mut fors = Vec::new();
         for (x, call) in &rule.fors {
             let args = slots.operands(&call.args);
@@ -107,6 +94,7 @@ impl CompiledRule {
                 Operand::Int(_) => true,
             })
         });
+        let plan = slots.plan(&rule.rhs);
         CompiledRule {
             name: rule.name,
             phase: rule.phase,
@@ -116,10 +104,10 @@ impl CompiledRule {
             early,
             fors,
             late,
-            plan: slots.plan(&rule.rhs),
+            computes: plan.iter().any(|step| matches!(step, Step::Compute(..))),
+            plan,
             left: slots.plan(&rule.lhs),
             matcher,
-            root,
         }
     }
 
@@ -128,26 +116,21 @@ impl CompiledRule {
         1 + self.matched + self.fors.len()
     }
 
-    /// Calls `found` with every match, as the class of the left side and the classes of the
-    /// matched variables, until it answers false. The e-graph must be clean.
-    pub(crate) fn search(&self, egraph: &EGraph, mut found: impl FnMut(&[Id]) -> bool) {
-        let Some(classes) = egraph.classes_for_op(&self.root) else { return };
-        let mut row = vec![Id::from(0usize); 1 + self.matched];
-        for class in classes {
-            let matches = match &self.matcher {
-                Matcher::One(p) => p.search_eclass_with_limit(egraph, class, usize::MAX),
-                Matcher::Several(p) => p.search_eclass_with_limit(egraph, class, usize::MAX),
-            };
-            for subst in matches.into_iter().flat_map(|m| m.substs) {
-                row[0] = class;
-                for (slot, id) in row[1..].iter_mut().enumerate() {
-                    *id = egraph.find(subst[slot_variable(slot)]);
-                }
-                if !found(&row) {
-                    return;
-                }
-            }
-        }
+    /// How far below a match's root lie the classes that decide whether it is one.
+    pub(crate) fn reach(&self) -> u16 {
+        self.matcher.reach()
+    }
+
+    /// Calls `found` with every match in the classes that `wanted` selects, as the class of the
+    /// left side followed by those of the matched variables, until it answers false. The e-graph
+    /// must be clean.
+    pub(crate) fn search(
+        &self,
+        egraph: &EGraph,
+        wanted: impl Fn(Id) -> bool,
+        mut found: impl FnMut(&[Id]) -> bool,
+    ) {
+        self.matcher.search(egraph, wanted, &mut found);
     }
 
     /// The integers that conditions name; they must be in the e-graph to be asked about.
@@ -168,7 +151,6 @@ impl RuleBook {
 }
 
 /// The slots of a rule's variables, in the order in which they are bound.
-#[derive(Default)]
 struct Slots {
     known: HashMap<Var, usize>,
 }
@@ -177,21 +159,6 @@ impl Slots {
     fn of(&mut self, variable: Var) -> usize {
         let next = self.known.len();
         *self.known.entry(variable).or_insert(next)
-    }
-
-    fn count(&self) -> usize {
-        self.known.len()
-    }
-
-    /// A pattern with its variables named by their slots.
-    fn pattern(&mut self, pattern: &PatternAst<Node>) -> PatternAst<Node> {
-        pattern
-            .into_iter()
-            .map(|node| match node {
-                ENodeOrVar::Var(v) => ENodeOrVar::Var(slot_variable(self.of(*v))),
-                ENodeOrVar::ENode(node) => ENodeOrVar::ENode(node.clone()),
-            })
-            .collect()
     }
 
     fn operands(&mut self, args: &[Arg]) -> Vec<Operand> {
@@ -263,16 +230,4 @@ fn computation(pattern: &PatternAst<Node>, node: &Node) -> Option<(BinaryOp, Id,
     let ENodeOrVar::ENode(op) = &pattern[*op] else { return None };
     let op = COMPUTE_OPS.into_iter().find(|known| Some(known.name()) == op.name())?;
     Some((op, *a, *b))
-}
-
-fn slot_variable(slot: usize) -> Var {
-    Var::from_u32(slot as u32)
-}
-
-/// What the root of a left side is; a checked rule's is never a variable.
-fn root_of(pattern: &PatternAst<Node>) -> <Node as Language>::Discriminant {
-    match pattern.as_ref().last() {
-        Some(ENodeOrVar::ENode(node)) => node.discriminant(),
-        Some(ENodeOrVar::Var(_)) | None => (Head::Op(Symbol::from("?")), 0),
-    }
 }

@@ -12,6 +12,7 @@ mod compile;
 mod dialect;
 mod infer;
 mod load;
+mod matcher;
 mod schedule;
 mod scope;
 mod shape;

@@ -2,6 +2,7 @@
 //! nodes, the union.
 
 use super::rows::RowSet;
+use super::touched::Touched;
 use super::{Limits, RuleReport, StopReason, blame};
 use crate::facts::EGraph;
 use crate::rules::{CompiledRule, Operand, Step};
@@ -18,6 +19,9 @@ pub(super) struct Run<'a> {
     reports: Vec<RuleReport>,
     /// For each rule, the matches that it was applied to: applying it again would change nothing.
     applied: Vec<RowSet>,
+    /// For each rule, the matches to which it may yet apply when more is known of their classes.
+    waiting: Vec<Vec<Id>>,
+    touched: Touched,
     /// Every union: the two classes, and the rule that found them equal.
     unions: Vec<(Id, Id, usize)>,
     /// Nodes taken out of the search.
@@ -39,6 +43,8 @@ impl<'a> Run<'a> {
         Run {
             reports: rules.iter().map(|rule| RuleReport::new(rule.name.as_str())).collect(),
             applied: rules.iter().map(|rule| RowSet::new(rule.width() - 1)).collect(),
+            waiting: vec![Vec::new(); rules.len()],
+            touched: Touched::default(),
             egraph,
             rules,
             limits,
@@ -93,42 +99,58 @@ impl<'a> Run<'a> {
         self.contradiction()
     }
 
-    /// The matches of a rule that it has not been applied to, one row after the other.
-    pub fn search(&self, rule: usize, room: &mut usize) -> Result<Vec<Id>, StopReason> {
+    /// The matches to try in this iteration, for each rule one row after the other: those that are
+    /// new, and those that wait.
+    pub fn search(&mut self) -> Result<Vec<Vec<Id>>, StopReason> {
+        let reach = self.rules.iter().map(|rule| rule.reach()).max().unwrap_or(0);
+        self.touched.update(self.egraph, reach);
+        let mut room = self.limits.matches();
+        (0..self.rules.len()).map(|rule| self.search_rule(rule, &mut room)).collect()
+    }
+
+    fn search_rule(&mut self, rule: usize, room: &mut usize) -> Result<Vec<Id>, StopReason> {
         let compiled = self.rules[rule];
-        let applied = &self.applied[rule];
-        let skip = compiled.fors.is_empty();
+        let (touched, applied) = (&self.touched, &self.applied[rule]);
+        let touched = |class: Id| touched.within(class, compiled.reach());
+        // A waiting match below a class that changed is found again, if it is still one.
         let mut rows = Vec::new();
-        let mut full = false;
-        compiled.search(self.egraph, |row| {
-            if skip && applied.contains(&row[1..]) {
-                return true;
+        for row in self.waiting[rule].chunks_exact(1 + compiled.matched) {
+            if self.egraph.find(row[0]) == row[0] && !touched(row[0]) {
+                rows.extend_from_slice(row);
             }
-            full = *room == 0;
-            *room = room.saturating_sub(1);
-            rows.extend_from_slice(row);
+        }
+        self.waiting[rule].clear();
+        let mut found = 0;
+        let mut full = false;
+        compiled.search(self.egraph, touched, |row| {
+            if !applied.contains(&row[1..]) {
+                full = *room == 0;
+                *room = room.saturating_sub(1);
+                found += 1;
+                rows.extend_from_slice(row);
+            }
             !full
         });
+        self.reports[rule].matches += found;
         if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
     }
 
     /// Applies a rule to a match.
     pub fn apply(&mut self, rule: usize, row: &[Id]) -> Result<(), StopReason> {
         let compiled = self.rules[rule];
-        self.reports[rule].matches += 1;
         let mut slots: Vec<Id> = row[1..].iter().map(|id| self.egraph.find(*id)).collect();
         let early =
             compiled.early.iter().all(|t| (t.holds)(self.egraph, &self.args(&t.args, &slots)));
         if !early {
             self.reports[rule].refused += 1;
+        } else if !compiled.fors.is_empty() {
+            self.range(rule, row[0], &mut slots)?;
+        } else if self.instantiate(rule, row[0], &slots)? {
+            self.applied[rule].insert(&row[1..]);
             return Ok(());
         }
-        if !compiled.fors.is_empty() {
-            return self.range(rule, row[0], &mut slots);
-        }
-        if self.instantiate(rule, row[0], &slots)? {
-            self.applied[rule].insert(&row[1..]);
-        }
+        // More may be known later: a condition may hold, a generator give another number.
+        self.waiting[rule].extend_from_slice(row);
         Ok(())
     }
 
@@ -200,17 +222,21 @@ impl<'a> Run<'a> {
     /// was applicable: a number that it computes may not exist.
     fn instantiate(&mut self, rule: usize, root: Id, slots: &[Id]) -> Result<bool, StopReason> {
         let compiled = self.rules[rule];
-        let Some(mut missing) = self.look_up(compiled, slots) else {
-            self.reports[rule].refused += 1;
-            return Ok(false);
-        };
-        if missing > 0 && self.make_room(rule, missing)? {
-            missing = self.look_up(compiled, slots).unwrap_or(0);
-        }
         let made = self.egraph.nodes().len();
-        if missing > 0 {
-            self.build(compiled);
+        if !compiled.computes && self.nodes() + compiled.plan.len() <= self.limits.nodes {
+            // There is room even if every node is new, so none need be looked up beforehand.
+            self.built.clear();
+            self.built.resize(compiled.plan.len(), None);
+        } else {
+            let Some(missing) = self.look_up(compiled, slots) else {
+                self.reports[rule].refused += 1;
+                return Ok(false);
+            };
+            if missing > 0 && self.make_room(rule, missing)? {
+                self.look_up(compiled, slots);
+            }
         }
+        self.build(compiled, slots);
         let Some(new) = self.built.last().copied().flatten() else { return Ok(false) };
         let united = self.egraph.union(root, new);
         if united {
@@ -263,18 +289,19 @@ impl<'a> Run<'a> {
         Some(missing)
     }
 
-    /// Adds the missing nodes of the right side.
-    fn build(&mut self, rule: &CompiledRule) {
+    /// Adds the nodes of the right side that are not known to exist.
+    fn build(&mut self, rule: &CompiledRule, slots: &[Id]) {
         for (i, step) in rule.plan.iter().enumerate() {
             if self.built[i].is_some() {
                 continue;
             }
-            let node = match step {
-                Step::Node(node) => with_children(node, &self.built),
-                Step::Compute(..) => self.known[i].map(Node::int),
-                Step::Slot(_) => None,
+            self.built[i] = match step {
+                Step::Slot(slot) => slots.get(*slot).copied(),
+                Step::Node(node) => {
+                    with_children(node, &self.built).map(|node| self.egraph.add(node))
+                }
+                Step::Compute(..) => self.known[i].map(|n| self.egraph.add(Node::int(n))),
             };
-            self.built[i] = node.map(|node| self.egraph.add(node));
         }
     }
 

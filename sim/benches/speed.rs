@@ -1,0 +1,73 @@
+//! How many table elements the simulator handles in a second, and what each program costs, on a
+//! DLRM-sized bag: `cargo bench -p ember-sim`. Prints one line a program.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::*;
+use ember_sim::{CoreKind, Options, run};
+use std::time::Instant;
+
+fn main() {
+    let machine = machine();
+    println!(
+        "{:>4} {:>5} {:<16} {:>10} {:>8} {:>7} {:>9} {:>9} {:>10} {:>9}",
+        "dim",
+        "data",
+        "program",
+        "cycles",
+        "cyc/row",
+        "speedup",
+        "dram MB",
+        "queue MB",
+        "energy uJ",
+        "Melem/s"
+    );
+    for (dim, zipf) in [(32, true), (64, true), (128, true), (64, false)] {
+        let data = Bag::random(1_000_000, dim, 256, 80, zipf, 42);
+        let programs = [
+            (coupled(1), CoreKind::InOrder),
+            (coupled(1), CoreKind::OutOfOrder),
+            (coupled(16), CoreKind::OutOfOrder),
+            (bag("opt0", Level::PerElement, 1), CoreKind::OutOfOrder),
+            (bag("opt1", Level::PerElement, 16), CoreKind::OutOfOrder),
+            (bag("opt2", Level::PerRow, 16), CoreKind::OutOfOrder),
+            (bag("opt3", Level::Counted, 16), CoreKind::OutOfOrder),
+            (walked(dim as u32), CoreKind::OutOfOrder),
+        ];
+        let mut base = 0;
+        for (program, core) in programs {
+            let options = Options { core, ..Options::default() };
+            let mut best = f64::INFINITY;
+            let mut stats = None;
+            for _ in 0..3 {
+                let bindings = data.bindings();
+                let start = Instant::now();
+                let outcome = run(&program, &machine, bindings, options).expect("the program runs");
+                best = best.min(start.elapsed().as_secs_f64());
+                stats = Some(outcome.stats);
+            }
+            let Some(s) = stats else { continue };
+            if program.name == "opt0" {
+                base = s.cycles;
+            }
+            println!(
+                "{:>4} {:>5} {:<16} {:>10} {:>8.1} {:>7.2} {:>9.2} {:>9.2} {:>10.1} {:>9.1}",
+                dim,
+                if zipf { "zipf" } else { "unif" },
+                format!(
+                    "{}{}",
+                    program.name,
+                    if core == CoreKind::InOrder { " (in-o)" } else { "" }
+                ),
+                s.cycles,
+                s.cycles as f64 / data.indices.len() as f64,
+                base as f64 / s.cycles as f64,
+                s.dram_bytes.read as f64 / 1e6,
+                s.queue_bytes as f64 / 1e6,
+                s.energy_j * 1e6,
+                data.elements() as f64 / best / 1e6,
+            );
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Calendars: who may use a shared resource when. Requests may come out of time order.
+
+/// How many slots a calendar remembers. A request further in the past than this finds its slot
+/// taken and gets a later one, so that a resource never does more than it can.
+const WINDOW: usize = 1024;
+
+/// Slots of equal length that each admit `capacity` uses.
+#[derive(Debug)]
+pub(crate) struct Calendar {
+    /// For each slot modulo the window: its number plus one (0: never used) and its uses.
+    slots: Vec<(u64, u32)>,
+    capacity: u32,
+    /// Slots known to be full, so that a backlog is skipped at once.
+    full: (u64, u64),
+}
+
+impl Calendar {
+    /// A calendar of empty slots; `capacity` is at least 1.
+    pub(crate) fn new(capacity: u64) -> Calendar {
+        Calendar { slots: vec![(0, 0); WINDOW], capacity: capacity.max(1) as u32, full: (0, 0) }
+    }
+
+    /// Takes one use of the first slot at or after `at` that has room.
+    #[inline]
+    pub(crate) fn take(&mut self, at: u64) -> u64 {
+        let mut slot = at;
+        loop {
+            if self.full.0 <= slot && slot < self.full.1 {
+                slot = self.full.1;
+            }
+            let entry = &mut self.slots[slot as usize % WINDOW];
+            if entry.0 <= slot {
+                *entry = (slot + 1, 0);
+            }
+            if entry.0 == slot + 1 && entry.1 < self.capacity {
+                entry.1 += 1;
+                if entry.1 == self.capacity {
+                    if slot == self.full.1 {
+                        self.full.1 += 1;
+                    } else if slot > self.full.1 {
+                        self.full = (slot, slot + 1);
+                    }
+                }
+                return slot;
+            }
+            slot += 1;
+        }
+    }
+}
+
+/// A transfer path that moves one line in a time that need not be a whole number of cycles.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    calendar: Calendar,
+    /// Length of a slot in 1/1024 cycle.
+    ticks: u64,
+}
+
+impl Pipe {
+    /// A path of the given bandwidth, in bytes a cycle. The slot is rounded up, never down.
+    pub(crate) fn new(line_bytes: u64, bytes_per_cycle: f64) -> Pipe {
+        let ticks = (line_bytes as f64 * 1024.0 / bytes_per_cycle).ceil() as u64;
+        Pipe { calendar: Calendar::new(1), ticks: ticks.max(1) }
+    }
+
+    /// Moves a line at or after `at`; the cycles in which it starts and in which it has arrived.
+    #[inline]
+    pub(crate) fn transfer(&mut self, at: u64) -> (u64, u64) {
+        let slot = self.calendar.take((at << 10).div_ceil(self.ticks));
+        let start = slot * self.ticks;
+        (start >> 10, (start + self.ticks).div_ceil(1024))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_admits_its_capacity_and_gaps_are_used() {
+        let mut c = Calendar::new(2);
+        assert_eq!([c.take(5), c.take(5), c.take(5), c.take(5), c.take(5)], [5, 5, 6, 6, 7]);
+        assert_eq!([c.take(3), c.take(3), c.take(3), c.take(3), c.take(3)], [3, 3, 4, 4, 7]);
+    }
+
+    #[test]
+    fn a_forgotten_past_is_taken_not_given_twice() {
+        let mut c = Calendar::new(1);
+        assert_eq!(c.take(10), 10);
+        assert_eq!(c.take(10 + WINDOW as u64), 10 + WINDOW as u64);
+        assert_eq!(c.take(10), 11);
+    }
+
+    #[test]
+    fn a_pipe_sustains_its_bandwidth_and_no_more() {
+        let mut pipe = Pipe::new(64, 7.8125);
+        let last = (0..1000).map(|_| pipe.transfer(0).1).max().unwrap();
+        assert!((8192..8194).contains(&last), "{last}");
+    }
+}

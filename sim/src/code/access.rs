@@ -1,0 +1,443 @@
+//! Compiles the access half: which fetcher makes each stream, and the marshaller's steps.
+//!
+//! The streams of a unit are made in levels. Level 0 steps the loop and makes what needs no load of
+//! the same unit; a stream that is indexed by a load of its own unit is one level above that load.
+//! Each level runs ahead by itself, so that a gather does not hold up the indices it needs next.
+
+use super::{Address, Context, address, check_index, check_lanes};
+use crate::data::raw;
+use crate::error::SimError;
+use ember_targets::dlc::{Action, Addr, Hint, Program, StreamId, StreamKind, Type, UnitId};
+use ember_targets::machine::Machine;
+use ember_targets::scalar::BinaryOp;
+use std::collections::BTreeMap;
+
+/// The access half. Unit 0 stands for the program itself: one iteration that holds the streams of
+/// no unit.
+#[derive(Debug)]
+pub(crate) struct AccessCode {
+    pub(crate) streams: Vec<StreamCode>,
+    pub(crate) units: Vec<UnitCode>,
+    /// Outermost first.
+    pub(crate) fetchers: Vec<FetcherCode>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(crate) struct StreamCode {
+    pub(crate) unit: usize,
+    /// Its maker; `None` for a constant.
+    pub(crate) fetcher: Option<usize>,
+    pub(crate) ty: Type,
+    pub(crate) kind: Kind,
+}
+
+/// How a stream's elements are made.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Const(u64),
+    IndVar,
+    Mem(Address, Hint),
+    Alu(BinaryOp, usize, usize),
+}
+
+/// A traversal unit.
+#[derive(Debug)]
+pub(crate) struct UnitCode {
+    pub(crate) name: String,
+    pub(crate) parent: usize,
+    pub(crate) lo: usize,
+    pub(crate) hi: usize,
+    pub(crate) step: i64,
+    /// Iterations that its storage holds.
+    pub(crate) capacity: u64,
+    /// The fetcher that steps it.
+    pub(crate) stepper: usize,
+    /// The fetcher that completes an iteration.
+    pub(crate) last: usize,
+    /// The fetchers that step the units within.
+    pub(crate) children: Vec<usize>,
+}
+
+/// What makes the streams of one level of one unit.
+#[derive(Debug)]
+pub(crate) struct FetcherCode {
+    pub(crate) unit: usize,
+    /// The level below, which it follows; `None` at level 0.
+    pub(crate) after: Option<usize>,
+    /// Root actions that must be over before it starts.
+    pub(crate) epoch: usize,
+    /// Its streams, in definition order.
+    pub(crate) streams: Vec<usize>,
+    /// Cycles that one iteration occupies it.
+    pub(crate) cycles: u64,
+}
+
+/// A step of the marshaller.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Operand(usize),
+    Token(usize),
+    Store(Address, usize),
+    Barrier,
+    /// A root action is over: the engine may be configured for the next.
+    Epoch,
+    /// Waits for the unit's next iteration; an empty traversal goes on at the step named.
+    Enter(usize, usize),
+    /// Ends an iteration; if it was not the last, goes to the step named.
+    Next(usize, usize),
+}
+
+/// Compiles and checks the access half.
+pub(crate) fn compile_access(
+    program: &Program,
+    sizes: &[i64],
+    machine: &Machine,
+) -> Result<AccessCode, SimError> {
+    let context = Context { program, sizes };
+    let n = program.units.len();
+    let mut c = Compiler {
+        context,
+        streams: Vec::new(),
+        parents: vec![None; n],
+        depths: vec![0; n + 1],
+        epochs: vec![0; n + 1],
+        used: vec![None; program.streams.len()],
+        steps: Vec::new(),
+        epoch: 0,
+    };
+    for stream in &program.streams {
+        let code = c.stream(stream)?;
+        c.streams.push(code);
+    }
+    for action in &program.access {
+        c.action(action, 0, 1, machine)?;
+        if matches!(action, Action::Traverse(_) | Action::Barrier) {
+            c.steps.push(Step::Epoch);
+            c.epoch += 1;
+        }
+    }
+    c.finish(machine)
+}
+
+struct Compiler<'a> {
+    context: Context<'a>,
+    streams: Vec<StreamCode>,
+    /// For each unit, the unit (by its number here) that traverses it, once known.
+    parents: Vec<Option<usize>>,
+    depths: Vec<u64>,
+    epochs: Vec<usize>,
+    /// For each stream that something needs, the first epoch that does.
+    used: Vec<Option<usize>>,
+    steps: Vec<Step>,
+    epoch: usize,
+}
+
+impl Compiler<'_> {
+    fn stream(&mut self, stream: &ember_targets::dlc::Stream) -> Result<StreamCode, SimError> {
+        let place = format!("stream `{}`", stream.name);
+        check_lanes(stream.ty.lanes, &place)?;
+        let (unit, kind, ty) = match &stream.kind {
+            StreamKind::Const(value) => (0, Kind::Const(raw(*value)), Type::scalar(value.dtype())),
+            StreamKind::Size(size) => (0, Kind::Const(self.context.size(*size)? as u64), INDEX),
+            StreamKind::IndVar(unit) => {
+                if unit.index() >= self.parents.len() {
+                    return Err(SimError::invalid(format!("{place} follows an unknown unit")));
+                }
+                (unit.index() + 1, Kind::IndVar, INDEX)
+            }
+            StreamKind::Mem { addr, hint } => {
+                let ty = self.context.addressed(addr, &place)?;
+                let address = self.addr(addr, &place)?;
+                let deps = address.index.iter().chain(&address.limit);
+                let unit = deps.map(|&s| self.streams[s as usize].unit).max().unwrap_or(0);
+                (unit, Kind::Mem(address, *hint), ty)
+            }
+            StreamKind::Broadcast(_) | StreamKind::IndexCast(_) => {
+                return Err(SimError::invalid(format!("{place} is of a kind without a unit")));
+            }
+            StreamKind::Alu { op, a, b } => {
+                let (a, b) = (self.known(*a, &place)?, self.known(*b, &place)?);
+                let (x, y) = (&self.streams[a], &self.streams[b]);
+                if x.ty != y.ty || x.ty.lanes != 1 {
+                    let message = format!("{place} needs two scalars of one type");
+                    return Err(SimError::invalid(message));
+                }
+                let ty = Type::scalar(op.result(x.ty.dtype));
+                (x.unit.max(y.unit), Kind::Alu(*op, a, b), ty)
+            }
+        };
+        if ty != stream.ty {
+            let (a, b) = (stream.ty, ty);
+            let message = format!(
+                "{place} is declared {}x{} and makes {}x{}",
+                a.dtype, a.lanes, b.dtype, b.lanes
+            );
+            return Err(SimError::invalid(message));
+        }
+        Ok(StreamCode { unit, fetcher: None, ty, kind })
+    }
+
+    /// The position of a stream that has been defined.
+    fn known(&self, id: StreamId, place: &str) -> Result<usize, SimError> {
+        if id.index() < self.streams.len() {
+            return Ok(id.index());
+        }
+        Err(SimError::invalid(format!("{place} uses a stream before its definition")))
+    }
+
+    fn addr(&self, addr: &Addr<StreamId>, place: &str) -> Result<Address, SimError> {
+        let mut index = Vec::new();
+        let limit = addr.lanes.as_ref().map(|l| &l.limit);
+        for &id in addr.index.iter().chain(limit) {
+            let s = self.known(id, place)?;
+            check_index(self.streams[s].ty, place)?;
+            index.push(s as u32);
+        }
+        let limit = limit.and_then(|_| index.pop());
+        Ok(address(addr, place, 0, index, limit))
+    }
+
+    fn action(
+        &mut self,
+        action: &Action,
+        unit: usize,
+        depth: u64,
+        machine: &Machine,
+    ) -> Result<(), SimError> {
+        let step = match action {
+            Action::Operand(id) => Step::Operand(self.used_in(*id, unit, "an operand")?),
+            Action::Callback(case) => {
+                if case.index() >= self.context.program.cases.len() {
+                    return Err(SimError::invalid("a callback's case is not defined"));
+                }
+                Step::Token(case.index())
+            }
+            Action::Store { addr, value } => {
+                let place = "an access store";
+                self.context.writable(addr.tensor, place)?;
+                let ty = self.context.addressed(addr, place)?;
+                let value = self.used_in(*value, unit, place)?;
+                if self.streams[value].ty != ty {
+                    return Err(SimError::invalid("an access store's value has another type"));
+                }
+                for &s in addr.index.iter().chain(addr.lanes.as_ref().map(|l| &l.limit)) {
+                    self.used_in(s, unit, place)?;
+                }
+                Step::Store(self.addr(addr, place)?, value)
+            }
+            Action::Barrier => Step::Barrier,
+            Action::Traverse(child) => return self.traverse(*child, unit, depth, machine),
+        };
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn traverse(
+        &mut self,
+        id: UnitId,
+        parent: usize,
+        depth: u64,
+        machine: &Machine,
+    ) -> Result<(), SimError> {
+        let program = self.context.program;
+        let Some(unit) = program.units.get(id.index()) else {
+            return Err(SimError::invalid("a traversed unit is not defined"));
+        };
+        let name = &unit.name;
+        if self.parents[id.index()].is_some() {
+            return Err(SimError::invalid(format!("unit `{name}` is traversed twice")));
+        }
+        if depth > machine.access.layers {
+            let layers = machine.access.layers;
+            return Err(SimError::limit(format!(
+                "unit `{name}` is in layer {depth}, the machine has {layers}"
+            )));
+        }
+        if unit.step < 1 {
+            return Err(SimError::invalid(format!("unit `{name}` does not advance")));
+        }
+        let me = id.index() + 1;
+        if me <= parent {
+            return Err(SimError::invalid(format!("unit `{name}` is defined before its parent")));
+        }
+        self.parents[id.index()] = Some(parent);
+        self.depths[me] = depth;
+        self.epochs[me] = self.epoch;
+        for bound in [unit.lo, unit.hi] {
+            let place = format!("unit `{name}`");
+            let s = self.used_in(bound, parent, &place)?;
+            check_index(self.streams[s].ty, &place)?;
+        }
+        let event = |actions: &[Action], which: &str| match actions {
+            a if a.iter().any(|a| matches!(a, Action::Traverse(_))) => {
+                Err(SimError::invalid(format!("unit `{name}` traverses at `{which}`")))
+            }
+            _ => Ok(()),
+        };
+        event(&unit.beg, "beg")?;
+        event(&unit.end, "end")?;
+        for action in &unit.beg {
+            self.action(action, parent, depth, machine)?;
+        }
+        let enter = self.steps.len();
+        self.steps.push(Step::Enter(me, 0));
+        for action in &unit.ite {
+            self.action(action, me, depth + 1, machine)?;
+        }
+        self.steps.push(Step::Next(me, enter));
+        self.steps[enter] = Step::Enter(me, self.steps.len());
+        for action in &unit.end {
+            self.action(action, parent, depth, machine)?;
+        }
+        Ok(())
+    }
+
+    /// Marks a stream, and what it is made from, as used in a unit; they must be in scope there.
+    fn used_in(&mut self, id: StreamId, unit: usize, place: &str) -> Result<usize, SimError> {
+        let s = self.known(id, place)?;
+        let mut open = vec![s];
+        while let Some(s) = open.pop() {
+            let mut scope = Some(unit);
+            while let Some(u) = scope.filter(|&u| u != self.streams[s].unit) {
+                scope = if u == 0 { None } else { self.parents[u - 1] };
+            }
+            if scope.is_none() {
+                let name = &self.context.program.streams[s].name;
+                let message = format!("{place} uses stream `{name}` outside its unit");
+                return Err(SimError::invalid(message));
+            }
+            if self.used[s].is_none() {
+                self.used[s] = Some(self.epoch);
+                open.extend(self.deps(s));
+            }
+        }
+        Ok(s)
+    }
+
+    fn deps(&self, s: usize) -> Vec<usize> {
+        match &self.streams[s].kind {
+            Kind::Const(_) | Kind::IndVar => Vec::new(),
+            Kind::Alu(_, a, b) => vec![*a, *b],
+            Kind::Mem(addr, _) => {
+                addr.index.iter().chain(&addr.limit).map(|&s| s as usize).collect()
+            }
+        }
+    }
+
+    /// Assigns streams to fetchers and storage to units.
+    fn finish(mut self, machine: &Machine) -> Result<AccessCode, SimError> {
+        // Keyed so that iteration is outermost first: by depth, unit, epoch and level.
+        let mut groups: BTreeMap<(u64, usize, usize, u32), Vec<usize>> = BTreeMap::new();
+        groups.insert((0, 0, 0, 0), Vec::new());
+        for (i, parent) in self.parents.iter().enumerate() {
+            if parent.is_some() {
+                groups.insert((self.depths[i + 1], i + 1, self.epochs[i + 1], 0), Vec::new());
+            }
+        }
+        let mut levels = vec![0; self.streams.len()];
+        for s in 0..self.streams.len() {
+            let Some(first) = self.used[s] else { continue };
+            let unit = self.streams[s].unit;
+            for d in self.deps(s) {
+                let loads = matches!(self.streams[d].kind, Kind::Mem(..));
+                if self.streams[d].unit == unit {
+                    levels[s] = levels[s].max(levels[d] + u32::from(loads));
+                }
+            }
+            if matches!(self.streams[s].kind, Kind::Const(_)) {
+                continue;
+            }
+            let epoch = if unit == 0 { first } else { self.epochs[unit] };
+            let key = (self.depths[unit], unit, epoch, levels[s]);
+            // A level may hold no stream of its own; its successor must still find it.
+            for level in 0..=levels[s] {
+                groups.entry((key.0, key.1, key.2, level)).or_default();
+            }
+            groups.entry(key).or_default().push(s);
+        }
+        let keys: Vec<_> = groups.keys().copied().collect();
+        let per_cycle = machine.access.lanes * machine.access.lane_bytes_per_cycle;
+        let mut steppers = vec![(0, 0); self.parents.len() + 1];
+        let mut fetchers: Vec<FetcherCode> = Vec::new();
+        for (f, ((_, unit, epoch, level), streams)) in groups.into_iter().enumerate() {
+            let mut cycles = 0;
+            for &s in &streams {
+                self.streams[s].fetcher = Some(f);
+                if matches!(self.streams[s].kind, Kind::Mem(..)) {
+                    cycles += self.streams[s].ty.bytes().div_ceil(per_cycle);
+                }
+            }
+            let after = (level > 0 || (unit == 0 && epoch > 0)).then(|| f - 1);
+            let after = after.filter(|&a| keys[a].1 == unit);
+            if after.is_none() {
+                steppers[unit].0 = f;
+            }
+            steppers[unit].1 = f;
+            let cycles = cycles.max(machine.access.iteration_cycles);
+            fetchers.push(FetcherCode { unit, after, epoch, streams, cycles });
+        }
+        let units = self.units(machine, &steppers)?;
+        Ok(AccessCode { streams: self.streams, units, fetchers, steps: self.steps })
+    }
+
+    /// The units with their storage: a program's root traversals run one after another, each with
+    /// all of the storage, divided equally between its layers and there between its units.
+    fn units(
+        &self,
+        machine: &Machine,
+        fetchers: &[(usize, usize)],
+    ) -> Result<Vec<UnitCode>, SimError> {
+        let total = machine.access.lanes * machine.access.storage_bytes;
+        let children = |unit: usize| {
+            let within = self.parents.iter().enumerate().filter(|(_, p)| **p == Some(unit));
+            within.map(|(i, _)| fetchers[i + 1].0).collect()
+        };
+        let mut units = vec![UnitCode {
+            name: "program".into(),
+            parent: 0,
+            lo: 0,
+            hi: 0,
+            step: 1,
+            capacity: 1,
+            stepper: fetchers[0].0,
+            last: fetchers[0].1,
+            children: children(0),
+        }];
+        for (i, unit) in self.context.program.units.iter().enumerate() {
+            let me = i + 1;
+            let traversed =
+                |u: &usize| self.epochs[*u] == self.epochs[me] && self.parents[u - 1].is_some();
+            let together = (1..=self.parents.len()).filter(traversed);
+            let layers = together.clone().map(|u| self.depths[u]).max().unwrap_or(1);
+            let siblings = together.filter(|&u| self.depths[u] == self.depths[me]).count();
+            let share = total / layers.max(1) / (siblings as u64).max(1);
+            let streams = self.streams.iter().zip(&self.used);
+            let mine = streams.filter(|(s, used)| s.unit == me && used.is_some());
+            let bytes: u64 = mine.map(|(s, _)| s.ty.bytes()).sum();
+            let capacity = share / bytes.max(8);
+            if capacity == 0 {
+                let name = &unit.name;
+                return Err(SimError::limit(format!(
+                    "an iteration of unit `{name}` needs {bytes} bytes of storage, it has {share}"
+                )));
+            }
+            units.push(UnitCode {
+                name: unit.name.clone(),
+                parent: self.parents[i].unwrap_or(0),
+                lo: unit.lo.index(),
+                hi: unit.hi.index(),
+                step: unit.step,
+                capacity,
+                stepper: fetchers[me].0,
+                last: fetchers[me].1,
+                children: children(me),
+            });
+        }
+        Ok(units)
+    }
+}
+
+/// The type of induction variables and sizes.
+const INDEX: Type = Type { dtype: ember_targets::scalar::DType::I64, lanes: 1 };

@@ -1,0 +1,163 @@
+//! The execute unit's pipeline in time: when each micro-operation starts and when it is done.
+//!
+//! A timestamp model: micro-operations come in program order, each with the time its operands are
+//! ready, and find their place in the front end, the reorder buffer and the ports. Knows nothing
+//! of what they compute.
+
+use crate::calendar::Calendar;
+use crate::timeline::{Stall, Track};
+use ember_targets::machine;
+
+/// When a value is there, and whether a load made it (the lowest bit), so that whoever waits knows
+/// for what. The later of two is the greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ready(u64);
+
+impl Ready {
+    /// Ready at a cycle, made by an operation.
+    #[inline(always)]
+    pub(crate) fn at(cycle: u64) -> Ready {
+        Ready(cycle << 1)
+    }
+
+    /// Ready at a cycle, made by a load.
+    #[inline(always)]
+    pub(crate) fn loaded(cycle: u64) -> Ready {
+        Ready(cycle << 1 | 1)
+    }
+
+    /// The cycle.
+    #[inline(always)]
+    pub(crate) fn cycle(self) -> u64 {
+        self.0 >> 1
+    }
+
+    #[inline(always)]
+    fn stall(self) -> Option<Stall> {
+        (self.0 & 1 == 1).then_some(Stall::Memory)
+    }
+}
+
+/// What a micro-operation runs on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Port {
+    Int,
+    Vector,
+    Load,
+    Store,
+}
+
+/// Recent stores that a load may depend on; a direct-mapped table by address.
+const STORES: usize = 1024;
+
+/// One core's pipeline.
+#[derive(Debug)]
+pub(crate) struct Core {
+    /// The cycle in which the next micro-operation is dispatched: the unit's clock.
+    pub(crate) clock: u64,
+    slots: u64,
+    width: u64,
+    /// When each of the last micro-operations retires, oldest at `head`.
+    rob: Vec<Ready>,
+    head: usize,
+    /// When the last one does: the end of everything so far.
+    pub(crate) retired: Ready,
+    ports: [Calendar; 4],
+    /// An in-order core starts nothing before its predecessor.
+    in_order: bool,
+    started: u64,
+    /// Address plus one, and when the stored data is there.
+    stores: Vec<(u64, u64)>,
+    forward: u64,
+    pub(crate) uops: u64,
+    pub(crate) vector_uops: u64,
+    pub(crate) track: Track,
+}
+
+impl Core {
+    pub(crate) fn new(core: &machine::Core, in_order: bool, recorded: bool) -> Core {
+        let ports = [core.int_ports, core.vector_ports, core.load_ports, core.store_ports];
+        Core {
+            clock: 0,
+            slots: 0,
+            width: core.issue_width,
+            rob: vec![Ready::default(); core.rob as usize],
+            head: 0,
+            retired: Ready::default(),
+            ports: ports.map(Calendar::new),
+            in_order,
+            started: 0,
+            stores: vec![(0, 0); STORES],
+            forward: core.forward_latency,
+            uops: 0,
+            vector_uops: 0,
+            track: Track::new(recorded),
+        }
+    }
+
+    /// The front end does nothing until a cycle.
+    #[inline]
+    pub(crate) fn wait(&mut self, until: u64, stall: Option<Stall>) {
+        if until > self.clock {
+            if let Some(stall) = stall {
+                self.track.stall(stall, self.clock, until);
+            }
+            self.clock = until;
+            self.slots = 0;
+        }
+    }
+
+    /// Starts a micro-operation whose operands are ready at a time: its cycle.
+    #[inline]
+    pub(crate) fn start(&mut self, port: Port, ready: Ready) -> u64 {
+        self.uops += 1;
+        self.vector_uops += u64::from(port == Port::Vector);
+        if self.slots == self.width {
+            self.clock += 1;
+            self.slots = 0;
+        }
+        let oldest = self.rob[self.head];
+        self.wait(oldest.cycle(), oldest.stall());
+        if self.in_order {
+            self.wait(self.started, None);
+            self.wait(ready.cycle(), ready.stall());
+        }
+        self.slots += 1;
+        let start = self.ports[port as usize].take(self.clock.max(ready.cycle()));
+        self.started = start;
+        start
+    }
+
+    /// Notes when the micro-operation that was started last is done.
+    #[inline]
+    pub(crate) fn finish(&mut self, done: Ready) -> Ready {
+        self.retired = self.retired.max(done);
+        self.rob[self.head] = self.retired;
+        self.head += 1;
+        if self.head == self.rob.len() {
+            self.head = 0;
+        }
+        done
+    }
+
+    /// A micro-operation of known latency.
+    #[inline]
+    pub(crate) fn operate(&mut self, port: Port, ready: Ready, latency: u64) -> Ready {
+        let start = self.start(port, ready);
+        self.finish(Ready::at(start + latency))
+    }
+
+    /// When a load that the cache answers at `done` has its data, given the stores before it. Only
+    /// a store at the same start address is found; other overlaps cost nothing.
+    #[inline]
+    pub(crate) fn forwarded(&self, address: u64, done: u64) -> Ready {
+        let (key, stored) = self.stores[(address >> 2) as usize % STORES];
+        Ready::loaded(if key == address + 1 { done.max(stored + self.forward) } else { done })
+    }
+
+    /// Notes a store's address and when its data is there.
+    #[inline]
+    pub(crate) fn stored(&mut self, address: u64, at: u64) {
+        self.stores[(address >> 2) as usize % STORES] = (address + 1, at);
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a run ended without a result.
+
+use std::fmt;
+
+/// Why a run ended without a result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SimError {
+    /// The data does not fit the program's declarations.
+    Binding {
+        /// What does not fit.
+        message: String,
+    },
+    /// The program is not well formed: something the verifier rejects.
+    Invalid {
+        /// What is wrong, and where.
+        message: String,
+    },
+    /// An access outside a tensor.
+    OutOfBounds {
+        /// The tensor.
+        tensor: String,
+        /// The stream or statement.
+        place: String,
+        /// The index, or the last active lane's for a run.
+        index: i64,
+        /// The dimension it indexes.
+        dimension: usize,
+        /// That dimension's extent.
+        extent: u64,
+    },
+    /// No unit can go on.
+    Deadlock {
+        /// Every unit that waits, the blocked queue first.
+        blocked: Vec<Blocked>,
+    },
+    /// Operands or tokens that nobody took.
+    Unbalanced {
+        /// What is left.
+        message: String,
+    },
+    /// The program or the run is larger than the machine or the options allow.
+    Limit {
+        /// Which limit, and by what it is exceeded.
+        message: String,
+    },
+}
+
+/// A unit that waits in a deadlock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blocked {
+    /// The unit.
+    pub unit: String,
+    /// The queue, unit or event it waits for.
+    pub waits_for: String,
+}
+
+impl SimError {
+    pub(crate) fn invalid(message: impl Into<String>) -> SimError {
+        SimError::Invalid { message: message.into() }
+    }
+
+    pub(crate) fn limit(message: impl Into<String>) -> SimError {
+        SimError::Limit { message: message.into() }
+    }
+}
+
+impl fmt::Display for SimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SimError::Binding { message } => write!(f, "the data does not fit: {message}"),
+            SimError::Invalid { message } => write!(f, "the program is not valid: {message}"),
+            SimError::OutOfBounds { tensor, place, index, dimension, extent } => write!(
+                f,
+                "{place} reaches index {index} in dimension {dimension} of `{tensor}`, \
+                 which has {extent}"
+            ),
+            SimError::Deadlock { blocked } => {
+                f.write_str("deadlock:")?;
+                for (i, b) in blocked.iter().enumerate() {
+                    let separator = if i == 0 { "" } else { ";" };
+                    write!(f, "{separator} {} waits for {}", b.unit, b.waits_for)?;
+                }
+                Ok(())
+            }
+            SimError::Unbalanced { message } => write!(f, "the queues are unbalanced: {message}"),
+            SimError::Limit { message } => write!(f, "a limit is exceeded: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for SimError {}

@@ -1,0 +1,415 @@
+//! The execute unit: interprets instructions and gives each its micro-operations.
+
+use crate::code::{Address, ExecuteCode, Inst, Reg};
+use crate::core::{Port, Ready};
+use crate::data::{raw, scalar};
+use crate::error::SimError;
+use crate::fetch::apply;
+use crate::scheduler::{BURST, Sim, Status, Wait};
+use crate::timeline::Stall;
+use ember_targets::scalar::{BinaryOp, DType};
+
+/// Where the execute unit stands.
+#[derive(Debug)]
+pub(crate) struct Execution {
+    inst: usize,
+    /// It has ended what it ran and takes a token next.
+    idle: bool,
+    /// The case it runs; `None` in `main`.
+    pub(crate) case: Option<usize>,
+    /// The lanes of all registers.
+    lanes: Vec<u64>,
+    /// When each piece of each register is there.
+    ready: Vec<Ready>,
+    /// For each loop, its trip count last time, and this time so far.
+    trips: Vec<(u64, u64)>,
+    /// The line of the data queue that was read last.
+    queue_line: u64,
+}
+
+impl Execution {
+    pub(crate) fn new(code: &ExecuteCode) -> Execution {
+        Execution {
+            inst: 0,
+            idle: false,
+            case: None,
+            lanes: code.init.clone(),
+            ready: vec![Ready::default(); code.pieces],
+            trips: vec![(u64::MAX, 0); code.loops],
+            queue_line: u64::MAX,
+        }
+    }
+
+    fn index(&self, reg: &Reg) -> i64 {
+        self.lanes[reg.slot] as i64
+    }
+
+    /// When all of a register is there.
+    #[inline]
+    fn all(&self, reg: &Reg) -> Ready {
+        let pieces = &self.ready[reg.piece..reg.piece + reg.pieces];
+        pieces.iter().copied().max().unwrap_or_default()
+    }
+
+    /// When what piece `p` of a result with `pieces` needs of a register is there.
+    #[inline]
+    fn part(&self, reg: &Reg, p: usize, pieces: usize) -> Ready {
+        if reg.pieces == pieces { self.ready[reg.piece + p] } else { self.all(reg) }
+    }
+}
+
+/// The registers an address needs, evaluated.
+struct Reached {
+    position: u64,
+    active: usize,
+    address: u64,
+    ready: Ready,
+}
+
+impl Sim<'_> {
+    /// Lets the execute unit run until its clock passes `horizon`, it waits, or it wakes somebody.
+    pub(crate) fn execute(&mut self, horizon: u64) -> Result<(), SimError> {
+        let me = self.execute_id();
+        for _ in 0..BURST {
+            if self.core.clock > horizon || self.woke {
+                break;
+            }
+            let goes_on = if self.execution.idle { self.dispatch() } else { self.instruction()? };
+            if !goes_on {
+                break;
+            }
+        }
+        self.clocks[me] = self.core.clock;
+        Ok(())
+    }
+
+    /// Takes a token; false if there is none.
+    fn dispatch(&mut self) -> bool {
+        let me = self.execute_id();
+        let Some((case, visible)) = self.control.pop() else {
+            if self.status[self.marshaller_id()] == Status::Done {
+                self.status[me] = Status::Done;
+            } else {
+                self.wait(me, Wait::Token);
+                self.wake(Wait::Barrier, self.core.retired.cycle());
+            }
+            return false;
+        };
+        self.core.wait(visible, Some(Stall::Empty));
+        self.wake(Wait::TokenRoom, self.core.clock);
+        let cost = self.core_figures.dispatch_cycles;
+        self.core.wait(self.core.clock + cost, Some(Stall::Dispatch));
+        self.execution.idle = false;
+        self.execution.case = Some(case);
+        self.execution.inst = self.code.cases[case];
+        true
+    }
+
+    /// Runs one instruction; false if it must wait.
+    fn instruction(&mut self) -> Result<bool, SimError> {
+        let code = self.code;
+        let reg = |r: &u32| &code.regs[*r as usize];
+        let mut next = self.execution.inst + 1;
+        match &code.insts[self.execution.inst] {
+            Inst::Binary { op, dst, a, b, port, latency } => {
+                let (dst, a, b) = (reg(dst), reg(a), reg(b));
+                binary(*op, a.ty.dtype, &mut self.execution.lanes, dst, a, b);
+                self.operate(*port, *latency, dst, &[a, b]);
+            }
+            Inst::Select { dst, c, a, b, port } => {
+                let (dst, c, a, b) = (reg(dst), reg(c), reg(a), reg(b));
+                let lanes = &mut self.execution.lanes;
+                for i in 0..dst.ty.lanes as usize {
+                    let from = if lanes[c.slot + i] != 0 { a } else { b };
+                    lanes[dst.slot + i] = lanes[from.slot + i];
+                }
+                let latency = self.simple_latency(*port);
+                self.operate(*port, latency, dst, &[c, a, b]);
+            }
+            Inst::Cast { dst, src, port } => {
+                let (dst, src) = (reg(dst), reg(src));
+                let lanes = &mut self.execution.lanes;
+                for i in 0..dst.ty.lanes as usize {
+                    let value = scalar(src.ty.dtype, lanes[src.slot + i]);
+                    lanes[dst.slot + i] = raw(value.cast(dst.ty.dtype));
+                }
+                let latency = match port {
+                    Port::Int => self.core_figures.int_latency,
+                    _ => self.core_figures.convert_latency,
+                };
+                self.operate(*port, latency, dst, &[src]);
+            }
+            Inst::Broadcast { dst, src } => {
+                let (dst, src) = (reg(dst), reg(src));
+                let value = self.execution.lanes[src.slot];
+                self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize].fill(value);
+                // One register serves for all pieces.
+                let ready = self.execution.all(src);
+                let latency = self.core_figures.permute_latency;
+                let done = self.core.operate(Port::Vector, ready, latency);
+                self.set_ready(dst, done);
+            }
+            Inst::Iota { dst, src } => {
+                let (dst, src) = (reg(dst), reg(src));
+                let base = self.execution.index(src);
+                for i in 0..dst.ty.lanes as usize {
+                    self.execution.lanes[dst.slot + i] = base.wrapping_add(i as i64) as u64;
+                }
+                let latency = self.core_figures.permute_latency;
+                self.operate(Port::Vector, latency, dst, &[src]);
+            }
+            Inst::Copy { dst, src, free } => {
+                let (dst, src) = (reg(dst), reg(src));
+                let from = src.slot..src.slot + src.ty.lanes as usize;
+                self.execution.lanes.copy_within(from, dst.slot);
+                if *free {
+                    let ready = self.execution.all(src);
+                    self.set_ready(dst, ready);
+                } else {
+                    let port = if dst.ty.lanes > 1 { Port::Vector } else { Port::Int };
+                    let latency = self.simple_latency(port);
+                    self.operate(port, latency, dst, &[src]);
+                }
+            }
+            Inst::Load { dst, addr } => {
+                let at = self.reach(addr)?;
+                self.load(reg(dst), addr, &at);
+            }
+            Inst::Store { src, addr } => {
+                let at = self.reach(addr)?;
+                self.store(reg(src), addr, &at);
+            }
+            Inst::Accumulate { op, src, old, addr, port, latency } => {
+                let (src, old) = (reg(src), reg(old));
+                let at = self.reach(addr)?;
+                self.load(old, addr, &at);
+                binary(*op, src.ty.dtype, &mut self.execution.lanes, old, old, src);
+                self.operate(*port, *latency, old, &[old, src]);
+                self.store(old, addr, &at);
+            }
+            Inst::Pop { dst } => {
+                if !self.pop(reg(dst))? {
+                    return Ok(false);
+                }
+            }
+            Inst::Begin { var, lo, hi, exit, id } => {
+                let (var, lo, hi) = (reg(var), reg(lo), reg(hi));
+                let (first, bound) = (self.execution.index(lo), self.execution.index(hi));
+                let ready = self.execution.all(lo).max(self.execution.all(hi));
+                self.core.operate(Port::Int, ready, self.core_figures.int_latency);
+                self.execution.lanes[var.slot] = first as u64;
+                self.execution.ready[var.piece] = self.execution.all(lo);
+                self.execution.trips[*id].1 = 0;
+                if first >= bound {
+                    self.leave_loop(*id);
+                    next = *exit;
+                }
+            }
+            Inst::Next { var, hi, step, body, id } => {
+                let (var, hi) = (reg(var), reg(hi));
+                let bound = self.execution.index(hi);
+                let index = self.execution.index(var).checked_add(*step);
+                let latency = self.core_figures.int_latency;
+                let ready = self.execution.ready[var.piece];
+                let advanced = self.core.operate(Port::Int, ready, latency);
+                self.execution.ready[var.piece] = advanced;
+                let ready = advanced.max(self.execution.all(hi));
+                self.core.operate(Port::Int, ready, latency);
+                self.execution.trips[*id].1 += 1;
+                self.execution.lanes[var.slot] = index.unwrap_or(bound) as u64;
+                match index {
+                    Some(i) if i < bound => next = *body,
+                    _ => self.leave_loop(*id),
+                }
+            }
+            Inst::Done => {
+                self.execution.idle = true;
+                self.execution.case = None;
+                return Ok(true);
+            }
+        }
+        self.execution.inst = next;
+        Ok(true)
+    }
+
+    fn simple_latency(&self, port: Port) -> u64 {
+        match port {
+            Port::Int => self.core_figures.int_latency,
+            _ => self.core_figures.float_add_latency,
+        }
+    }
+
+    fn set_ready(&mut self, reg: &Reg, ready: Ready) {
+        self.execution.ready[reg.piece..reg.piece + reg.pieces].fill(ready);
+    }
+
+    /// A loop ends. A trip count like the last one was predicted, another was not.
+    fn leave_loop(&mut self, id: usize) {
+        let (last, now) = self.execution.trips[id];
+        if last != now {
+            let until = self.core.clock + self.core_figures.mispredict_cycles;
+            self.core.wait(until, Some(Stall::Dispatch));
+        }
+        self.execution.trips[id].0 = now;
+    }
+
+    /// One micro-operation for every piece of the result or of the widest operand.
+    #[inline]
+    fn operate(&mut self, port: Port, latency: u64, dst: &Reg, from: &[&Reg]) {
+        let pieces = from.iter().map(|r| r.pieces).fold(dst.pieces, usize::max);
+        let mut done = Ready::default();
+        for p in 0..pieces {
+            let needs = from.iter().map(|r| self.execution.part(r, p, pieces));
+            let ready = needs.max().unwrap_or_default();
+            let result = self.core.operate(port, ready, latency);
+            done = done.max(result);
+            if dst.pieces == pieces {
+                self.execution.ready[dst.piece + p] = result;
+            }
+        }
+        if dst.pieces != pieces {
+            self.set_ready(dst, done);
+        }
+    }
+
+    /// Evaluates an address and what computing it costs.
+    #[inline]
+    fn reach(&mut self, addr: &Address) -> Result<Reached, SimError> {
+        let regs = &self.code.regs;
+        let execution = &self.execution;
+        let located = addr.locate(&self.tensors, |r| execution.index(&regs[r as usize]))?;
+        let needs = addr.index.iter().chain(&addr.limit);
+        let mut ready = needs.map(|&r| execution.all(&regs[r as usize])).max().unwrap_or_default();
+        for _ in 0..addr.uops {
+            ready = self.core.operate(Port::Int, ready, self.core_figures.int_latency);
+        }
+        let (position, active, address) = (located.position, located.active, located.address);
+        Ok(Reached { position, active, address, ready })
+    }
+
+    /// The addresses of the active bytes of piece `p`; empty if it has none.
+    fn span(&self, reg: &Reg, at: &Reached, p: usize) -> (u64, u64) {
+        let simd = self.core_figures.simd_bytes;
+        let end = at.address + at.active as u64 * reg.ty.dtype.bytes();
+        let first = at.address + p as u64 * simd;
+        (first.min(end), end.min(first + simd))
+    }
+
+    fn load(&mut self, dst: &Reg, addr: &Address, at: &Reached) {
+        let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
+        let (active, inactive) = lanes.split_at_mut(at.active);
+        if at.active > 0 {
+            self.tensors[addr.tensor].read(at.position, active);
+        }
+        inactive.fill(0);
+        self.memory.counters.elements += at.active as u64;
+        for p in 0..dst.pieces {
+            let (first, end) = self.span(dst, at, p);
+            let start = self.core.start(Port::Load, at.ready);
+            let mut done = start + 1;
+            for line in first / self.line_bytes..end.div_ceil(self.line_bytes) {
+                if first < end {
+                    done = done.max(self.memory.core_load(line, start));
+                }
+            }
+            let done = self.core.forwarded(first, done);
+            self.execution.ready[dst.piece + p] = self.core.finish(done);
+        }
+    }
+
+    fn store(&mut self, src: &Reg, addr: &Address, at: &Reached) {
+        if at.active > 0 {
+            let values = &self.execution.lanes[src.slot..src.slot + at.active];
+            self.tensors[addr.tensor].write(at.position, values);
+        }
+        for p in 0..src.pieces {
+            let (first, end) = self.span(src, at, p);
+            let ready = at.ready.max(self.execution.ready[src.piece + p]);
+            let start = self.core.start(Port::Store, ready);
+            self.core.finish(Ready::at(start + 1));
+            if first < end {
+                self.core.stored(first, start);
+                for line in first / self.line_bytes..end.div_ceil(self.line_bytes) {
+                    self.memory.core_store(line, start + 1);
+                }
+            }
+        }
+    }
+
+    /// Pops an operand; false if none is visible.
+    fn pop(&mut self, dst: &Reg) -> Result<bool, SimError> {
+        let me = self.execute_id();
+        if self.data.front().is_none() {
+            // A marshaller that waits anyway gives what it has.
+            let now = self.core.clock;
+            let other = self.marshaller_id();
+            let waits = self.status[other] != Status::Ready
+                || (self.marshaller.stalled && self.clocks[other] > now);
+            if waits {
+                self.data.flush(now);
+            }
+        }
+        let Some(operand) = self.data.front() else {
+            self.wait(me, Wait::Operand);
+            return Ok(false);
+        };
+        if operand.ty != dst.ty {
+            let (a, b) = (operand.ty, dst.ty);
+            return Err(SimError::invalid(format!(
+                "{} pops {}x{} where {}x{} was marshalled",
+                self.name(me),
+                b.dtype,
+                b.lanes,
+                a.dtype,
+                a.lanes
+            )));
+        }
+        self.core.wait(operand.visible, Some(Stall::Empty));
+        let n = dst.ty.lanes as usize;
+        self.execution.lanes[dst.slot..dst.slot + n].copy_from_slice(self.data.values(&operand));
+        let ready = Ready::at(operand.visible);
+        // The pointer is compared with the chunk's end; its increment is an addressing mode.
+        self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
+        let mut read = 0;
+        for p in 0..dst.pieces {
+            let line = (operand.offset + p as u64 * self.core_figures.simd_bytes) / self.line_bytes;
+            let start = self.core.start(Port::Load, ready);
+            let done = if line != self.execution.queue_line {
+                self.memory.queue_read(start)
+            } else {
+                self.memory.counters.l1 += 1;
+                start + self.machine.l1.latency
+            };
+            self.execution.queue_line = line;
+            read = read.max(done);
+            self.execution.ready[dst.piece + p] = self.core.finish(Ready::at(done));
+        }
+        if self.data.pop(&operand, read) {
+            self.execution.queue_line = u64::MAX;
+            self.sample(self.core.clock);
+            self.wake(Wait::DataRoom, read);
+        }
+        Ok(true)
+    }
+}
+
+/// An operation lane by lane, in order.
+#[inline]
+fn binary(op: BinaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg) {
+    #[inline(always)]
+    fn each(lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg, f: impl Fn(u64, u64) -> u64) {
+        for i in 0..dst.ty.lanes as usize {
+            lanes[dst.slot + i] = f(lanes[a.slot + i], lanes[b.slot + i]);
+        }
+    }
+    let f32 = |x: u64| f32::from_bits(x as u32);
+    match (dtype, op) {
+        (DType::F32, BinaryOp::Add) => {
+            each(lanes, dst, a, b, |x, y| u64::from((f32(x) + f32(y)).to_bits()))
+        }
+        (DType::F32, BinaryOp::Mul) => {
+            each(lanes, dst, a, b, |x, y| u64::from((f32(x) * f32(y)).to_bits()))
+        }
+        _ => each(lanes, dst, a, b, |x, y| apply(op, dtype, x, y)),
+    }
+}

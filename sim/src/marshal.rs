@@ -1,0 +1,296 @@
+//! The marshaller: walks the access half in program order and writes operands and tokens into the
+//! queues, and the access unit's own stores into memory.
+
+use crate::code::{Address, Step};
+use crate::error::SimError;
+use crate::fetch::Record;
+use crate::queue::Room;
+use crate::scheduler::{BURST, Sim, Status, Wait};
+use crate::timeline::Stall;
+
+/// Where the marshaller stands.
+#[derive(Debug)]
+pub(crate) struct Marshaller {
+    step: usize,
+    /// For each unit, the record it is at.
+    current: Vec<u64>,
+    /// Root actions that are over.
+    pub(crate) epoch: usize,
+    /// Things marshalled in this cycle.
+    slots: u64,
+    /// Something was marshalled since the last step of a unit.
+    worked: bool,
+    /// It waits for a stream's element until its clock.
+    pub(crate) stalled: bool,
+    /// The line that stores are gathered in, and the bytes of it that are written.
+    gathered: Option<(u64, u64)>,
+    /// When the last store reached the last-level cache.
+    pub(crate) written: u64,
+}
+
+impl Marshaller {
+    pub(crate) fn new(units: usize) -> Marshaller {
+        Marshaller {
+            step: 0,
+            current: vec![0; units],
+            epoch: 0,
+            slots: 0,
+            worked: false,
+            stalled: false,
+            gathered: None,
+            written: 0,
+        }
+    }
+}
+
+impl Sim<'_> {
+    /// Lets the marshaller run until its clock passes `horizon`, it waits, or it wakes somebody.
+    pub(crate) fn marshal(&mut self, horizon: u64) -> Result<(), SimError> {
+        let me = self.marshaller_id();
+        for _ in 0..BURST {
+            if self.clocks[me] > horizon || self.woke {
+                break;
+            }
+            let Some(step) = self.access.steps.get(self.marshaller.step) else {
+                self.write_gathered();
+                self.status[me] = Status::Done;
+                self.offer(self.clocks[me]);
+                self.wake(Wait::Token, self.clocks[me]);
+                break;
+            };
+            let goes_on = match step {
+                Step::Operand(stream) => self.operand(*stream)?,
+                Step::Token(case) => self.token(*case),
+                Step::Store(address, value) => self.store_stream(address, *value)?,
+                Step::Barrier => self.barrier(),
+                Step::Epoch => {
+                    self.marshaller.epoch += 1;
+                    self.marshaller.step += 1;
+                    self.wake(Wait::Epoch, self.clocks[me]);
+                    true
+                }
+                Step::Enter(unit, exit) => self.enter_iteration(*unit, *exit),
+                Step::Next(unit, enter) => self.next_iteration(*unit, *enter),
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits, and lets a starving execute unit have what is written so far.
+    fn marshaller_waits(&mut self, wait: Wait) -> bool {
+        let me = self.marshaller_id();
+        self.wait(me, wait);
+        self.offer(self.clocks[me]);
+        false
+    }
+
+    /// Makes a partly filled chunk visible if the execute unit waits for an operand.
+    fn offer(&mut self, at: u64) {
+        let starving = self.status[self.execute_id()] == Status::Waiting(Wait::Operand);
+        if starving && self.data.flush(at) {
+            self.wake(Wait::Operand, at);
+        }
+    }
+
+    /// Waits until a record of a fetcher is complete; false if it is not.
+    fn complete(&mut self, fetcher: usize, record: u64) -> bool {
+        if self.fetchers[fetcher].done <= record {
+            return self.marshaller_waits(Wait::Record(fetcher));
+        }
+        true
+    }
+
+    /// The place of a stream's current element, once it is there; `None` if it is not yet.
+    fn element(&mut self, stream: usize) -> Option<usize> {
+        let access = self.access;
+        let code = &access.streams[stream];
+        let Some(maker) = code.fetcher else { return Some(0) };
+        let record = self.marshaller.current[code.unit];
+        if !self.complete(maker, record) {
+            return None;
+        }
+        let slot = record as usize % self.units[code.unit].records.len();
+        let me = self.marshaller_id();
+        let (now, ready) = (self.clocks[me], self.streams[stream].ready[slot]);
+        self.marshaller.stalled = ready > now;
+        if ready > now {
+            self.offer(now);
+            self.stall(me, ready, Stall::Memory);
+            return None;
+        }
+        Some(slot)
+    }
+
+    /// Goes on to the next step after so many cycles, or after one of the cycle's slots.
+    fn advance(&mut self, cycles: u64) {
+        let me = self.marshaller_id();
+        self.marshaller.worked = true;
+        self.marshaller.step += 1;
+        self.marshaller.slots += 1;
+        if cycles > 0 || self.marshaller.slots >= self.machine.access.marshal_per_cycle {
+            self.marshaller.slots = 0;
+            self.clocks[me] += cycles.max(1);
+        }
+    }
+
+    fn operand(&mut self, stream: usize) -> Result<bool, SimError> {
+        let me = self.marshaller_id();
+        let Some(slot) = self.element(stream) else { return Ok(false) };
+        let ty = self.access.streams[stream].ty;
+        let now = self.clocks[me];
+        let (room, closed) = self.data.room(ty.bytes(), now);
+        if closed {
+            self.wake(Wait::Operand, now);
+        }
+        let (lines, bytes) = match room {
+            Room::Yes { lines, bytes } => (lines, bytes),
+            Room::Later(since) => {
+                self.stall(me, since, Stall::Full);
+                return Ok(true);
+            }
+            Room::Full => return Ok(self.marshaller_waits(Wait::DataRoom)),
+            Room::Never => {
+                return Err(SimError::limit(format!(
+                    "an operand of {} bytes does not fit a chunk of {}",
+                    ty.bytes(),
+                    self.machine.queue.chunk_bytes
+                )));
+            }
+        };
+        let cycles = (lines * self.line_bytes).div_ceil(self.machine.queue.write_bytes_per_cycle);
+        self.advance(cycles);
+        let state = &self.streams[stream];
+        let values = &state.values[slot * state.lanes..(slot + 1) * state.lanes];
+        let by = self.clocks[me];
+        let closed = self.data.push(ty, values, by);
+        self.memory.counters.queue_bytes += bytes;
+        self.memory.counters.operands += 1;
+        self.sample(by);
+        if closed {
+            self.wake(Wait::Operand, by);
+        }
+        Ok(true)
+    }
+
+    fn token(&mut self, case: usize) -> bool {
+        if self.control.is_full() {
+            return self.marshaller_waits(Wait::TokenRoom);
+        }
+        self.advance(0);
+        // The core sees it after a write to and a read from its L2.
+        let visible = self.clocks[self.marshaller_id()] + self.machine.l2.latency;
+        self.control.push(case, visible);
+        self.memory.counters.tokens += 1;
+        self.wake(Wait::Token, visible);
+        true
+    }
+
+    pub(crate) fn sample(&mut self, at: u64) {
+        if let Some(samples) = &mut self.samples {
+            samples.add(at, self.data.bytes, self.control.len() as u64);
+        }
+    }
+
+    fn barrier(&mut self) -> bool {
+        self.write_gathered();
+        let idle = self.status[self.execute_id()] == Status::Waiting(Wait::Token);
+        if !idle || self.control.len() > 0 {
+            return self.marshaller_waits(Wait::Barrier);
+        }
+        let me = self.marshaller_id();
+        self.stall(me, self.core.retired.cycle(), Stall::Full);
+        self.marshaller.step += 1;
+        true
+    }
+
+    fn enter_iteration(&mut self, u: usize, exit: usize) -> bool {
+        let unit = &self.access.units[u];
+        let record = self.units[u].taken;
+        if !self.complete(unit.stepper, record) {
+            return false;
+        }
+        if self.units[u].records[record as usize % unit.capacity as usize] != Record::Empty {
+            self.marshaller.current[u] = record;
+            self.marshaller.step += 1;
+            return true;
+        }
+        if !self.complete(unit.last, record) {
+            return false;
+        }
+        self.take_record(u, exit);
+        true
+    }
+
+    fn next_iteration(&mut self, u: usize, enter: usize) -> bool {
+        let unit = &self.access.units[u];
+        let record = self.marshaller.current[u];
+        if !self.complete(unit.last, record) {
+            return false;
+        }
+        let slot = record as usize % unit.capacity as usize;
+        let last = self.units[u].records[slot] == Record::LastIteration;
+        let next = if last { self.marshaller.step + 1 } else { enter };
+        self.take_record(u, next);
+        true
+    }
+
+    /// Finishes with a record. A step without anything marshalled takes a cycle of its own.
+    fn take_record(&mut self, u: usize, next: usize) {
+        let me = self.marshaller_id();
+        if !std::mem::take(&mut self.marshaller.worked) {
+            self.clocks[me] += 1;
+        }
+        self.units[u].taken += 1;
+        self.marshaller.step = next;
+        self.wake(Wait::Storage(u), self.clocks[me]);
+    }
+
+    /// Writes memory without the execute unit.
+    fn store_stream(&mut self, address: &Address, value: usize) -> Result<bool, SimError> {
+        let Some(slot) = self.element(value) else { return Ok(false) };
+        for &d in address.index.iter().chain(&address.limit) {
+            if self.element(d as usize).is_none() {
+                return Ok(false);
+            }
+        }
+        let located = address.locate(&self.tensors, |d| {
+            let d = d as usize;
+            let records = self.units[self.access.streams[d].unit].records.len();
+            let record = self.marshaller.current[self.access.streams[d].unit];
+            self.streams[d].values[record as usize % records] as i64
+        })?;
+        let lanes = self.streams[value].lanes;
+        let first = slot * lanes;
+        let values = &self.streams[value].values[first..first + located.active];
+        self.tensors[address.tensor].write(located.position, values);
+        let mut at = located.address;
+        let end = at + located.active as u64 * self.tensors[address.tensor].element_bytes;
+        while at < end {
+            let line = at / self.line_bytes;
+            let until = end.min((line + 1) * self.line_bytes);
+            match &mut self.marshaller.gathered {
+                Some((open, bytes)) if *open == line => *bytes += until - at,
+                _ => {
+                    self.write_gathered();
+                    self.marshaller.gathered = Some((line, until - at));
+                }
+            }
+            at = until;
+        }
+        let bytes = end - located.address;
+        self.advance(bytes.div_ceil(self.machine.queue.write_bytes_per_cycle));
+        Ok(true)
+    }
+
+    /// Sends the gathered line to the last-level cache.
+    fn write_gathered(&mut self) {
+        if let Some((line, bytes)) = self.marshaller.gathered.take() {
+            let at = self.clocks[self.marshaller_id()];
+            let done = self.memory.access_write(line, at, bytes >= self.line_bytes);
+            self.marshaller.written = self.marshaller.written.max(done);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The memory hierarchy in time: private L1 and L2, shared last-level cache, main memory.
+//!
+//! Only tags and times live here; the data itself is in [`crate::data`].
+
+mod cache;
+mod dram;
+
+use crate::calendar::Pipe;
+use crate::stats::Counters;
+use cache::Cache;
+use dram::Dram;
+use ember_targets::dlc::Hint;
+use ember_targets::machine::{Core, Machine};
+
+/// Caches and main memory, as one core and its access unit see them. Lines are numbers:
+/// addresses divided by the line size. Times are cycles.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    l1: Cache,
+    l2: Cache,
+    llc: Cache,
+    l2_pipe: Pipe,
+    llc_pipe: Pipe,
+    dram: Dram,
+    l1_latency: u64,
+    l2_latency: u64,
+    llc_latency: u64,
+    /// When each miss buffer of the core is free again.
+    mshrs: Vec<u64>,
+    pub(crate) counters: Counters,
+}
+
+impl Memory {
+    pub(crate) fn new(machine: &Machine, core: &Core) -> Memory {
+        let line = machine.dram.line_bytes;
+        Memory {
+            l1: Cache::new(&machine.l1, line),
+            l2: Cache::new(&machine.l2, line),
+            llc: Cache::new(&machine.llc, line),
+            l2_pipe: Pipe::new(line, machine.l2.bytes_per_cycle as f64),
+            llc_pipe: Pipe::new(line, machine.llc.bytes_per_cycle as f64),
+            dram: Dram::new(machine),
+            l1_latency: machine.l1.latency,
+            l2_latency: machine.l2.latency,
+            llc_latency: machine.llc.latency,
+            mshrs: vec![0; core.mshrs as usize],
+            counters: Counters::default(),
+        }
+    }
+
+    /// A load by the execute unit: when its data is there.
+    #[inline]
+    pub(crate) fn core_load(&mut self, line: u64, at: u64) -> u64 {
+        self.counters.l1 += 1;
+        match self.l1.find(line) {
+            Some(entry) => self.l1.ready(entry).max(at + self.l1_latency),
+            None => self.core_miss(line, at, false),
+        }
+    }
+
+    /// A store by the execute unit: the line is fetched where it is missing, and becomes dirty.
+    #[inline]
+    pub(crate) fn core_store(&mut self, line: u64, at: u64) {
+        self.counters.l1 += 1;
+        match self.l1.find(line) {
+            Some(entry) => self.l1.soil(entry),
+            None => {
+                self.core_miss(line, at, true);
+            }
+        }
+    }
+
+    fn core_miss(&mut self, line: u64, at: u64, dirty: bool) -> u64 {
+        let (mut free, mut first) = (0, u64::MAX);
+        for (i, &until) in self.mshrs.iter().enumerate() {
+            if until < first {
+                (free, first) = (i, until);
+            }
+        }
+        let done = self.l2_read(line, at.max(first));
+        self.mshrs[free] = done;
+        if let Some(victim) = self.l1.insert(line, done, dirty) {
+            self.l2_write(victim, done);
+        }
+        done
+    }
+
+    /// An operand's line read from the data queue, which lies in the L2.
+    #[inline]
+    pub(crate) fn queue_read(&mut self, at: u64) -> u64 {
+        self.counters.l2 += 1;
+        let (start, _) = self.l2_pipe.transfer(at);
+        start + self.l2_latency
+    }
+
+    fn l2_read(&mut self, line: u64, at: u64) -> u64 {
+        self.counters.l2 += 1;
+        let (start, _) = self.l2_pipe.transfer(at);
+        if let Some(entry) = self.l2.find(line) {
+            return self.l2.ready(entry).max(start + self.l2_latency);
+        }
+        let done = self.llc_read(line, start, true);
+        if let Some(victim) = self.l2.insert(line, done, false) {
+            self.llc_write(victim, done);
+        }
+        done
+    }
+
+    fn l2_write(&mut self, line: u64, at: u64) {
+        self.counters.l2 += 1;
+        match self.l2.find(line) {
+            Some(entry) => self.l2.soil(entry),
+            None => {
+                if let Some(victim) = self.l2.insert(line, at, true) {
+                    self.llc_write(victim, at);
+                }
+            }
+        }
+    }
+
+    /// A read by the access unit: when the line is in its storage.
+    #[inline]
+    pub(crate) fn access_read(&mut self, line: u64, at: u64, hint: Hint) -> u64 {
+        match hint {
+            Hint::TemporalL2 => self.l2_read(line, at),
+            Hint::Temporal => self.llc_read(line, at, true),
+            Hint::NonTemporal => self.llc_read(line, at, false),
+        }
+    }
+
+    fn llc_read(&mut self, line: u64, at: u64, allocate: bool) -> u64 {
+        self.counters.llc += 1;
+        let (start, _) = self.llc_pipe.transfer(at);
+        let found = start + self.llc_latency;
+        if let Some(entry) = self.llc.find(line) {
+            return self.llc.ready(entry).max(found);
+        }
+        self.counters.llc_misses += 1;
+        let done = self.dram.read(line, found);
+        if allocate && let Some(victim) = self.llc.insert(line, done, false) {
+            self.dram.write(victim, done);
+        }
+        done
+    }
+
+    /// A line written by the access unit. A line written in part is fetched first. Copies in the
+    /// private caches become invalid.
+    pub(crate) fn access_write(&mut self, line: u64, at: u64, whole: bool) -> u64 {
+        self.l1.drop_line(line);
+        self.l2.drop_line(line);
+        if whole { self.llc_write(line, at) } else { self.llc_fetch_and_write(line, at) }
+    }
+
+    fn llc_fetch_and_write(&mut self, line: u64, at: u64) -> u64 {
+        let done = self.llc_read(line, at, true);
+        if let Some(entry) = self.llc.find(line) {
+            self.llc.soil(entry);
+        }
+        done
+    }
+
+    fn llc_write(&mut self, line: u64, at: u64) -> u64 {
+        self.counters.llc += 1;
+        let (_, done) = self.llc_pipe.transfer(at);
+        match self.llc.find(line) {
+            Some(entry) => self.llc.soil(entry),
+            None => {
+                if let Some(victim) = self.llc.insert(line, done, true) {
+                    self.dram.write(victim, done);
+                }
+            }
+        }
+        done
+    }
+
+    /// Lines moved from and to main memory.
+    pub(crate) fn dram_lines(&self) -> (u64, u64) {
+        (self.dram.reads, self.dram.writes)
+    }
+}
+
+/// The least time from a request of the access unit to its data when no cache holds the line.
+pub(crate) fn unloaded_latency(machine: &Machine) -> u64 {
+    machine.llc.latency + dram::unloaded_latency(machine)
+}

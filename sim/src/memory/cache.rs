@@ -1,0 +1,117 @@
+//! One cache: real tags, least recently used replacement, dirty lines, lines still on their way.
+
+use ember_targets::machine;
+
+/// Tags of a set-associative cache. Entries of one set are adjacent.
+#[derive(Debug)]
+pub(super) struct Cache {
+    sets: u64,
+    ways: usize,
+    /// The line plus one; 0 is an empty entry.
+    tags: Vec<u64>,
+    /// When the line's data arrives, and whether it is dirty in the lowest bit.
+    state: Vec<u64>,
+    used: Vec<u32>,
+    clock: u32,
+}
+
+impl Cache {
+    pub(super) fn new(cache: &machine::Cache, line_bytes: u64) -> Cache {
+        let sets = (cache.bytes / line_bytes / cache.ways).max(1);
+        let entries = (sets * cache.ways) as usize;
+        Cache {
+            sets,
+            ways: cache.ways as usize,
+            tags: vec![0; entries],
+            state: vec![0; entries],
+            used: vec![0; entries],
+            clock: 0,
+        }
+    }
+
+    fn set(&self, line: u64) -> usize {
+        let set =
+            if self.sets.is_power_of_two() { line & (self.sets - 1) } else { line % self.sets };
+        set as usize * self.ways
+    }
+
+    /// The entry that holds a line, which becomes the set's most recently used.
+    #[inline]
+    pub(super) fn find(&mut self, line: u64) -> Option<usize> {
+        let first = self.set(line);
+        let way = self.tags[first..first + self.ways].iter().position(|&t| t == line + 1)?;
+        self.touch(first + way);
+        Some(first + way)
+    }
+
+    #[inline]
+    fn touch(&mut self, entry: usize) {
+        self.clock = self.clock.wrapping_add(1);
+        self.used[entry] = self.clock;
+    }
+
+    /// When the data of an entry is there.
+    #[inline]
+    pub(super) fn ready(&self, entry: usize) -> u64 {
+        self.state[entry] >> 1
+    }
+
+    /// Marks an entry as written.
+    #[inline]
+    pub(super) fn soil(&mut self, entry: usize) {
+        self.state[entry] |= 1;
+    }
+
+    /// Puts a line that is not there in place of the set's least recently used one; that one, if
+    /// it must be written back.
+    pub(super) fn insert(&mut self, line: u64, ready: u64, dirty: bool) -> Option<u64> {
+        let first = self.set(line);
+        let mut entry = first;
+        let mut oldest = 0;
+        for i in first..first + self.ways {
+            if self.tags[i] == 0 {
+                entry = i;
+                break;
+            }
+            // Ages are differences, so that the counter may wrap.
+            let age = self.clock.wrapping_sub(self.used[i]);
+            if age >= oldest {
+                (entry, oldest) = (i, age);
+            }
+        }
+        let victim =
+            (self.tags[entry] != 0 && self.state[entry] & 1 == 1).then(|| self.tags[entry] - 1);
+        self.tags[entry] = line + 1;
+        self.state[entry] = ready << 1 | u64::from(dirty);
+        self.touch(entry);
+        victim
+    }
+
+    /// Forgets a line whose newer value is elsewhere.
+    pub(super) fn drop_line(&mut self, line: u64) {
+        let first = self.set(line);
+        if let Some(way) = self.tags[first..first + self.ways].iter().position(|&t| t == line + 1) {
+            self.tags[first + way] = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_line_goes_and_only_dirty_ones_are_written_back() {
+        let shape = machine::Cache { bytes: 256, ways: 2, latency: 1, bytes_per_cycle: 64 };
+        let mut cache = Cache::new(&shape, 64);
+        assert_eq!(cache.insert(0, 7, true), None);
+        assert_eq!(cache.insert(2, 8, false), None);
+        assert_eq!(cache.insert(1, 9, false), None);
+        assert_eq!(cache.find(0).map(|e| cache.ready(e)), Some(7));
+        assert_eq!(cache.insert(4, 9, false), None, "line 2 was clean");
+        assert_eq!(cache.find(2), None);
+        assert_eq!(cache.insert(6, 9, false), Some(0), "line 0 was dirty");
+        cache.drop_line(6);
+        assert_eq!(cache.find(6), None);
+    }
+}

@@ -1,0 +1,222 @@
+//! The queues between the units: data in chunks, control by token. They hold values and times; who
+//! waits and who is woken is the scheduler's business.
+
+use ember_targets::dlc::Type;
+use ember_targets::machine::Queue;
+use std::collections::VecDeque;
+
+/// The data queue: a ring of chunks. One is filled; full or flushed, it is closed and visible to
+/// the execute unit; drained, it is free again.
+#[derive(Debug)]
+pub(crate) struct DataQueue {
+    chunks: Vec<Chunk>,
+    chunk_bytes: u64,
+    line_bytes: u64,
+    writing: usize,
+    reading: usize,
+    /// When the last operand was written.
+    written_at: u64,
+    /// Bytes in the queue.
+    pub(crate) bytes: u64,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    state: State,
+    used: u64,
+    operands: Vec<(Type, u64)>,
+    values: Vec<u64>,
+    next_operand: usize,
+    next_value: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// May be filled from this cycle on.
+    Free(u64),
+    Open,
+    /// May be read from this cycle on.
+    Closed(u64),
+}
+
+/// Whether an operand can be written.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Room {
+    /// At this offset, touching so many new lines and taking so many bytes with its alignment.
+    Yes { lines: u64, bytes: u64 },
+    /// From this cycle on.
+    Later(u64),
+    /// Once the execute unit has drained a chunk.
+    Full,
+    /// Never: it is larger than a chunk.
+    Never,
+}
+
+/// The next operand, if one is visible.
+#[derive(Debug)]
+pub(crate) struct Operand {
+    pub(crate) ty: Type,
+    /// Its place in its chunk.
+    pub(crate) offset: u64,
+    /// Where its values start, for [`DataQueue::values`].
+    first: usize,
+    /// When it became visible.
+    pub(crate) visible: u64,
+}
+
+impl DataQueue {
+    pub(crate) fn new(queue: &Queue, line_bytes: u64) -> DataQueue {
+        let chunk = || Chunk {
+            state: State::Free(0),
+            used: 0,
+            operands: Vec::new(),
+            values: Vec::new(),
+            next_operand: 0,
+            next_value: 0,
+        };
+        DataQueue {
+            chunks: (0..queue.chunks).map(|_| chunk()).collect(),
+            chunk_bytes: queue.chunk_bytes,
+            line_bytes,
+            writing: 0,
+            reading: 0,
+            written_at: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Where an operand begins: aligned to its size, or to a line if it is larger.
+    fn offset(&self, used: u64, bytes: u64) -> u64 {
+        used.next_multiple_of(bytes.next_power_of_two().min(self.line_bytes))
+    }
+
+    /// Looks for room at a cycle; closes the open chunk if the operand does not fit it, in which
+    /// case the second result is true.
+    pub(crate) fn room(&mut self, bytes: u64, at: u64) -> (Room, bool) {
+        if bytes > self.chunk_bytes {
+            return (Room::Never, false);
+        }
+        let mut closed = false;
+        let chunk = &self.chunks[self.writing];
+        if chunk.state == State::Open && self.offset(chunk.used, bytes) + bytes > self.chunk_bytes {
+            self.close(at);
+            closed = true;
+        }
+        let chunk = &self.chunks[self.writing];
+        let room = match chunk.state {
+            State::Free(since) if since > at => Room::Later(since),
+            State::Closed(_) => Room::Full,
+            State::Free(_) | State::Open => {
+                let offset = self.offset(chunk.used, bytes);
+                let end = offset + bytes;
+                let lines = end.div_ceil(self.line_bytes) - chunk.used.div_ceil(self.line_bytes);
+                Room::Yes { lines, bytes: end - chunk.used }
+            }
+        };
+        (room, closed)
+    }
+
+    /// Writes an operand for which there is room, by a cycle. True if that closed the chunk.
+    pub(crate) fn push(&mut self, ty: Type, values: &[u64], by: u64) -> bool {
+        let offset = self.offset(self.chunks[self.writing].used, ty.bytes());
+        let chunk = &mut self.chunks[self.writing];
+        chunk.state = State::Open;
+        chunk.operands.push((ty, offset));
+        chunk.values.extend_from_slice(values);
+        self.bytes += offset + ty.bytes() - chunk.used;
+        chunk.used = offset + ty.bytes();
+        self.written_at = by;
+        let full = chunk.used == self.chunk_bytes;
+        if full {
+            self.close(by);
+        }
+        full
+    }
+
+    fn close(&mut self, at: u64) {
+        self.chunks[self.writing].state = State::Closed(at);
+        self.writing = (self.writing + 1) % self.chunks.len();
+    }
+
+    /// Makes a partly filled chunk visible to a reader that waits since a cycle; whether there was
+    /// one.
+    pub(crate) fn flush(&mut self, at: u64) -> bool {
+        let open = self.chunks[self.writing].state == State::Open;
+        if open {
+            self.close(at.max(self.written_at));
+        }
+        open
+    }
+
+    /// The next operand, if it is visible.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<Operand> {
+        let chunk = &self.chunks[self.reading];
+        let State::Closed(visible) = chunk.state else { return None };
+        let &(ty, offset) = chunk.operands.get(chunk.next_operand)?;
+        Some(Operand { ty, offset, first: chunk.next_value, visible })
+    }
+
+    /// The values of [`DataQueue::front`].
+    #[inline]
+    pub(crate) fn values(&self, operand: &Operand) -> &[u64] {
+        let first = operand.first;
+        &self.chunks[self.reading].values[first..first + operand.ty.lanes as usize]
+    }
+
+    /// Takes the front operand, read by a cycle. True if that freed its chunk.
+    #[inline]
+    pub(crate) fn pop(&mut self, operand: &Operand, read: u64) -> bool {
+        let chunk = &mut self.chunks[self.reading];
+        chunk.next_operand += 1;
+        chunk.next_value += operand.ty.lanes as usize;
+        let drained = chunk.next_operand == chunk.operands.len();
+        if drained {
+            self.bytes -= chunk.used;
+            chunk.state = State::Free(read);
+            chunk.used = 0;
+            chunk.operands.clear();
+            chunk.values.clear();
+            chunk.next_operand = 0;
+            chunk.next_value = 0;
+            self.reading = (self.reading + 1) % self.chunks.len();
+        }
+        drained
+    }
+
+    /// Operands that nobody has taken.
+    pub(crate) fn left(&self) -> usize {
+        self.chunks.iter().map(|c| c.operands.len() - c.next_operand).sum()
+    }
+}
+
+/// The control queue.
+#[derive(Debug)]
+pub(crate) struct ControlQueue {
+    tokens: VecDeque<(usize, u64)>,
+    entries: usize,
+}
+
+impl ControlQueue {
+    pub(crate) fn new(queue: &Queue) -> ControlQueue {
+        ControlQueue { tokens: VecDeque::new(), entries: queue.control_entries as usize }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.tokens.len() >= self.entries
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Pushes a case's token, to be seen from a cycle on.
+    pub(crate) fn push(&mut self, case: usize, visible: u64) {
+        self.tokens.push_back((case, visible));
+    }
+
+    /// Takes the oldest token: its case and when it could be seen.
+    pub(crate) fn pop(&mut self) -> Option<(usize, u64)> {
+        self.tokens.pop_front()
+    }
+}

@@ -1,0 +1,282 @@
+//! The whole machine in motion: whose turn it is, who waits for whom.
+//!
+//! Every fetcher, the marshaller and the execute unit is an actor with a clock of its own. The one
+//! with the earliest clock goes on until another's is earlier, so that shared resources see requests
+//! in nearly the order of time. What each actor does stands in its own module.
+
+use crate::calendar::Calendar;
+use crate::code::{AccessCode, ExecuteCode};
+use crate::core::Core;
+use crate::data::Held;
+use crate::error::{Blocked, SimError};
+use crate::execute::Execution;
+use crate::fetch::{Fetcher, StreamState, UnitState};
+use crate::marshal::Marshaller;
+use crate::memory::Memory;
+use crate::queue::{ControlQueue, DataQueue};
+use crate::timeline::{Samples, Stall, Track};
+use ember_targets::machine::{self, Machine};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Steps that an actor takes at most before limits are looked at again.
+pub(crate) const BURST: usize = 4096;
+
+/// What an actor waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wait {
+    /// The next record of a fetcher.
+    Record(usize),
+    /// Room in a unit's storage.
+    Storage(usize),
+    /// The next root action.
+    Epoch,
+    /// A free chunk.
+    DataRoom,
+    /// A free entry of the control queue.
+    TokenRoom,
+    /// An operand.
+    Operand,
+    /// A token.
+    Token,
+    /// An execute unit with nothing to do.
+    Barrier,
+}
+
+/// Whether an actor can go on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Status {
+    Ready,
+    Waiting(Wait),
+    Done,
+}
+
+/// The state of a run.
+pub(crate) struct Sim<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) core_figures: &'a machine::Core,
+    pub(crate) access: &'a AccessCode,
+    pub(crate) code: &'a ExecuteCode,
+    pub(crate) tensors: Vec<Held>,
+    pub(crate) memory: Memory,
+    pub(crate) line_bytes: u64,
+    /// By actor: the fetchers, the marshaller, the execute unit.
+    pub(crate) status: Vec<Status>,
+    pub(crate) clocks: Vec<u64>,
+    /// By actor; the execute unit's own is in its [`Core`].
+    pub(crate) tracks: Vec<Track>,
+    /// By [`Sim::key`].
+    waiters: Vec<Vec<usize>>,
+    /// An actor was woken, so the one that runs may no longer be the earliest.
+    pub(crate) woke: bool,
+    pub(crate) fetchers: Vec<Fetcher>,
+    pub(crate) units: Vec<UnitState>,
+    pub(crate) streams: Vec<StreamState>,
+    /// When each request in flight completes.
+    pub(crate) outstanding: BinaryHeap<Reverse<u64>>,
+    pub(crate) request_port: Calendar,
+    pub(crate) data: DataQueue,
+    pub(crate) control: ControlQueue,
+    pub(crate) samples: Option<Samples>,
+    pub(crate) marshaller: Marshaller,
+    pub(crate) core: Core,
+    pub(crate) execution: Execution,
+}
+
+impl Sim<'_> {
+    /// A machine at rest before a program.
+    pub(crate) fn new<'a>(
+        machine: &'a Machine,
+        core_figures: &'a machine::Core,
+        in_order: bool,
+        halves: (&'a AccessCode, &'a ExecuteCode),
+        tensors: Vec<Held>,
+        recorded: bool,
+    ) -> Sim<'a> {
+        let (access, code) = halves;
+        let actors = access.fetchers.len() + 2;
+        Sim {
+            machine,
+            core_figures,
+            access,
+            code,
+            tensors,
+            memory: Memory::new(machine, core_figures),
+            line_bytes: machine.dram.line_bytes,
+            status: vec![Status::Ready; actors],
+            clocks: vec![0; actors],
+            tracks: (0..actors).map(|_| Track::new(recorded)).collect(),
+            waiters: vec![Vec::new(); access.fetchers.len() + access.units.len() + 6],
+            woke: false,
+            fetchers: access.fetchers.iter().map(|_| Fetcher::default()).collect(),
+            units: access.units.iter().map(UnitState::new).collect(),
+            streams: access.streams.iter().map(|s| StreamState::new(s, access)).collect(),
+            outstanding: BinaryHeap::new(),
+            request_port: Calendar::new(machine.access.requests_per_cycle),
+            data: DataQueue::new(&machine.queue, machine.dram.line_bytes),
+            control: ControlQueue::new(&machine.queue),
+            samples: recorded.then(Samples::new),
+            marshaller: Marshaller::new(access.units.len()),
+            core: Core::new(core_figures, in_order, recorded),
+            execution: Execution::new(code),
+        }
+    }
+
+    /// The marshaller's number.
+    pub(crate) fn marshaller_id(&self) -> usize {
+        self.fetchers.len()
+    }
+
+    /// The execute unit's number.
+    pub(crate) fn execute_id(&self) -> usize {
+        self.fetchers.len() + 1
+    }
+
+    fn key(&self, wait: Wait) -> usize {
+        let fetchers = self.fetchers.len();
+        let fixed = fetchers + self.units.len();
+        match wait {
+            Wait::Record(fetcher) => fetcher,
+            Wait::Storage(unit) => fetchers + unit,
+            Wait::Epoch => fixed,
+            Wait::DataRoom => fixed + 1,
+            Wait::TokenRoom => fixed + 2,
+            Wait::Operand => fixed + 3,
+            Wait::Token => fixed + 4,
+            Wait::Barrier => fixed + 5,
+        }
+    }
+
+    /// Puts an actor to sleep until [`Sim::wake`].
+    pub(crate) fn wait(&mut self, actor: usize, wait: Wait) {
+        self.status[actor] = Status::Waiting(wait);
+        let key = self.key(wait);
+        self.waiters[key].push(actor);
+    }
+
+    /// Wakes whoever waits for something that happened at a cycle.
+    #[inline]
+    pub(crate) fn wake(&mut self, wait: Wait, at: u64) {
+        let key = self.key(wait);
+        while let Some(actor) = self.waiters[key].pop() {
+            self.status[actor] = Status::Ready;
+            self.woke = true;
+            let stall = match wait {
+                Wait::Record(_) => Stall::Memory,
+                Wait::Storage(_) | Wait::DataRoom | Wait::TokenRoom | Wait::Barrier => Stall::Full,
+                Wait::Operand | Wait::Token => Stall::Empty,
+                Wait::Epoch => Stall::Idle,
+            };
+            if actor == self.execute_id() {
+                self.core.wait(at, Some(stall));
+                self.clocks[actor] = self.core.clock;
+            } else {
+                self.stall(actor, at, stall);
+            }
+        }
+    }
+
+    /// Moves an actor's clock to a later cycle without work.
+    #[inline]
+    pub(crate) fn stall(&mut self, actor: usize, until: u64, stall: Stall) {
+        let clock = &mut self.clocks[actor];
+        if until > *clock {
+            self.tracks[actor].stall(stall, *clock, until);
+            *clock = until;
+        }
+    }
+
+    /// Runs the program to its end; the cycle of its last result.
+    pub(crate) fn run(&mut self, max_cycles: u64) -> Result<u64, SimError> {
+        loop {
+            // The earliest actor, outermost first among equals, and how long it stays the earliest.
+            let (mut next, mut first, mut second) = (None, u64::MAX, u64::MAX);
+            for (actor, status) in self.status.iter().enumerate() {
+                if *status == Status::Ready {
+                    let clock = self.clocks[actor];
+                    if next.is_none() || clock < first {
+                        (next, second, first) = (Some(actor), first, clock);
+                    } else if clock < second {
+                        second = clock;
+                    }
+                }
+            }
+            if self.status[self.execute_id()] == Status::Done {
+                break;
+            }
+            let Some(actor) = next else { return Err(self.deadlock()) };
+            if first > max_cycles {
+                return Err(SimError::limit(format!(
+                    "the run takes more than {max_cycles} cycles"
+                )));
+            }
+            self.woke = false;
+            if actor == self.execute_id() {
+                self.execute(second)?;
+            } else if actor == self.marshaller_id() {
+                self.marshal(second)?;
+            } else {
+                self.fetch(actor, second)?;
+            }
+        }
+        let left = self.data.left();
+        if left > 0 {
+            return Err(SimError::Unbalanced {
+                message: format!("{left} operands were not popped"),
+            });
+        }
+        let marshalled = self.clocks[self.marshaller_id()].max(self.marshaller.written);
+        Ok(self.core.retired.cycle().max(self.core.clock).max(marshalled))
+    }
+
+    /// Who waits for what, the two ends of the queues first.
+    fn deadlock(&self) -> SimError {
+        let mut blocked = Vec::new();
+        for actor in (0..self.status.len()).rev() {
+            let Status::Waiting(wait) = self.status[actor] else { continue };
+            let fetcher = actor < self.fetchers.len();
+            // Units that are merely done with their parents' iterations say nothing.
+            if fetcher && !matches!(wait, Wait::Storage(_)) {
+                continue;
+            }
+            blocked.push(Blocked { unit: self.name(actor), waits_for: self.describe(wait) });
+        }
+        SimError::Deadlock { blocked }
+    }
+
+    /// An actor's name in reports.
+    pub(crate) fn name(&self, actor: usize) -> String {
+        if actor == self.execute_id() {
+            return match self.execution.case.and_then(|c| self.code.case_names.get(c)) {
+                Some(case) => format!("the execute unit (case `{case}`)"),
+                None => "the execute unit".into(),
+            };
+        }
+        match self.access.fetchers.get(actor) {
+            Some(f) => format!("unit `{}`", self.access.units[f.unit].name),
+            None => "the marshaller".into(),
+        }
+    }
+
+    fn describe(&self, wait: Wait) -> String {
+        let marshalled = self.status[self.marshaller_id()] == Status::Done;
+        let done = if marshalled { ", and everything has been marshalled" } else { "" };
+        match wait {
+            Wait::Record(f) => {
+                format!(
+                    "an iteration of unit `{}`",
+                    self.access.units[self.access.fetchers[f].unit].name
+                )
+            }
+            Wait::Storage(u) => {
+                format!("room in the storage of unit `{}`", self.access.units[u].name)
+            }
+            Wait::Epoch => "the access unit's next root action".into(),
+            Wait::DataRoom => "room in the data queue, which is full".into(),
+            Wait::TokenRoom => "room in the control queue, which is full".into(),
+            Wait::Operand => format!("an operand in the data queue, which is empty{done}"),
+            Wait::Token => format!("a token in the control queue, which is empty{done}"),
+            Wait::Barrier => "the execute unit to finish before a barrier".into(),
+        }
+    }
+}

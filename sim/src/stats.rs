@@ -1,0 +1,137 @@
+//! What a run counts, and the energy that follows from it.
+
+use ember_targets::machine::Machine;
+use serde::Serialize;
+
+/// Events that several units cause; everything else is counted where it happens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) l1: u64,
+    pub(crate) l2: u64,
+    pub(crate) llc: u64,
+    pub(crate) llc_misses: u64,
+    pub(crate) alu: u64,
+    pub(crate) vector: u64,
+    pub(crate) queue_bytes: u64,
+    pub(crate) operands: u64,
+    pub(crate) tokens: u64,
+    pub(crate) iterations: u64,
+    pub(crate) requests: u64,
+    pub(crate) elements: u64,
+}
+
+/// What a run cost. Cycles are of the core's clock.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stats {
+    /// From the start to the last result.
+    pub cycles: u64,
+    /// Energy of everything, the sum of [`Stats::energy`].
+    pub energy_j: f64,
+    /// Where the energy went.
+    pub energy: Energy,
+    /// Traffic of main memory.
+    pub dram_bytes: DramBytes,
+    /// Bytes written into the data queue, alignment included.
+    pub queue_bytes: u64,
+    /// Operands marshalled.
+    pub operands: u64,
+    /// Tokens pushed.
+    pub tokens: u64,
+    /// Accesses of the first-level cache.
+    pub l1_accesses: u64,
+    /// Accesses of the second-level cache, queue reads included.
+    pub l2_accesses: u64,
+    /// Accesses of the last-level cache.
+    pub llc_accesses: u64,
+    /// Reads that the last-level cache could not serve.
+    pub llc_misses: u64,
+    /// Memory requests of the access unit, after coalescing.
+    pub requests: u64,
+    /// Tensor elements loaded, by either unit.
+    pub elements: u64,
+    /// Micro-operations of the execute unit.
+    pub uops: u64,
+    /// Those that need a vector port.
+    pub vector_uops: u64,
+    /// Where the cycles of every unit went: traversal units, the marshaller, the execute unit.
+    pub units: Vec<UnitStats>,
+}
+
+/// Bytes moved between the last-level cache and main memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DramBytes {
+    /// Towards the cache.
+    pub read: u64,
+    /// Towards memory: dirty lines that lost their place.
+    pub written: u64,
+}
+
+/// Energy by where it went, in joules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Energy {
+    /// Scalar operations.
+    pub alu: f64,
+    /// Vector operations.
+    pub vector: f64,
+    /// First-level cache.
+    pub l1: f64,
+    /// Second-level cache.
+    pub l2: f64,
+    /// Last-level cache.
+    pub llc: f64,
+    /// Main memory.
+    pub dram: f64,
+    /// Writes into the data queue.
+    pub queue: f64,
+    /// Tokens and their dispatch.
+    pub dispatch: f64,
+    /// Traversal units.
+    pub access: f64,
+    /// Leakage and clock.
+    #[serde(rename = "static")]
+    pub idle: f64,
+}
+
+impl Energy {
+    pub(crate) fn of(machine: &Machine, c: &Counters, dram_bytes: u64, cycles: u64) -> Energy {
+        let e = &machine.energy;
+        let joules = |count: u64, pj: f64| count as f64 * pj * 1e-12;
+        Energy {
+            alu: joules(c.alu, e.alu_pj),
+            vector: joules(c.vector, e.vector_pj),
+            l1: joules(c.l1, e.l1_pj),
+            l2: joules(c.l2, e.l2_pj),
+            llc: joules(c.llc, e.llc_pj),
+            dram: joules(dram_bytes, e.dram_byte_pj),
+            queue: joules(c.queue_bytes, e.queue_byte_pj),
+            dispatch: joules(c.tokens, e.dispatch_pj),
+            access: joules(c.iterations, e.iteration_pj),
+            idle: joules(cycles, e.static_cycle_pj),
+        }
+    }
+
+    /// The sum of all parts.
+    pub fn total(&self) -> f64 {
+        let Energy { alu, vector, l1, l2, llc, dram, queue, dispatch, access, idle } = *self;
+        alu + vector + l1 + l2 + llc + dram + queue + dispatch + access + idle
+    }
+}
+
+/// Where the cycles of one unit went; they add up to the run's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct UnitStats {
+    /// The unit.
+    pub name: String,
+    /// Doing its work.
+    pub busy: u64,
+    /// Waiting for memory.
+    pub memory: u64,
+    /// Waiting for room in a queue or in storage.
+    pub full: u64,
+    /// Waiting for an operand or a token.
+    pub empty: u64,
+    /// Dispatching callbacks and after mispredicted branches.
+    pub dispatch: u64,
+    /// Not begun, or done.
+    pub idle: u64,
+}

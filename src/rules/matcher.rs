@@ -1,0 +1,268 @@
+//! Compiled matching: a left side as a short program over registers that hold classes.
+//!
+//! The machine is that of egg's patterns, with three differences that saturation needs: a match is
+//! a plain row of classes, subterms without variables are looked up once a search instead of once
+//! a class, and the program knows how far below the root it looks.
+
+use crate::facts::EGraph;
+use crate::term::{Head, Node};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
+use std::collections::HashMap;
+
+/// A compiled left side.
+#[derive(Clone, Debug)]
+pub(super) struct Matcher {
+    root: (Head, usize),
+    program: Vec<Instruction>,
+    /// Terms without variables that the program compares with.
+    constants: Vec<Vec<Node>>,
+    /// Operators that must be in the e-graph for there to be a match.
+    operators: Vec<(Head, usize)>,
+    /// The register of each variable, in the order in which they were bound.
+    slots: Vec<usize>,
+    reach: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Instruction {
+    /// For each node of this operator in the class: its children go into registers from `out`.
+    Bind { class: usize, head: Head, arity: usize, out: usize },
+    /// The class must be that of a constant.
+    Constant { class: usize, constant: usize },
+    /// Two registers must hold one class.
+    Same { class: usize, other: usize },
+}
+
+/// Compiles a left side and the further patterns of its variables.
+pub(super) struct Compiler {
+    matcher: Matcher,
+    registers: HashMap<Var, usize>,
+    variables: Vec<Var>,
+    /// For each register, how far below the root its class lies.
+    depths: Vec<u16>,
+}
+
+impl Compiler {
+    /// Compiles a left side. One that is a variable alone, which no checked rule has, matches
+    /// nothing.
+    pub fn new(pattern: &PatternAst<Node>) -> Compiler {
+        let root = match pattern.as_ref().last() {
+            Some(ENodeOrVar::ENode(node)) => node.discriminant(),
+            Some(ENodeOrVar::Var(_)) | None => (Head::Op(Symbol::from("?")), usize::MAX),
+        };
+        let matcher = Matcher {
+            root,
+            program: Vec::new(),
+            constants: Vec::new(),
+            operators: Vec::new(),
+            slots: Vec::new(),
+            reach: 0,
+        };
+        let mut compiler =
+            Compiler { matcher, registers: HashMap::new(), variables: Vec::new(), depths: vec![0] };
+        compiler.add(0, pattern);
+        compiler
+    }
+
+    /// Compiles a pattern that the class of a bound variable must contain as well.
+    pub fn also(&mut self, variable: Var, pattern: &PatternAst<Node>) {
+        if let Some(&register) = self.registers.get(&variable) {
+            self.add(register, pattern);
+        }
+    }
+
+    /// The program, and the variables in the order of their slots in a match.
+    pub fn finish(self) -> (Matcher, Vec<Var>) {
+        (self.matcher, self.variables)
+    }
+
+    fn add(&mut self, register: usize, pattern: &PatternAst<Node>) {
+        let closed = closed(pattern);
+        let mut open = vec![(register, pattern.len() - 1)];
+        // What can fail at once stands before what has to try every node of a class.
+        while let Some((class, at)) = take_cheapest(&mut open, pattern, &closed) {
+            match &pattern[Id::from(at)] {
+                ENodeOrVar::Var(v) => match self.registers.get(v) {
+                    Some(&other) => {
+                        self.look_at(class);
+                        self.look_at(other);
+                        self.matcher.program.push(Instruction::Same { class, other });
+                    }
+                    None => {
+                        self.registers.insert(*v, class);
+                        self.variables.push(*v);
+                        self.matcher.slots.push(class);
+                    }
+                },
+                ENodeOrVar::ENode(_) if closed[at] => {
+                    self.look_at(class);
+                    let constant = self.matcher.constants.len();
+                    self.matcher.constants.push(constant_nodes(pattern, at));
+                    self.matcher.program.push(Instruction::Constant { class, constant });
+                }
+                ENodeOrVar::ENode(node) => {
+                    self.look_at(class);
+                    let (head, arity) = node.discriminant();
+                    self.matcher.operators.push((head, arity));
+                    let out = self.depths.len();
+                    let below = self.depths[class].saturating_add(1);
+                    self.depths.extend(std::iter::repeat_n(below, arity));
+                    self.matcher.program.push(Instruction::Bind { class, head, arity, out });
+                    let children = node.children().iter().enumerate();
+                    open.extend(children.map(|(k, child)| (out + k, usize::from(*child))));
+                }
+            }
+        }
+    }
+
+    /// Notes that what a match depends on includes the content of a class.
+    fn look_at(&mut self, register: usize) {
+        self.matcher.reach = self.matcher.reach.max(self.depths[register]);
+    }
+}
+
+/// Takes the pair whose pattern is cheapest to check: variables and constants before operators, and
+/// otherwise the first.
+fn take_cheapest(
+    open: &mut Vec<(usize, usize)>,
+    pattern: &PatternAst<Node>,
+    closed: &[bool],
+) -> Option<(usize, usize)> {
+    let is_cheap = |at: usize| closed[at] || matches!(pattern[Id::from(at)], ENodeOrVar::Var(_));
+    let cheap = open.iter().position(|(_, at)| is_cheap(*at));
+    (!open.is_empty()).then(|| open.remove(cheap.unwrap_or(0)))
+}
+
+/// Which nodes of a pattern have no variable below them.
+fn closed(pattern: &PatternAst<Node>) -> Vec<bool> {
+    let mut closed: Vec<bool> = Vec::with_capacity(pattern.len());
+    for node in pattern {
+        closed.push(match node {
+            ENodeOrVar::Var(_) => false,
+            ENodeOrVar::ENode(node) => node.children().iter().all(|c| closed[usize::from(*c)]),
+        });
+    }
+    closed
+}
+
+/// The nodes of a pattern without variables, children before parents.
+fn constant_nodes(pattern: &PatternAst<Node>, root: usize) -> Vec<Node> {
+    let mut needed = vec![false; root + 1];
+    needed[root] = true;
+    for at in (0..=root).rev() {
+        if needed[at] {
+            pattern[Id::from(at)].children().iter().for_each(|c| needed[usize::from(*c)] = true);
+        }
+    }
+    let mut new_ids: HashMap<Id, Id> = HashMap::new();
+    let mut nodes = Vec::new();
+    for at in (0..=root).filter(|at| needed[*at]) {
+        if let ENodeOrVar::ENode(node) = &pattern[Id::from(at)] {
+            new_ids.insert(Id::from(at), Id::from(nodes.len()));
+            nodes.push(node.clone().map_children(|child| new_ids[&child]));
+        }
+    }
+    nodes
+}
+
+impl Matcher {
+    /// How far below the class of a match's root lie the classes that decide whether it is one.
+    pub fn reach(&self) -> u16 {
+        self.reach
+    }
+
+    /// Calls `found` with every match in the classes that `wanted` selects, as the class of the
+    /// root followed by those of the variables, until it answers false. The e-graph must be clean.
+    pub fn search(
+        &self,
+        egraph: &EGraph,
+        wanted: impl Fn(Id) -> bool,
+        found: &mut impl FnMut(&[Id]) -> bool,
+    ) {
+        if self.operators.iter().any(|op| egraph.classes_for_op(op).is_none()) {
+            return;
+        }
+        let constants = self.constants.iter().map(|nodes| look_up(egraph, nodes));
+        let Some(constants) = constants.collect::<Option<Vec<Id>>>() else { return };
+        let Some(classes) = egraph.classes_for_op(&self.root) else { return };
+        let mut run = Run {
+            egraph,
+            matcher: self,
+            constants,
+            registers: Vec::new(),
+            row: Vec::with_capacity(1 + self.slots.len()),
+            found,
+        };
+        for class in classes.filter(|class| wanted(*class)) {
+            run.registers.clear();
+            run.registers.push(class);
+            if !run.step(0) {
+                return;
+            }
+        }
+    }
+}
+
+/// The class of a term without variables.
+fn look_up(egraph: &EGraph, nodes: &[Node]) -> Option<Id> {
+    let mut ids: Vec<Id> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        ids.push(egraph.lookup(node.clone().map_children(|child| ids[usize::from(child)]))?);
+    }
+    ids.last().copied()
+}
+
+struct Run<'a, F> {
+    egraph: &'a EGraph,
+    matcher: &'a Matcher,
+    constants: Vec<Id>,
+    registers: Vec<Id>,
+    row: Vec<Id>,
+    found: &'a mut F,
+}
+
+impl<F: FnMut(&[Id]) -> bool> Run<'_, F> {
+    /// Runs the program from an instruction. Answers whether the search goes on.
+    fn step(&mut self, mut at: usize) -> bool {
+        while let Some(&instruction) = self.matcher.program.get(at) {
+            at += 1;
+            match instruction {
+                Instruction::Same { class, other } => {
+                    if self.registers[class] != self.registers[other] {
+                        return true;
+                    }
+                }
+                Instruction::Constant { class, constant } => {
+                    if self.registers[class] != self.constants[constant] {
+                        return true;
+                    }
+                }
+                Instruction::Bind { class, head, arity, out } => {
+                    let nodes = &self.egraph[self.registers[class]].nodes;
+                    // Nodes are sorted by head first. A few are compared faster than searched.
+                    let nodes = match nodes.len() {
+                        0..16 => nodes.as_slice(),
+                        _ => &nodes[nodes.partition_point(|node| node.head < head)..],
+                    };
+                    for node in nodes {
+                        if node.head > head {
+                            break;
+                        }
+                        if node.head == head && node.children().len() == arity {
+                            self.registers.truncate(out);
+                            self.registers.extend_from_slice(node.children());
+                            if !self.step(at) {
+                                return false;
+                            }
+                        }
+                    }
+                    return true;
+                }
+            }
+        }
+        self.row.clear();
+        self.row.push(self.registers[0]);
+        self.row.extend(self.matcher.slots.iter().map(|slot| self.registers[*slot]));
+        (self.found)(&self.row)
+    }
+}

@@ -1,0 +1,128 @@
+//! Cases by verb: every file in `tests/cases/VERB/` is put through the verb's function, and what
+//! comes out is compared with the file of the same name that ends in `.expected`.
+//!
+//! `cargo test --test cases -- --bless` (or `BLESS=1`) writes the expectations instead. A case's
+//! data files stand beside it; an expectation without its case is a failure, so none is forgotten.
+
+use ember_rewrite::diagnostic::{Checked, Sources};
+use ember_rewrite::load::load;
+use ember_rewrite::model::Model;
+use ember_rewrite::render::render;
+use ember_rewrite::rules;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder of cases.
+struct Verb {
+    /// The folder's name.
+    name: &'static str,
+    /// How the names of cases end; other files are data.
+    extensions: &'static [&'static str],
+    /// What is done with a case: the text to be compared, or why there is none.
+    run: fn(&Path) -> Result<String, String>,
+}
+
+const VERBS: [Verb; 1] = [Verb { name: "fail", extensions: &["sexp", "rules"], run: fail }];
+
+/// Bad input: the diagnostics, without colour.
+fn fail(path: &Path) -> Result<String, String> {
+    let mut sources = Sources::default();
+    let result = match extension(path) {
+        "sexp" => check_model(&mut sources, path),
+        "rules" => check_rules(&mut sources, path),
+        other => return Err(format!("nothing reads .{other} files")),
+    };
+    match result {
+        Ok(()) => Err("no error was found".to_owned()),
+        Err(errors) => Ok(render(&sources, &errors, false)),
+    }
+}
+
+fn check_model(sources: &mut Sources, path: &Path) -> Checked<()> {
+    let file = load(sources, path)?;
+    Model::parse(sources, file)?.instantiate(None).map(drop)
+}
+
+/// Rules may mention every operator of the project's dialects.
+fn check_rules(sources: &mut Sources, path: &Path) -> Checked<()> {
+    let mut paths = entries(Path::new("rules"));
+    paths.retain(|path| file_name(path).starts_with("dialect-"));
+    paths.push(path.to_owned());
+    rules::load(sources, &paths).map(drop)
+}
+
+fn extension(path: &Path) -> &str {
+    path.extension().and_then(|e| e.to_str()).unwrap_or("")
+}
+
+fn main() {
+    // Paths in messages start from the package's folder.
+    std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).expect("the package's folder");
+    let (bless, rest): (Vec<_>, Vec<_>) = std::env::args().partition(|arg| arg == "--bless");
+    let bless = !bless.is_empty() || std::env::var_os("BLESS").is_some_and(|v| v != "0");
+    let root = Path::new("tests/cases");
+    let mut trials: Vec<Trial> = VERBS.iter().flat_map(|v| trials(v, root, bless)).collect();
+    for folder in entries(root) {
+        if VERBS.iter().all(|verb| folder.file_name().is_none_or(|name| name != verb.name)) {
+            trials.push(broken(&folder, "no verb of this name"));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_iter(rest), trials).exit();
+}
+
+/// One trial a case, and one for each expectation that belongs to no case or to several.
+fn trials(verb: &Verb, root: &Path, bless: bool) -> Vec<Trial> {
+    let files = entries(&root.join(verb.name));
+    let (expected, files): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =
+        files.into_iter().partition(|path| extension(path) == "expected");
+    let cases = files.iter().filter(|path| verb.extensions.contains(&extension(path)));
+    let mut by_expectation: BTreeMap<PathBuf, Vec<&PathBuf>> = BTreeMap::new();
+    for case in cases {
+        by_expectation.entry(case.with_extension("expected")).or_default().push(case);
+    }
+    let orphans = expected.iter().filter(|path| !by_expectation.contains_key(*path));
+    let mut trials: Vec<Trial> = orphans.map(|path| broken(path, "no case of this name")).collect();
+    for (expectation, cases) in by_expectation {
+        let [case] = cases[..] else {
+            trials.push(broken(&expectation, "several cases of this name"));
+            continue;
+        };
+        let (case, run) = (case.clone(), verb.run);
+        let name = format!("{}/{}", verb.name, file_name(&case));
+        trials.push(Trial::test(name, move || {
+            let got = run(&case).map_err(Failed::from)?;
+            compare(&expectation, &got, bless)
+        }));
+    }
+    trials
+}
+
+/// Compares with an expectation, or writes it.
+fn compare(expectation: &Path, got: &str, bless: bool) -> Result<(), Failed> {
+    if bless {
+        return fs::write(expectation, got).map_err(Failed::from);
+    }
+    match fs::read_to_string(expectation) {
+        Ok(expected) if expected == got => Ok(()),
+        Ok(expected) => Err(format!("expected:\n{expected}\ngot:\n{got}").into()),
+        Err(error) => Err(format!("{}: {error}; got:\n{got}", expectation.display()).into()),
+    }
+}
+
+/// A trial that fails.
+fn broken(path: &Path, reason: &'static str) -> Trial {
+    Trial::test(path.display().to_string(), move || Err(reason.into()))
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,7 @@
+(model m
+  (input table f32 (rows 4)) (input indices i64 (n)) (input offsets i64 (b+1))
+  (output out (emb.bag sum table indices offsets))
+  (data 
+    (table (zipf 1))
+    (indices (ragged (mean 3)))
+    (offsets (uniform 0 1))))

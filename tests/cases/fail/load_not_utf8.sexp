@@ -1,0 +1,2 @@
+; a table of cafés
+(model m)

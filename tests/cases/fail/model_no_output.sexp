@@ -1,0 +1,1 @@
+(model 7up (inputs table f32 (4)) input)

@@ -1,0 +1,4 @@
+(modle a)
+(model b)
+(model)
+42

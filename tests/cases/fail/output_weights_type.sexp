@@ -1,0 +1,4 @@
+(model m
+  (input table f32 (rows 4)) (input indices i64 (n)) (input offsets i64 (b+1)) (input w f64 (n))
+  (output out (emb.bag sum table indices offsets w))
+  (data (seed 1)))

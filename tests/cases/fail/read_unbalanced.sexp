@@ -1,0 +1,2 @@
+(model m (input x f32 (a))
+  (output out "abc

@@ -1,0 +1,215 @@
+//! Properties of model files as a whole: what terms and declarations they give, that data follows
+//! from seed and name alone, and that no text, however broken, ends the process.
+
+use ember_rewrite::data::Instance;
+use ember_rewrite::diagnostic::{Checked, Sources};
+use ember_rewrite::model::Model;
+use ember_rewrite::reference::evaluate;
+use ember_rewrite::render::{render, to_json};
+use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
+use ember_targets::scalar::{DType, Scalar};
+use ember_targets::tensor::Tensor;
+use quickcheck::quickcheck;
+
+const WEIGHTED: &str = include_str!("../examples/bag_weighted.sexp");
+
+fn parse(text: &str) -> Checked<Model> {
+    let mut sources = Sources::default();
+    let file = sources.add("<test>", text);
+    Model::parse(&sources, file)
+}
+
+fn instance(text: &str) -> Instance {
+    parse(text).and_then(|model| model.instantiate(None)).expect("a model with data")
+}
+
+#[test]
+fn root_terms() {
+    // egg quotes names such as %out when it prints.
+    let text = |model: Model| model.root_term().to_string().replace('"', "");
+    assert_eq!(
+        text(parse(WEIGHTED).expect("a model")),
+        "(emb.output (out %out) (emb.bag mode.sum (in %table) (in %indices) (in %offsets) \
+         (in %weights)))"
+    );
+    assert_eq!(
+        text(parse(include_str!("../examples/gather.sexp")).expect("a model")),
+        "(emb.output (out %out) (emb.gather (in %table) (in %indices)))"
+    );
+}
+
+#[test]
+fn declarations_keep_sizes_or_take_their_values() {
+    let model = parse(WEIGHTED).expect("a model");
+    let all = model.declarations(&Default::default());
+    assert_eq!(all.sizes, ["rows", "lookups", "bags+1", "bags"]);
+    let [rows, lookups, ends, bags] = [0, 1, 2, 3].map(|i| Dim::Size(SizeId(i)));
+    let shapes: Vec<_> = all.tensors.iter().map(|t| t.shape.clone()).collect();
+    let columns = Dim::Const(24);
+    let expected =
+        vec![vec![rows, columns], vec![lookups], vec![ends], vec![lookups], vec![bags, columns]];
+    assert_eq!(shapes, expected);
+    let writable: Vec<_> = all.tensors.iter().filter(|t| t.writable).map(|t| &t.name).collect();
+    assert_eq!(writable, ["out"]);
+    let known = model.declarations(&instance(WEIGHTED).sizes);
+    assert!(known.sizes.is_empty());
+    assert_eq!(known.tensors[4].shape, [Dim::Const(32), columns]);
+}
+
+#[test]
+fn programs_bind_sizes_by_shape_and_by_name() {
+    let instance = instance(WEIGHTED);
+    let decl = |name: &str, dtype, shape: &[Dim]| TensorDecl {
+        name: name.to_owned(),
+        dtype,
+        shape: shape.to_vec(),
+        writable: false,
+    };
+    let size = |i| Dim::Size(SizeId(i));
+    let program = |tensors| Program {
+        sizes: ["columns", "n", "bags"].map(str::to_owned).to_vec(),
+        tensors,
+        ..Program::default()
+    };
+    let table = decl("table", DType::F32, &[Dim::Const(1000), size(0)]);
+    let (tensors, sizes) = instance
+        .bind(&program(vec![decl("weights", DType::F32, &[size(1)]), table.clone()]))
+        .expect("binds");
+    assert_eq!(tensors.len(), 2);
+    assert_eq!(sizes, [24, instance.sizes["lookups"] as i64, 32]);
+    let wrong = program(vec![
+        decl("weights", DType::F64, &[size(1)]),
+        decl("tabel", DType::F32, &[]),
+        decl("out", DType::F32, &[Dim::Const(7), size(0)]),
+        decl("indices", DType::I64, &[size(0)]),
+    ]);
+    let errors = instance.bind(&wrong).expect_err("does not bind");
+    let text = render(&Sources::default(), &errors, false);
+    assert_eq!(errors.len(), 5, "{text}");
+    assert!(text.contains("did you mean `table`?"), "{text}");
+}
+
+#[test]
+fn data_follows_from_seed_and_name_alone() {
+    let of = |tensor: &Tensor| (0..tensor.len()).map(|i| tensor.get(i)).collect::<Vec<_>>();
+    let (a, b) = (instance(WEIGHTED), instance(WEIGHTED));
+    let renamed = instance(&WEIGHTED.replace("indices", "rows-of").replace("weights", "factors"));
+    for name in ["table", "indices", "offsets", "weights", "out"] {
+        assert_eq!(of(&a.tensors[name]), of(&b.tensors[name]), "{name}");
+    }
+    assert_eq!(of(&a.tensors["offsets"]), of(&renamed.tensors["offsets"]));
+    assert_ne!(of(&a.tensors["weights"]), of(&renamed.tensors["factors"]));
+}
+
+#[test]
+fn edges_of_data_are_legal() {
+    let text = "(model m (input t f64 (rows 3)) (input i i32 (n)) (input o i32 (b+1))
+      (output out (emb.bag max t i o)) (data DATA))";
+    for (data, bags) in [
+        ("(t (values)) (i (values)) (o (values 0))", 0),
+        ("(size rows 0) (t (uniform 0 1)) (i (zipf 1)) (o (values 0 0 0))", 2),
+        ("(size rows 1) (t (constant nan)) (i (constant 0)) (o (values 0 0 2 2))", 3),
+        ("(size b 4) (t (values (1 2 3))) (i (zipf 1)) (o (ragged (mean 0) (empty 1)))", 4),
+        (
+            "(size rows 1000000000000000) (size b 9) (t (uniform 1 2)) (i (constant 7))
+              (o (ragged (mean 2)))",
+            9,
+        ),
+    ] {
+        let instance = instance(&text.replace("DATA", data));
+        assert_eq!(instance.sizes["b"], bags, "{data}");
+    }
+}
+
+#[test]
+fn files_are_read_from_the_models_folder() {
+    let mut sources = Sources::default();
+    let text = "(model m (input table f32 (rows 4)) (input i i32 (n)) (input offsets i64 (b+1))
+      (output out (emb.bag sum table i offsets))
+      (data (table (file \"bag.safetensors\")) (offsets (file \"bag.safetensors\" \"offsets\"))
+        (i (file \"ints.npy\"))))";
+    let file = sources.add("tests/cases/fail/model.sexp", text);
+    let model = Model::parse(&sources, file).expect("a model");
+    let out = evaluate(&model, &model.instantiate(None).expect("its data")).expect("evaluates");
+    // Rows (0 1 2 3) and (4 5 6 7), the second twice.
+    let row: Vec<_> = (0..4).filter_map(|e| out.get(e)).collect();
+    assert_eq!(row, [8.0, 11.0, 14.0, 17.0].map(Scalar::F32));
+}
+
+/// Replaces the words of a model at random by others, and cuts it at random.
+fn broken(edits: &[(usize, usize)], cut: Option<usize>) -> String {
+    const WORDS: [&str; 24] = [
+        "(",
+        ")",
+        "\"",
+        "model",
+        "input",
+        "output",
+        "data",
+        "f32",
+        "i64",
+        "(+ a 1)",
+        "a+2",
+        "0",
+        "-1",
+        "3",
+        "18446744073709551616",
+        "nan",
+        "zipf",
+        "ragged",
+        "values",
+        "file",
+        "\"x.npy\"",
+        "é",
+        "%a",
+        "size",
+    ];
+    let mut words: Vec<String> = WEIGHTED
+        .replace('(', " ( ")
+        .replace(')', " ) ")
+        .split_whitespace()
+        .skip_while(|word| *word != "(")
+        .map(str::to_owned)
+        .collect();
+    for (at, word) in edits {
+        let n = words.len();
+        words[at % n] = WORDS[word % WORDS.len()].to_owned();
+    }
+    words.truncate(cut.map_or(words.len(), |n| n % (words.len() + 1)));
+    words.join(" ")
+}
+
+quickcheck! {
+    fn broken_models_are_diagnosed(edits: Vec<(usize, usize)>, cut: Option<usize>) -> bool {
+        let text = broken(&edits[..edits.len().min(4)], cut);
+        let mut sources = Sources::default();
+        let file = sources.add("<test>", text);
+        let errors = Model::parse(&sources, file).and_then(|m| m.instantiate(None)).err();
+        let errors = errors.unwrap_or_default();
+        let shown = render(&sources, &errors, false);
+        let listed = to_json(&sources, &errors);
+        listed.as_array().is_some_and(|list| list.len() == errors.len())
+            && errors.iter().all(|e| e.at.is_some())
+            && shown.is_empty() == errors.is_empty()
+    }
+}
+
+#[test]
+fn huge_broken_models_end_soon() {
+    let many = |n: usize, what: &str| what.repeat(n);
+    for text in [
+        format!("(model m (output o {}))", many(500_000, "x ")),
+        format!("(model m {})", many(100_000, "(input t f32 (2 2)) ")),
+        format!("(model m {})", many(100_000, "(inptu t f32 (2 2)) ")),
+        many(100_000, "(model m) "),
+        WEIGHTED.replace("(zipf 1.05)", &format!("(values {})", many(500_000, "x "))),
+        WEIGHTED.replace("(seed 1)", &many(100_000, "(tabel 1) ")),
+        WEIGHTED.replace("(seed 1)", &format!("{}{}", many(9_000, "("), many(9_000, ")"))),
+    ] {
+        let mut sources = Sources::default();
+        let file = sources.add("<test>", text);
+        let errors = Model::parse(&sources, file).expect_err("broken");
+        assert!(errors.len() <= 300, "{} errors", errors.len());
+        assert!(!render(&sources, &errors, false).is_empty());
+    }
+}
