@@ -21,6 +21,7 @@ pub mod rules;
 pub mod saturate;
 pub mod search;
 pub mod sexp;
+pub mod soundness;
 pub mod suggest;
 pub mod term;
 pub mod workload;
