@@ -63,8 +63,12 @@ impl Interpreter {
                 identity.ok_or_else(|| Error::types(op.name().to_string(), &[dtype]))
             }
             Op::One(like) => {
-                let like = [self.value(like)?];
-                self.lanewise(at, like, |[x]| Some(Scalar::from_f64(x.dtype(), 1.0)))
+                let like = match self.value(like)? {
+                    Value::Scalar(x) => Some(x),
+                    Value::Lanes(lanes) => lanes.into_iter().flatten().next(),
+                };
+                let dtype = like.ok_or(Error::InactiveLane)?.dtype();
+                Ok(Value::Scalar(Scalar::from_f64(dtype, 1.0)))
             }
             Op::Dim { of, k } => self.dimension(of, k),
             Op::Reduce { op, over, start, body } => {

@@ -182,8 +182,9 @@ impl Interpreter {
             Value::Lanes(lanes) => lanes,
         };
         for (place, value) in address.into_iter().zip(values) {
-            let Some(place) = place else { continue };
-            let sum = self.apply(at, op, self.get(place)?, value.ok_or(Error::InactiveLane)?)?;
+            // An inactive lane of the value is the operation's identity, as in a reduction.
+            let (Some(place), Some(value)) = (place, value) else { continue };
+            let sum = self.apply(at, op, self.get(place)?, value)?;
             self.set(place, sum)?;
         }
         Ok(())

@@ -1,9 +1,9 @@
 //! Every small store and environment of an instance.
 
+use super::Refutation;
 use super::compare::{Alike, meaning};
 use super::instance::Instance;
 use super::world::{COLUMNS, ENTRIES, ROWS, edge};
-use super::Refutation;
 use crate::interpret::{Interpreter, Store};
 use egg::Id;
 use ember_targets::scalar::{DType, Scalar};

@@ -39,6 +39,8 @@ pub(super) struct Grow<'a> {
     pub rng: &'a mut Rng,
     /// Plain finite numbers only.
     pub tame: bool,
+    /// Whether most terms read and write the same few integer outputs.
+    pub alias: bool,
     /// The next number that tells a loop variable from all others.
     pub next_variable: i64,
 }
@@ -111,7 +113,8 @@ impl Grow<'_> {
 
     /// A tensor as an address without indices.
     pub fn tensor(&mut self, dtype: DType, rank: usize, written: bool, scope: &Scope) -> Id {
-        let writable = written || (!scope.read_only && self.one_in(3));
+        let often = if self.alias { self.rng.u8(0..4) > 0 } else { self.one_in(3) };
+        let writable = written || (!scope.read_only && often);
         let name = format!("%{}", tensor_name(writable, dtype, rank));
         let name = self.bank.op(&name, &[]);
         self.bank.op(if writable { "out" } else { "in" }, &[name])
@@ -127,15 +130,21 @@ impl Grow<'_> {
         depth: u32,
     ) -> Id {
         let least = missing.max(usize::from(ty.lanes > 1) + missing).max(1);
-        let rank = if self.one_in(3) { least.min(2) } else { 2 };
+        let rank = if self.alias || self.one_in(3) { least.min(2) } else { 2 };
         let mut address = self.tensor(ty.dtype, rank, written, scope);
         let fixed = rank.saturating_sub(missing);
+        // Most loops walk along rows: the last index is the innermost variable, and no other is.
+        let innermost = scope.vars.last().copied().filter(|_| self.rng.bool());
+        let mut outer = scope.clone();
+        if innermost.is_some() {
+            outer.vars.pop();
+        }
         for k in 0..fixed {
             let last = k + 1 == fixed;
-            let index = if last && ty.lanes > 1 {
-                self.run(ty.lanes, scope, depth)
-            } else {
-                self.index(scope, depth)
+            let index = match innermost {
+                _ if last && ty.lanes > 1 => self.run(ty.lanes, scope, depth),
+                Some(var) if last => self.bank.op("iv", &[var]),
+                _ => self.index(&outer, depth),
             };
             address = self.bank.op("at", &[address, index]);
         }
@@ -251,7 +260,21 @@ impl Grow<'_> {
             6 => self.bank.int(3),
             _ => self.index(scope, depth),
         };
-        let hi = match self.rng.u8(0..8) {
+        let hi = self.bound(scope, depth);
+        let step = self.step();
+        let var = self.var(lo, hi, step);
+        Range { var, lo, hi, step }
+    }
+
+    /// The end of a loop.
+    pub fn bound(&mut self, scope: &Scope, depth: u32) -> Id {
+        match self.rng.u8(0..8) {
+            0..=3 if self.alias => {
+                let tensor = self.tensor(DType::I64, 1, false, scope);
+                let at = self.constant(DType::I64);
+                let address = self.bank.op("at", &[tensor, at]);
+                self.bank.op("scf.load", &[address])
+            }
             0..=4 => {
                 let k = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);
                 self.extent(k)
@@ -261,10 +284,7 @@ impl Grow<'_> {
                 self.bank.int(n)
             }
             _ => self.index(scope, depth.max(1)),
-        };
-        let step = self.step();
-        let var = self.var(lo, hi, step);
-        Range { var, lo, hi, step }
+        }
     }
 
     /// A step.
@@ -283,7 +303,8 @@ impl Grow<'_> {
 
     /// A statement.
     pub fn statement(&mut self, scope: &Scope, depth: u32) -> Id {
-        let dtype = self.pick(&[DType::F32, DType::F32, DType::I64, DType::I32], DType::F32);
+        let dtypes = [DType::F32, DType::F32, DType::I64, DType::I32];
+        let dtype = if self.alias { DType::I64 } else { self.pick(&dtypes, DType::F32) };
         let lanes = if self.one_in(8) { 2 } else { 1 };
         let ty = Type { dtype, lanes };
         match self.rng.u8(0..12) {

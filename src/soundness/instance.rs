@@ -41,8 +41,14 @@ impl Instance {
         let types = Types::of(signature, &pattern, sort, rng.usize(0..3) / 2)?;
         let world = World::random(rng);
         let mut bank = Bank::default();
-        let grow =
-            Grow { bank: &mut bank, world: &world, rng, tame, next_variable: 0 };
+        let grow = Grow {
+            bank: &mut bank,
+            world: &world,
+            alias: rng.u8(0..4) == 0,
+            rng,
+            tame,
+            next_variable: 0,
+        };
         let mut build = Build {
             signature,
             pattern: &pattern,
@@ -237,7 +243,9 @@ impl Build<'_, '_> {
                 let node = node.clone();
                 let children = node.children();
                 match node.name() {
-                    Some(name) if loop_operands(name).is_some() => self.bind_loop(name, children)?,
+                    Some(name) if loop_operands(name).is_some() => {
+                        self.bind_loop(name, children)?
+                    }
                     Some("vec") => self.bind_block(children)?,
                     Some("rename") => self.bind_renamed(children)?,
                     _ => {}
@@ -281,12 +289,10 @@ impl Build<'_, '_> {
     /// Gives a block the variables of a loop and of the loop over its blocks.
     fn bind_block(&mut self, children: &[Id]) -> Option<()> {
         let &[v, e, n, hi, _] = children else { return None };
-        if let Some(hole) = self.unknown(hi)
-            && !self.grow.one_in(3)
-        {
-            let k = self.grow.rng.usize(0..3);
-            let extent = self.grow.extent(k);
-            self.holes.insert(hole, extent);
+        if let Some(hole) = self.unknown(hi) {
+            let scope = self.scope(&[], false);
+            let bound = self.grow.bound(&scope, 1);
+            self.holes.insert(hole, bound);
         }
         let (n, hi) = (self.node(n)?, self.node(hi)?);
         let lo = self.grow.rng.i64(0..6) / 4;
@@ -309,7 +315,8 @@ impl Build<'_, '_> {
     /// Gives a renaming two variables; the second has the range of the first or a part of it.
     fn bind_renamed(&mut self, children: &[Id]) -> Option<()> {
         let &[x, y, _] = children else { return None };
-        let scope = self.scope(&[], true);
+        // A renamed variable's range must be the same wherever the renaming is pushed to.
+        let scope = Scope { vars: self.pool.clone(), read_only: true };
         let Range { var, mut lo, hi, mut step } = self.grow.range(&scope, 1);
         if let Some(hole) = self.unknown(x) {
             self.holes.insert(hole, var);
@@ -368,8 +375,12 @@ impl Build<'_, '_> {
                     return Some(self.grow.step());
                 }
                 let ty = self.ty(hole)?;
-                if self.grow.one_in(6) {
-                    if ty.lanes == 1 { self.grow.constant(ty.dtype) } else { self.grow.value(ty, &scope, 0) }
+                if self.grow.one_in(5) {
+                    if ty.lanes == 1 {
+                        self.grow.constant(ty.dtype)
+                    } else {
+                        self.grow.value(ty, &scope, 0)
+                    }
                 } else {
                     self.grow.value(ty, &scope, size)
                 }
@@ -421,6 +432,7 @@ impl Build<'_, '_> {
         let lanes = self.lanes(hole.lanes, 1)?;
         if self.types.dtypes.get(hole.dtype).is_none() {
             let choices = [DType::F32, DType::F32, DType::F32, DType::I64, DType::I32, DType::F64];
+            let choices = if self.grow.alias { [DType::I64; 6] } else { choices };
             self.types.dtypes.set(hole.dtype, self.grow.rng.choice(choices)?)?;
         }
         Some(Type { dtype: self.types.dtypes.get(hole.dtype)?, lanes })

@@ -34,19 +34,19 @@ use std::fmt;
 pub struct Options {
     /// The seed of everything random; a rule's own seed is made of it and the rule's name.
     pub seed: u64,
-    /// Sampled cases that are aimed at for each rule.
-    pub cases: usize,
     /// Sampled cases below which a rule has not been checked.
     pub least: usize,
-    /// Instances after which a rule is given up.
-    pub attempts: usize,
+    /// Instances that are made of every rule.
+    pub instances: usize,
+    /// Instances after which a rule that still has too few cases is given up.
+    pub most: usize,
     /// Instances that are tried on every small store.
     pub exhaustive: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { seed: 1, cases: 150, least: 50, attempts: 40_000, exhaustive: 3 }
+        Options { seed: 1, least: 100, instances: 1500, most: 60_000, exhaustive: 3 }
     }
 }
 
@@ -146,9 +146,6 @@ pub fn check_rule(signature: &Signature, rule: &Rule, options: &Options) -> Repo
 /// Stores on which an instance is tried.
 const STORES: usize = 3;
 
-/// Cases that one instance may count for, so that no rule is checked on a few instances only.
-const CASES: usize = 2;
-
 struct Checker<'a> {
     signature: &'a Signature,
     rule: &'a Rule,
@@ -163,7 +160,9 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn run(&mut self, options: &Options) -> Result<Tier, Box<Refutation>> {
-        while self.report.sampled < options.cases && self.report.attempts < options.attempts {
+        while self.report.attempts < options.instances
+            || (self.report.sampled < options.least && self.report.attempts < options.most)
+        {
             self.attempt(options)?;
         }
         let mut tier = Tier::Sampled;
@@ -214,7 +213,7 @@ impl Checker<'_> {
                 let alike = self.alike;
                 Refutation::compare(&instance, side, store, environment, left, alike)?;
             }
-            self.report.sampled += cases.len().min(CASES);
+            self.report.sampled += cases.len();
             let nodes = instance.bank.extract(instance.lhs).len();
             let at = self.smallest.partition_point(|(n, ..)| *n <= nodes);
             if at < options.exhaustive {
@@ -235,13 +234,19 @@ impl Checker<'_> {
         let store = instance.world.store(&mut self.rng, &instance.tensors(), tame);
         let mut interpreter = Interpreter::new(instance.bank.all(), store.clone());
         let mut environment = Vec::new();
+        let mentioned = instance.mentioned([instance.lhs; 2]);
         for &variable in &instance.free {
-            let Ok((lo, count, step)) = interpreter.values_of(variable) else { continue };
-            if count > 0 {
-                let value = lo.wrapping_add(step.wrapping_mul(self.rng.u64(0..count) as i64));
-                interpreter.bind(variable, value).ok()?;
-                environment.push((variable, value));
-            }
+            let range = interpreter.values_of(variable).ok().filter(|(_, count, _)| *count > 0);
+            let Some((lo, count, step)) = range else {
+                // No environment has a value for a variable of an empty range.
+                if mentioned.contains(&variable) {
+                    return None;
+                }
+                continue;
+            };
+            let value = lo.wrapping_add(step.wrapping_mul(self.rng.u64(0..count) as i64));
+            interpreter.bind(variable, value).ok()?;
+            environment.push((variable, value));
         }
         let left = meaning(instance, instance.lhs, &store, &environment).ok()?;
         Some((store, environment, left))

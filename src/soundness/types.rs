@@ -121,6 +121,9 @@ pub(super) fn loop_operands(name: &str) -> Option<[usize; 4]> {
     })
 }
 
+/// Sorts, besides addresses, whose terms have an element type or name one.
+const TYPED: [&str; 5] = ["Value", "Stream", "EValue", "Tensor", "DType"];
+
 /// Whether terms of a sort stand for parts of tensors.
 fn is_address(sort: Sort) -> bool {
     matches!(sort.name(), "Address" | "SAddress" | "EAddress" | "Name")
@@ -223,7 +226,13 @@ impl Visit<'_> {
                 let address = is_address(sort);
                 let rank = if address { want.rank } else { 0 };
                 let written = want.written && address;
-                Want { sort, rank, step: false, count: false, written, ..want.clone() }
+                let typed = address || TYPED.contains(&sort.name());
+                let (dtype, lanes) = match typed {
+                    true => (want.dtype, want.lanes),
+                    false => (self.types.dtypes.fresh(), self.types.lanes.fresh()),
+                };
+                let want = want.clone();
+                Want { sort, dtype, lanes, rank, step: false, count: false, written, ..want }
             })
             .collect();
         if let Some((variable, body)) = operator.binds

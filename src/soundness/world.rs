@@ -55,10 +55,10 @@ pub(super) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
 impl World {
     /// A random world.
     pub fn random(rng: &mut Rng) -> World {
-        let columns = *rng.choice(&[1, 2, 3, 4, 5, 8, 8]).unwrap_or(&1);
+        let columns = rng.choice([1, 2, 3, 4, 5, 8, 8, 8]).unwrap_or(1);
         let rows = rng.u64(1..=4);
-        let extents = [rows, columns, rows + 1].map(|n| rng.bool().then_some(n));
-        World::new(extents, if rng.u8(0..4) == 0 { 16 } else { 8 })
+        let extents = [rows, columns, rows + 1].map(|n| (rng.u8(0..3) > 0).then_some(n));
+        World::new(extents, if rng.bool() { 16 } else { 8 })
     }
 
     /// A world with these extents.
@@ -108,7 +108,8 @@ impl World {
             extents[ENTRIES] = extents[ROWS] + 1;
         }
         let mut store = self.zeros(names, extents);
-        let bound = extents[ROWS].min(extents[COLUMNS]).max(1) as i64;
+        let least = extents[ROWS].min(extents[COLUMNS]).max(1) as i64;
+        let bound = least + i64::from(rng.u8(0..4) == 0);
         for tensor in store.tensors.values_mut() {
             let mut integers: Vec<i64> = (0..tensor.len())
                 .map(|_| if rng.u8(0..40) == 0 { rng.i64(-1..=9) } else { rng.i64(0..bound) })
