@@ -12,7 +12,16 @@ fn main() {
     let machine = machine();
     println!(
         "{:>4} {:>5} {:<16} {:>10} {:>8} {:>7} {:>9} {:>9} {:>10} {:>9}",
-        "dim", "data", "program", "cycles", "cyc/row", "speedup", "dram MB", "queue MB", "energy uJ", "Melem/s"
+        "dim",
+        "data",
+        "program",
+        "cycles",
+        "cyc/row",
+        "speedup",
+        "dram MB",
+        "queue MB",
+        "energy uJ",
+        "Melem/s"
     );
     for (dim, zipf) in [(32, true), (64, true), (128, true), (64, false)] {
         let data = Bag::random(1_000_000, dim, 256, 80, zipf, 42);
@@ -46,7 +55,11 @@ fn main() {
                 "{:>4} {:>5} {:<16} {:>10} {:>8.1} {:>7.2} {:>9.2} {:>9.2} {:>10.1} {:>9.1}",
                 dim,
                 if zipf { "zipf" } else { "unif" },
-                format!("{}{}", program.name, if core == CoreKind::InOrder { " (in-o)" } else { "" }),
+                format!(
+                    "{}{}",
+                    program.name,
+                    if core == CoreKind::InOrder { " (in-o)" } else { "" }
+                ),
                 s.cycles,
                 s.cycles as f64 / data.indices.len() as f64,
                 base as f64 / s.cycles as f64,
