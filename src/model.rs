@@ -39,6 +39,19 @@ pub struct Model {
     pub output: Output,
     /// Where the inputs' data comes from.
     pub data: DataSpec,
+    /// Hand-written programs that compute the same, to compare with.
+    pub programs: Vec<HandWritten>,
+}
+
+/// A hand-written program for a model.
+#[derive(Clone, Debug)]
+pub struct HandWritten {
+    /// What it is called in reports.
+    pub name: String,
+    /// The file of its DLC text.
+    pub path: PathBuf,
+    /// Where it is named.
+    pub span: Span,
 }
 
 /// An input tensor.

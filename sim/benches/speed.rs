@@ -5,13 +5,13 @@
 mod common;
 
 use common::*;
-use ember_sim::{CoreKind, Options, run};
+use ember_sim::{CoreKind, Options, bound, run};
 use std::time::Instant;
 
 fn main() {
     let machine = machine();
     println!(
-        "{:>4} {:>5} {:<16} {:>10} {:>8} {:>7} {:>9} {:>9} {:>10} {:>9}",
+        "{:>4} {:>5} {:<16} {:>10} {:>8} {:>7} {:>9} {:>9} {:>10} {:>9} {:>6}",
         "dim",
         "data",
         "program",
@@ -21,7 +21,8 @@ fn main() {
         "dram MB",
         "queue MB",
         "energy uJ",
-        "Melem/s"
+        "Melem/s",
+        "bound"
     );
     for (dim, zipf) in [(32, true), (64, true), (128, true), (64, false)] {
         let data = Bag::random(1_000_000, dim, 256, 80, zipf, 42);
@@ -35,6 +36,7 @@ fn main() {
             (bag("opt3", Level::Counted, 16), CoreKind::OutOfOrder),
             (walked(dim as u32), CoreKind::OutOfOrder),
         ];
+        let least = bound(&demand(&data), &machine).cycles;
         let mut base = 0;
         for (program, core) in programs {
             let options = Options { core, ..Options::default() };
@@ -52,7 +54,7 @@ fn main() {
                 base = s.cycles;
             }
             println!(
-                "{:>4} {:>5} {:<16} {:>10} {:>8.1} {:>7.2} {:>9.2} {:>9.2} {:>10.1} {:>9.1}",
+                "{:>4} {:>5} {:<16} {:>10} {:>8.1} {:>7.2} {:>9.2} {:>9.2} {:>10.1} {:>9.1} {:>5.0}%",
                 dim,
                 if zipf { "zipf" } else { "unif" },
                 format!(
@@ -67,6 +69,7 @@ fn main() {
                 s.queue_bytes as f64 / 1e6,
                 s.energy_j * 1e6,
                 data.elements() as f64 / best / 1e6,
+                100.0 * least as f64 / s.cycles as f64,
             );
         }
     }

@@ -4,6 +4,7 @@
 
 mod access;
 mod execute;
+mod layout;
 
 pub(crate) use access::{AccessCode, Kind, Step, StreamCode, UnitCode, compile_access};
 pub(crate) use execute::{ExecuteCode, Inst, Reg, compile_execute};

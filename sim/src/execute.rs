@@ -67,11 +67,12 @@ struct Reached {
 }
 
 impl Sim<'_> {
-    /// Lets the execute unit run until its clock passes `horizon`, it waits, or it wakes somebody.
-    pub(crate) fn execute(&mut self, horizon: u64) -> Result<(), SimError> {
+    /// Lets the execute unit run until it waits or its clock passes the horizon.
+    #[inline(never)]
+    pub(crate) fn execute(&mut self) -> Result<(), SimError> {
         let me = self.execute_id();
         for _ in 0..BURST {
-            if self.core.clock > horizon || self.woke {
+            if self.core.clock > self.horizon {
                 break;
             }
             let goes_on = if self.execution.idle { self.dispatch() } else { self.instruction()? };
@@ -307,7 +308,7 @@ impl Sim<'_> {
             let (first, end) = self.span(dst, at, p);
             let start = self.core.start(Port::Load, at.ready);
             let mut done = start + 1;
-            for line in first / self.line_bytes..end.div_ceil(self.line_bytes) {
+            for line in self.lines.covering(first, end) {
                 if first < end {
                     done = done.max(self.memory.core_load(line, start));
                 }
@@ -329,7 +330,7 @@ impl Sim<'_> {
             self.core.finish(Ready::at(start + 1));
             if first < end {
                 self.core.stored(first, start);
-                for line in first / self.line_bytes..end.div_ceil(self.line_bytes) {
+                for line in self.lines.covering(first, end) {
                     self.memory.core_store(line, start + 1);
                 }
             }
@@ -372,7 +373,7 @@ impl Sim<'_> {
         self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
         let mut read = 0;
         for p in 0..dst.pieces {
-            let line = (operand.offset + p as u64 * self.core_figures.simd_bytes) / self.line_bytes;
+            let line = self.lines.of(operand.offset + p as u64 * self.core_figures.simd_bytes);
             let start = self.core.start(Port::Load, ready);
             let done = if line != self.execution.queue_line {
                 self.memory.queue_read(start)

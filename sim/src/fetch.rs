@@ -18,6 +18,13 @@ pub(crate) enum Record {
     Empty,
 }
 
+/// The place of record `k` in a ring whose length is a power of two: the machine's own storage need
+/// not be one, and limits how far a fetcher runs ahead.
+#[inline(always)]
+pub(crate) fn ring(k: u64, length: usize) -> usize {
+    k as usize & (length - 1)
+}
+
 /// A unit's storage: a ring of records.
 #[derive(Debug)]
 pub(crate) struct UnitState {
@@ -30,7 +37,7 @@ pub(crate) struct UnitState {
 
 impl UnitState {
     pub(crate) fn new(unit: &UnitCode) -> UnitState {
-        let capacity = unit.capacity as usize;
+        let capacity = unit.capacity.next_power_of_two() as usize;
         UnitState { records: vec![Record::Empty; capacity], parents: vec![0; capacity], taken: 0 }
     }
 }
@@ -52,9 +59,11 @@ impl StreamState {
             Kind::Const(value) => Some(value),
             _ => None,
         };
-        // Streams that nothing uses are not made.
-        let made = stream.fetcher.is_some() || constant.is_some();
-        let records = if made { access.units[stream.unit].capacity as usize } else { 0 };
+        // Streams that nothing uses are not made; a constant has one element.
+        let records = match stream.fetcher {
+            Some(f) => access.fetchers[f].capacity.next_power_of_two() as usize,
+            None => usize::from(constant.is_some()),
+        };
         let lanes = stream.ty.lanes as usize;
         StreamState {
             lanes,
@@ -86,13 +95,14 @@ pub(crate) struct Fetcher {
 }
 
 impl Sim<'_> {
-    /// Lets a fetcher run until its clock passes `horizon`, it waits, or it wakes somebody.
-    pub(crate) fn fetch(&mut self, f: usize, horizon: u64) -> Result<(), SimError> {
+    /// Lets a fetcher run until it waits or its clock passes the horizon.
+    #[inline(never)]
+    pub(crate) fn fetch(&mut self, f: usize) -> Result<(), SimError> {
         for _ in 0..BURST {
-            if self.clocks[f] > horizon || self.woke {
+            if self.clocks[f] > self.horizon {
                 break;
             }
-            if !self.fetchers[f].begun && !self.begin(f, horizon) {
+            if !self.fetchers[f].begun && !self.begin(f) {
                 break;
             }
             if !self.fetchers[f].begun {
@@ -100,7 +110,7 @@ impl Sim<'_> {
             }
             let code = &self.access.fetchers[f];
             while let Some(&stream) = code.streams.get(self.fetchers[f].next) {
-                if !self.make(f, stream, horizon)? {
+                if !self.make(f, stream)? {
                     return Ok(());
                 }
                 self.fetchers[f].next += 1;
@@ -120,7 +130,7 @@ impl Sim<'_> {
         state.begun = false;
         if code.after.is_none() && code.unit != 0 {
             let unit = &self.units[code.unit];
-            match unit.records[state.done as usize % unit.records.len()] {
+            match unit.records[ring(state.done, unit.records.len())] {
                 Record::LastIteration => self.leave(f, code.unit),
                 _ => state.index += access.units[code.unit].step,
             }
@@ -134,7 +144,7 @@ impl Sim<'_> {
     }
 
     /// Begins the fetcher's next record; false if it must wait.
-    fn begin(&mut self, f: usize, horizon: u64) -> bool {
+    fn begin(&mut self, f: usize) -> bool {
         let access = self.access;
         let code = &access.fetchers[f];
         if self.marshaller.epoch < code.epoch {
@@ -151,8 +161,12 @@ impl Sim<'_> {
                 self.wait(f, Wait::Record(before));
                 return false;
             }
+            if code.unit != 0 && done - self.units[code.unit].taken >= code.capacity {
+                self.wait(f, Wait::Storage(code.unit));
+                return false;
+            }
             let unit = &self.units[code.unit];
-            let slot = done as usize % unit.records.len();
+            let slot = ring(done, unit.records.len());
             self.fetchers[f].begun = code.unit == 0 || unit.records[slot] != Record::Empty;
             if !self.fetchers[f].begun {
                 self.finish_record(f);
@@ -163,11 +177,11 @@ impl Sim<'_> {
             self.fetchers[f].begun = true;
             return true;
         }
-        self.step(f, horizon)
+        self.step(f)
     }
 
     /// Steps a unit's loop; false if it must wait.
-    fn step(&mut self, f: usize, horizon: u64) -> bool {
+    fn step(&mut self, f: usize) -> bool {
         let access = self.access;
         let u = access.fetchers[f].unit;
         let unit = &access.units[u];
@@ -175,16 +189,16 @@ impl Sim<'_> {
         // A record's place is free once the marshaller and every unit within are past it.
         let within = unit.children.iter().map(|&c| self.fetchers[c].parent);
         let past = within.fold(self.units[u].taken, u64::min);
-        if done - past >= unit.capacity {
+        if done - past >= access.fetchers[f].capacity {
             self.wait(f, Wait::Storage(u));
             return false;
         }
-        if !self.fetchers[f].traversing && !self.enter(f, u, horizon) {
+        if !self.fetchers[f].traversing && !self.enter(f, u) {
             return false;
         }
         self.memory.counters.iterations += 1;
         let state = &mut self.fetchers[f];
-        let slot = done as usize % unit.capacity as usize;
+        let slot = ring(done, self.units[u].records.len());
         self.units[u].parents[slot] = state.parent;
         if state.index >= state.bound {
             self.units[u].records[slot] = Record::Empty;
@@ -201,7 +215,7 @@ impl Sim<'_> {
     }
 
     /// Enters the traversal of the parent's next iteration; false if it must wait.
-    fn enter(&mut self, f: usize, u: usize, horizon: u64) -> bool {
+    fn enter(&mut self, f: usize, u: usize) -> bool {
         let access = self.access;
         let unit = &access.units[u];
         let p = unit.parent;
@@ -212,7 +226,7 @@ impl Sim<'_> {
             return false;
         }
         let parent = &self.units[p];
-        if p != 0 && parent.records[k as usize % parent.records.len()] == Record::Empty {
+        if p != 0 && parent.records[ring(k, parent.records.len())] == Record::Empty {
             self.fetchers[f].parent += 1;
             self.wake(Wait::Storage(p), self.clocks[f]);
             // Nothing has been begun; the caller tries again.
@@ -226,7 +240,7 @@ impl Sim<'_> {
             *bound = self.streams[stream].values[slot] as i64;
         }
         self.stall(f, ready, Stall::Memory);
-        if self.clocks[f] > horizon {
+        if self.clocks[f] > self.horizon {
             return false;
         }
         let state = &mut self.fetchers[f];
@@ -261,18 +275,18 @@ impl Sim<'_> {
         let target = self.access.streams[stream].unit;
         while unit != target {
             let state = &self.units[unit];
-            k = state.parents[k as usize % state.parents.len()];
+            k = state.parents[ring(k, state.parents.len())];
             unit = self.access.units[unit].parent;
         }
-        (k, k as usize % self.units[unit].records.len())
+        (k, ring(k, self.streams[stream].ready.len()))
     }
 
     /// Makes the current record's element of a stream; false if the fetcher must wait or yield.
-    fn make(&mut self, f: usize, s: usize, horizon: u64) -> Result<bool, SimError> {
+    fn make(&mut self, f: usize, s: usize) -> Result<bool, SimError> {
         let access = self.access;
         let u = access.fetchers[f].unit;
         let k = self.fetchers[f].done;
-        let slot = k as usize % access.units[u].capacity as usize;
+        let slot = ring(k, self.streams[s].ready.len());
         match &access.streams[s].kind {
             Kind::Const(_) => {}
             Kind::IndVar => {
@@ -290,19 +304,13 @@ impl Sim<'_> {
                 self.streams[s].values[slot] = value;
                 self.streams[s].ready[slot] = ready;
             }
-            Kind::Mem(..) => return self.fetch_element(f, s, slot, horizon),
+            Kind::Mem(..) => return self.fetch_element(f, s, slot),
         }
         Ok(true)
     }
 
     /// Loads an element: one request for each line that its neighbour did not request already.
-    fn fetch_element(
-        &mut self,
-        f: usize,
-        s: usize,
-        slot: usize,
-        horizon: u64,
-    ) -> Result<bool, SimError> {
+    fn fetch_element(&mut self, f: usize, s: usize, slot: usize) -> Result<bool, SimError> {
         let access = self.access;
         let (u, k) = (access.fetchers[f].unit, self.fetchers[f].done);
         let Kind::Mem(address, hint) = &access.streams[s].kind else { return Ok(true) };
@@ -313,7 +321,7 @@ impl Sim<'_> {
                 ready = ready.max(self.streams[d as usize].ready[at]);
             }
             self.stall(f, ready, Stall::Memory);
-            if self.clocks[f] > horizon {
+            if self.clocks[f] > self.horizon {
                 return Ok(false);
             }
         }
@@ -323,9 +331,8 @@ impl Sim<'_> {
         })?;
         if located.active > 0 {
             let bytes = located.active as u64 * self.tensors[address.tensor].element_bytes;
-            let end = located.address + bytes;
-            let lines = located.address / self.line_bytes..end.div_ceil(self.line_bytes);
-            if !self.request(f, s, lines, *hint, horizon) {
+            let lines = self.lines.covering(located.address, located.address + bytes);
+            if !self.request(f, s, lines, *hint) {
                 return Ok(false);
             }
         }
@@ -343,20 +350,13 @@ impl Sim<'_> {
 
     /// Requests the lines of one element; false if the fetcher must let others go first, in which
     /// case it goes on at the same line.
-    fn request(
-        &mut self,
-        f: usize,
-        s: usize,
-        lines: std::ops::Range<u64>,
-        hint: Hint,
-        horizon: u64,
-    ) -> bool {
+    fn request(&mut self, f: usize, s: usize, lines: std::ops::Range<u64>, hint: Hint) -> bool {
         let begun = self.fetchers[f].line;
         let first = if begun == 0 { lines.start } else { begun };
         for line in first..lines.end {
             // Lines of bound tensors are never 0: their addresses start above the first page.
             if self.streams[s].line != line {
-                if !self.admit(f, horizon) {
+                if !self.admit(f) {
                     self.fetchers[f].line = line;
                     return false;
                 }
@@ -364,6 +364,7 @@ impl Sim<'_> {
                 self.clocks[f] = at;
                 let done = self.memory.access_read(line, at, hint);
                 self.memory.counters.requests += 1;
+                self.outstanding.pop();
                 self.outstanding.push(Reverse(done));
                 self.streams[s].line = line;
                 self.streams[s].line_ready = done;
@@ -374,21 +375,11 @@ impl Sim<'_> {
         true
     }
 
-    /// Whether one more request may be in flight now; otherwise waits for the next completion.
-    fn admit(&mut self, f: usize, horizon: u64) -> bool {
-        loop {
-            while self.outstanding.peek().is_some_and(|done| done.0 <= self.clocks[f]) {
-                self.outstanding.pop();
-            }
-            if (self.outstanding.len() as u64) < self.machine.access.outstanding {
-                return true;
-            }
-            let Some(&Reverse(done)) = self.outstanding.peek() else { return true };
-            self.stall(f, done, Stall::Memory);
-            if self.clocks[f] > horizon {
-                return false;
-            }
-        }
+    /// Waits until one more request may be in flight; false if the fetcher must let others go first.
+    fn admit(&mut self, f: usize) -> bool {
+        let free = self.outstanding.peek().map_or(0, |free| free.0);
+        self.stall(f, free, Stall::Memory);
+        self.clocks[f] <= self.horizon
     }
 }
 

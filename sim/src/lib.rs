@@ -1,6 +1,7 @@
 //! The DAE simulator: executes a [`Program`](ember_targets::dlc::Program) on real data and counts
 //! cycles, bytes and energy. Knows programs and machines, nothing of rules or e-graphs.
 
+mod bound;
 mod calendar;
 mod code;
 mod core;
@@ -16,6 +17,7 @@ mod scheduler;
 mod stats;
 mod timeline;
 
+pub use bound::{Bound, Demand, Resource, bound};
 pub use error::{Blocked, SimError};
 pub use stats::{DramBytes, Energy, Stats, UnitStats};
 

@@ -3,7 +3,7 @@
 
 use crate::code::{Address, Step};
 use crate::error::SimError;
-use crate::fetch::Record;
+use crate::fetch::{Record, ring};
 use crate::queue::Room;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
@@ -44,11 +44,12 @@ impl Marshaller {
 }
 
 impl Sim<'_> {
-    /// Lets the marshaller run until its clock passes `horizon`, it waits, or it wakes somebody.
-    pub(crate) fn marshal(&mut self, horizon: u64) -> Result<(), SimError> {
+    /// Lets the marshaller run until it waits or its clock passes the horizon.
+    #[inline(never)]
+    pub(crate) fn marshal(&mut self) -> Result<(), SimError> {
         let me = self.marshaller_id();
         for _ in 0..BURST {
-            if self.clocks[me] > horizon || self.woke {
+            if self.clocks[me] > self.horizon {
                 break;
             }
             let Some(step) = self.access.steps.get(self.marshaller.step) else {
@@ -112,7 +113,7 @@ impl Sim<'_> {
         if !self.complete(maker, record) {
             return None;
         }
-        let slot = record as usize % self.units[code.unit].records.len();
+        let slot = ring(record, self.streams[stream].ready.len());
         let me = self.marshaller_id();
         let (now, ready) = (self.clocks[me], self.streams[stream].ready[slot]);
         self.marshaller.stalled = ready > now;
@@ -160,7 +161,7 @@ impl Sim<'_> {
                 )));
             }
         };
-        let cycles = (lines * self.line_bytes).div_ceil(self.machine.queue.write_bytes_per_cycle);
+        let cycles = lines * self.line_write_cycles;
         self.advance(cycles);
         let state = &self.streams[stream];
         let values = &state.values[slot * state.lanes..(slot + 1) * state.lanes];
@@ -212,7 +213,7 @@ impl Sim<'_> {
         if !self.complete(unit.stepper, record) {
             return false;
         }
-        if self.units[u].records[record as usize % unit.capacity as usize] != Record::Empty {
+        if self.units[u].records[ring(record, self.units[u].records.len())] != Record::Empty {
             self.marshaller.current[u] = record;
             self.marshaller.step += 1;
             return true;
@@ -230,7 +231,7 @@ impl Sim<'_> {
         if !self.complete(unit.last, record) {
             return false;
         }
-        let slot = record as usize % unit.capacity as usize;
+        let slot = ring(record, self.units[u].records.len());
         let last = self.units[u].records[slot] == Record::LastIteration;
         let next = if last { self.marshaller.step + 1 } else { enter };
         self.take_record(u, next);
@@ -258,9 +259,9 @@ impl Sim<'_> {
         }
         let located = address.locate(&self.tensors, |d| {
             let d = d as usize;
-            let records = self.units[self.access.streams[d].unit].records.len();
+            let records = self.streams[d].ready.len();
             let record = self.marshaller.current[self.access.streams[d].unit];
-            self.streams[d].values[record as usize % records] as i64
+            self.streams[d].values[ring(record, records)] as i64
         })?;
         let lanes = self.streams[value].lanes;
         let first = slot * lanes;
@@ -269,8 +270,8 @@ impl Sim<'_> {
         let mut at = located.address;
         let end = at + located.active as u64 * self.tensors[address.tensor].element_bytes;
         while at < end {
-            let line = at / self.line_bytes;
-            let until = end.min((line + 1) * self.line_bytes);
+            let line = self.lines.of(at);
+            let until = end.min((line + 1) * self.lines.bytes());
             match &mut self.marshaller.gathered {
                 Some((open, bytes)) if *open == line => *bytes += until - at,
                 _ => {
@@ -289,7 +290,7 @@ impl Sim<'_> {
     fn write_gathered(&mut self) {
         if let Some((line, bytes)) = self.marshaller.gathered.take() {
             let at = self.clocks[self.marshaller_id()];
-            let done = self.memory.access_write(line, at, bytes >= self.line_bytes);
+            let done = self.memory.access_write(line, at, bytes >= self.lines.bytes());
             self.marshaller.written = self.marshaller.written.max(done);
         }
     }

@@ -11,6 +11,42 @@ use cache::Cache;
 use dram::Dram;
 use ember_targets::dlc::Hint;
 use ember_targets::machine::{Core, Machine};
+use std::ops::Range;
+
+/// The size of a line, a power of two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lines {
+    shift: u32,
+}
+
+impl Lines {
+    pub(crate) fn new(bytes: u64) -> Lines {
+        Lines { shift: bytes.trailing_zeros() }
+    }
+
+    /// Bytes of a line.
+    pub(crate) fn bytes(self) -> u64 {
+        1 << self.shift
+    }
+
+    /// The line of an address.
+    #[inline(always)]
+    pub(crate) fn of(self, address: u64) -> u64 {
+        address >> self.shift
+    }
+
+    /// The first line at or after an address.
+    #[inline(always)]
+    pub(crate) fn after(self, address: u64) -> u64 {
+        (address + self.bytes() - 1) >> self.shift
+    }
+
+    /// The lines that a range of addresses touches.
+    #[inline(always)]
+    pub(crate) fn covering(self, first: u64, end: u64) -> Range<u64> {
+        self.of(first)..self.after(end)
+    }
+}
 
 /// Caches and main memory, as one core and its access unit see them. Lines are numbers:
 /// addresses divided by the line size. Times are cycles.

@@ -1,6 +1,7 @@
 //! The queues between the units: data in chunks, control by token. They hold values and times; who
 //! waits and who is woken is the scheduler's business.
 
+use crate::memory::Lines;
 use ember_targets::dlc::Type;
 use ember_targets::machine::Queue;
 use std::collections::VecDeque;
@@ -11,7 +12,7 @@ use std::collections::VecDeque;
 pub(crate) struct DataQueue {
     chunks: Vec<Chunk>,
     chunk_bytes: u64,
-    line_bytes: u64,
+    lines: Lines,
     writing: usize,
     reading: usize,
     /// When the last operand was written.
@@ -65,7 +66,7 @@ pub(crate) struct Operand {
 }
 
 impl DataQueue {
-    pub(crate) fn new(queue: &Queue, line_bytes: u64) -> DataQueue {
+    pub(crate) fn new(queue: &Queue, lines: Lines) -> DataQueue {
         let chunk = || Chunk {
             state: State::Free(0),
             used: 0,
@@ -77,7 +78,7 @@ impl DataQueue {
         DataQueue {
             chunks: (0..queue.chunks).map(|_| chunk()).collect(),
             chunk_bytes: queue.chunk_bytes,
-            line_bytes,
+            lines,
             writing: 0,
             reading: 0,
             written_at: 0,
@@ -87,7 +88,12 @@ impl DataQueue {
 
     /// Where an operand begins: aligned to its size, or to a line if it is larger.
     fn offset(&self, used: u64, bytes: u64) -> u64 {
-        used.next_multiple_of(bytes.next_power_of_two().min(self.line_bytes))
+        let alignment = bytes.next_power_of_two().min(self.lines.bytes());
+        (used + alignment - 1) & !(alignment - 1)
+    }
+
+    fn following(&self, chunk: usize) -> usize {
+        if chunk + 1 == self.chunks.len() { 0 } else { chunk + 1 }
     }
 
     /// Looks for room at a cycle; closes the open chunk if the operand does not fit it, in which
@@ -109,7 +115,7 @@ impl DataQueue {
             State::Free(_) | State::Open => {
                 let offset = self.offset(chunk.used, bytes);
                 let end = offset + bytes;
-                let lines = end.div_ceil(self.line_bytes) - chunk.used.div_ceil(self.line_bytes);
+                let lines = self.lines.after(end) - self.lines.after(chunk.used);
                 Room::Yes { lines, bytes: end - chunk.used }
             }
         };
@@ -135,7 +141,7 @@ impl DataQueue {
 
     fn close(&mut self, at: u64) {
         self.chunks[self.writing].state = State::Closed(at);
-        self.writing = (self.writing + 1) % self.chunks.len();
+        self.writing = self.following(self.writing);
     }
 
     /// Makes a partly filled chunk visible to a reader that waits since a cycle; whether there was
@@ -179,7 +185,7 @@ impl DataQueue {
             chunk.values.clear();
             chunk.next_operand = 0;
             chunk.next_value = 0;
-            self.reading = (self.reading + 1) % self.chunks.len();
+            self.reading = self.following(self.reading);
         }
         drained
     }

@@ -12,7 +12,7 @@ impl Sim<'_> {
         c.vector = self.core.vector_uops;
         let (reads, writes) = self.memory.dram_lines();
         let dram_bytes =
-            DramBytes { read: reads * self.line_bytes, written: writes * self.line_bytes };
+            DramBytes { read: reads * self.lines.bytes(), written: writes * self.lines.bytes() };
         let moved = dram_bytes.read + dram_bytes.written;
         let energy = Energy::of(self.machine, &c, moved, cycles);
         let units = self.tracks();

@@ -12,7 +12,7 @@ use crate::error::{Blocked, SimError};
 use crate::execute::Execution;
 use crate::fetch::{Fetcher, StreamState, UnitState};
 use crate::marshal::Marshaller;
-use crate::memory::Memory;
+use crate::memory::{Lines, Memory};
 use crate::queue::{ControlQueue, DataQueue};
 use crate::timeline::{Samples, Stall, Track};
 use ember_targets::machine::{self, Machine};
@@ -21,6 +21,10 @@ use std::collections::BinaryHeap;
 
 /// Steps that an actor takes at most before limits are looked at again.
 pub(crate) const BURST: usize = 4096;
+
+/// Cycles that an actor may run past the next one, so that turns are not too short. Shared resources
+/// are calendars, which admit requests out of order.
+const SLACK: u64 = 32;
 
 /// What an actor waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,7 +63,9 @@ pub(crate) struct Sim<'a> {
     pub(crate) code: &'a ExecuteCode,
     pub(crate) tensors: Vec<Held>,
     pub(crate) memory: Memory,
-    pub(crate) line_bytes: u64,
+    pub(crate) lines: Lines,
+    /// Cycles that writing a line into the data queue takes.
+    pub(crate) line_write_cycles: u64,
     /// By actor: the fetchers, the marshaller, the execute unit.
     pub(crate) status: Vec<Status>,
     pub(crate) clocks: Vec<u64>,
@@ -67,12 +73,12 @@ pub(crate) struct Sim<'a> {
     pub(crate) tracks: Vec<Track>,
     /// By [`Sim::key`].
     waiters: Vec<Vec<usize>>,
-    /// An actor was woken, so the one that runs may no longer be the earliest.
-    pub(crate) woke: bool,
+    /// How far the actor that runs may go before another's turn comes.
+    pub(crate) horizon: u64,
     pub(crate) fetchers: Vec<Fetcher>,
     pub(crate) units: Vec<UnitState>,
     pub(crate) streams: Vec<StreamState>,
-    /// When each request in flight completes.
+    /// When each place for a request in flight is free.
     pub(crate) outstanding: BinaryHeap<Reverse<u64>>,
     pub(crate) request_port: Calendar,
     pub(crate) data: DataQueue,
@@ -94,6 +100,7 @@ impl Sim<'_> {
         recorded: bool,
     ) -> Sim<'a> {
         let (access, code) = halves;
+        let lines = Lines::new(machine.dram.line_bytes);
         let actors = access.fetchers.len() + 2;
         Sim {
             machine,
@@ -102,18 +109,19 @@ impl Sim<'_> {
             code,
             tensors,
             memory: Memory::new(machine, core_figures),
-            line_bytes: machine.dram.line_bytes,
+            lines,
+            line_write_cycles: lines.bytes().div_ceil(machine.queue.write_bytes_per_cycle),
             status: vec![Status::Ready; actors],
             clocks: vec![0; actors],
             tracks: (0..actors).map(|_| Track::new(recorded)).collect(),
             waiters: vec![Vec::new(); access.fetchers.len() + access.units.len() + 6],
-            woke: false,
+            horizon: 0,
             fetchers: access.fetchers.iter().map(|_| Fetcher::default()).collect(),
             units: access.units.iter().map(UnitState::new).collect(),
             streams: access.streams.iter().map(|s| StreamState::new(s, access)).collect(),
-            outstanding: BinaryHeap::new(),
+            outstanding: (0..machine.access.outstanding).map(|_| Reverse(0)).collect(),
             request_port: Calendar::new(machine.access.requests_per_cycle),
-            data: DataQueue::new(&machine.queue, machine.dram.line_bytes),
+            data: DataQueue::new(&machine.queue, lines),
             control: ControlQueue::new(&machine.queue),
             samples: recorded.then(Samples::new),
             marshaller: Marshaller::new(access.units.len()),
@@ -160,7 +168,6 @@ impl Sim<'_> {
         let key = self.key(wait);
         while let Some(actor) = self.waiters[key].pop() {
             self.status[actor] = Status::Ready;
-            self.woke = true;
             let stall = match wait {
                 Wait::Record(_) => Stall::Memory,
                 Wait::Storage(_) | Wait::DataRoom | Wait::TokenRoom | Wait::Barrier => Stall::Full,
@@ -173,6 +180,7 @@ impl Sim<'_> {
             } else {
                 self.stall(actor, at, stall);
             }
+            self.horizon = self.horizon.min(self.clocks[actor].saturating_add(SLACK));
         }
     }
 
@@ -210,13 +218,13 @@ impl Sim<'_> {
                     "the run takes more than {max_cycles} cycles"
                 )));
             }
-            self.woke = false;
+            self.horizon = second.saturating_add(SLACK);
             if actor == self.execute_id() {
-                self.execute(second)?;
+                self.execute()?;
             } else if actor == self.marshaller_id() {
-                self.marshal(second)?;
+                self.marshal()?;
             } else {
-                self.fetch(actor, second)?;
+                self.fetch(actor)?;
             }
         }
         let left = self.data.left();

@@ -46,7 +46,10 @@ impl Lowering<'_> {
             }
             "slc.store_stream" => {
                 let [address, value] = self.terms.operands(id)?;
-                let (addr, ty) = self.stream_address(address)?;
+                let (addr, ty, spread) = self.stream_address(address)?;
+                if spread.is_some() {
+                    return Err(self.terms.error(id, "writes one element from several lanes"));
+                }
                 let value = self.stream(value)?;
                 if self.stream_type(value) != ty {
                     let types = format!("writes {} where {ty} stands", self.stream_type(value));
@@ -86,9 +89,9 @@ impl Lowering<'_> {
         let name = self.program.units[unit.index()].name.clone();
         let beg = self.callback_actions(beg, &format!("beg_{name}"));
         let ite = self.level_actions(level);
-        let unit_ = &mut self.program.units[unit.index()];
-        unit_.beg = beg;
-        unit_.ite = ite;
+        let made = &mut self.program.units[unit.index()];
+        made.beg = beg;
+        made.ite = ite;
         self.access_level(id)?.items.push(Item::Action(Action::Traverse(unit)));
         Ok(())
     }
@@ -174,18 +177,19 @@ impl Lowering<'_> {
             FrameKind::Access(level) => level.joinable.is_some(),
             _ => false,
         };
+        let lo_read = self.read_from(lo);
         let marshalled = !matches!(
-            self.program.streams[lo.index()].kind,
+            self.program.streams[lo_read.index()].kind,
             StreamKind::Const(_) | StreamKind::Size(_)
         );
-        let own = self.innermost[lo.index()];
+        let own = self.innermost[lo_read.index()];
         let at_parent = marshalled && own == self.frames[parent].unit();
-        if !joinable && at_parent && self.frames[parent].register_of(lo).is_none() {
+        if !joinable && at_parent && self.frames[parent].register_of(lo_read).is_none() {
             // Popped at the loop's `beg`, which then also sets the counter.
-            let popped = self.pop_register(lo);
-            self.frames[parent].popped.push((lo, popped));
+            let popped = self.pop_register(lo_read);
+            self.frames[parent].popped.push((lo_read, popped));
             if let FrameKind::Access(level) = &mut self.frames[frame].kind {
-                level.beg.pops.push((lo, popped));
+                level.beg.pops.push((lo_read, popped));
             }
         }
         let value = self.stream_value(lo);

@@ -19,7 +19,17 @@ impl Lowering<'_> {
         if ty.lanes != 1 || ty.dtype.is_float() {
             return Err(self.terms.error(id, format!("an index is a scalar integer, not {ty}")));
         }
-        Ok(stream)
+        Ok(self.index_cast(stream))
+    }
+
+    /// A scalar integer stream as i64.
+    fn index_cast(&mut self, stream: StreamId) -> StreamId {
+        let ty = Type::scalar(DType::I64);
+        if self.stream_type(stream) == ty {
+            return stream;
+        }
+        let innermost = self.innermost[stream.index()];
+        self.intern("index", ty, StreamKind::IndexCast(stream), innermost)
     }
 
     pub(super) fn stream_type(&self, id: StreamId) -> Type {
@@ -48,16 +58,30 @@ impl Lowering<'_> {
                 let ty = Type::scalar(DType::I64);
                 Ok(self.intern(&name, ty, StreamKind::IndVar(unit), Some(unit)))
             }
+            "slc.index_cast" => {
+                let [from] = self.terms.operands(id)?;
+                self.index_stream(from)
+            }
+            "slc.broadcast" => {
+                let [n, x] = self.terms.operands(id)?;
+                let lanes = self.lanes(n)?;
+                let x = self.stream(x)?;
+                self.spread(lanes, x).ok_or_else(|| {
+                    let ty = self.stream_type(x);
+                    self.terms.error(id, format!("spreads a scalar, not {ty}"))
+                })
+            }
             "slc.mem_stream" => {
                 let [hint, address] = self.terms.operands(id)?;
                 let hint = Hint::parse(self.terms.name(hint))
                     .ok_or_else(|| self.terms.error(hint, "is not a temporal hint"))?;
-                let (addr, ty) = self.stream_address(address)?;
+                let (addr, ty, spread) = self.stream_address(address)?;
                 let uses: Vec<StreamId> =
                     addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect();
                 let innermost = self.innermost_of(&uses);
                 let name = self.program.tensors[addr.tensor.index()].name.clone();
-                Ok(self.intern(&name, ty, StreamKind::Mem { addr, hint }, innermost))
+                let loaded = self.intern(&name, ty, StreamKind::Mem { addr, hint }, innermost);
+                Ok(spread.and_then(|lanes| self.spread(lanes, loaded)).unwrap_or(loaded))
             }
             "slc.alu_stream" => {
                 let [op, a, b] = self.terms.operands(id)?;
@@ -98,14 +122,16 @@ impl Lowering<'_> {
         }
     }
 
-    /// The address of a load or store of the access unit, and the type of what is there.
+    /// The address of a load or store of the access unit, the type of what is there, and the lanes
+    /// that all have this address.
     pub(super) fn stream_address(
         &mut self,
         id: Id,
-    ) -> Result<(Addr<StreamId>, Type), DecoupleError> {
+    ) -> Result<(Addr<StreamId>, Type, Option<u32>), DecoupleError> {
         let (tensor, indices) = self.full_address(id)?;
         let dtype = self.program.tensors[tensor.index()].dtype;
         let mut addr = Addr { tensor, index: Vec::with_capacity(indices.len()), lanes: None };
+        let mut spread = None;
         let last = indices.len().saturating_sub(1);
         for (at, &i) in indices.iter().enumerate() {
             if at == last && self.terms.name(i) == "slc.lanes" {
@@ -113,12 +139,20 @@ impl Lowering<'_> {
                 let count = self.lanes(n)?;
                 addr.lanes = Some(Lanes { count, limit: self.index_stream(hi)? });
                 addr.index.push(self.index_stream(x)?);
+            } else if self.terms.name(i) == "slc.broadcast" {
+                let [n, x] = self.terms.operands(i)?;
+                spread = Some(self.lanes(n)?);
+                addr.index.push(self.index_stream(x)?);
             } else {
                 addr.index.push(self.index_stream(i)?);
             }
         }
         let lanes = addr.lanes.as_ref().map_or(1, |l| l.count);
-        Ok((addr, Type { dtype, lanes }))
+        if addr.lanes.is_some() && spread.is_some_and(|n| n != lanes) {
+            return Err(self.terms.error(id, "its indices have different numbers of lanes"));
+        }
+        let spread = if addr.lanes.is_some() { None } else { spread };
+        Ok((addr, Type { dtype, lanes }, spread))
     }
 
     /// The stream of a constant expression.
@@ -137,12 +171,24 @@ impl Lowering<'_> {
                 let ty = Type::scalar(DType::I64);
                 Some(self.intern(&name, ty, StreamKind::Size(size), None))
             }
+            Expr::Broadcast(lanes, x) => {
+                let x = self.constant_stream(*x)?;
+                self.spread(lanes, x)
+            }
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.constant_stream(*a)?, self.constant_stream(*b)?);
                 self.alu(op, a, b)
             }
             _ => None,
         }
+    }
+
+    /// A scalar stream in every lane; `None` for a run.
+    fn spread(&mut self, lanes: u32, x: StreamId) -> Option<StreamId> {
+        let Type { dtype, lanes: 1 } = self.stream_type(x) else { return None };
+        let innermost = self.innermost[x.index()];
+        let name = format!("{}_lanes", self.program.streams[x.index()].name);
+        Some(self.intern(&name, Type { dtype, lanes }, StreamKind::Broadcast(x), innermost))
     }
 
     fn alu(&mut self, op: BinaryOp, a: StreamId, b: StreamId) -> Option<StreamId> {

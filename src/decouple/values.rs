@@ -62,7 +62,7 @@ impl Lowering<'_> {
                 .terms
                 .error(id, format!("an index is a scalar integer, not {}", value.ty)));
         }
-        Ok(value)
+        Ok(cast(DType::I64, value))
     }
 
     fn value_here(&mut self, id: Id) -> Result<Typed, DecoupleError> {
@@ -79,7 +79,7 @@ impl Lowering<'_> {
             }
             (Level::Exe, "slc.from_stream") => {
                 let [stream] = self.terms.operands(id)?;
-                return self.from_stream(stream);
+                return self.marshalled(stream);
             }
             (Level::Scf, "scf.identity") => {
                 let [op, address] = self.terms.operands(id)?;
@@ -88,6 +88,11 @@ impl Lowering<'_> {
                 return identity
                     .map(Typed::constant)
                     .ok_or_else(|| self.terms.error(op, "no value is its identity"));
+            }
+            (Level::Scf, "scf.one") => {
+                let [like] = self.terms.operands(id)?;
+                let dtype = self.value(like)?.ty.dtype;
+                return Ok(Typed::constant(Scalar::from_f64(dtype, 1.0)));
             }
             (Level::Scf, "scf.convert") => {
                 let [address, x] = self.terms.operands(id)?;
@@ -180,7 +185,7 @@ impl Lowering<'_> {
     }
 
     /// A stream's value on the execute unit: a constant stands for itself, all else is popped.
-    fn from_stream(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+    fn marshalled(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         if self.terms.name(id) == "slc.lanes" {
             // The access unit has no stream of lane numbers; its base is popped instead.
             let [n, _, x] = self.terms.operands(id)?;
@@ -201,7 +206,22 @@ impl Lowering<'_> {
         match stream.kind {
             StreamKind::Const(value) => Typed::constant(value),
             StreamKind::Size(size) => Typed::leaf(Expr::Size(size), ty),
+            // What the execute unit can make of a constant itself is not marshalled.
+            StreamKind::Broadcast(from) => {
+                let x = self.stream_value(from);
+                broadcast(ty.lanes, x)
+            }
+            StreamKind::IndexCast(from) => cast(DType::I64, self.stream_value(from)),
             _ => Typed::leaf(Expr::Register(self.popped(id)), ty),
+        }
+    }
+
+    /// The stream whose value [`Self::stream_value`] pops, or the constant that it uses.
+    pub(super) fn read_from(&self, id: StreamId) -> StreamId {
+        match self.program.streams[id.index()].kind {
+            // A stream is made from streams before it, so the way ends.
+            StreamKind::Broadcast(from) | StreamKind::IndexCast(from) => self.read_from(from),
+            _ => id,
         }
     }
 
@@ -242,6 +262,14 @@ impl Lowering<'_> {
                     }
                     None => Err(self.terms.error(id, "the tensor has no such dimension")),
                 }
+            }
+            "scf.broadcast" => {
+                let [n, x] = self.terms.operands(id)?;
+                Ok(broadcast(self.lanes(n)?, self.constant(x)?))
+            }
+            "scf.cast" => {
+                let [dtype, x] = self.terms.operands(id)?;
+                Ok(cast(self.dtype(dtype)?, self.constant(x)?))
             }
             name => match name.strip_prefix("scf.").and_then(BinaryOp::parse) {
                 Some(op) => {
@@ -288,6 +316,9 @@ impl Lowering<'_> {
 pub(super) fn cast(dtype: DType, x: Typed) -> Typed {
     if x.ty.dtype == dtype {
         return x;
+    }
+    if let Expr::Const(value) = x.expr {
+        return Typed::constant(value.cast(dtype));
     }
     let ty = Type { dtype, lanes: x.ty.lanes };
     Typed::over(Expr::Cast(dtype, Box::new(x.expr)), ty, &[x.depth])

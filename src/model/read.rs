@@ -1,13 +1,13 @@
 //! The forms of a model file: `model`, `input`, `output` and `data`, and the names they introduce.
 
-use super::{DataSpec, Extent, Input, Model, Role, operation, source};
+use super::{DataSpec, Extent, HandWritten, Input, Model, Role, operation, source};
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::sexp::{self, Sexp};
 use crate::suggest;
 use crate::term::{Head, parse_head};
 use ember_targets::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The highest rank of a tensor; operations have their own, lower ones.
 const MAX_RANK: usize = 8;
@@ -36,6 +36,7 @@ pub(super) struct Reader {
     pub(super) sizes: BTreeMap<String, Span>,
     /// Every tensor and where it is declared.
     tensors: BTreeMap<String, Span>,
+    programs: Vec<HandWritten>,
 }
 
 /// Reads the one model of a text.
@@ -151,7 +152,8 @@ impl Reader {
                 Some(("input", rest)) => self.input(item, rest),
                 Some(("output", rest)) => outputs.push((item, rest)),
                 Some(("data", rest)) => data.push((item, rest)),
-                _ => self.unknown_form(item, &["input", "output", "data"]),
+                Some(("programs", rest)) => self.programs(rest, &directory),
+                _ => self.unknown_form(item, &["input", "output", "data", "programs"]),
             }
         }
         let output = outputs.first().and_then(|(item, rest)| self.output(item, rest));
@@ -182,7 +184,38 @@ impl Reader {
         let inputs = std::mem::take(&mut self.inputs);
         let settle = |(input, role): (Input, Option<Role>)| Some(Input { role: role?, ..input });
         let inputs = inputs.into_iter().map(settle).collect::<Option<_>>()?;
-        Some(Model { name: name?, inputs, output: output?, data: spec })
+        let programs = std::mem::take(&mut self.programs);
+        Some(Model { name: name?, inputs, output: output?, data: spec, programs })
+    }
+
+    /// Hand-written programs to compare with: `(NAME "FILE")` each.
+    fn programs(&mut self, items: &[Sexp], directory: &Path) {
+        for item in items {
+            let Some((name, path)) = (match item.list() {
+                Some([name, path]) => name.atom().zip(path.text()),
+                _ => None,
+            }) else {
+                self.error_with_help(
+                    item.span,
+                    "a program was expected",
+                    "not a name and a file",
+                    "write `(NAME \"FILE.dlc\")`, the file relative to the model",
+                );
+                continue;
+            };
+            match self.programs.iter().find(|p| p.name == name).map(|p| p.span) {
+                Some(before) => {
+                    let message = format!("a second program named `{name}`");
+                    let error = Diagnostic::error(message, item.span, "another");
+                    self.errors.push(error.with_related(before, "one before it"));
+                }
+                None => self.programs.push(HandWritten {
+                    name: name.to_owned(),
+                    path: directory.join(path),
+                    span: item.span,
+                }),
+            }
+        }
     }
 
     fn second(&mut self, message: &str, item: &Sexp, before: &Sexp) {

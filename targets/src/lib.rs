@@ -8,3 +8,4 @@ pub mod machine;
 pub mod print;
 pub mod scalar;
 pub mod tensor;
+pub mod verify;

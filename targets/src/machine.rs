@@ -172,11 +172,11 @@ schema! {
     /// The access unit.
     Access {
         /// Lanes; a vector's elements are spread over them.
-        lanes: u64, Count "lanes" 1, 1024;
+        lanes: u64, Count "lanes" 1, 256;
         /// Layers of traversal units: the deepest nest it walks.
         layers: u64, Count "layers" 1, 64;
-        /// Storage of one lane, divided equally between the layers that a program uses.
-        storage_bytes: u64, Count "bytes/lane" 8, 1048576;
+        /// Storage of one lane, divided between the streams of all layers.
+        storage_bytes: u64, Count "bytes/lane" 8, 65536;
         /// What one lane moves into its storage in a cycle.
         lane_bytes_per_cycle: u64, Count "bytes/cycle" 1, 256;
         /// Memory requests in flight.

@@ -116,7 +116,7 @@ impl Printer<'_> {
             StreamKind::IndVar(_) => "get_ind_var",
             StreamKind::Mem { .. } => "mem_stream",
             StreamKind::Broadcast(_) => "broadcast_stream",
-            StreamKind::IndexCast(_) => "index_cast_stream",
+            StreamKind::IndexCast(_) => "index_cast",
             StreamKind::Alu { .. } => "alu_stream",
         };
         self.out.head(Keep::Fitting, word);
@@ -137,10 +137,11 @@ impl Printer<'_> {
                 self.addr(addr, Self::stream_name);
                 self.out.atom(hint.name());
             }
-            StreamKind::Broadcast(of) | StreamKind::IndexCast(of) => {
+            StreamKind::Broadcast(from) => {
                 self.out.atom(stream.ty.to_string());
-                self.stream_name(of);
+                self.stream_name(from);
             }
+            StreamKind::IndexCast(from) => self.stream_name(from),
             StreamKind::Alu { op, a, b } => {
                 self.out.atom(stream.ty.to_string());
                 self.out.atom(op.name());

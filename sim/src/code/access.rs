@@ -10,7 +10,6 @@ use crate::error::SimError;
 use ember_targets::dlc::{Action, Addr, Hint, Program, StreamId, StreamKind, Type, UnitId};
 use ember_targets::machine::Machine;
 use ember_targets::scalar::BinaryOp;
-use std::collections::BTreeMap;
 
 /// The access half. Unit 0 stands for the program itself: one iteration that holds the streams of
 /// no unit.
@@ -50,7 +49,7 @@ pub(crate) struct UnitCode {
     pub(crate) lo: usize,
     pub(crate) hi: usize,
     pub(crate) step: i64,
-    /// Iterations that its storage holds.
+    /// Records that it keeps: what the storage of its roomiest fetcher holds.
     pub(crate) capacity: u64,
     /// The fetcher that steps it.
     pub(crate) stepper: usize,
@@ -72,6 +71,8 @@ pub(crate) struct FetcherCode {
     pub(crate) streams: Vec<usize>,
     /// Cycles that one iteration occupies it.
     pub(crate) cycles: u64,
+    /// Iterations that its storage holds.
+    pub(crate) capacity: u64,
 }
 
 /// A step of the marshaller.
@@ -121,17 +122,17 @@ pub(crate) fn compile_access(
     c.finish(machine)
 }
 
-struct Compiler<'a> {
-    context: Context<'a>,
-    streams: Vec<StreamCode>,
+pub(super) struct Compiler<'a> {
+    pub(super) context: Context<'a>,
+    pub(super) streams: Vec<StreamCode>,
     /// For each unit, the unit (by its number here) that traverses it, once known.
-    parents: Vec<Option<usize>>,
-    depths: Vec<u64>,
-    epochs: Vec<usize>,
+    pub(super) parents: Vec<Option<usize>>,
+    pub(super) depths: Vec<u64>,
+    pub(super) epochs: Vec<usize>,
     /// For each stream that something needs, the first epoch that does.
-    used: Vec<Option<usize>>,
-    steps: Vec<Step>,
-    epoch: usize,
+    pub(super) used: Vec<Option<usize>>,
+    pub(super) steps: Vec<Step>,
+    pub(super) epoch: usize,
 }
 
 impl Compiler<'_> {
@@ -153,6 +154,9 @@ impl Compiler<'_> {
                 let deps = address.index.iter().chain(&address.limit);
                 let unit = deps.map(|&s| self.streams[s as usize].unit).max().unwrap_or(0);
                 (unit, Kind::Mem(address, *hint), ty)
+            }
+            StreamKind::Broadcast(_) | StreamKind::IndexCast(_) => {
+                return Err(SimError::invalid(format!("{place} is of a kind without a unit")));
             }
             StreamKind::Alu { op, a, b } => {
                 let (a, b) = (self.known(*a, &place)?, self.known(*b, &place)?);
@@ -313,7 +317,7 @@ impl Compiler<'_> {
         Ok(s)
     }
 
-    fn deps(&self, s: usize) -> Vec<usize> {
+    pub(super) fn deps(&self, s: usize) -> Vec<usize> {
         match &self.streams[s].kind {
             Kind::Const(_) | Kind::IndVar => Vec::new(),
             Kind::Alu(_, a, b) => vec![*a, *b],
@@ -321,118 +325,6 @@ impl Compiler<'_> {
                 addr.index.iter().chain(&addr.limit).map(|&s| s as usize).collect()
             }
         }
-    }
-
-    /// Assigns streams to fetchers and storage to units.
-    fn finish(mut self, machine: &Machine) -> Result<AccessCode, SimError> {
-        // Keyed so that iteration is outermost first: by depth, unit, epoch and level.
-        let mut groups: BTreeMap<(u64, usize, usize, u32), Vec<usize>> = BTreeMap::new();
-        groups.insert((0, 0, 0, 0), Vec::new());
-        for (i, parent) in self.parents.iter().enumerate() {
-            if parent.is_some() {
-                groups.insert((self.depths[i + 1], i + 1, self.epochs[i + 1], 0), Vec::new());
-            }
-        }
-        let mut levels = vec![0; self.streams.len()];
-        for s in 0..self.streams.len() {
-            let Some(first) = self.used[s] else { continue };
-            let unit = self.streams[s].unit;
-            for d in self.deps(s) {
-                let loads = matches!(self.streams[d].kind, Kind::Mem(..));
-                if self.streams[d].unit == unit {
-                    levels[s] = levels[s].max(levels[d] + u32::from(loads));
-                }
-            }
-            if matches!(self.streams[s].kind, Kind::Const(_)) {
-                continue;
-            }
-            let epoch = if unit == 0 { first } else { self.epochs[unit] };
-            let key = (self.depths[unit], unit, epoch, levels[s]);
-            // A level may hold no stream of its own; its successor must still find it.
-            for level in 0..=levels[s] {
-                groups.entry((key.0, key.1, key.2, level)).or_default();
-            }
-            groups.entry(key).or_default().push(s);
-        }
-        let keys: Vec<_> = groups.keys().copied().collect();
-        let per_cycle = machine.access.lanes * machine.access.lane_bytes_per_cycle;
-        let mut steppers = vec![(0, 0); self.parents.len() + 1];
-        let mut fetchers: Vec<FetcherCode> = Vec::new();
-        for (f, ((_, unit, epoch, level), streams)) in groups.into_iter().enumerate() {
-            let mut cycles = 0;
-            for &s in &streams {
-                self.streams[s].fetcher = Some(f);
-                if matches!(self.streams[s].kind, Kind::Mem(..)) {
-                    cycles += self.streams[s].ty.bytes().div_ceil(per_cycle);
-                }
-            }
-            let after = (level > 0 || (unit == 0 && epoch > 0)).then(|| f - 1);
-            let after = after.filter(|&a| keys[a].1 == unit);
-            if after.is_none() {
-                steppers[unit].0 = f;
-            }
-            steppers[unit].1 = f;
-            let cycles = cycles.max(machine.access.iteration_cycles);
-            fetchers.push(FetcherCode { unit, after, epoch, streams, cycles });
-        }
-        let units = self.units(machine, &steppers)?;
-        Ok(AccessCode { streams: self.streams, units, fetchers, steps: self.steps })
-    }
-
-    /// The units with their storage: a program's root traversals run one after another, each with
-    /// all of the storage, divided equally between its layers and there between its units.
-    fn units(
-        &self,
-        machine: &Machine,
-        fetchers: &[(usize, usize)],
-    ) -> Result<Vec<UnitCode>, SimError> {
-        let total = machine.access.lanes * machine.access.storage_bytes;
-        let children = |unit: usize| {
-            let within = self.parents.iter().enumerate().filter(|(_, p)| **p == Some(unit));
-            within.map(|(i, _)| fetchers[i + 1].0).collect()
-        };
-        let mut units = vec![UnitCode {
-            name: "program".into(),
-            parent: 0,
-            lo: 0,
-            hi: 0,
-            step: 1,
-            capacity: 1,
-            stepper: fetchers[0].0,
-            last: fetchers[0].1,
-            children: children(0),
-        }];
-        for (i, unit) in self.context.program.units.iter().enumerate() {
-            let me = i + 1;
-            let traversed =
-                |u: &usize| self.epochs[*u] == self.epochs[me] && self.parents[u - 1].is_some();
-            let together = (1..=self.parents.len()).filter(traversed);
-            let layers = together.clone().map(|u| self.depths[u]).max().unwrap_or(1);
-            let siblings = together.filter(|&u| self.depths[u] == self.depths[me]).count();
-            let share = total / layers.max(1) / (siblings as u64).max(1);
-            let streams = self.streams.iter().zip(&self.used);
-            let mine = streams.filter(|(s, used)| s.unit == me && used.is_some());
-            let bytes: u64 = mine.map(|(s, _)| s.ty.bytes()).sum();
-            let capacity = share / bytes.max(8);
-            if capacity == 0 {
-                let name = &unit.name;
-                return Err(SimError::limit(format!(
-                    "an iteration of unit `{name}` needs {bytes} bytes of storage, it has {share}"
-                )));
-            }
-            units.push(UnitCode {
-                name: unit.name.clone(),
-                parent: self.parents[i].unwrap_or(0),
-                lo: unit.lo.index(),
-                hi: unit.hi.index(),
-                step: unit.step,
-                capacity,
-                stepper: fetchers[me].0,
-                last: fetchers[me].1,
-                children: children(me),
-            });
-        }
-        Ok(units)
     }
 }
 

@@ -422,3 +422,21 @@ pub fn coupled(lanes: u32) -> Program {
     })];
     p.0
 }
+
+/// What a sum of bags demands of any program: its data once, every row added.
+pub fn demand(bag: &Bag) -> ember_sim::Demand {
+    let row_ops = (bag.dim * 4).div_ceil(64);
+    ember_sim::Demand {
+        lines: bag.lines(),
+        vector_ops: bag.indices.len() as u64 * row_ops,
+        loads: bag.indices.len() as u64 * row_ops,
+        stores: bag.bags() * row_ops,
+        ..Default::default()
+    }
+}
+
+/// The demand of a decoupled program: every row passes the lanes and the queue.
+pub fn decoupled(bag: &Bag) -> ember_sim::Demand {
+    let bytes = bag.elements() * 4;
+    ember_sim::Demand { lane_bytes: bytes, queue_bytes: bytes, ..demand(bag) }
+}

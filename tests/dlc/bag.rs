@@ -1,10 +1,13 @@
-//! What several tests share: the embedding bag at every level, and its declarations.
-#![allow(dead_code)]
+//! The embedding bag as terms of every level, and its declarations.
 
-use ember_rewrite::decouple::ModelContext;
+use ember_rewrite::decouple::{ModelContext, decouple};
+use ember_rewrite::diagnostic::{Diagnostic, Sources};
+use ember_rewrite::dlc_text::DlcText;
 use ember_rewrite::term::Term;
-use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
+use ember_targets::print::print;
 use ember_targets::scalar::DType;
+use ember_targets::verify::{Limits, Verified};
 
 /// The sizes and tensors of an embedding bag with a table of `f32`.
 pub fn bag_context() -> ModelContext {
@@ -35,6 +38,28 @@ pub fn term(text: &str) -> Term {
         text = text.replace(name, meaning);
     }
     text.parse().unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// Reads a program and verifies it; the messages of what is wrong with it.
+pub fn check(text: &str) -> Result<Program, Vec<String>> {
+    let messages = |errors: Vec<Diagnostic>| errors.into_iter().map(|e| e.message).collect();
+    let mut sources = Sources::default();
+    let file = sources.add("<test>", text);
+    let text = DlcText::read(&sources, file).map_err(messages)?;
+    text.verify(&Limits::NONE).map(Verified::into_program).map_err(messages)
+}
+
+/// Decouples a term of the embedding bag and verifies the result.
+pub fn verified(text: &str) -> Program {
+    let program = decouple(&term(text), &bag_context()).expect("decouples");
+    let printed = print(&program);
+    match check(&printed) {
+        Ok(read) => {
+            assert_eq!(read, program, "reads back");
+            read
+        }
+        Err(errors) => panic!("{errors:#?}\n{printed}"),
+    }
 }
 
 /// Parts that the terms below repeat.

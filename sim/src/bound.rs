@@ -1,0 +1,97 @@
+//! The physical bound: the fewest cycles in which a machine could do what any program must.
+//!
+//! No dispatch, no dependency and no start-up enters, so that no program can beat it.
+
+use crate::memory::unloaded_latency;
+use ember_targets::machine::Machine;
+use serde::Serialize;
+
+/// What a computation asks of the machine whichever program does it. Fields that a kind of program
+/// does not need, such as the queue for a coupled one, are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Demand {
+    /// Distinct cache lines of input that must come from main memory.
+    pub lines: u64,
+    /// Bytes that must pass the lanes of the access unit.
+    pub lane_bytes: u64,
+    /// Bytes that must pass the data queue.
+    pub queue_bytes: u64,
+    /// Operations on the vector ports, each of at most one vector register.
+    pub vector_ops: u64,
+    /// Loads and pops by the execute unit, each of at most one vector register.
+    pub loads: u64,
+    /// Stores by the execute unit, each of at most one vector register.
+    pub stores: u64,
+}
+
+/// A resource that bounds a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Resource {
+    /// The share of main memory's bandwidth.
+    #[serde(rename = "dram bandwidth")]
+    DramBandwidth,
+    /// Requests in flight over the least latency of one.
+    #[serde(rename = "outstanding requests")]
+    OutstandingRequests,
+    /// What the lanes of the access unit move.
+    #[serde(rename = "lanes")]
+    Lanes,
+    /// What is written into the data queue.
+    #[serde(rename = "queue")]
+    Queue,
+    /// The execute unit's ports.
+    #[serde(rename = "execute ports")]
+    ExecutePorts,
+}
+
+impl Resource {
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::DramBandwidth => "dram bandwidth",
+            Resource::OutstandingRequests => "outstanding requests",
+            Resource::Lanes => "lanes",
+            Resource::Queue => "queue",
+            Resource::ExecutePorts => "execute ports",
+        }
+    }
+}
+
+/// The fewest cycles, and the resource that asks for them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bound {
+    /// The greatest of [`Bound::each`].
+    pub cycles: u64,
+    /// Whose it is.
+    pub bound_by: Resource,
+    /// The fewest cycles that each resource allows.
+    pub each: Vec<(Resource, u64)>,
+}
+
+/// The physical bound of a demand on a machine's out-of-order core and access unit.
+pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
+    let (access, core) = (&machine.access, &machine.core);
+    let bytes = demand.lines as f64 * machine.dram.line_bytes as f64;
+    // Both halves may have requests in flight.
+    let in_flight = (access.outstanding + core.mshrs) as f64;
+    let latency = unloaded_latency(machine) as f64;
+    let ports = [
+        (demand.vector_ops, core.vector_ports),
+        (demand.loads, core.load_ports),
+        (demand.stores, core.store_ports),
+    ];
+    let each = vec![
+        (Resource::DramBandwidth, (bytes / machine.share_bytes_per_cycle()) as u64),
+        (Resource::OutstandingRequests, (demand.lines as f64 * latency / in_flight) as u64),
+        (Resource::Lanes, demand.lane_bytes / (access.lanes * access.lane_bytes_per_cycle)),
+        (Resource::Queue, demand.queue_bytes / machine.queue.write_bytes_per_cycle),
+        (Resource::ExecutePorts, ports.into_iter().map(|(n, k)| n / k).max().unwrap_or(0)),
+    ];
+    let mut greatest = (Resource::DramBandwidth, 0);
+    for &(resource, cycles) in &each {
+        if cycles > greatest.1 {
+            greatest = (resource, cycles);
+        }
+    }
+    Bound { cycles: greatest.1, bound_by: greatest.0, each }
+}

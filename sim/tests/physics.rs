@@ -1,0 +1,174 @@
+//! Times are physical: nothing beats the bound, resources saturate, and the usual hierarchy of
+//! programs appears without constants fitted to it.
+
+mod common;
+
+use common::*;
+use ember_sim::{CoreKind, Demand, Options, Stats, bound, run};
+use ember_targets::dlc::*;
+use ember_targets::machine::Machine;
+
+fn stats(program: &Program, machine: &Machine, data: &Bag) -> Stats {
+    let outcome = run(program, machine, data.bindings(), Options::default());
+    outcome.unwrap_or_else(|e| panic!("{}: {e}", program.name)).stats
+}
+
+fn hierarchy(dim: u64) -> [Program; 5] {
+    [
+        bag("opt0", Level::PerElement, 1),
+        bag("opt1", Level::PerElement, 16),
+        bag("opt2", Level::PerRow, 16),
+        bag("opt3", Level::Counted, 16),
+        walked(dim as u32),
+    ]
+}
+
+#[test]
+fn no_program_beats_the_bound() {
+    let machine = machine();
+    for dim in [16, 32, 64, 128] {
+        for (rows, zipf) in [(1_000_000, true), (1_000_000, false), (500, false)] {
+            let data = Bag::random(rows, dim, 24, 40, zipf, dim + rows);
+            let least = bound(&decoupled(&data), &machine);
+            for program in hierarchy(dim) {
+                let cycles = stats(&program, &machine, &data).cycles;
+                assert!(cycles >= least.cycles, "{} {dim}: {cycles} {least:?}", program.name);
+            }
+            let least = bound(&demand(&data), &machine);
+            for lanes in [1, 16] {
+                let cycles = stats(&coupled(lanes), &machine, &data).cycles;
+                assert!(cycles >= least.cycles, "coupled {dim}: {cycles} {least:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_optimisation_is_worth_three_percent_unless_memory_is_saturated() {
+    let machine = machine();
+    for (dim, zipf) in [(32, true), (64, true), (128, true), (64, false)] {
+        let data = Bag::random(1_000_000, dim, 64, 80, zipf, 42);
+        let least = bound(&decoupled(&data), &machine).cycles;
+        let runs = hierarchy(dim).map(|p| (p.name.clone(), stats(&p, &machine, &data).cycles));
+        for pair in runs.windows(2) {
+            let ((a, slow), (b, fast)) = (&pair[0], &pair[1]);
+            let saturated = 100 * least >= 95 * slow.max(fast);
+            let better = 100 * fast <= 97 * slow;
+            assert!(better || saturated, "{dim}: {a} {slow}, {b} {fast}, bound {least}");
+        }
+        assert!(100 * least >= 75 * runs[4].1, "{dim}: {runs:?}, bound {least}");
+    }
+}
+
+#[test]
+fn popped_indices_cost_queue_bytes_when_the_table_is_in_the_cache() {
+    let machine = machine();
+    // Every row many times, so that nearly all come from the last-level cache.
+    let data = Bag::random(1_000, 64, 200, 80, false, 5);
+    let opt2 = stats(&bag("opt2", Level::PerRow, 16), &machine, &data);
+    let opt3 = stats(&bag("opt3", Level::Counted, 16), &machine, &data);
+    assert!(opt2.queue_bytes > 19 * opt3.queue_bytes / 10);
+    assert!(100 * opt3.cycles < 97 * opt2.cycles, "{} {}", opt2.cycles, opt3.cycles);
+}
+
+#[test]
+fn streaming_fills_the_share_of_the_bandwidth() {
+    let machine = machine();
+    let mut data = Bag::of(20_000, 64, &[20_000]);
+    data.indices = (0..20_000).collect();
+    let s = stats(&walked(64), &machine, &data);
+    let used = s.dram_bytes.read as f64 / s.cycles as f64 / machine.share_bytes_per_cycle();
+    assert!((0.97..=1.0).contains(&used), "{used}");
+    let least = bound(&Demand { lines: data.lines(), ..Demand::default() }, &machine);
+    assert!(least.bound_by == ember_sim::Resource::DramBandwidth);
+}
+
+#[test]
+fn in_order_is_slower_and_wider_is_faster() {
+    let machine = machine();
+    let data = Bag::random(100_000, 64, 20, 40, true, 9);
+    let go = |core| {
+        let options = Options { core, ..Options::default() };
+        run(&coupled(1), &machine, data.bindings(), options).unwrap().stats.cycles
+    };
+    let (in_order, out_of_order) = (go(CoreKind::InOrder), go(CoreKind::OutOfOrder));
+    assert!(in_order > 2 * out_of_order, "{in_order} {out_of_order}");
+    let mut narrow = machine.clone();
+    narrow.core.rob = 8;
+    let limited = stats(&coupled(1), &narrow, &data).cycles;
+    assert!(limited > out_of_order, "a small reorder buffer hides less");
+}
+
+#[test]
+fn a_small_queue_pushes_back_and_changes_no_result() {
+    let data = Bag::random(1_000, 64, 30, 30, false, 2);
+    let program = bag("opt1", Level::PerElement, 16);
+    let mut small = machine();
+    small.queue.chunk_bytes = 128;
+    small.queue.control_entries = 2;
+    let wide = stats(&program, &machine(), &data);
+    let outcome = run(&program, &small, data.bindings(), Options::default()).unwrap();
+    let marshaller = outcome.stats.units.iter().find(|u| u.name == "marshaller").unwrap();
+    assert!(marshaller.full > outcome.stats.cycles / 4, "{marshaller:?}");
+    assert!(outcome.stats.cycles > wide.cycles);
+    let ember_targets::tensor::Data::F32(found) = &outcome.tensors[3].data else { panic!() };
+    assert_eq!(**found, data.expected());
+}
+
+#[test]
+fn energy_is_the_sum_of_its_parts_and_grows_with_work() {
+    let machine = machine();
+    let one = Bag::random(10_000, 64, 20, 40, true, 1);
+    let two = Bag::random(10_000, 64, 40, 40, true, 1);
+    for program in hierarchy(64) {
+        let (a, b) = (stats(&program, &machine, &one), stats(&program, &machine, &two));
+        assert!(a.energy_j > 0.0 && a.energy_j == a.energy.total());
+        assert!(b.energy_j > 1.5 * a.energy_j, "{}", program.name);
+        let mut costly = machine.clone();
+        costly.energy.dram_byte_pj *= 2.0;
+        let more = stats(&program, &costly, &one);
+        let difference = more.energy_j - a.energy_j;
+        assert!((difference - a.energy.dram).abs() < 1e-9 * a.energy_j);
+    }
+}
+
+/// Two traversals of the same rows, one after the other, with a hint.
+fn twice(hint: Hint) -> Program {
+    let mut p = Builder::new("twice");
+    let (zero, dim, rows) = (p.int(0), p.size(DIM), p.size(SizeId(0)));
+    let value = p.register("v", f32s(16));
+    let mut units = Vec::new();
+    let mut bodies = Vec::new();
+    for name in ["first", "second"] {
+        let (unit, row) = p.unit(name, zero, rows, 1);
+        let lanes = Some(Lanes { count: 16, limit: dim });
+        let addr = Addr { tensor: TABLE, index: vec![row, zero], lanes };
+        let stream = p.stream(f32s(16), StreamKind::Mem { addr, hint });
+        p.ite(unit, vec![Action::Operand(stream)]);
+        let var = p.register(name, I64);
+        let l = Loop {
+            var,
+            lo: int(0),
+            hi: Expr::Size(SizeId(0)),
+            step: 1,
+            body: vec![Stmt::Pop(value)],
+        };
+        bodies.push(Stmt::Walk(unit, l));
+        units.push(Action::Traverse(unit));
+    }
+    let case = p.case("all", bodies);
+    p.0.access = [vec![Action::Callback(case)], units].concat();
+    p.0
+}
+
+#[test]
+fn only_temporal_loads_stay_in_the_last_level_cache() {
+    let machine = machine();
+    let data = Bag::of(300, 16, &[]);
+    for (hint, misses) in [(Hint::Temporal, 300), (Hint::TemporalL2, 300), (Hint::NonTemporal, 600)]
+    {
+        let s = stats(&twice(hint), &machine, &data);
+        assert_eq!(s.llc_misses, misses, "{hint:?}");
+        assert_eq!(s.dram_bytes.read, misses * 64, "{hint:?}");
+    }
+}

@@ -1,0 +1,212 @@
+//! The search: a schedule run over a model's term, and the best programs of what it leaves.
+//!
+//! A schedule saturates with sets of rules in order; `keep` extracts the best finished programs and
+//! starts a fresh e-graph from them, so that what was given up costs nothing further.
+
+use crate::cost::{Cost, Goal, Model, Rates, Summary};
+use crate::facts::{EGraph, Facts};
+use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep};
+use crate::saturate::{Limits, Progress, Saturation, StopReason, saturate};
+use crate::term::{Node, Term};
+use crate::workload::Statistics;
+use ember_extract::{CandidateId, Extraction, extract};
+use egg::Id;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// What is searched, with what.
+pub struct Search<'a> {
+    /// The rules' declarations.
+    pub book: &'a RuleBook,
+    /// The rules, in the book's order.
+    pub rules: &'a [CompiledRule],
+    /// Which rules run when.
+    pub schedule: &'a Schedule,
+    /// A rule set that is left out, by its index in the book.
+    pub without: Option<usize>,
+    /// The least exact rules that may run.
+    pub exact: Exactness,
+    /// Which programs are asked for.
+    pub goal: Goal,
+    /// Facts of the model and machine, for a fresh e-graph.
+    pub facts: &'a Facts,
+    /// What the data says.
+    pub statistics: &'a Statistics<'a>,
+    /// The machine's rates.
+    pub rates: &'a Rates,
+    /// Bounds on each saturation.
+    pub limits: Limits,
+    /// How many programs are asked for.
+    pub best: usize,
+}
+
+/// A program that the search found.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The finished term.
+    pub term: Term,
+    /// The cost model's estimate, in cycles.
+    pub estimate: f64,
+    /// What the estimate is made of.
+    pub cost: Cost,
+}
+
+/// What a search found, and what it took.
+#[derive(Debug)]
+pub struct Found {
+    /// The programs, best estimate first.
+    pub candidates: Vec<Candidate>,
+    /// The most nodes that an e-graph had.
+    pub nodes: usize,
+    /// The classes of that e-graph.
+    pub classes: usize,
+    /// Iterations of all saturations together.
+    pub iterations: usize,
+    /// Why the last saturation that did not run to its end stopped, else saturated.
+    pub stop: StopReason,
+    /// The rules that changed something.
+    pub fired: BTreeSet<&'static str>,
+    /// The least exact of those.
+    pub exactness: Exactness,
+    /// Time in saturation.
+    pub saturate_time: Duration,
+    /// Time in extraction.
+    pub extract_time: Duration,
+}
+
+impl Search<'_> {
+    /// Runs the schedule on a term and extracts.
+    pub fn run(&self, root: &Term, progress: &mut dyn FnMut(Progress)) -> Found {
+        let mut egraph = EGraph::new(self.facts.clone());
+        let statement = egraph.add_expr(root);
+        let root = match self.goal {
+            Goal::Coupled => statement,
+            Goal::Decoupled => egraph.add(Node::op("slc", &[statement])),
+        };
+        egraph.rebuild();
+        let mut state = State {
+            search: self,
+            egraph,
+            root,
+            found: Found {
+                candidates: Vec::new(),
+                nodes: 0,
+                classes: 0,
+                iterations: 0,
+                stop: StopReason::Saturated,
+                fired: BTreeSet::new(),
+                exactness: Exactness::Bitwise,
+                saturate_time: Duration::ZERO,
+                extract_time: Duration::ZERO,
+            },
+        };
+        state.steps(&self.schedule.steps, progress);
+        state.found.candidates = state.extract(self.best);
+        if std::env::var("DUMP").is_ok() { for c in state.egraph.classes() { println!("{}: {:?}", c.id, c.nodes.iter().map(|n| format!("{} {:?}", n.head, egg::Language::children(n))).collect::<Vec<_>>()); } }
+        state.found
+    }
+
+    fn allowed(&self, rule: usize) -> bool {
+        let left_out = self.without.is_some_and(|set| self.book.rules[rule].set == set);
+        !left_out && self.rules[rule].exact <= self.exact
+    }
+}
+
+/// A schedule's run.
+struct State<'a> {
+    search: &'a Search<'a>,
+    egraph: EGraph,
+    root: Id,
+    found: Found,
+}
+
+impl State<'_> {
+    fn steps(&mut self, steps: &[ScheduleStep], progress: &mut dyn FnMut(Progress)) {
+        for step in steps {
+            // What a contradiction leaves behind is no basis for anything.
+            if matches!(self.found.stop, StopReason::Contradiction { .. }) {
+                return;
+            }
+            match step {
+                ScheduleStep::Saturate(rules) => self.saturate(rules, progress),
+                ScheduleStep::Keep(k) => self.keep(*k),
+                ScheduleStep::Seq(steps) => self.steps(steps, progress),
+                ScheduleStep::Repeat(times, steps) => {
+                    (0..*times).for_each(|_| self.steps(steps, progress));
+                }
+            }
+        }
+    }
+
+    fn saturate(&mut self, rules: &[usize], progress: &mut dyn FnMut(Progress)) {
+        let start = Instant::now();
+        let rules: Vec<&CompiledRule> = rules
+            .iter()
+            .filter(|rule| self.search.allowed(**rule))
+            .map(|rule| &self.search.rules[*rule])
+            .collect();
+        let saturation: Saturation =
+            saturate(&mut self.egraph, &rules, &self.search.limits, progress);
+        let found = &mut self.found;
+        found.iterations += saturation.iterations;
+        found.fired.extend(saturation.fired().map(|report| report.rule));
+        found.exactness = found.exactness.max(saturation.exact.unwrap_or(Exactness::Bitwise));
+        if saturation.stop != StopReason::Saturated {
+            found.stop = saturation.stop;
+        }
+        if saturation.nodes > found.nodes {
+            (found.nodes, found.classes) = (saturation.nodes, saturation.classes);
+        }
+        found.saturate_time += start.elapsed();
+    }
+
+    /// Starts again from the best programs. Without a finished program there is nothing to choose
+    /// between, and everything stays.
+    fn keep(&mut self, k: usize) {
+        let kept = self.extract(k);
+        let mut terms = kept.iter().map(|candidate| &candidate.term);
+        let Some(first) = terms.next() else { return };
+        let mut egraph = EGraph::new(self.search.facts.clone());
+        let root = egraph.add_expr(first);
+        for term in terms {
+            let other = egraph.add_expr(term);
+            egraph.union(root, other);
+        }
+        egraph.rebuild();
+        self.root = egraph.find(root);
+        self.egraph = egraph;
+    }
+
+    fn extract(&mut self, k: usize) -> Vec<Candidate> {
+        let start = Instant::now();
+        let workload = self.search.statistics.workload(&self.egraph);
+        let model =
+            Model { goal: self.search.goal, rates: self.search.rates, workload: &workload };
+        let limits = ember_extract::Limits::default();
+        let extraction = extract(&self.egraph, self.root, &model, &limits);
+        let best = best(&model, &extraction, k);
+        self.found.extract_time += start.elapsed();
+        best
+    }
+}
+
+/// The k best programs of an extraction, no term twice.
+fn best(
+    model: &Model<'_>,
+    extraction: &Extraction<Node, Summary>,
+    k: usize,
+) -> Vec<Candidate> {
+    let rank = |id: &CandidateId| ember_extract::CostModel::rank(model, extraction.summary(*id));
+    let mut seen = BTreeSet::new();
+    extraction
+        .ranked()
+        .iter()
+        .filter(|id| seen.insert(extraction.summary(**id).key))
+        .take(k)
+        .map(|id| Candidate {
+            term: extraction.term(*id),
+            estimate: rank(id),
+            cost: extraction.summary(*id).cost,
+        })
+        .collect()
+}

@@ -1,0 +1,57 @@
+//! What the data says about a program before it runs: how often loops turn, how often loads come
+//! back to a line.
+
+use crate::cost::Workload;
+use crate::data::Instance;
+use crate::effects::variable_key;
+use crate::facts::EGraph;
+use crate::interpret::{Store, average_trip_count};
+use crate::model::Model;
+use egg::Symbol;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+
+/// Statistics of one instance of a model. Trip counts are computed when first asked for.
+pub struct Statistics<'a> {
+    store: &'a Store,
+    first_touch: HashMap<Symbol, f64>,
+    trips: RefCell<HashMap<String, f64>>,
+}
+
+impl<'a> Statistics<'a> {
+    /// Statistics of an instance, whose tensors and sizes are also given as a store.
+    pub fn new(model: &Model, instance: &Instance, store: &'a Store) -> Statistics<'a> {
+        let operation = model.output.operation;
+        let name = |input: usize| &model.inputs[input].name;
+        let first_touch = instance
+            .tensors
+            .get(name(operation.indices()))
+            .map(|indices| {
+                let rows: BTreeSet<i64> = (0..indices.len())
+                    .filter_map(|l| indices.get(l).and_then(|x| x.as_i64()))
+                    .collect();
+                rows.len() as f64 / (indices.len() as f64).max(1.0)
+            })
+            .map(|share| (Symbol::from(format!("%{}", name(operation.table()))), share))
+            .into_iter()
+            .collect();
+        Statistics { store, first_touch, trips: RefCell::default() }
+    }
+
+    /// The workload of the loops in an e-graph.
+    pub fn workload(&self, egraph: &EGraph) -> Workload {
+        let mut workload = Workload { first_touch: self.first_touch.clone(), ..Workload::default() };
+        for class in egraph.classes().filter(|class| class.data.variable.is_some()) {
+            let Some(key) = variable_key(egraph, class.id) else { continue };
+            let term = egraph.id_to_expr(class.id);
+            // A loop that cannot be evaluated on this data is not worth more than one guess.
+            let trips = *self
+                .trips
+                .borrow_mut()
+                .entry(term.to_string())
+                .or_insert_with(|| average_trip_count(&term, self.store).unwrap_or(1.0));
+            workload.trips.insert(key, trips);
+        }
+        workload
+    }
+}

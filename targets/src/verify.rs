@@ -1,0 +1,261 @@
+//! The DLC verifier: what must hold of a program before it runs. After it, a failure is a bug or a
+//! reported deadlock.
+//!
+//! - **Structure**: units form a tree, each traversed exactly once; streams use earlier streams;
+//!   names are unique.
+//! - **Scope**: a stream is used only where every unit that it depends on runs.
+//! - **Types**: of streams, registers, operands and expressions.
+//! - **Marshalling balance**: every pop has its push, in order and with its type, on every path; a
+//!   walk follows the traversal of its unit, with bounds that are provably the unit's.
+//! - **Registers** are set before they are read, on every path.
+//! - **Overlap**: the access unit runs ahead, so its effects commute with every execute effect up to
+//!   the next barrier.
+//! - **Limits** of the target.
+
+mod limits;
+mod marshal;
+mod overlap;
+mod structure;
+mod summary;
+mod symbols;
+mod types;
+
+use crate::dlc::Program;
+use crate::machine::Machine;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Deref;
+
+/// Units nest at most this deep, in any program for any target.
+pub const MAX_UNIT_DEPTH: usize = 256;
+
+/// What a target can hold. All limits are inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How deep traversal units nest.
+    pub layers: u32,
+    /// Traversal units in all.
+    pub units: u32,
+    /// Bytes of stream elements that the access unit holds for one traversal at the root. They are
+    /// divided equally between its layers, and there between the units; each unit needs room for
+    /// one element of each of its streams.
+    pub storage_bytes: u64,
+    /// Bytes of the largest operand: a chunk of the data queue.
+    pub operand_bytes: u64,
+    /// Architectural vector registers of the execute unit.
+    pub vector_registers: u32,
+    /// Bytes of one such register; wider values take several.
+    pub vector_bytes: u64,
+    /// Kinds of callback that a token can name.
+    pub cases: u32,
+}
+
+impl Limits {
+    /// What a machine can hold. Tokens name any number of cases.
+    pub fn of(machine: &Machine) -> Limits {
+        let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Limits {
+            layers: small(machine.access.layers),
+            units: small(machine.access.layers.saturating_mul(machine.access.lanes)),
+            storage_bytes: machine.access.lanes.saturating_mul(machine.access.storage_bytes),
+            operand_bytes: machine.queue.chunk_bytes,
+            vector_registers: small(machine.core.vector_registers),
+            vector_bytes: machine.core.simd_bytes,
+            cases: u32::MAX,
+        }
+    }
+
+    /// No limits: what holds on any target.
+    pub const NONE: Limits = Limits {
+        layers: u32::MAX,
+        units: u32::MAX,
+        storage_bytes: u64::MAX,
+        operand_bytes: u64::MAX,
+        vector_registers: u32::MAX,
+        vector_bytes: u64::MAX,
+        cases: u32::MAX,
+    };
+}
+
+/// A program that the verifier has accepted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified(Program);
+
+impl Verified {
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.0
+    }
+
+    /// The program, which is unverified again.
+    pub fn into_program(self) -> Program {
+        self.0
+    }
+}
+
+impl Deref for Verified {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.0
+    }
+}
+
+/// Which law is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Lists, names, ids and the tree of units.
+    Structure,
+    /// A stream is used where a unit that it depends on does not run.
+    Scope,
+    /// A type does not fit.
+    Type,
+    /// A pop or a walk has no push, or a push no pop.
+    Marshalling,
+    /// A walk's bounds are not provably its unit's.
+    WalkBounds,
+    /// A register may be read before it is set.
+    Unset,
+    /// Access and execute effects do not commute.
+    Overlap,
+    /// The target cannot hold the program.
+    Limit,
+}
+
+/// The part of a program in which an error stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// The whole program.
+    Program,
+    /// A symbolic size.
+    Size,
+    /// A tensor's declaration.
+    Tensor,
+    /// A stream.
+    Stream,
+    /// A traversal unit.
+    Unit,
+    /// What the access unit performs once.
+    Access,
+    /// A register.
+    Register,
+    /// What runs before the compute loop.
+    Main,
+    /// A case of the compute loop.
+    Case,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Part::Program => "program",
+            Part::Size => "size",
+            Part::Tensor => "tensor",
+            Part::Stream => "stream",
+            Part::Unit => "unit",
+            Part::Access => "start",
+            Part::Register => "register",
+            Part::Main => "main",
+            Part::Case => "case",
+        }
+    }
+}
+
+/// Where in a program an error stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The kind of part.
+    pub part: Part,
+    /// The part's name; empty for the parts that are only one.
+    pub name: String,
+    /// The way to a statement (its place in each body, outermost first) or to an action of a unit
+    /// (0, 1, 2 for `beg`, `ite`, `end`, and its place); empty for the part as a whole.
+    pub path: Vec<usize>,
+}
+
+impl Place {
+    fn new(part: Part, name: &str) -> Place {
+        Place { part, name: name.to_owned(), path: Vec::new() }
+    }
+
+    fn then(&self, at: usize) -> Place {
+        let mut place = self.clone();
+        place.path.push(at);
+        place
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.part.name())?;
+        if self.name.is_empty() { Ok(()) } else { write!(f, " `{}`", self.name) }
+    }
+}
+
+/// A law that a program breaks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VerifyError {
+    /// Which law.
+    pub kind: Kind,
+    /// Where.
+    pub place: Place,
+    /// How, in one line without a full stop.
+    pub message: String,
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl std::error::Error for VerifyError {}
+
+/// Checks structure, scope and types: what can be said of each part of a program by itself.
+pub fn well_formed(program: &Program) -> Vec<VerifyError> {
+    let mut errors = Errors::default();
+    // The other checks follow ids, which must lead somewhere.
+    if let Some(tree) = structure::check(program, &mut errors) {
+        structure::check_scope(program, &tree, &mut errors);
+        types::check(program, &mut errors);
+    }
+    errors.distinct()
+}
+
+/// Checks everything.
+///
+/// # Errors
+///
+/// Every law that the program breaks, in the order of the laws above; laws that cannot be checked
+/// because an earlier one is broken are not.
+pub fn verify(program: Program, limits: &Limits) -> Result<Verified, Vec<VerifyError>> {
+    let mut errors = Errors { list: well_formed(&program) };
+    if errors.list.is_empty() {
+        let tree = structure::check(&program, &mut errors);
+        if let Some(tree) = &tree {
+            marshal::check(&program, &mut errors);
+            overlap::check(&program, tree, &mut errors);
+            limits::check(&program, tree, limits, &mut errors);
+        }
+    }
+    if errors.list.is_empty() { Ok(Verified(program)) } else { Err(errors.distinct()) }
+}
+
+/// Errors in the order in which they are found.
+#[derive(Default)]
+struct Errors {
+    list: Vec<VerifyError>,
+}
+
+impl Errors {
+    fn push(&mut self, kind: Kind, place: &Place, message: impl Into<String>) {
+        self.list.push(VerifyError { kind, place: place.clone(), message: message.into() });
+    }
+
+    /// Each once: a case that several callbacks run is looked at for each of them.
+    fn distinct(mut self) -> Vec<VerifyError> {
+        let mut seen = BTreeSet::new();
+        self.list.retain(|e| seen.insert(e.clone()));
+        self.list
+    }
+}

@@ -1,0 +1,156 @@
+//! Limits of the target: layers, units, storage, operands, vector registers, cases.
+
+use super::structure::{Tree, events};
+use super::{Errors, Kind, Limits, Part, Place};
+use crate::dlc::{Action, Addr, Expr, Program, RegisterId, Stmt, Type, UnitId};
+use std::collections::BTreeMap;
+
+/// Checks what the program needs against what the target has.
+pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Errors) {
+    let whole = Place::new(Part::Program, &program.name);
+    let mut at_most = |needs: u64, has: u64, what: &str, place: &Place| {
+        if needs > has {
+            let message = format!("needs {needs} {what}, and the target has {has}");
+            errors.push(Kind::Limit, place, message);
+        }
+    };
+    let layers = tree.depth.iter().copied().max().unwrap_or(0) as u64;
+    at_most(layers, limits.layers.into(), "layers of traversal units", &whole);
+    at_most(program.units.len() as u64, limits.units.into(), "traversal units", &whole);
+    at_most(program.cases.len() as u64, limits.cases.into(), "kinds of callback", &whole);
+    for action in program.units.iter().flat_map(events).flatten().chain(&program.access) {
+        if let Action::Operand(id) = action {
+            let stream = &program.streams[id.index()];
+            let place = Place::new(Part::Stream, &stream.name);
+            at_most(stream.ty.bytes(), limits.operand_bytes, "bytes in one operand", &place);
+        }
+    }
+    for (unit, needs, has) in storage(program, tree, limits) {
+        let place = Place::new(Part::Unit, &program.units[unit].name);
+        at_most(needs, has, "bytes of stream storage", &place);
+    }
+    let bodies = program.cases.iter().map(|c| (Place::new(Part::Case, &c.name), &c.body));
+    for (place, body) in bodies.chain([(Place::new(Part::Main, ""), &program.main)]) {
+        let needs = Liveness::of(program, body).most(|ty| registers(ty, limits));
+        at_most(needs, limits.vector_registers.into(), "vector registers at once", &place);
+    }
+}
+
+/// For every unit: the bytes that one element of each of its streams takes, and its share of the
+/// storage.
+fn storage(program: &Program, tree: &Tree, limits: &Limits) -> Vec<(usize, u64, u64)> {
+    let mut needs = vec![0u64; program.units.len()];
+    for (stream, unit) in program.streams.iter().zip(&tree.innermost) {
+        if let Some(unit) = unit {
+            needs[unit.index()] = needs[unit.index()].saturating_add(stream.ty.bytes());
+        }
+    }
+    let mut layers: BTreeMap<UnitId, u64> = BTreeMap::new();
+    let mut siblings: BTreeMap<(UnitId, usize), u64> = BTreeMap::new();
+    let places: Vec<(UnitId, usize)> = (0..program.units.len())
+        .map(|at| (tree.root_of(UnitId(at as u32)), tree.depth[at]))
+        .collect();
+    for (root, depth) in &places {
+        let deepest = layers.entry(*root).or_default();
+        *deepest = (*deepest).max(*depth as u64);
+        *siblings.entry((*root, *depth)).or_default() += 1;
+    }
+    let share = |place: &(UnitId, usize)| {
+        limits.storage_bytes / layers[&place.0].max(1) / siblings[place].max(1)
+    };
+    (0..program.units.len()).map(|at| (at, needs[at], share(&places[at]))).collect()
+}
+
+/// Vector registers that a value takes; a scalar takes none.
+fn registers(ty: Type, limits: &Limits) -> u64 {
+    if ty.lanes == 1 { 0 } else { ty.bytes().div_ceil(limits.vector_bytes.max(1)) }
+}
+
+/// Between which points of a body each register is in use, loops taken whole where a value lives
+/// through them. What lives from one case to the next counts only where it is mentioned.
+struct Liveness<'a> {
+    program: &'a Program,
+    now: usize,
+    uses: BTreeMap<RegisterId, (usize, usize)>,
+    /// Every use so far, in order.
+    log: Vec<RegisterId>,
+}
+
+impl<'a> Liveness<'a> {
+    fn of(program: &'a Program, body: &[Stmt]) -> Liveness<'a> {
+        let mut liveness = Liveness { program, now: 0, uses: BTreeMap::new(), log: Vec::new() };
+        liveness.body(body);
+        liveness
+    }
+
+    /// The most that is in use at one point.
+    fn most(&self, weight: impl Fn(Type) -> u64) -> u64 {
+        let mut changes: Vec<(usize, bool, u64)> = Vec::new();
+        for (register, (from, to)) in &self.uses {
+            let weight = weight(self.program.registers[register.index()].ty);
+            changes.push((*from, true, weight));
+            changes.push((*to, false, weight));
+        }
+        // At one point, what starts is in use together with what ends.
+        changes.sort_by_key(|(at, starts, _)| (*at, !starts));
+        let (mut now, mut most) = (0, 0);
+        for (_, starts, weight) in changes {
+            now = if starts { now + weight } else { now - weight };
+            most = most.max(now);
+        }
+        most
+    }
+
+    fn body(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            self.now += 1;
+            match stmt {
+                Stmt::Set(register, value) => {
+                    self.expr(value);
+                    self.mention(*register);
+                }
+                Stmt::Pop(register) => self.mention(*register),
+                Stmt::Store(addr, value) | Stmt::Accumulate(_, addr, value) => {
+                    self.addr(addr);
+                    self.expr(value);
+                }
+                Stmt::For(counted) | Stmt::Walk(_, counted) => {
+                    self.expr(&counted.lo);
+                    self.expr(&counted.hi);
+                    let (start, used) = (self.now, self.log.len());
+                    self.body(&counted.body);
+                    self.now += 1;
+                    for register in &self.log[used..] {
+                        if let Some((from, to)) = self.uses.get_mut(register)
+                            && *from <= start
+                        {
+                            *to = self.now;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn mention(&mut self, register: RegisterId) {
+        let now = self.now;
+        self.log.push(register);
+        self.uses.entry(register).and_modify(|(_, to)| *to = now).or_insert((now, now));
+    }
+
+    fn addr(&mut self, addr: &Addr<Expr>) {
+        addr.index.iter().for_each(|i| self.expr(i));
+        addr.lanes.iter().for_each(|l| self.expr(&l.limit));
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Register(register) => self.mention(*register),
+            Expr::Const(_) | Expr::Size(_) => {}
+            Expr::Load(addr) => self.addr(addr),
+            Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|x| self.expr(x)),
+            Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|x| self.expr(x)),
+            Expr::Cast(_, x) | Expr::Broadcast(_, x) | Expr::Iota(_, x) => self.expr(x),
+        }
+    }
+}

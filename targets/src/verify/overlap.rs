@@ -1,0 +1,153 @@
+//! Overlap: the access unit runs ahead of the execute unit, so between two barriers neither may
+//! write what the other touches.
+
+use super::structure::{Tree, action_streams, events};
+use super::{Errors, Kind, Part, Place};
+use crate::dlc::{Action, Addr, Expr, Program, Stmt, StreamId, StreamKind, TensorId, UnitId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What happens between two barriers at the root.
+#[derive(Clone, Default)]
+struct Epoch {
+    /// Tensors that streams load.
+    loads: BTreeSet<TensorId>,
+    /// Tensors that the access unit stores to.
+    stores: BTreeSet<TensorId>,
+    /// Tensors that the execute unit reads.
+    reads: BTreeSet<TensorId>,
+    /// Tensors that the execute unit writes.
+    writes: BTreeSet<TensorId>,
+    /// Whether a callback is pushed.
+    callbacks: bool,
+}
+
+/// Checks that effects of the two units commute.
+pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
+    let advancing = advancing(program, tree);
+    let mut epochs = vec![Epoch::default()];
+    effects(&program.main, &mut epochs[0]);
+    for action in &program.access {
+        if matches!(action, Action::Barrier) {
+            let mut next = Epoch::default();
+            // A barrier waits for callbacks; `main` is known to be over only behind one of them.
+            if let Some(last) = epochs.last().filter(|e| !e.callbacks) {
+                (next.reads, next.writes) = (last.reads.clone(), last.writes.clone());
+            }
+            epochs.push(next);
+        } else if let Some(epoch) = epochs.last_mut() {
+            performs(program, action, epoch);
+            if let Action::Traverse(unit) = action {
+                epoch.loads.extend(advancing.get(unit).into_iter().flatten());
+            }
+        }
+    }
+    let written: BTreeSet<TensorId> =
+        epochs.iter().flat_map(|e| e.stores.iter().chain(&e.writes)).copied().collect();
+    // A stream of no unit may be loaded before anything else happens.
+    for (at, stream) in program.streams.iter().enumerate() {
+        if let (None, StreamKind::Mem { addr, .. }) = (tree.innermost[at], &stream.kind)
+            && written.contains(&addr.tensor)
+        {
+            let name = &program.tensors[addr.tensor.index()].name;
+            let message = format!("loads `{name}`, which is written, outside every unit");
+            errors.push(Kind::Overlap, &Place::new(Part::Stream, &stream.name), message);
+        }
+    }
+    for epoch in &epochs {
+        report(program, epoch, errors);
+    }
+}
+
+fn report(program: &Program, epoch: &Epoch, errors: &mut Errors) {
+    let clashes: [(&BTreeSet<TensorId>, &BTreeSet<TensorId>, &str); 4] = [
+        (&epoch.loads, &epoch.writes, "streams load it while the execute unit writes it"),
+        (&epoch.loads, &epoch.stores, "streams load it while the access unit stores to it"),
+        (
+            &epoch.stores,
+            &epoch.reads,
+            "the access unit stores to it while the execute unit reads it",
+        ),
+        (&epoch.stores, &epoch.writes, "both units write it"),
+    ];
+    for (a, b, message) in clashes {
+        for tensor in a.intersection(b) {
+            let place = Place::new(Part::Tensor, &program.tensors[tensor.index()].name);
+            errors.push(Kind::Overlap, &place, format!("{message}, without a barrier between"));
+        }
+    }
+}
+
+/// For every unit at the root: the tensors that streams load while it runs.
+fn advancing(program: &Program, tree: &Tree) -> BTreeMap<UnitId, BTreeSet<TensorId>> {
+    let mut loads: BTreeMap<UnitId, BTreeSet<TensorId>> = BTreeMap::new();
+    for (at, stream) in program.streams.iter().enumerate() {
+        if let (Some(unit), StreamKind::Mem { addr, .. }) = (tree.innermost[at], &stream.kind) {
+            loads.entry(tree.root_of(unit)).or_default().insert(addr.tensor);
+        }
+    }
+    loads
+}
+
+fn performs(program: &Program, action: &Action, epoch: &mut Epoch) {
+    action_streams(action).iter().for_each(|s| loads(program, *s, epoch));
+    match action {
+        Action::Callback(case) => {
+            epoch.callbacks = true;
+            effects(&program.cases[case.index()].body, epoch);
+        }
+        Action::Store { addr, .. } => {
+            epoch.stores.insert(addr.tensor);
+        }
+        Action::Traverse(unit) => {
+            let unit = &program.units[unit.index()];
+            events(unit).into_iter().flatten().for_each(|a| performs(program, a, epoch));
+        }
+        Action::Operand(_) | Action::Barrier => {}
+    }
+}
+
+fn loads(program: &Program, id: StreamId, epoch: &mut Epoch) {
+    if let StreamKind::Mem { addr, .. } = &program.streams[id.index()].kind {
+        epoch.loads.insert(addr.tensor);
+    }
+}
+
+fn effects(body: &[Stmt], epoch: &mut Epoch) {
+    for stmt in body {
+        match stmt {
+            Stmt::Set(_, value) => reads(value, epoch),
+            Stmt::Pop(_) => {}
+            Stmt::Store(addr, value) | Stmt::Accumulate(_, addr, value) => {
+                epoch.writes.insert(addr.tensor);
+                if matches!(stmt, Stmt::Accumulate(..)) {
+                    epoch.reads.insert(addr.tensor);
+                }
+                reads_index(addr, epoch);
+                reads(value, epoch);
+            }
+            Stmt::For(counted) | Stmt::Walk(_, counted) => {
+                reads(&counted.lo, epoch);
+                reads(&counted.hi, epoch);
+                effects(&counted.body, epoch);
+            }
+        }
+    }
+}
+
+fn reads_index(addr: &Addr<Expr>, epoch: &mut Epoch) {
+    addr.index.iter().for_each(|i| reads(i, epoch));
+    addr.lanes.iter().for_each(|l| reads(&l.limit, epoch));
+}
+
+fn reads(expr: &Expr, epoch: &mut Epoch) {
+    match expr {
+        Expr::Register(_) | Expr::Const(_) | Expr::Size(_) => {}
+        Expr::Load(addr) => {
+            epoch.reads.insert(addr.tensor);
+            reads_index(addr, epoch);
+        }
+        Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|x| reads(x, epoch)),
+        Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|x| reads(x, epoch)),
+        Expr::Cast(_, x) | Expr::Broadcast(_, x) | Expr::Iota(_, x) => reads(x, epoch),
+    }
+}

@@ -1,0 +1,211 @@
+//! Types of streams, registers, expressions and stores. Indices and bounds are scalars of
+//! type i64; arithmetic never mixes types.
+
+use super::structure::events;
+use super::{Errors, Kind, Part, Place};
+use crate::dlc::{
+    Action, Addr, Expr, Loop, Program, Stmt, Stream, StreamId, StreamKind, TensorDecl, Type,
+};
+use crate::scalar::{BinaryOp, DType};
+
+/// Checks every type. Ids must lead somewhere.
+pub fn check(program: &Program, errors: &mut Errors) {
+    let mut checker = Checker { program, errors };
+    program.streams.iter().for_each(|s| checker.stream(s));
+    for unit in &program.units {
+        let place = Place::new(Part::Unit, &unit.name);
+        checker.index_stream(unit.lo, &place);
+        checker.index_stream(unit.hi, &place);
+        for (event, actions) in events(unit).into_iter().enumerate() {
+            checker.actions(actions, &place.then(event));
+        }
+    }
+    checker.actions(&program.access, &Place::new(Part::Access, ""));
+    checker.body(&program.main, &Place::new(Part::Main, ""));
+    for case in &program.cases {
+        checker.body(&case.body, &Place::new(Part::Case, &case.name));
+    }
+}
+
+const INDEX: Type = Type { dtype: DType::I64, lanes: 1 };
+
+struct Checker<'a, 'e> {
+    program: &'a Program,
+    errors: &'e mut Errors,
+}
+
+impl Checker<'_, '_> {
+    fn wrong(&mut self, place: &Place, message: impl Into<String>) {
+        self.errors.push(Kind::Type, place, message);
+    }
+
+    fn same(&mut self, found: Type, wanted: Type, what: &str, place: &Place) {
+        if found != wanted {
+            self.wrong(place, format!("{what} is {found}, and {wanted} is needed"));
+        }
+    }
+
+    fn tensor<I>(&self, addr: &Addr<I>) -> (&TensorDecl, Type) {
+        let tensor = &self.program.tensors[addr.tensor.index()];
+        let lanes = addr.lanes.as_ref().map_or(1, |l| l.count);
+        (tensor, Type { dtype: tensor.dtype, lanes })
+    }
+
+    fn writable<I>(&mut self, addr: &Addr<I>, place: &Place) {
+        let (tensor, _) = self.tensor(addr);
+        if !tensor.writable {
+            let message = format!("writes tensor `{}`, which is read-only", tensor.name);
+            self.wrong(place, message);
+        }
+    }
+
+    fn index_stream(&mut self, id: StreamId, place: &Place) {
+        let stream = &self.program.streams[id.index()];
+        self.same(stream.ty, INDEX, &format!("stream `{}`", stream.name), place);
+    }
+
+    fn stream_addr(&mut self, addr: &Addr<StreamId>, place: &Place) -> Type {
+        for id in super::structure::address_streams(addr) {
+            self.index_stream(id, place);
+        }
+        self.tensor(addr).1
+    }
+
+    fn stream(&mut self, stream: &Stream) {
+        let place = Place::new(Part::Stream, &stream.name);
+        let made = match &stream.kind {
+            StreamKind::Const(value) => Type::scalar(value.dtype()),
+            StreamKind::Size(_) | StreamKind::IndVar(_) => INDEX,
+            StreamKind::Mem { addr, .. } => self.stream_addr(addr, &place),
+            StreamKind::Broadcast(from) => {
+                let from = self.program.streams[from.index()].ty;
+                if from.lanes != 1 {
+                    return self.wrong(&place, format!("spreads a scalar, not {from}"));
+                }
+                Type { dtype: from.dtype, lanes: stream.ty.lanes }
+            }
+            StreamKind::IndexCast(from) => {
+                let from = &self.program.streams[from.index()];
+                if from.ty.lanes != 1 || from.ty.dtype.is_float() {
+                    let message = format!("converts a scalar integer, not {}", from.ty);
+                    return self.wrong(&place, message);
+                }
+                INDEX
+            }
+            StreamKind::Alu { op, a, b } => {
+                let ty = |id: &StreamId| self.program.streams[id.index()].ty;
+                let (a, b) = (ty(a), ty(b));
+                if a != b || a.lanes != 1 {
+                    let message = format!("combines {a} with {b}, and scalars of one type can be");
+                    return self.wrong(&place, message);
+                }
+                Type::scalar(op.result(a.dtype))
+            }
+        };
+        self.same(stream.ty, made, "its declared type", &place);
+    }
+
+    fn actions(&mut self, actions: &[Action], place: &Place) {
+        for (at, action) in actions.iter().enumerate() {
+            if let Action::Store { addr, value } = action {
+                let place = place.then(at);
+                self.writable(addr, &place);
+                let ty = self.stream_addr(addr, &place);
+                let value = &self.program.streams[value.index()];
+                self.same(value.ty, ty, &format!("stream `{}`", value.name), &place);
+            }
+        }
+    }
+
+    fn body(&mut self, body: &[Stmt], place: &Place) {
+        for (at, stmt) in body.iter().enumerate() {
+            let place = place.then(at);
+            match stmt {
+                Stmt::Set(register, value) => {
+                    let register = &self.program.registers[register.index()];
+                    if let Some(ty) = self.expr(value, &place) {
+                        let what = format!("the value of `{}`", register.name);
+                        self.same(ty, register.ty, &what, &place);
+                    }
+                }
+                Stmt::Pop(_) => {}
+                Stmt::Store(addr, value) | Stmt::Accumulate(_, addr, value) => {
+                    self.writable(addr, &place);
+                    self.expr_addr(addr, &place);
+                    let wanted = self.tensor(addr).1;
+                    if let Some(ty) = self.expr(value, &place) {
+                        self.same(ty, wanted, "the value", &place);
+                    }
+                    if matches!(stmt, Stmt::Accumulate(BinaryOp::Lt, ..)) {
+                        self.wrong(&place, "accumulates with a comparison");
+                    }
+                }
+                Stmt::For(counted) | Stmt::Walk(_, counted) => self.counted(counted, &place),
+            }
+        }
+    }
+
+    fn counted(&mut self, counted: &Loop, place: &Place) {
+        let var = &self.program.registers[counted.var.index()];
+        self.same(var.ty, INDEX, &format!("loop variable `{}`", var.name), place);
+        for bound in [&counted.lo, &counted.hi] {
+            if let Some(ty) = self.expr(bound, place) {
+                self.same(ty, INDEX, "a bound", place);
+            }
+        }
+        self.body(&counted.body, place);
+    }
+
+    fn expr_addr(&mut self, addr: &Addr<Expr>, place: &Place) {
+        for index in addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)) {
+            if let Some(ty) = self.expr(index, place) {
+                self.same(ty, INDEX, "an index", place);
+            }
+        }
+    }
+
+    /// An expression's type; `None` where an error in it has been reported.
+    fn expr(&mut self, expr: &Expr, place: &Place) -> Option<Type> {
+        match expr {
+            Expr::Register(register) => Some(self.program.registers[register.index()].ty),
+            Expr::Const(value) => Some(Type::scalar(value.dtype())),
+            Expr::Size(_) => Some(INDEX),
+            Expr::Load(addr) => {
+                self.expr_addr(addr, place);
+                Some(self.tensor(addr).1)
+            }
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.expr(a, place), self.expr(b, place));
+                let (a, b) = (a?, b?);
+                if a != b {
+                    self.wrong(place, format!("`{}` combines {a} with {b}", op.name()));
+                    return None;
+                }
+                Some(Type { dtype: op.result(a.dtype), lanes: a.lanes })
+            }
+            Expr::Select(c, a, b) => {
+                let (c, a, b) = (self.expr(c, place), self.expr(a, place), self.expr(b, place));
+                let (c, a, b) = (c?, a?, b?);
+                if a != b || c != (Type { dtype: DType::I64, lanes: a.lanes }) {
+                    self.wrong(place, format!("`select` chooses {a} or {b} by {c}"));
+                    return None;
+                }
+                Some(a)
+            }
+            Expr::Cast(dtype, x) => Some(Type { dtype: *dtype, lanes: self.expr(x, place)?.lanes }),
+            Expr::Broadcast(lanes, x) => {
+                let x = self.expr(x, place)?;
+                if x.lanes != 1 {
+                    self.wrong(place, format!("`broadcast` spreads a scalar, not {x}"));
+                    return None;
+                }
+                Some(Type { dtype: x.dtype, lanes: *lanes })
+            }
+            Expr::Iota(lanes, x) => {
+                let x = self.expr(x, place)?;
+                self.same(x, INDEX, "the base of `iota`", place);
+                Some(Type { dtype: DType::I64, lanes: *lanes })
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! DLC programs end to end: their text, what the verifier proves, how SLC terms become them.
+
+mod bag;
+mod counters;
+mod decouple;
+mod laws;
+mod programs;
+mod random;
+mod runs;
+mod text;

@@ -1,0 +1,132 @@
+//! The text form: what is printed reads back, and what is wrong is reported, all at once.
+
+use crate::random::RandomProgram;
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::dlc_text::DlcText;
+use ember_targets::print::print;
+use quickcheck::{Gen, QuickCheck};
+
+fn read(text: &str) -> Result<DlcText, Vec<String>> {
+    let mut sources = Sources::default();
+    let file = sources.add("<test>", text);
+    DlcText::read(&sources, file).map_err(|errors| {
+        errors
+            .into_iter()
+            .map(|e| {
+                let at = e.at.map(|(span, _)| text[span.range()].to_owned()).unwrap_or_default();
+                let help = e.help.map(|h| format!(" [{h}]")).unwrap_or_default();
+                format!("{} @ {at}{help}", e.message)
+            })
+            .collect()
+    })
+}
+
+#[test]
+fn what_is_printed_reads_back() {
+    fn holds(program: RandomProgram) -> bool {
+        let text = print(&program.0);
+        match read(&text) {
+            Ok(read) if read.program == program.0 => true,
+            Ok(read) => panic!("{text}\nreads as\n{}", print(&read.program)),
+            Err(errors) => panic!("{errors:#?}\n{text}"),
+        }
+    }
+    let seeded = Gen::from_size_and_seed(100, 1);
+    QuickCheck::new().rng(seeded).tests(1_000).quickcheck(holds as fn(RandomProgram) -> bool);
+}
+
+#[test]
+fn the_empty_program_reads_back() {
+    let program = ember_targets::dlc::Program::default();
+    assert_eq!(read(&print(&program)).expect("reads").program, program);
+}
+
+/// A program with the given forms in its access engine and compute loop.
+fn program(access: &str, compute: &str) -> String {
+    format!(
+        "(dlc test (sizes n) (tensor t f32 (n)) (tensor_out o f32 (n))
+           (configure_access_engine
+             (const_stream zero i64 0) (size_stream n n) (new_tu u zero n 1) (get_ind_var i u)
+             (mem_stream x f32 (at t i) temporal)
+             {access}
+             (start (traverse u)))
+           (compute_loop (register r f32) (register k i64) {compute}))"
+    )
+}
+
+#[test]
+fn every_mistake_has_its_message() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("(mem_stream y f32 (at t j) temporal)", "", "unknown stream `j` @ j"),
+        ("(mem_stream y f32 (at tt i) temporal)", "", "unknown tensor `tt` @ tt [known: `o`, `t`]"),
+        ("(mem_stream y f32 (at t i) temporl)", "", "unknown temporal hint `temporl`"),
+        ("(mem_streem y f32 (at t i) temporal)", "", "[did you mean `mem_stream`?]"),
+        ("(mem_stream y f32 (at t i))", "", "`mem_stream` takes 4 items"),
+        ("(mem_stream y f64 (at t i) temporal)", "", "declared type is f64, and f32 is needed"),
+        ("(mem_stream y f32 (at t i i) temporal)", "", "`t` has 1 dimensions, and 2 indices"),
+        ("(mem_stream y f32 (at t x) temporal)", "", "stream `x` is f32, and i64 is needed"),
+        ("(mem_stream y f32x4 (at t (lanes 0 n i)) temporal)", "", "no lanes @ 0"),
+        ("(mem_stream y f32y (at t i) temporal)", "", "unknown element type `f32y`"),
+        ("(mem_stream y f32x0 (at t i) temporal)", "", "expected a type @ f32x0"),
+        ("(alu_stream y i64 add i z) (const_stream z i64 1)", "", "uses `z` before its definition"),
+        ("(alu_stream y i64 plus i n)", "", "unknown operation `plus`"),
+        ("(alu_stream x f32 add x x)", "", "stream `x` is defined twice @ x"),
+        ("(alu_stream y f32 add x i)", "", "combines f32 with i64"),
+        ("(const_stream c f32 zero)", "", "expected a number of type f32 @ zero"),
+        ("(size_stream m m)", "", "unknown size `m`"),
+        ("(get_ind_var j v)", "", "unknown unit `v`"),
+        ("(new_tu v zero n 0)", "", "a step of less than 1"),
+        ("(new_tu v zero n 1)", "", "unit `v`: is traversed in 0 places"),
+        ("(on u it)", "", "unknown event `it`"),
+        ("(on u ite) (on u ite)", "", "event `ite` of unit `u` is given twice"),
+        (
+            "(on u ite (register_operand xx))",
+            "",
+            "unknown stream `xx` @ xx [known: `i`, `n`, `x`, `zero`]",
+        ),
+        ("(on u ite (register_callback c))", "", "unknown case `c`"),
+        ("(on u ite (push x))", "", "unknown action `push`"),
+        ("(on u ite (barrier x))", "", "`barrier` takes 0 items"),
+        ("(on u beg (traverse u))", "", "traverses at `beg`"),
+        ("(start)", "", "`start` is given twice"),
+        ("", "(main (set q 1))", "unknown register `q`"),
+        ("", "(main (set k 1.5))", "a number without its type @ 1.5 [write `(const f32 1.5)`]"),
+        ("", "(main (set k (const f32 1.0)))", "the value of `k` is f32, and i64 is needed"),
+        ("", "(main (set k (add k r)))", "`add` combines i64 with f32"),
+        ("", "(main (set k (size m)))", "unknown size `m`"),
+        ("", "(main (store (at t 0) r))", "writes tensor `t`, which is read-only"),
+        ("", "(main (for r 0 1 1))", "loop variable `r` is f32, and i64 is needed"),
+        ("", "(main (for k 0 1 -1))", "a step of less than 1"),
+        ("", "(main (for k 0 1))", "`for` takes at least 4 items"),
+        ("", "(main (walk w k 0 1 1))", "unknown unit `w`"),
+        ("", "(main (sett k 0))", "unknown statement `sett` @ sett [did you mean `set`?]"),
+        ("", "(main (set k (summ k k)))", "unknown value `summ`"),
+        ("", "(main) (main)", "`main` is given twice"),
+        ("", "(case c)", "case `c`: no callback runs this case"),
+        ("", "(case)", "`case` takes at least 1 items"),
+    ];
+    for (access, compute, expected) in cases {
+        let text = program(access, compute);
+        let errors = read(&text).expect_err(expected);
+        assert!(errors.iter().any(|e| e.contains(expected)), "{expected}\n{errors:#?}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = program("(get_ind_var j v) (size_stream m m)", "(main (set q 1) (set k zz))");
+    assert_eq!(read(&text).expect_err("four mistakes").len(), 4);
+}
+
+#[test]
+fn texts_that_are_no_program() {
+    for text in ["", "(", "x", "(scf.for)", "(dlc)", "(dlc a) (dlc b)", "(dlc (x))", "(dlc a b)"] {
+        assert!(read(text).is_err(), "{text}");
+    }
+    let deep = format!("{}0{}", "(add 1 ".repeat(9_000), ")".repeat(9_000));
+    let errors = read(&program("", &format!("(main (set k {deep}))"))).expect_err("too deep");
+    assert!(errors[0].contains("nests deeper than 256"), "{}", errors[0]);
+    let deep = format!("{}{}", "(for k 0 1 1 ".repeat(9_000), ")".repeat(9_000));
+    let errors = read(&program("", &format!("(main {deep})"))).expect_err("too deep");
+    assert!(errors[0].contains("nests deeper than 256"), "{}", errors[0]);
+}
