@@ -9,8 +9,8 @@ use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep};
 use crate::saturate::{Limits, Progress, Saturation, StopReason, saturate};
 use crate::term::{Node, Term};
 use crate::workload::Statistics;
-use ember_extract::{CandidateId, Extraction, extract};
 use egg::Id;
+use ember_extract::{CandidateId, Extraction, extract};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -102,7 +102,18 @@ impl Search<'_> {
         };
         state.steps(&self.schedule.steps, progress);
         state.found.candidates = state.extract(self.best);
-        if std::env::var("DUMP").is_ok() { for c in state.egraph.classes() { println!("{}: {:?}", c.id, c.nodes.iter().map(|n| format!("{} {:?}", n.head, egg::Language::children(n))).collect::<Vec<_>>()); } }
+        if std::env::var("DUMP").is_ok() {
+            for c in state.egraph.classes() {
+                println!(
+                    "{}: {:?}",
+                    c.id,
+                    c.nodes
+                        .iter()
+                        .map(|n| format!("{} {:?}", n.head, egg::Language::children(n)))
+                        .collect::<Vec<_>>()
+                );
+            }
+        }
         state.found
     }
 
@@ -180,8 +191,7 @@ impl State<'_> {
     fn extract(&mut self, k: usize) -> Vec<Candidate> {
         let start = Instant::now();
         let workload = self.search.statistics.workload(&self.egraph);
-        let model =
-            Model { goal: self.search.goal, rates: self.search.rates, workload: &workload };
+        let model = Model { goal: self.search.goal, rates: self.search.rates, workload: &workload };
         let limits = ember_extract::Limits::default();
         let extraction = extract(&self.egraph, self.root, &model, &limits);
         let best = best(&model, &extraction, k);
@@ -191,11 +201,7 @@ impl State<'_> {
 }
 
 /// The k best programs of an extraction, no term twice.
-fn best(
-    model: &Model<'_>,
-    extraction: &Extraction<Node, Summary>,
-    k: usize,
-) -> Vec<Candidate> {
+fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> Vec<Candidate> {
     let rank = |id: &CandidateId| ember_extract::CostModel::rank(model, extraction.summary(*id));
     let mut seen = BTreeSet::new();
     extraction

@@ -40,7 +40,8 @@ impl<'a> Statistics<'a> {
 
     /// The workload of the loops in an e-graph.
     pub fn workload(&self, egraph: &EGraph) -> Workload {
-        let mut workload = Workload { first_touch: self.first_touch.clone(), ..Workload::default() };
+        let mut workload =
+            Workload { first_touch: self.first_touch.clone(), ..Workload::default() };
         for class in egraph.classes().filter(|class| class.data.variable.is_some()) {
             let Some(key) = variable_key(egraph, class.id) else { continue };
             let term = egraph.id_to_expr(class.id);
