@@ -403,6 +403,7 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
                 fact.affine = Some(Affine::variable(facts.variable(key)));
             }
             fact.range = variable_range(egraph, children[0]);
+            fact.constant = single_value(egraph, children[0]).map(Scalar::I64);
         }
         "size" => {
             fact.dtype = Some(DType::I64);
@@ -519,6 +520,14 @@ fn variable_range(egraph: &EGraph, var: Id) -> Interval {
         return Interval::ALL;
     }
     Interval { min: lo.min, max: hi.max.saturating_sub(1) }
+}
+
+/// The one value of the variable of a loop that runs exactly once, whatever the data.
+pub fn single_value(egraph: &EGraph, var: Id) -> Option<i64> {
+    let (lo, hi, step) = egraph[var].data.variable?;
+    let integer = |id: Id| egraph[id].data.integer();
+    let (lo, hi, step) = (integer(lo)?, integer(hi)?, integer(step)?);
+    (lo < hi && hi <= lo.checked_add(step)?).then_some(lo)
 }
 
 /// The extent that a `(dim address k)` node asks for.

@@ -1,3 +1,5 @@
 //! The `ember-rewrite` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    ember_rewrite::cli::main()
+}

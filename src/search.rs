@@ -102,18 +102,6 @@ impl Search<'_> {
         };
         state.steps(&self.schedule.steps, progress);
         state.found.candidates = state.extract(self.best);
-        if std::env::var("DUMP").is_ok() {
-            for c in state.egraph.classes() {
-                println!(
-                    "{}: {:?}",
-                    c.id,
-                    c.nodes
-                        .iter()
-                        .map(|n| format!("{} {:?}", n.head, egg::Language::children(n)))
-                        .collect::<Vec<_>>()
-                );
-            }
-        }
         state.found
     }
 
@@ -200,19 +188,38 @@ impl State<'_> {
     }
 }
 
-/// The k best programs of an extraction, no term twice.
-fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> Vec<Candidate> {
-    let rank = |id: &CandidateId| ember_extract::CostModel::rank(model, extraction.summary(*id));
+/// The k best programs of an extraction that differ: a program whose cost is within a hundredth of
+/// a better one's in every component adds nothing for the simulator to tell apart, and comes in only
+/// where there are too few others.
+fn best(
+    model: &Model<'_>,
+    extraction: &Extraction<Node, Summary>,
+    k: usize,
+) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
-    extraction
+    let unique: Vec<CandidateId> = extraction
         .ranked()
         .iter()
-        .filter(|id| seen.insert(extraction.summary(**id).key))
+        .copied()
+        .filter(|id| seen.insert(extraction.summary(*id).key))
+        .collect();
+    let (mut chosen, mut alike): (Vec<CandidateId>, Vec<CandidateId>) = Default::default();
+    for id in unique {
+        let cost = &extraction.summary(id).cost;
+        let known = chosen.iter().any(|other| extraction.summary(*other).cost.is_near(cost));
+        if known { alike.push(id) } else { chosen.push(id) }
+    }
+    chosen.extend(alike);
+    chosen
+        .into_iter()
         .take(k)
-        .map(|id| Candidate {
-            term: extraction.term(*id),
-            estimate: rank(id),
-            cost: extraction.summary(*id).cost,
+        .map(|id| {
+            let summary = extraction.summary(id);
+            Candidate {
+                term: extraction.term(id),
+                estimate: ember_extract::CostModel::rank(model, summary),
+                cost: summary.cost,
+            }
         })
         .collect()
 }

@@ -8,14 +8,15 @@ use crate::facts::EGraph;
 use crate::interpret::{Store, average_trip_count};
 use crate::model::Model;
 use egg::Symbol;
-use std::cell::RefCell;
+
 use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
 
 /// Statistics of one instance of a model. Trip counts are computed when first asked for.
 pub struct Statistics<'a> {
     store: &'a Store,
     first_touch: HashMap<Symbol, f64>,
-    trips: RefCell<HashMap<String, f64>>,
+    trips: Mutex<HashMap<String, f64>>,
 }
 
 impl<'a> Statistics<'a> {
@@ -35,7 +36,7 @@ impl<'a> Statistics<'a> {
             .map(|share| (Symbol::from(format!("%{}", name(operation.table()))), share))
             .into_iter()
             .collect();
-        Statistics { store, first_touch, trips: RefCell::default() }
+        Statistics { store, first_touch, trips: Mutex::default() }
     }
 
     /// The workload of the loops in an e-graph.
@@ -46,9 +47,8 @@ impl<'a> Statistics<'a> {
             let Some(key) = variable_key(egraph, class.id) else { continue };
             let term = egraph.id_to_expr(class.id);
             // A loop that cannot be evaluated on this data is not worth more than one guess.
-            let trips = *self
-                .trips
-                .borrow_mut()
+            let mut known = self.trips.lock().unwrap_or_else(PoisonError::into_inner);
+            let trips = *known
                 .entry(term.to_string())
                 .or_insert_with(|| average_trip_count(&term, self.store).unwrap_or(1.0));
             workload.trips.insert(key, trips);

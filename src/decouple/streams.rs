@@ -58,10 +58,6 @@ impl Lowering<'_> {
                 let ty = Type::scalar(DType::I64);
                 Ok(self.intern(&name, ty, StreamKind::IndVar(unit), Some(unit)))
             }
-            "slc.index_cast" => {
-                let [from] = self.terms.operands(id)?;
-                self.index_stream(from)
-            }
             "slc.broadcast" => {
                 let [n, x] = self.terms.operands(id)?;
                 let lanes = self.lanes(n)?;
@@ -102,20 +98,6 @@ impl Lowering<'_> {
                 let innermost = self.innermost_of(&[of]);
                 let ty = Type::scalar(DType::I64);
                 Ok(self.intern("index", ty, StreamKind::IndexCast(of), innermost))
-            }
-            "slc.broadcast" => {
-                let [n, of] = self.terms.operands(id)?;
-                let (lanes, of) = (self.lanes(n)?, self.stream(of)?);
-                let Type { dtype, lanes: 1 } = self.stream_type(of) else {
-                    return Err(self.terms.error(id, "puts one scalar into every lane"));
-                };
-                let innermost = self.innermost_of(&[of]);
-                Ok(self.intern(
-                    "lanes",
-                    Type { dtype, lanes },
-                    StreamKind::Broadcast(of),
-                    innermost,
-                ))
             }
             "slc.lanes" => Err(self.terms.error(id, "stands only in the last index of an address")),
             _ => Err(self.terms.unexpected(id, "a stream")),

@@ -1,0 +1,306 @@
+//! The command line: what may be asked, and what is printed.
+//!
+//! Results go to standard output and nothing else does. Exit codes: 0 all right; 1 a program's
+//! output is wrong or its run did not end; 2 bad input.
+
+use crate::cost::Goal;
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::job::{self, Done};
+use crate::pipeline::{self, Inputs, Options};
+use crate::print_term::print_term;
+use crate::progress::Line;
+use crate::render;
+use crate::report::{self, Record};
+use crate::rules::Exactness;
+use crate::run;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use ember_sim::CoreKind;
+use ember_targets::print::print;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Compiles embedding operations for decoupled access-execute machines with rules in an e-graph.
+///
+/// Finds the best program for a model, runs it and its baselines on the model's data in a
+/// simulator, and compares every output with the reference.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ember-rewrite",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Example:\n  ember-rewrite --rules rules/ examples/embedding_bag.sexp\n  \
+                  ember-rewrite run programs/bag_sum_paper.dlc examples/embedding_bag.sexp\n\n\
+                  Exit codes: 0 all right, 1 an output is wrong or a run did not end, 2 bad input."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    common: Common,
+    /// The model.
+    #[arg(required = true)]
+    model: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs one program, SCF, SLC or DLC text, on a model's data.
+    #[command(after_help = "Example:\n  ember-rewrite run programs/bag_sum_expert_64.dlc \
+                            examples/embedding_bag.sexp --timeline trace.json")]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// The model.
+        model: PathBuf,
+        /// The core that runs the execute half.
+        #[arg(long, value_enum, default_value_t = CoreName::OutOfOrder)]
+        core: CoreName,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CoreName {
+    InOrder,
+    OutOfOrder,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Exact {
+    Bitwise,
+    Reassoc,
+    Approx,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Level {
+    Scf,
+    Slc,
+    Dlc,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// A folder of rule files, or one rule file; may be given again.
+    #[arg(long, value_name = "PATH", default_value = "rules")]
+    rules: Vec<PathBuf>,
+    /// The machine: a name, or the file of a description.
+    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    target: String,
+    /// The schedule of the best program.
+    #[arg(long, value_name = "NAME", default_value = "search")]
+    schedule: String,
+    /// The least exact rules that may run.
+    #[arg(long, value_enum, default_value_t = Exact::Bitwise)]
+    exact: Exact,
+    /// The seed of the data that programs are judged on [default: the model's].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The seed of the data that candidates are ranked on [default: that of judging].
+    #[arg(long, value_name = "N")]
+    tune_seed: Option<u64>,
+    /// The most e-nodes of a saturation.
+    #[arg(long, value_name = "N", default_value_t = Options::default().node_limit)]
+    node_limit: usize,
+    /// The most iterations of a saturation.
+    #[arg(long, value_name = "N", default_value_t = Options::default().iter_limit)]
+    iter_limit: usize,
+    /// How many of the best candidates the simulator ranks.
+    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
+    candidates: usize,
+    /// Print the best program at a level, and nothing else.
+    #[arg(long, value_enum, conflicts_with = "json")]
+    emit: Option<Level>,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Write the run as a Chrome trace, which Perfetto opens.
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+}
+
+impl Common {
+    fn options(&self) -> Options {
+        Options {
+            rules: self.rules.clone(),
+            target: self.target.clone(),
+            schedule: self.schedule.clone(),
+            exact: match self.exact {
+                Exact::Bitwise => Exactness::Bitwise,
+                Exact::Reassoc => Exactness::Reassoc,
+                Exact::Approx => Exactness::Approx,
+            },
+            seed: self.seed,
+            tune_seed: self.tune_seed,
+            node_limit: self.node_limit,
+            iter_limit: self.iter_limit,
+            candidates: self.candidates.max(1),
+        }
+    }
+}
+
+/// Runs the command with the process's arguments.
+pub fn main() -> ExitCode {
+    let matches = Cli::command().get_matches();
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    let mut sources = Sources::default();
+    let result = match (&cli.command, &cli.model) {
+        (Some(Command::Run { program, model, core, common }), _) => {
+            run_program(&mut sources, program, model, *core, common)
+        }
+        (None, Some(model)) => main_job(&mut sources, model, &cli.common),
+        (None, None) => Err(vec![Diagnostic::global("no model is given")]),
+    };
+    match result {
+        Ok(code) => code,
+        Err(errors) => {
+            render::emit(&sources, &errors);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<ExitCode> {
+    let started = Instant::now();
+    let options = common.options();
+    let inputs = pipeline::read(sources, model, &options)?;
+    render::emit(sources, &inputs.warnings);
+    if let Some(level) = common.emit {
+        let text = emit(&inputs, &options, level)?;
+        return write_result(common, &text).map(|()| ExitCode::SUCCESS);
+    }
+    let line = Line::on_terminal();
+    let read = (started, started.elapsed());
+    let done = job::run(sources, &inputs, &options, common.timeline.is_some(), read, &line);
+    line.done();
+    let done = done?;
+    if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
+        write_file(path, &trace.to_string())?;
+    }
+    let text = if common.json { to_json(&done.report) } else { text(&done) };
+    write_result(common, &text)?;
+    let failed: Vec<&Record> = done.report.failed().collect();
+    for record in &failed {
+        complain(record);
+    }
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The best program at a level.
+fn emit(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
+    let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
+    let case =
+        pipeline::Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
+    let schedule = inputs.schedule(&options.schedule)?;
+    let found = pipeline::search(inputs, &case, options, schedule, goal, None, &mut |_| ());
+    let chosen = pipeline::choose(inputs, &case, &found.candidates, goal).map_err(|rejected| {
+        let error = Diagnostic::global(format!(
+            "schedule `{}` found no program that runs ({})",
+            options.schedule, found.stop
+        ));
+        vec![match rejected.first() {
+            Some(first) => error.with_help(format!("the best candidate: {first}")),
+            None => error,
+        }]
+    })?;
+    Ok(match level {
+        Level::Scf | Level::Slc => format!("{}\n", print_term(&chosen.candidate.term).trim_end()),
+        Level::Dlc => print(chosen.program.program()),
+    })
+}
+
+fn run_program(
+    sources: &mut Sources,
+    program: &Path,
+    model: &Path,
+    core: CoreName,
+    common: &Common,
+) -> Checked<ExitCode> {
+    let options = common.options();
+    let inputs = pipeline::read(sources, model, &options)?;
+    let program = run::read_program(sources, program, &inputs)?;
+    if common.emit == Some(Level::Dlc) {
+        return write_result(common, &print(program.program())).map(|()| ExitCode::SUCCESS);
+    }
+    if common.emit.is_some() {
+        let error = Diagnostic::global("`run` can emit a program as DLC only");
+        return Err(vec![error.with_help("give `--emit dlc`")]);
+    }
+    let core = match core {
+        CoreName::InOrder => CoreKind::InOrder,
+        CoreName::OutOfOrder => CoreKind::OutOfOrder,
+    };
+    let timeline = common.timeline.is_some();
+    let (record, trace) = run::run(&inputs, &options, &program, core, timeline)?;
+    if let (Some(path), Some(trace)) = (&common.timeline, &trace) {
+        write_file(path, &trace.to_string())?;
+    }
+    let text = if common.json { to_json(&record) } else { report::one(&record) };
+    write_result(common, &text)?;
+    if record.valid {
+        return Ok(ExitCode::SUCCESS);
+    }
+    complain(&record);
+    Ok(ExitCode::from(1))
+}
+
+/// The report for a person.
+fn text(done: &Done) -> String {
+    let report = &done.report;
+    format!(
+        "{}\nAssumes:\n{}\n{} on {}, seed {}, {} table elements\n{}\n\nWhere the cycles of `{}` go\n{}\n\n\
+         What each rule set is worth\n{}\n\n{}",
+        print(done.best.program.program()).trim_end(),
+        report::assumptions(report),
+        report.model,
+        report.target,
+        report.seed,
+        report.elements,
+        report::programs(report),
+        report.best.record.name,
+        report::stalls(report),
+        report::worth(report),
+        report::summary(report)
+    )
+}
+
+/// Says on standard error what is wrong with a program's output.
+fn complain(record: &Record) {
+    let what = record.mismatch.as_deref().unwrap_or("no output");
+    let mut error = Diagnostic::global(format!("program `{}`: {what}", record.name));
+    if !record.rules.is_empty() {
+        error = error.with_help(format!("rules that ran: {}", record.rules.join(", ")));
+    }
+    render::emit(&Sources::default(), &[error]);
+}
+
+fn to_json(value: &impl serde::Serialize) -> String {
+    // Plain data with string keys: serialising it cannot fail.
+    serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
+}
+
+fn write_result(common: &Common, text: &str) -> Checked<()> {
+    match &common.output {
+        Some(path) => write_file(path, text),
+        None => {
+            // A reader that has seen enough closes the pipe; that is not an error.
+            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            Ok(())
+        }
+    }
+}
+
+fn write_file(path: &Path, text: &str) -> Checked<()> {
+    std::fs::write(path, text)
+        .map_err(|e| vec![Diagnostic::global(format!("{}: cannot write: {e}", path.display()))])
+}

@@ -1,0 +1,325 @@
+//! The main job: every program of a model, from the coupled loop nest to the best that the search
+//! finds, run on the same data, compared with the reference and with the physical bound.
+
+use crate::cost::Goal;
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::dlc_text::DlcText;
+use crate::load::load;
+use crate::model::Operation;
+use crate::pipeline::{Case, Chosen, Failure, Inputs, Options, choose, search, simulate};
+use crate::progress::Line;
+use crate::reference;
+use crate::report::{Ablation, Best, EGraphReport, Record, Report, Times};
+use crate::rules::{Exactness, Schedule, ScheduleStep};
+use crate::search::Found;
+use ember_sim::{Bound, Demand, bound};
+use ember_sim::{CoreKind, Outcome};
+use ember_targets::dlc::Program;
+use ember_targets::machine::Machine;
+use ember_targets::verify::Limits;
+use itertools::Itertools;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// The schedule of the sequential baseline.
+const COUPLED: &str = "coupled";
+
+/// The schedules that the best program is compared with.
+const BASELINES: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
+
+/// A program to be judged.
+struct Contender {
+    name: String,
+    program: Program,
+    core: CoreKind,
+    exact: Exactness,
+    /// The rules that had a part in it.
+    rules: BTreeSet<&'static str>,
+}
+
+/// What the main job gives: the report, and the best program for further use.
+pub struct Done {
+    /// The report.
+    pub report: Report,
+    /// The chosen program and its term.
+    pub best: Chosen,
+    /// A timeline of the chosen program's run, if one was asked for.
+    pub timeline: Option<serde_json::Value>,
+}
+
+/// Runs the main job. `read_time` is what reading the inputs took.
+pub fn run(
+    sources: &mut Sources,
+    inputs: &Inputs,
+    options: &Options,
+    timeline: bool,
+    (started, read_time): (Instant, Duration),
+    line: &Line,
+) -> Checked<Done> {
+    let schedule = inputs.schedule(&options.schedule)?;
+    let hand_written = hand_written(sources, inputs)?;
+    line.say("making data");
+    let judge = Case::new(&inputs.model, options.seed, options.exact)?;
+    let other = match options.tune_seed {
+        Some(seed) if seed != judge.instance.seed => {
+            Some(Case::new(&inputs.model, Some(seed), options.exact)?)
+        }
+        _ => None,
+    };
+    let tune = other.as_ref().unwrap_or(&judge);
+
+    let mut simulate_time = Duration::ZERO;
+    let mut contenders = Vec::new();
+    if inputs.book.schedule(COUPLED).is_some() {
+        line.say("lowering the coupled loop nest");
+        let (found, chosen) =
+            best_of(inputs, tune, options, COUPLED, Goal::Coupled, &mut simulate_time, line)?;
+        for (name, core) in
+            [("coupled-inorder", CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)]
+        {
+            contenders.push(contender(name, core, &found, &chosen));
+        }
+    }
+    for name in BASELINES.into_iter().filter(|n| inputs.book.schedule(n).is_some()) {
+        let (found, chosen) =
+            best_of(inputs, tune, options, name, Goal::Decoupled, &mut simulate_time, line)?;
+        contenders.push(contender(name, CoreKind::OutOfOrder, &found, &chosen));
+    }
+    contenders.extend(hand_written.into_iter().map(|(name, program)| Contender {
+        name,
+        program,
+        core: CoreKind::OutOfOrder,
+        exact: Exactness::Bitwise,
+        rules: BTreeSet::new(),
+    }));
+    let (found, chosen) = best_of(
+        inputs,
+        tune,
+        options,
+        &options.schedule,
+        Goal::Decoupled,
+        &mut simulate_time,
+        line,
+    )?;
+    contenders.retain(|c| c.name != options.schedule);
+    contenders.push(contender(&options.schedule, CoreKind::OutOfOrder, &found, &chosen));
+
+    line.say("simulating");
+    let start = Instant::now();
+    let outcomes: Vec<Result<Outcome, Failure>> = contenders
+        .par_iter()
+        .enumerate()
+        .map(|(i, c)| {
+            let recorded = timeline && i + 1 == contenders.len();
+            simulate(&c.program, &inputs.machine, &judge, c.core, recorded)
+        })
+        .collect();
+    simulate_time += start.elapsed();
+    let mut trace = None;
+    let records: Vec<Record> = contenders
+        .iter()
+        .zip(outcomes)
+        .map(|(c, outcome)| record(c, outcome, &judge, &mut trace))
+        .collect();
+
+    let start = Instant::now();
+    let ablation = ablation(inputs, tune, options, schedule, &chosen, line);
+    simulate_time += start.elapsed();
+    let (bound, elements) = physical_bound(inputs, &judge);
+    let record = records.last().cloned().unwrap_or_default();
+    let report = Report {
+        model: inputs.model.name.clone(),
+        target: inputs.machine.name.clone(),
+        seed: judge.instance.seed,
+        elements,
+        programs: records,
+        best: Best {
+            record,
+            bound_cycles: bound.cycles,
+            bound_by: bound.bound_by.name().to_owned(),
+            assumptions: assumptions(inputs),
+            ablation,
+        },
+        egraph: EGraphReport {
+            nodes: found.nodes,
+            classes: found.classes,
+            iterations: found.iterations,
+            stop_reason: found.stop.to_string(),
+        },
+        time_ms: Times {
+            read: millis(read_time),
+            saturate: millis(found.saturate_time),
+            extract: millis(found.extract_time),
+            simulate: millis(simulate_time),
+            total: millis(started.elapsed()),
+        },
+    };
+    Ok(Done { report, best: chosen, timeline: trace })
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn contender(name: &str, core: CoreKind, found: &Found, chosen: &Chosen) -> Contender {
+    Contender {
+        name: name.to_owned(),
+        program: chosen.program.program().clone(),
+        core,
+        exact: found.exactness,
+        rules: found.fired.clone(),
+    }
+}
+
+/// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error
+/// that says why.
+fn best_of(
+    inputs: &Inputs,
+    tune: &Case,
+    options: &Options,
+    name: &str,
+    goal: Goal,
+    simulate_time: &mut Duration,
+    line: &Line,
+) -> Checked<(Found, Chosen)> {
+    let schedule = inputs.schedule(name)?;
+    let found = search(inputs, tune, options, schedule, goal, None, &mut |progress| {
+        line.say(format!("{name}: {} e-nodes", progress.nodes));
+    });
+    line.say(format!("{name}: ranking {} candidates", found.candidates.len()));
+    let start = Instant::now();
+    let chosen = choose(inputs, tune, &found.candidates, goal).map_err(|rejected| {
+        let error = Diagnostic::global(format!(
+            "schedule `{name}` found no program that runs ({})",
+            found.stop
+        ));
+        let why = rejected.first().map_or_else(
+            || "the rules reach no finished term; see that every operator has its rules".to_owned(),
+            |first| format!("the best candidate: {first}"),
+        );
+        vec![error.with_help(why)]
+    })?;
+    *simulate_time += start.elapsed();
+    Ok((found, chosen))
+}
+
+/// The hand-written programs that the model names, verified.
+fn hand_written(sources: &mut Sources, inputs: &Inputs) -> Checked<Vec<(String, Program)>> {
+    let limits = Limits::of(&inputs.machine);
+    let mut errors = Vec::new();
+    let mut programs = Vec::new();
+    for named in &inputs.model.programs {
+        let program = load(sources, &named.path)
+            .and_then(|file| DlcText::read(sources, file))
+            .and_then(|text| text.verify(&limits));
+        match program {
+            Ok(program) => programs.push((named.name.clone(), program.into_program())),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if errors.is_empty() { Ok(programs) } else { Err(errors) }
+}
+
+fn record(
+    contender: &Contender,
+    outcome: Result<Outcome, Failure>,
+    judge: &Case,
+    trace: &mut Option<serde_json::Value>,
+) -> Record {
+    let mut record = Record {
+        name: contender.name.clone(),
+        exactness: contender.exact.name().to_owned(),
+        rules: contender.rules.iter().map(ToString::to_string).collect(),
+        ..Record::default()
+    };
+    match outcome {
+        Ok(outcome) => {
+            let compared = judge.compare(&outcome, contender.exact);
+            record.valid = compared.is_ok();
+            record.mismatch = compared.err().map(|m| m.to_string());
+            record.measure(&outcome.stats);
+            if outcome.timeline.is_some() {
+                *trace = outcome.timeline;
+            }
+        }
+        Err(failure) => record.mismatch = Some(failure.to_string()),
+    }
+    record
+}
+
+/// What each rule set of the schedule is worth: the cycles of the best program without it.
+fn ablation(
+    inputs: &Inputs,
+    tune: &Case,
+    options: &Options,
+    schedule: &Schedule,
+    chosen: &Chosen,
+    line: &Line,
+) -> Vec<Ablation> {
+    fn rules_of(steps: &[ScheduleStep], found: &mut BTreeSet<usize>) {
+        for step in steps {
+            match step {
+                ScheduleStep::Saturate(rules) => found.extend(rules),
+                ScheduleStep::Repeat(_, steps) | ScheduleStep::Seq(steps) => rules_of(steps, found),
+                ScheduleStep::Keep(_) => {}
+            }
+        }
+    }
+    let mut rules = BTreeSet::new();
+    rules_of(&schedule.steps, &mut rules);
+    let sets: Vec<usize> = rules.iter().map(|rule| inputs.book.rules[*rule].set).unique().collect();
+    line.say("leaving out each rule set");
+    sets.par_iter()
+        .map(|set| {
+            let found =
+                search(inputs, tune, options, schedule, Goal::Decoupled, Some(*set), &mut |_| ());
+            let without = choose(inputs, tune, &found.candidates, Goal::Decoupled).ok();
+            let cycles = without.map(|program| program.cycles);
+            Ablation {
+                rules: inputs.book.sets[*set].name.to_string(),
+                cycles,
+                slowdown: cycles.map(|cycles| cycles as f64 / chosen.cycles.max(1) as f64),
+            }
+        })
+        .collect()
+}
+
+/// The fewest cycles that the model's demand on memory and units allows on the machine, and the
+/// table elements that it reads.
+pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
+    let counted = reference::statistics(&inputs.model, &case.instance).unwrap_or_default();
+    let machine: &Machine = &inputs.machine;
+    let element = inputs.model.output.dtype.bytes();
+    let registers = |elements: u64| (elements * element).div_ceil(machine.core.simd_bytes);
+    let row = registers(counted.width);
+    let rows = counted.lookups.saturating_mul(row);
+    // A gather copies and may be stored by the access unit; a bag adds each row but the first, and
+    // every row reaches the execute unit through the queue.
+    let adds = matches!(inputs.model.output.operation, Operation::Bag { .. });
+    let share = |n: u64| if adds { n } else { 0 };
+    let demand = Demand {
+        lines: counted.input_lines,
+        lane_bytes: counted.elements.saturating_mul(element),
+        queue_bytes: share(counted.elements.saturating_mul(element)),
+        vector_ops: share(rows.saturating_sub(counted.bags.saturating_mul(row))),
+        loads: share(rows),
+        stores: share(counted.bags.saturating_sub(counted.empty_bags).saturating_mul(row)),
+    };
+    (bound(&demand, machine), counted.elements)
+}
+
+/// What a program assumes beyond the declared shapes and types; checked when data is made or read.
+fn assumptions(inputs: &Inputs) -> Vec<String> {
+    let operation = inputs.model.output.operation;
+    let name = |input: usize| inputs.model.inputs[input].name.as_str();
+    let rows = format!(
+        "every element of `{}` names a row of `{}`",
+        name(operation.indices()),
+        name(operation.table())
+    );
+    let bags = operation.offsets().map(|offsets| {
+        format!("`{}` starts at 0, never falls and ends at the number of lookups", name(offsets))
+    });
+    [rows].into_iter().chain(bags).collect()
+}

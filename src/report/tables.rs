@@ -1,0 +1,131 @@
+//! The tables that a person reads.
+
+use super::{Record, Report};
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, Table};
+use ember_sim::UnitStats;
+use std::fmt::Write;
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_header(header.iter().copied());
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A number with its thousands apart.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn cycles(record: &Record) -> String {
+    record.cycles.map_or_else(|| "-".to_owned(), grouped)
+}
+
+/// Every program's run, with the physical bound below.
+pub fn programs(report: &Report) -> String {
+    let header = ["program", "cycles", "of bound", "energy", "DRAM bytes", "queue bytes", "output"];
+    let mut table = table(&header);
+    let bound = report.best.bound_cycles;
+    for record in &report.programs {
+        let share = record.cycles.map_or_else(
+            || "-".to_owned(),
+            |c| format!("{:.1} %", 100.0 * bound as f64 / c.max(1) as f64),
+        );
+        let output = match (&record.mismatch, record.exactness.as_str()) {
+            (None, "bitwise") => "equal".to_owned(),
+            (None, exactness) => format!("within the bound ({exactness})"),
+            (Some(_), _) => "WRONG".to_owned(),
+        };
+        table.add_row([
+            record.name.clone(),
+            cycles(record),
+            share,
+            format!("{:.1} µJ", record.energy_j * 1e6),
+            grouped(record.dram_bytes),
+            grouped(record.queue_bytes),
+            output,
+        ]);
+    }
+    let by = format!("bound ({})", report.best.bound_by);
+    table.add_row([by, grouped(bound), "100.0 %".to_owned()]);
+    table.to_string()
+}
+
+/// Where the cycles of the chosen program go, per unit, in percent of its run.
+pub fn stalls(report: &Report) -> String {
+    unit_table(&report.best.record.stalls, report.best.record.cycles)
+}
+
+fn unit_table(units: &[UnitStats], cycles: Option<u64>) -> String {
+    let header = ["unit", "busy", "memory", "full queue", "empty queue", "dispatch", "idle"];
+    let mut table = table(&header);
+    let total = cycles.unwrap_or(0).max(1) as f64;
+    let share = |n: u64| format!("{:.1} %", 100.0 * n as f64 / total);
+    for unit in units {
+        let parts = [unit.busy, unit.memory, unit.full, unit.empty, unit.dispatch, unit.idle];
+        table.add_row([unit.name.clone()].into_iter().chain(parts.map(share)));
+    }
+    table.to_string()
+}
+
+/// What each rule set is worth: the cycles when it is left out.
+pub fn worth(report: &Report) -> String {
+    let mut table = table(&["without", "cycles", "slowdown"]);
+    for row in &report.best.ablation {
+        table.add_row([
+            row.rules.clone(),
+            row.cycles.map_or_else(|| "no program".to_owned(), grouped),
+            row.slowdown.map_or_else(|| "-".to_owned(), |s| format!("{s:.3}x")),
+        ]);
+    }
+    table.to_string()
+}
+
+/// What the chosen program assumes of its data, one line each.
+pub fn assumptions(report: &Report) -> String {
+    report.best.assumptions.iter().map(|a| format!("  - {a}\n")).collect()
+}
+
+/// The search and the time, in two lines.
+pub fn summary(report: &Report) -> String {
+    let (graph, time) = (&report.egraph, &report.time_ms);
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "e-graph: {} nodes, {} classes, {} iterations, {}",
+        graph.nodes, graph.classes, graph.iterations, graph.stop_reason
+    );
+    let _ = writeln!(
+        out,
+        "time: read {:.1} ms, saturate {:.1} ms, extract {:.1} ms, simulate {:.0} ms, total {:.0} ms",
+        time.read, time.saturate, time.extract, time.simulate, time.total
+    );
+    out
+}
+
+/// One program's run by itself.
+pub fn one(record: &Record) -> String {
+    let output = match &record.mismatch {
+        None => format!("equal to the reference ({})", record.exactness),
+        Some(_) => "WRONG".to_owned(),
+    };
+    let mut table = table(&["", record.name.as_str()]);
+    table.add_row(["cycles".to_owned(), cycles(record)]);
+    table.add_row(["energy".to_owned(), format!("{:.1} µJ", record.energy_j * 1e6)]);
+    table.add_row(["DRAM bytes".to_owned(), grouped(record.dram_bytes)]);
+    table.add_row(["queue bytes".to_owned(), grouped(record.queue_bytes)]);
+    table.add_row(["output".to_owned(), output]);
+    format!("{table}\n{}\n", unit_table(&record.stalls, record.cycles))
+}
