@@ -48,12 +48,15 @@ fn check_model(sources: &mut Sources, path: &Path) -> Checked<()> {
     Model::parse(sources, file)?.instantiate(None).map(drop)
 }
 
-/// Rules may mention every operator of the project's dialects.
+/// Rules may mention every operator of the project's dialects. Warnings count as much as errors.
 fn check_rules(sources: &mut Sources, path: &Path) -> Checked<()> {
     let mut paths = entries(Path::new("rules"));
     paths.retain(|path| file_name(path).starts_with("dialect-"));
     paths.push(path.to_owned());
-    rules::load(sources, &paths).map(drop)
+    match rules::load(sources, &paths)? {
+        (_, warnings) if warnings.is_empty() => Ok(()),
+        (_, warnings) => Err(warnings),
+    }
 }
 
 fn check_dlc(sources: &mut Sources, path: &Path) -> Checked<()> {
