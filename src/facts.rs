@@ -199,6 +199,14 @@ impl Facts {
 /// The most nodes that folding one class adds: a cast with its type, and its constant.
 const FOLDED_NODES: usize = 5;
 
+/// Whether the ceiling leaves room to fold a class; that it did not is remembered.
+fn room_to_fold(egraph: &mut EGraph) -> bool {
+    let made = egraph.nodes().len().saturating_add(FOLDED_NODES);
+    let room = egraph.analysis.node_ceiling.is_none_or(|ceiling| made <= ceiling);
+    egraph.analysis.ceiling_reached |= !room;
+    room
+}
+
 impl Analysis<Node> for Facts {
     type Data = Fact;
 
@@ -228,12 +236,10 @@ impl Analysis<Node> for Facts {
     }
 
     fn modify(egraph: &mut EGraph, id: Id) {
-        let made = egraph.nodes().len().saturating_add(FOLDED_NODES);
-        if egraph.analysis.node_ceiling.is_some_and(|ceiling| made > ceiling) {
-            egraph.analysis.ceiling_reached = true;
-            return;
-        }
         if let Some(simpler) = simplified(egraph, id) {
+            if !matches!(simpler, Simplified::Same(_)) && !room_to_fold(egraph) {
+                return;
+            }
             let simpler = match simpler {
                 Simplified::Same(other) => other,
                 Simplified::Size(name) => {
@@ -248,6 +254,13 @@ impl Analysis<Node> for Facts {
             egraph.union(id, simpler);
         }
         let Some(node) = folded(&egraph[id].data) else { return };
+        let is_folded = egraph[id].nodes.iter().any(|n| match node {
+            Folded::Int(value) => n.head == Head::Int(value),
+            Folded::Const(..) => n.name() == Some("const"),
+        });
+        if is_folded || !room_to_fold(egraph) {
+            return;
+        }
         let folded = match node {
             Folded::Int(n) => egraph.add(Node::int(n)),
             Folded::Const(dtype, bits) => {

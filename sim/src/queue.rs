@@ -44,7 +44,7 @@ enum State {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Room {
     /// At this offset, touching so many new lines and taking so many bytes with its alignment.
-    Yes { lines: u64, bytes: u64 },
+    Yes { offset: u64, lines: u64, bytes: u64 },
     /// From this cycle on.
     Later(u64),
     /// Once the execute unit has drained a chunk.
@@ -104,31 +104,34 @@ impl DataQueue {
         }
         let mut closed = false;
         let chunk = &self.chunks[self.writing];
-        if chunk.state == State::Open && self.offset(chunk.used, bytes) + bytes > self.chunk_bytes {
+        let mut offset = self.offset(chunk.used, bytes);
+        if chunk.state == State::Open && offset + bytes > self.chunk_bytes {
             self.close(at);
-            closed = true;
+            (offset, closed) = (0, true);
         }
         let chunk = &self.chunks[self.writing];
         let room = match chunk.state {
             State::Free(since) if since > at => Room::Later(since),
             State::Closed(_) => Room::Full,
             State::Free(_) | State::Open => {
-                let offset = self.offset(chunk.used, bytes);
                 let end = offset + bytes;
                 let lines = self.lines.after(end) - self.lines.after(chunk.used);
-                Room::Yes { lines, bytes: end - chunk.used }
+                Room::Yes { offset, lines, bytes: end - chunk.used }
             }
         };
         (room, closed)
     }
 
-    /// Writes an operand for which there is room, by a cycle. True if that closed the chunk.
-    pub(crate) fn push(&mut self, ty: Type, values: &[u64], by: u64) -> bool {
-        let offset = self.offset(self.chunks[self.writing].used, ty.bytes());
+    /// Writes an operand where there is room, by a cycle. True if that closed the chunk.
+    #[inline]
+    pub(crate) fn push(&mut self, ty: Type, values: &[u64], offset: u64, by: u64) -> bool {
         let chunk = &mut self.chunks[self.writing];
         chunk.state = State::Open;
         chunk.operands.push((ty, offset));
-        chunk.values.extend_from_slice(values);
+        match values {
+            [value] => chunk.values.push(*value),
+            values => chunk.values.extend_from_slice(values),
+        }
         self.bytes += offset + ty.bytes() - chunk.used;
         chunk.used = offset + ty.bytes();
         self.written_at = by;

@@ -37,7 +37,7 @@ pub(crate) struct StreamCode {
 pub(crate) enum Kind {
     Const(u64),
     IndVar,
-    Mem(Address, Hint),
+    Mem(Address<usize>, Hint),
     Alu(BinaryOp, usize, usize),
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct FetcherCode {
 pub(crate) enum Step {
     Operand(usize),
     Token(usize),
-    Store(Address, usize),
+    Store(Address<usize>, usize),
     Barrier,
     /// A root action is over: the engine may be configured for the next.
     Epoch,
@@ -151,8 +151,8 @@ impl Compiler<'_> {
             StreamKind::Mem { addr, hint } => {
                 let ty = self.context.addressed(addr, &place)?;
                 let address = self.addr(addr, &place)?;
-                let deps = address.index.iter().chain(&address.limit);
-                let unit = deps.map(|&s| self.streams[s as usize].unit).max().unwrap_or(0);
+                let units = address.index.iter().map(|&s| self.streams[s].unit);
+                let unit = units.max().unwrap_or(0);
                 (unit, Kind::Mem(address, *hint), ty)
             }
             StreamKind::Broadcast(_) | StreamKind::IndexCast(_) => {
@@ -188,16 +188,15 @@ impl Compiler<'_> {
         Err(SimError::invalid(format!("{place} uses a stream before its definition")))
     }
 
-    fn addr(&self, addr: &Addr<StreamId>, place: &str) -> Result<Address, SimError> {
+    fn addr(&self, addr: &Addr<StreamId>, place: &str) -> Result<Address<usize>, SimError> {
         let mut index = Vec::new();
         let limit = addr.lanes.as_ref().map(|l| &l.limit);
         for &id in addr.index.iter().chain(limit) {
             let s = self.known(id, place)?;
             check_index(self.streams[s].ty, place)?;
-            index.push(s as u32);
+            index.push(s);
         }
-        let limit = limit.and_then(|_| index.pop());
-        Ok(address(addr, place, 0, index, limit))
+        Ok(address(addr, place, 0, index))
     }
 
     fn action(
@@ -321,9 +320,7 @@ impl Compiler<'_> {
         match &self.streams[s].kind {
             Kind::Const(_) | Kind::IndVar => Vec::new(),
             Kind::Alu(_, a, b) => vec![*a, *b],
-            Kind::Mem(addr, _) => {
-                addr.index.iter().chain(&addr.limit).map(|&s| s as usize).collect()
-            }
+            Kind::Mem(addr, _) => addr.index.clone(),
         }
     }
 }
