@@ -277,7 +277,7 @@ impl Sim<'_> {
 }
 
 /// An operation lane by lane, in order.
-#[inline]
+#[inline(always)]
 fn binary(op: BinaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg) {
     #[inline(always)]
     fn each(lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg, f: impl Fn(u64, u64) -> u64) {

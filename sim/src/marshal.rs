@@ -139,33 +139,37 @@ impl Sim<'_> {
     fn operand(&mut self, stream: usize) -> Result<bool, SimError> {
         let me = self.marshaller_id();
         let Some(slot) = self.element(stream) else { return Ok(false) };
-        let ty = self.access.streams[stream].ty;
+        let format = &self.access.streams[stream].format;
         let now = self.clocks[me];
-        let (room, closed) = self.data.room(ty.bytes(), now);
-        if closed {
-            self.wake(Wait::Operand, now);
-        }
-        let (offset, lines, bytes) = match room {
-            Room::Yes { offset, lines, bytes } => (offset, lines, bytes),
-            Room::Later(since) => {
-                self.stall(me, since, Stall::Full);
-                return Ok(true);
-            }
-            Room::Full => return Ok(self.marshaller_waits(Wait::DataRoom)),
-            Room::Never => {
-                return Err(SimError::limit(format!(
-                    "an operand of {} bytes does not fit a chunk of {}",
-                    ty.bytes(),
-                    self.machine.queue.chunk_bytes
-                )));
+        let offset = match self.data.fits(format) {
+            Some(offset) => offset,
+            None => {
+                let (room, closed) = self.data.room(format, now);
+                if closed {
+                    self.wake(Wait::Operand, now);
+                }
+                match room {
+                    Room::Yes => 0,
+                    Room::Later(since) => {
+                        self.stall(me, since, Stall::Full);
+                        return Ok(true);
+                    }
+                    Room::Full => return Ok(self.marshaller_waits(Wait::DataRoom)),
+                    Room::Never => {
+                        return Err(SimError::limit(format!(
+                            "an operand of {} bytes does not fit a chunk of {}",
+                            format.bytes, self.machine.queue.chunk_bytes
+                        )));
+                    }
+                }
             }
         };
-        let cycles = lines * self.line_write_cycles;
-        self.advance(cycles);
+        let (lines, bytes) = self.data.takes(format, offset);
+        self.advance(lines * self.line_write_cycles);
         let state = &self.streams[stream];
         let values = &state.values[slot * state.lanes..(slot + 1) * state.lanes];
         let by = self.clocks[me];
-        let closed = self.data.push(ty, values, offset, by);
+        let closed = self.data.push(format, values, offset, by);
         self.memory.counters.queue_bytes += bytes;
         self.memory.counters.operands += 1;
         self.sample(by);

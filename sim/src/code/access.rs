@@ -7,6 +7,7 @@
 use super::{Address, Context, address, check_index, check_lanes};
 use crate::data::raw;
 use crate::error::SimError;
+use crate::queue::Format;
 use ember_targets::dlc::{Action, Addr, Hint, Program, StreamId, StreamKind, Type, UnitId};
 use ember_targets::machine::Machine;
 use ember_targets::scalar::BinaryOp;
@@ -29,6 +30,7 @@ pub(crate) struct StreamCode {
     /// Its maker; `None` for a constant.
     pub(crate) fetcher: Option<usize>,
     pub(crate) ty: Type,
+    pub(crate) format: Format,
     pub(crate) kind: Kind,
 }
 
@@ -99,6 +101,7 @@ pub(crate) fn compile_access(
     let context = Context { program, sizes };
     let n = program.units.len();
     let mut c = Compiler {
+        line_bytes: machine.dram.line_bytes,
         context,
         streams: Vec::new(),
         parents: vec![None; n],
@@ -123,6 +126,7 @@ pub(crate) fn compile_access(
 }
 
 pub(super) struct Compiler<'a> {
+    line_bytes: u64,
     pub(super) context: Context<'a>,
     pub(super) streams: Vec<StreamCode>,
     /// For each unit, the unit (by its number here) that traverses it, once known.
@@ -177,7 +181,8 @@ impl Compiler<'_> {
             );
             return Err(SimError::invalid(message));
         }
-        Ok(StreamCode { unit, fetcher: None, ty, kind })
+        let format = Format::new(ty, self.line_bytes);
+        Ok(StreamCode { unit, fetcher: None, ty, format, kind })
     }
 
     /// The position of a stream that has been defined.

@@ -119,6 +119,9 @@ pub(crate) enum Inst {
     Done,
 }
 
+/// Lanes that all values of a program may have together: a bound on the host's memory.
+const MAX_TOTAL_LANES: usize = 1 << 24;
+
 /// How deep expressions and loops may nest: compiling them recurs.
 const MAX_DEPTH: usize = 500;
 
@@ -141,12 +144,12 @@ pub(crate) fn compile_execute(
             loops: 0,
         },
         varying: None,
-        place: String::new(),
+        place: "the registers".to_string(),
         depth: 0,
     };
     for register in &program.registers {
         check_lanes(register.ty.lanes, &format!("register `{}`", register.name))?;
-        c.reg(register.ty);
+        c.reg(register.ty)?;
     }
     c.body(&program.main, "main")?;
     for case in &program.cases {
@@ -206,7 +209,7 @@ impl Compiler<'_> {
                 let (addr, ty) = self.addr(addr, true)?;
                 self.same(self.ty(src), ty, "accumulates a value of another type")?;
                 self.same(op.result(ty.dtype), ty.dtype, "accumulates by a comparison")?;
-                let old = self.reg(ty);
+                let old = self.reg(ty)?;
                 let (port, latency) = self.binary(*op, ty);
                 let op = *op;
                 self.code.insts.push(Inst::Accumulate { op, src, old, addr, port, latency });
@@ -227,7 +230,7 @@ impl Compiler<'_> {
             check_index(self.ty(r), &self.place)?;
         }
         // The bound keeps its value even if the body assigns the register it came from.
-        let hi = self.reg(self.ty(bound));
+        let hi = self.reg(self.ty(bound))?;
         self.code.insts.push(Inst::Copy { dst: hi, src: bound, free: true });
         let id = self.code.loops;
         self.code.loops += 1;
@@ -270,22 +273,28 @@ impl Compiler<'_> {
     }
 
     /// A new register of zeros.
-    pub(super) fn reg(&mut self, ty: Type) -> u32 {
+    pub(super) fn reg(&mut self, ty: Type) -> Result<u32, SimError> {
         let pieces = ty.bytes().div_ceil(self.core.simd_bytes) as usize;
         let slot = self.code.init.len();
+        if slot + ty.lanes as usize > MAX_TOTAL_LANES {
+            return Err(SimError::limit(format!(
+                "{} and what comes before it hold more than {MAX_TOTAL_LANES} lanes",
+                self.place
+            )));
+        }
         let piece = self.code.pieces;
         self.code.regs.push(Reg { ty, slot, piece, pieces });
         self.code.init.resize(slot + ty.lanes as usize, 0);
         self.code.pieces += pieces;
-        self.code.regs.len() as u32 - 1
+        Ok(self.code.regs.len() as u32 - 1)
     }
 
     /// A register that holds a constant from the start.
-    pub(super) fn constant(&mut self, value: Scalar, lanes: u32) -> u32 {
-        let reg = self.reg(Type { dtype: value.dtype(), lanes });
+    pub(super) fn constant(&mut self, value: Scalar, lanes: u32) -> Result<u32, SimError> {
+        let reg = self.reg(Type { dtype: value.dtype(), lanes })?;
         let slot = self.code.regs[reg as usize].slot;
         self.code.init[slot..].fill(raw(value));
-        reg
+        Ok(reg)
     }
 }
 

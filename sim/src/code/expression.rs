@@ -19,10 +19,10 @@ impl Compiler<'_> {
     fn expr_inner(&mut self, expr: &Expr, into: Option<u32>) -> Result<u32, SimError> {
         let src = match expr {
             Expr::Register(r) => self.register(*r)?,
-            Expr::Const(value) => self.constant(*value, 1),
+            Expr::Const(value) => self.constant(*value, 1)?,
             Expr::Size(size) => {
                 let size = self.context.size(*size)?;
-                self.constant(Scalar::I64(size), 1)
+                self.constant(Scalar::I64(size), 1)?
             }
             Expr::Broadcast(n, x) if fixed(x) => {
                 check_lanes(*n, &self.place)?;
@@ -31,7 +31,7 @@ impl Compiler<'_> {
                     Expr::Const(value) => value,
                     _ => return Err(self.invalid("broadcasts something unknown")),
                 };
-                self.constant(value, *n)
+                self.constant(value, *n)?
             }
             Expr::Load(addr) => {
                 let (addr, ty) = self.addr(addr, false)?;
@@ -108,7 +108,7 @@ impl Compiler<'_> {
                 self.same(ty, self.ty(dst), "sets a register to another type")?;
                 dst
             }
-            None => self.reg(ty),
+            None => self.reg(ty)?,
         };
         self.code.insts.push(inst(dst));
         Ok(dst)

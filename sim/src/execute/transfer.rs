@@ -86,17 +86,18 @@ impl Sim<'_> {
     /// Pops an operand; false if none is visible.
     pub(super) fn pop(&mut self, dst: &Reg) -> Result<bool, SimError> {
         let me = self.execute_id();
-        if self.data.front().is_none() {
+        let mut front = self.data.front();
+        if front.is_none() {
             // A marshaller that waits anyway gives what it has.
             let now = self.core.clock;
             let other = self.marshaller_id();
             let waits = self.status[other] != Status::Ready
                 || (self.marshaller.stalled && self.clocks[other] > now);
-            if waits {
-                self.data.flush(now);
+            if waits && self.data.flush(now) {
+                front = self.data.front();
             }
         }
-        let Some(operand) = self.data.front() else {
+        let Some(operand) = front else {
             self.wait(me, Wait::Operand);
             return Ok(false);
         };
