@@ -58,6 +58,10 @@ impl Lowering<'_> {
                 let ty = Type::scalar(DType::I64);
                 Ok(self.intern(&name, ty, StreamKind::IndVar(unit), Some(unit)))
             }
+            "slc.index_cast" => {
+                let [from] = self.terms.operands(id)?;
+                self.index_stream(from)
+            }
             "slc.broadcast" => {
                 let [n, x] = self.terms.operands(id)?;
                 let lanes = self.lanes(n)?;

@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     IndVar,
     Mem(Address<usize>, Hint),
     Alu(BinaryOp, usize, usize),
+    /// Another stream's scalar in every lane; as a single lane, that scalar by itself.
+    Spread(usize),
 }
 
 /// A traversal unit.
@@ -159,8 +161,21 @@ impl Compiler<'_> {
                 let unit = units.max().unwrap_or(0);
                 (unit, Kind::Mem(address, *hint), ty)
             }
-            StreamKind::Broadcast(_) | StreamKind::IndexCast(_) => {
-                return Err(SimError::invalid(format!("{place} is of a kind without a unit")));
+            StreamKind::Broadcast(from) | StreamKind::IndexCast(from) => {
+                let from = self.known(*from, &place)?;
+                let of = &self.streams[from];
+                if of.ty.lanes != 1 {
+                    return Err(SimError::invalid(format!("{place} needs a scalar")));
+                }
+                let ty = match stream.kind {
+                    // Integers are held sign-extended, so that converting one changes nothing.
+                    StreamKind::IndexCast(_) => {
+                        check_index(of.ty, &place)?;
+                        INDEX
+                    }
+                    _ => Type { dtype: of.ty.dtype, lanes: stream.ty.lanes },
+                };
+                (of.unit, Kind::Spread(from), ty)
             }
             StreamKind::Alu { op, a, b } => {
                 let (a, b) = (self.known(*a, &place)?, self.known(*b, &place)?);
@@ -325,6 +340,7 @@ impl Compiler<'_> {
         match &self.streams[s].kind {
             Kind::Const(_) | Kind::IndVar => Vec::new(),
             Kind::Alu(_, a, b) => vec![*a, *b],
+            Kind::Spread(from) => vec![*from],
             Kind::Mem(addr, _) => addr.index.clone(),
         }
     }

@@ -64,6 +64,15 @@ impl Sim<'_> {
                 stream.values[slot] = value;
                 stream.ready[slot] = ready;
             }
+            Kind::Spread(from) => {
+                let Some(x) = self.produced(f, *from, u, k) else { return Ok(false) };
+                let from = &self.streams[*from];
+                let (value, ready) = (from.values[x], from.ready[x].max(self.clocks[f]) + 1);
+                let stream = &mut self.streams[s];
+                let slot = ring(k, stream.ready.len());
+                stream.values[slot * stream.lanes..(slot + 1) * stream.lanes].fill(value);
+                stream.ready[slot] = ready;
+            }
             Kind::Mem(address, hint) => return self.load_element(f, state, s, address, *hint),
         }
         Ok(true)
