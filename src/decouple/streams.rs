@@ -92,10 +92,6 @@ impl Lowering<'_> {
                     self.terms.error(id, format!("combines scalars of one type, not {a} with {b}"))
                 })
             }
-            "slc.index_cast" => {
-                let [x] = self.terms.operands(id)?;
-                self.index_stream(x)
-            }
             "slc.lanes" => Err(self.terms.error(id, "stands only in the last index of an address")),
             _ => Err(self.terms.unexpected(id, "a stream")),
         }
