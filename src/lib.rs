@@ -27,6 +27,7 @@ pub mod run;
 pub mod saturate;
 pub mod search;
 pub mod sexp;
+pub mod soundness;
 pub mod suggest;
 pub mod target;
 pub mod term;

@@ -188,31 +188,20 @@ impl State<'_> {
     }
 }
 
-/// The k best programs of an extraction that differ: a program whose cost is within a hundredth of
-/// a better one's in every component adds nothing for the simulator to tell apart, and comes in only
-/// where there are too few others.
-fn best(
-    model: &Model<'_>,
-    extraction: &Extraction<Node, Summary>,
-    k: usize,
-) -> Vec<Candidate> {
+/// The k best programs of an extraction that differ: one whose cost is within a hundredth of a better
+/// one's in every component adds nothing for the simulator to tell apart.
+fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
-    let unique: Vec<CandidateId> = extraction
-        .ranked()
-        .iter()
-        .copied()
-        .filter(|id| seen.insert(extraction.summary(*id).key))
-        .collect();
-    let (mut chosen, mut alike): (Vec<CandidateId>, Vec<CandidateId>) = Default::default();
-    for id in unique {
-        let cost = &extraction.summary(id).cost;
-        let known = chosen.iter().any(|other| extraction.summary(*other).cost.is_near(cost));
-        if known { alike.push(id) } else { chosen.push(id) }
+    let mut chosen: Vec<CandidateId> = Vec::new();
+    for id in extraction.ranked() {
+        let summary = extraction.summary(*id);
+        let near = |other: &CandidateId| extraction.summary(*other).cost.is_near(&summary.cost);
+        if chosen.len() < k && seen.insert(summary.key) && !chosen.iter().any(near) {
+            chosen.push(*id);
+        }
     }
-    chosen.extend(alike);
     chosen
         .into_iter()
-        .take(k)
         .map(|id| {
             let summary = extraction.summary(id);
             Candidate {

@@ -88,17 +88,6 @@ impl Lowering<'_> {
                     self.terms.error(id, format!("combines scalars of one type, not {a} with {b}"))
                 })
             }
-            "slc.index_cast" => {
-                let [of] = self.terms.operands(id)?;
-                let of = self.index_stream(of)?;
-                // Loads of i64 are indices as they are.
-                if self.stream_type(of).dtype == DType::I64 {
-                    return Ok(of);
-                }
-                let innermost = self.innermost_of(&[of]);
-                let ty = Type::scalar(DType::I64);
-                Ok(self.intern("index", ty, StreamKind::IndexCast(of), innermost))
-            }
             "slc.lanes" => Err(self.terms.error(id, "stands only in the last index of an address")),
             _ => Err(self.terms.unexpected(id, "a stream")),
         }

@@ -61,6 +61,14 @@ pub enum Error {
         /// The value.
         value: i64,
     },
+    /// A block of lanes that is not there because the loop ends before it.
+    #[error("a block of lanes from {first}, where the loop ends at {hi}")]
+    EmptyBlock {
+        /// The block's first lane.
+        first: i64,
+        /// The end of the loop.
+        hi: i64,
+    },
     /// A step that does not lead anywhere.
     #[error("a loop with step {0}")]
     Step(i64),

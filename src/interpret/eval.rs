@@ -4,6 +4,7 @@
 use super::program::{At, Loop, Op};
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
+use crate::term::Head;
 use ember_targets::scalar::{BinaryOp, Scalar};
 
 /// Stack that one level of a term may take, and by how much the stack grows where less is left.
@@ -62,8 +63,12 @@ impl Interpreter {
                 identity.ok_or_else(|| Error::types(op.name().to_string(), &[dtype]))
             }
             Op::One(like) => {
-                let like = [self.value(like)?];
-                self.lanewise(at, like, |[x]| Some(Scalar::from_f64(x.dtype(), 1.0)))
+                let like = match self.value(like)? {
+                    Value::Scalar(x) => Some(x),
+                    Value::Lanes(lanes) => lanes.into_iter().flatten().next(),
+                };
+                let dtype = like.ok_or(Error::InactiveLane)?.dtype();
+                Ok(Value::Scalar(Scalar::from_f64(dtype, 1.0)))
             }
             Op::Dim { of, k } => self.dimension(of, k),
             Op::Reduce { op, over, start, body } => {
@@ -96,6 +101,7 @@ impl Interpreter {
                 })?;
                 Ok(Value::Lanes(lanes))
             }
+            Op::Rename { x, y, t } => self.renamed(x, y, |this| this.value(t)),
             _ => Err(self.wrong(at, "a value")),
         }
     }
@@ -123,6 +129,7 @@ impl Interpreter {
             Op::Output { to, from } => self.output(to, from),
             Op::Vec { v, e, n, hi, x } => self
                 .block(v, e, n, hi, |this, active| if active { this.statement(x) } else { Ok(()) }),
+            Op::Rename { x, y, t } => self.renamed(x, y, |this| this.statement(t)),
             _ => Err(self.wrong(at, "a statement")),
         })
     }
@@ -149,7 +156,7 @@ impl Interpreter {
             return Err(Error::Unfed(self.variable_name(over.var)));
         }
         let (lo, hi) = (self.index(over.lo)?, self.index(over.hi)?);
-        let step = self.index(over.step)?;
+        let step = self.literal(over.step)?;
         if let Some((xlo, xhi)) = over.follow {
             let execute = (self.index(xlo)?, self.index(xhi)?);
             if execute != (lo, hi) {
@@ -192,9 +199,10 @@ impl Interpreter {
             return Err(self.wrong(v, "a loop variable"));
         };
         let end = first.saturating_add(n as i64).min(hi);
-        if first < end {
-            self.allowed(e, first, end, 1)?;
+        if first >= end {
+            return Err(Error::EmptyBlock { first, hi });
         }
+        self.allowed(e, first, end, 1)?;
         let outer = self.environment[e];
         let mut result = Ok(());
         for lane in 0..n as i64 {
@@ -211,13 +219,29 @@ impl Interpreter {
         result
     }
 
+    /// Runs `body` with variable `x` in the place of `y`.
+    pub(super) fn renamed<T>(
+        &mut self,
+        x: At,
+        y: At,
+        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.variable(y, false)?;
+        let Some(bound) = self.environment[y] else { return Err(self.wrong(y, "a loop variable")) };
+        self.allowed(x, bound.value, bound.value.saturating_add(1), 1)?;
+        let outer = std::mem::replace(&mut self.environment[x], Some(bound));
+        let result = body(self);
+        self.environment[x] = outer;
+        result
+    }
+
     /// Whether a variable's own range has all of lo, lo + step, … below hi, which are at least one.
     fn allowed(&mut self, var: At, lo: i64, hi: i64, step: i64) -> Result<(), Error> {
         let Op::Var { lo: own_lo, hi: own_hi, step: own_step } = self.program.ops[var] else {
             return Err(self.wrong(var, "a loop variable"));
         };
         let (own_lo, own_hi) = (self.index(own_lo)?, self.index(own_hi)?);
-        let own_step = self.index(own_step)?;
+        let own_step = self.literal(own_step)?;
         if own_step <= 0 {
             return Err(Error::Step(own_step));
         }
@@ -326,9 +350,17 @@ impl Interpreter {
         }
     }
 
+    /// The number at a position; steps and numbers of lanes are known when a program is made.
+    fn literal(&self, at: At) -> Result<i64, Error> {
+        match self.program.heads[at] {
+            Head::Int(n) => Ok(n),
+            _ => Err(Error::Sort { expected: "a literal integer", found: self.head(at) }),
+        }
+    }
+
     /// The number of lanes at a position.
     fn lane_count(&mut self, at: At) -> Result<usize, Error> {
-        let n = self.index(at)?;
+        let n = self.literal(at)?;
         if !(2..=MAX_LANES).contains(&n) {
             return Err(Error::LaneCount(n));
         }

@@ -56,6 +56,7 @@ impl Interpreter {
                 })?;
                 Ok(Address::Lanes(lanes))
             }
+            Op::Rename { x, y, t } => self.renamed(x, y, |this| this.address(t)),
             _ => Err(self.wrong(at, "an address")),
         }
     }
@@ -181,8 +182,9 @@ impl Interpreter {
             Value::Lanes(lanes) => lanes,
         };
         for (place, value) in address.into_iter().zip(values) {
-            let Some(place) = place else { continue };
-            let sum = self.apply(at, op, self.get(place)?, value.ok_or(Error::InactiveLane)?)?;
+            // An inactive lane of the value is the operation's identity, as in a reduction.
+            let (Some(place), Some(value)) = (place, value) else { continue };
+            let sum = self.apply(at, op, self.get(place)?, value)?;
             self.set(place, sum)?;
         }
         Ok(())
@@ -201,7 +203,7 @@ impl Interpreter {
             match self.program.ops[at] {
                 Op::Root { tensor, .. } => return Ok((&self.tensors[tensor as usize], depth)),
                 Op::Index { address, .. } => (at, depth) = (address, depth + 1),
-                Op::Vec { x, .. } => at = x,
+                Op::Vec { x, .. } | Op::Rename { t: x, .. } => at = x,
                 _ => return Err(self.wrong(at, "an address")),
             }
         }

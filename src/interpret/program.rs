@@ -134,6 +134,11 @@ pub(super) enum Op {
         hi: At,
         x: At,
     },
+    Rename {
+        x: At,
+        y: At,
+        t: At,
+    },
     // Loop variables and tensors: only ever operands.
     Var {
         lo: At,
@@ -397,6 +402,8 @@ impl Program {
                 Op::Accumulate { op: self.binary_op(op)?, address, value }
             }
             ("vec", &[v, e, n, hi, x]) => Op::Vec { v, e, n, hi, x },
+
+            ("rename", &[x, y, t]) => Op::Rename { x, y, t },
 
             ("emb.bag", &[mode, table, indices, offsets, ref weights @ ..])
                 if weights.len() <= 1 =>

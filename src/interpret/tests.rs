@@ -237,3 +237,13 @@ fn trips_of_many_iterations_are_sampled() {
     assert!((average(1_000_000) / 333_332.7 - 1.0).abs() < 0.03);
     assert_eq!(average(1_000_000), average(1_000_000));
 }
+
+#[test]
+fn renaming_reads_another_variable() {
+    let x = "(var (depth 0) 0 9 1)";
+    let y = "(var (depth 1) 0 4 1)";
+    let sum = eval(&format!("(scf.reduce add {y} 0 4 1 0 (rename {x} {y} (iv {x})))"));
+    assert_eq!(sum, Ok(Value::Scalar(Scalar::I64(6))));
+    let outside = eval(&format!("(scf.reduce add {x} 0 9 1 0 (rename {y} {x} (iv {y})))"));
+    assert!(matches!(outside, Err(Error::OutsideRange { value: 4, .. })));
+}

@@ -3,6 +3,7 @@
 use super::program::{At, Op};
 use super::{Bound, Error, Interpreter, Store};
 use crate::term::Term;
+use egg::Id;
 use std::collections::BTreeSet;
 
 /// Up to how many iterations of the loops around are all counted; beyond, some are sampled.
@@ -73,7 +74,15 @@ impl Average {
 }
 
 impl Interpreter {
-    /// A variable's first value, number of values, and step.
+    /// What values the `var` node `id` may have: the first, how many, and the step between them.
+    ///
+    /// # Errors
+    /// Whatever goes wrong in evaluating its bounds; a term that is no variable.
+    pub fn values_of(&mut self, id: Id) -> Result<(i64, u64, i64), Error> {
+        let at = self.node(id)?;
+        self.range(at)
+    }
+
     fn range(&mut self, var: At) -> Result<(i64, u64, i64), Error> {
         let Op::Var { lo, hi, step } = self.program.ops[var] else {
             return Err(self.wrong(var, "a loop variable"));
@@ -160,6 +169,7 @@ impl Interpreter {
                 }
                 Op::For { over, body } | Op::Reduce { over, body, .. } => Some((over.var, body)),
                 Op::Vec { e, x, .. } => Some((e, x)),
+                Op::Rename { x, t, .. } => Some((x, t)),
                 _ => None,
             };
             let mut own = BTreeSet::new();

@@ -1,0 +1,136 @@
+//! What instances of rules are made over: tensors of every type, and the data in them.
+
+use crate::interpret::Store;
+use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::scalar::{DType, Scalar};
+use ember_targets::tensor::Tensor;
+use fastrand::Rng;
+use std::collections::BTreeSet;
+
+/// The extents that all shapes are made of: rows, columns, and the rows and one more.
+pub(super) const ROWS: usize = 0;
+/// See [`ROWS`].
+pub(super) const COLUMNS: usize = 1;
+/// See [`ROWS`].
+pub(super) const ENTRIES: usize = 2;
+
+/// The names of the extents where they are symbolic.
+const SIZES: [&str; 3] = ["rows", "columns", "entries"];
+
+/// Numbers that tell operations apart: both zeros, NaN, infinities, a denormal, sums that round.
+const EDGES: [f64; 14] = [
+    0.0,
+    -0.0,
+    f64::NAN,
+    1.0,
+    -1.0,
+    0.1,
+    0.3,
+    3.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    1e30,
+    1e-40,
+    16_777_216.0,
+    -2.5,
+];
+
+/// Declarations of one input and one output of every type and rank 1 and 2, and the machine's
+/// vectors.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub tensors: Vec<TensorDecl>,
+    pub sizes: Vec<String>,
+    /// The extents: a number, or nothing for a symbolic size.
+    pub extents: [Option<u64>; 3],
+    /// The width of a vector register.
+    pub simd_bytes: u64,
+}
+
+/// The name of the tensor of a type and rank.
+pub(super) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
+    format!("{}{rank}_{dtype}", if writable { "out" } else { "in" })
+}
+
+impl World {
+    /// A random world.
+    pub fn random(rng: &mut Rng) -> World {
+        let columns = rng.choice([1, 2, 3, 4, 5, 8, 8, 8]).unwrap_or(1);
+        let rows = rng.u64(1..=4);
+        let extents = [rows, columns, rows + 1].map(|n| (rng.u8(0..3) > 0).then_some(n));
+        World::new(extents, if rng.bool() { 16 } else { 8 })
+    }
+
+    /// A world with these extents.
+    pub fn new(extents: [Option<u64>; 3], simd_bytes: u64) -> World {
+        let dim = |k: usize| extents[k].map_or(Dim::Size(SizeId(k as u32)), Dim::Const);
+        let mut tensors = Vec::new();
+        for writable in [false, true] {
+            for dtype in DType::ALL {
+                for shape in [vec![dim(ENTRIES)], vec![dim(ROWS), dim(COLUMNS)]] {
+                    let name = tensor_name(writable, dtype, shape.len());
+                    tensors.push(TensorDecl { name, dtype, shape, writable });
+                }
+            }
+        }
+        World { tensors, sizes: SIZES.map(String::from).to_vec(), extents, simd_bytes }
+    }
+
+    /// The extents of a store: those of the world, or what `free` says for the symbolic ones.
+    pub fn concrete(&self, free: [u64; 3]) -> [u64; 3] {
+        [0, 1, 2].map(|k| self.extents[k].unwrap_or(free[k]))
+    }
+
+    /// Zeros in every tensor of these names.
+    pub fn zeros(&self, names: &BTreeSet<String>, extents: [u64; 3]) -> Store {
+        let mut store = Store::default();
+        for (k, name) in self.sizes.iter().enumerate() {
+            store.sizes.insert(name.clone(), extents[k] as i64);
+        }
+        for decl in self.tensors.iter().filter(|t| names.contains(&t.name)) {
+            let extent = |dim: &Dim| match dim {
+                Dim::Const(n) => *n,
+                Dim::Size(id) => extents[id.index()],
+            };
+            let shape = decl.shape.iter().map(extent).collect();
+            store.tensors.insert(decl.name.clone(), Tensor::zeros(decl.dtype, shape));
+        }
+        store
+    }
+
+    /// Random contents for the tensors of these names: indices that mostly are some, in any order or
+    /// sorted as offsets are; numbers with all edge cases, or `tame` ones.
+    pub fn store(&self, rng: &mut Rng, names: &BTreeSet<String>, tame: bool) -> Store {
+        let least = u64::from(rng.u8(0..8) > 0);
+        let rows = rng.u64(least..=4);
+        let mut extents = self.concrete([rows, rng.u64(least..=6), rows + 1]);
+        if self.extents[ENTRIES].is_none() {
+            extents[ENTRIES] = extents[ROWS] + 1;
+        }
+        let mut store = self.zeros(names, extents);
+        let least = extents[ROWS].min(extents[COLUMNS]).max(1) as i64;
+        let bound = least + i64::from(rng.u8(0..4) == 0);
+        for tensor in store.tensors.values_mut() {
+            let mut integers: Vec<i64> = (0..tensor.len())
+                .map(|_| if rng.u8(0..40) == 0 { rng.i64(-1..=9) } else { rng.i64(0..bound) })
+                .collect();
+            if rng.bool() {
+                integers.sort_unstable();
+            }
+            for (i, integer) in integers.into_iter().enumerate() {
+                let value = match tensor.dtype {
+                    DType::I64 | DType::I32 => Scalar::I64(integer).cast(tensor.dtype),
+                    dtype if tame => Scalar::from_f64(dtype, f64::from(rng.u32(1..4096)) / 1024.0),
+                    dtype => Scalar::from_f64(dtype, edge(rng.usize(0..EDGES.len() + 4))),
+                };
+                tensor.set(i as u64, value);
+            }
+        }
+        store
+    }
+}
+
+/// An edge case, or a plain number beyond them.
+pub(super) fn edge(k: usize) -> f64 {
+    EDGES.get(k).copied().unwrap_or(k as f64 / 8.0)
+}
