@@ -10,6 +10,7 @@
 
 mod apply;
 mod bank;
+mod build;
 mod compare;
 mod exhaust;
 mod grow;
@@ -155,7 +156,7 @@ struct Checker<'a> {
     rng: Rng,
     report: Report,
     /// Instances with their right sides, the smallest first.
-    smallest: Vec<(usize, Instance, Id)>,
+    smallest: Vec<((u64, usize), Instance, Id)>,
 }
 
 impl Checker<'_> {
@@ -215,9 +216,10 @@ impl Checker<'_> {
             }
             self.report.sampled += cases.len();
             let nodes = instance.bank.extract(instance.lhs).len();
-            let at = self.smallest.partition_point(|(n, ..)| *n <= nodes);
+            let size = (exhaust::elements(&instance), nodes);
+            let at = self.smallest.partition_point(|(n, ..)| *n <= size);
             if at < options.exhaustive {
-                self.smallest.insert(at, (nodes, instance.clone(), side));
+                self.smallest.insert(at, (size, instance.clone(), side));
                 self.smallest.truncate(options.exhaustive);
             }
         }
