@@ -4,14 +4,14 @@
 
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::rules::{self, RuleBook};
-use ember_rewrite::soundness::{Options, Report, Verdict, check_rule};
+use ember_rewrite::soundness::{Options, Report, Verdict, check_rule, check_whole};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Wrong rules are few and may be wrong in rare cases only.
 const REFUTING: Options =
-    Options { seed: 1, least: 100, instances: 60_000, most: 60_000, exhaustive: 3 };
+    Options { seed: 1, least: 100, instances: 60_000, most: 60_000, exhaustive: 3, programs: 0 };
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -27,6 +27,15 @@ fn main() {
             holds(&check_rule(&book.signature, &book.rules[at], &sound))
         }));
     }
+
+    let all = Arc::clone(&book);
+    trials.push(Trial::test("whole", move || match check_whole(&all, &sound) {
+        Ok(whole) if whole.programs > 1000 && whole.facts > 1000 && whole.rules.len() > 70 => {
+            Ok(())
+        }
+        Ok(whole) => Err(format!("too little was compared: {whole:?}").into()),
+        Err(case) => Err(format!("seed {}\n{case}", sound.seed).into()),
+    }));
 
     let dialects = rule_files(&root.join("rules"))
         .into_iter()

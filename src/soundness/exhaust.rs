@@ -1,7 +1,8 @@
 //! Every small store and environment of an instance.
 
 use super::Refutation;
-use super::compare::{Alike, meaning};
+use super::case::Case;
+use super::compare::Alike;
 use super::instance::Instance;
 use super::world::{COLUMNS, ENTRIES, ROWS, edge};
 use crate::interpret::{Interpreter, Store};
@@ -81,11 +82,10 @@ pub(super) fn exhaust(
                     done.complete = false;
                     return Ok(done);
                 }
-                let Ok(left) = meaning(instance, instance.lhs, &store, &environment) else {
-                    continue;
-                };
-                done.cases += 1;
-                Refutation::compare(instance, rhs, &store, &environment, &left, alike)?;
+                if let Some(case) = Case::new(instance, store.clone(), environment) {
+                    done.cases += 1;
+                    case.compare(instance, rhs, alike)?;
+                }
             }
         }
     }
