@@ -38,7 +38,7 @@ mod reader;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::sexp::{self, Sexp};
 use ember_targets::dlc::Program;
-use ember_targets::verify::{self, Limits, Part, Place, Verified, VerifyError};
+use ember_targets::verify::{self, Kind, Limits, Part, Place, Verified, VerifyError};
 use reader::Reader;
 use std::collections::BTreeMap;
 
@@ -75,14 +75,34 @@ impl Spans {
     /// What the verifier found, shown in the text.
     pub fn diagnostics(&self, errors: &[VerifyError]) -> Vec<Diagnostic> {
         let show = |e: &VerifyError| {
-            Diagnostic::error(e.to_string(), self.of(&e.place), format!("in this {}", kind(e)))
+            let label = format!("in this {}", part(e));
+            let error = Diagnostic::error(e.to_string(), self.of(&e.place), label);
+            match help(e.kind) {
+                Some(help) => error.with_help(help),
+                None => error,
+            }
         };
         errors.iter().map(show).collect()
     }
 }
 
+/// What keeps a law that is broken.
+fn help(law: Kind) -> Option<&'static str> {
+    match law {
+        Kind::Structure | Kind::Type | Kind::Limit => None,
+        Kind::Scope => Some("an element is there only at `ite` of its unit and of units inside it"),
+        Kind::Marshalling => Some(
+            "what follows a callback's token is popped by its case, in order; a walk pops what its \
+             unit marshals",
+        ),
+        Kind::WalkBounds => Some("pop the streams that bound the unit and use those registers"),
+        Kind::Unset => Some("set it on every way that leads here; a loop may run no iteration"),
+        Kind::Overlap => Some("put a `(barrier)` between the two in `start`"),
+    }
+}
+
 /// What the span of an error is.
-fn kind(error: &VerifyError) -> &'static str {
+fn part(error: &VerifyError) -> &'static str {
     match (error.place.part, error.place.path.is_empty()) {
         (Part::Unit | Part::Access, false) => "action",
         (Part::Main | Part::Case, false) => "statement",

@@ -199,6 +199,14 @@ impl Facts {
 /// The most nodes that folding one class adds: a cast with its type, and its constant.
 const FOLDED_NODES: usize = 5;
 
+/// Whether the ceiling leaves room to fold a class; that it did not is remembered.
+fn room_to_fold(egraph: &mut EGraph) -> bool {
+    let made = egraph.nodes().len().saturating_add(FOLDED_NODES);
+    let room = egraph.analysis.node_ceiling.is_none_or(|ceiling| made <= ceiling);
+    egraph.analysis.ceiling_reached |= !room;
+    room
+}
+
 impl Analysis<Node> for Facts {
     type Data = Fact;
 
@@ -228,12 +236,10 @@ impl Analysis<Node> for Facts {
     }
 
     fn modify(egraph: &mut EGraph, id: Id) {
-        let made = egraph.nodes().len().saturating_add(FOLDED_NODES);
-        if egraph.analysis.node_ceiling.is_some_and(|ceiling| made > ceiling) {
-            egraph.analysis.ceiling_reached = true;
-            return;
-        }
         if let Some(simpler) = simplified(egraph, id) {
+            if !matches!(simpler, Simplified::Same(_)) && !room_to_fold(egraph) {
+                return;
+            }
             let simpler = match simpler {
                 Simplified::Same(other) => other,
                 Simplified::Size(name) => {
@@ -248,6 +254,13 @@ impl Analysis<Node> for Facts {
             egraph.union(id, simpler);
         }
         let Some(node) = folded(&egraph[id].data) else { return };
+        let is_folded = egraph[id].nodes.iter().any(|n| match node {
+            Folded::Int(value) => n.head == Head::Int(value),
+            Folded::Const(..) => n.name() == Some("const"),
+        });
+        if is_folded || !room_to_fold(egraph) {
+            return;
+        }
         let folded = match node {
             Folded::Int(n) => egraph.add(Node::int(n)),
             Folded::Const(dtype, bits) => {
@@ -390,6 +403,7 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
                 fact.affine = Some(Affine::variable(facts.variable(key)));
             }
             fact.range = variable_range(egraph, children[0]);
+            fact.constant = single_value(egraph, children[0]).map(Scalar::I64);
         }
         "size" => {
             fact.dtype = Some(DType::I64);
@@ -506,6 +520,14 @@ fn variable_range(egraph: &EGraph, var: Id) -> Interval {
         return Interval::ALL;
     }
     Interval { min: lo.min, max: hi.max.saturating_sub(1) }
+}
+
+/// The one value of the variable of a loop that runs exactly once, whatever the data.
+pub fn single_value(egraph: &EGraph, var: Id) -> Option<i64> {
+    let (lo, hi, step) = egraph[var].data.variable?;
+    let integer = |id: Id| egraph[id].data.integer();
+    let (lo, hi, step) = (integer(lo)?, integer(hi)?, integer(step)?);
+    (lo < hi && hi <= lo.checked_add(step)?).then_some(lo)
 }
 
 /// The extent that a `(dim address k)` node asks for.

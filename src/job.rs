@@ -299,7 +299,8 @@ pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
     let adds = matches!(inputs.model.output.operation, Operation::Bag { .. });
     let share = |n: u64| if adds { n } else { 0 };
     let demand = Demand {
-        lines: counted.input_lines,
+        // Without rows nothing is read, not even the offset that says so.
+        lines: if counted.bags == 0 { 0 } else { counted.input_lines },
         lane_bytes: counted.elements.saturating_mul(element),
         queue_bytes: share(counted.elements.saturating_mul(element)),
         vector_ops: share(rows.saturating_sub(counted.bags.saturating_mul(row))),

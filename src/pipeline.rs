@@ -22,10 +22,12 @@ use crate::workload::Statistics;
 use ember_sim::{Bindings, CoreKind, Outcome, SimError};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
+use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified, verify};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// What a user may choose.
 #[derive(Clone, Debug)]
@@ -131,6 +133,9 @@ pub struct Case {
     /// The output.
     pub expected: ember_targets::tensor::Tensor,
     magnitudes: Magnitudes,
+    /// Cycles of programs that were run here to be ranked, by their text; the same program comes up
+    /// in many searches.
+    ranked: Mutex<HashMap<String, Result<u64, String>>>,
 }
 
 impl Case {
@@ -149,7 +154,21 @@ impl Case {
             tensors: instance.tensors.clone(),
             sizes: instance.sizes.iter().map(|(name, n)| (name.clone(), *n as i64)).collect(),
         };
-        Ok(Case { instance, store, expected, magnitudes })
+        Ok(Case { instance, store, expected, magnitudes, ranked: Mutex::default() })
+    }
+
+    /// The cycles of a program on this data, or why it does not come to its end.
+    fn rank(&self, program: &Program, machine: &Machine) -> Result<u64, String> {
+        let text = print(program);
+        let known = || self.ranked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cycles) = known().get(&text) {
+            return cycles.clone();
+        }
+        let cycles = simulate(program, machine, self, CoreKind::OutOfOrder, false)
+            .map(|outcome| outcome.stats.cycles)
+            .map_err(|failure| failure.to_string());
+        known().insert(text, cycles.clone());
+        cycles
     }
 
     /// Compares the output of a run with the reference's.
@@ -250,9 +269,7 @@ pub fn choose(
         .par_iter()
         .map(|candidate| {
             let program = lower(inputs, candidate, goal)?;
-            let core = CoreKind::OutOfOrder;
-            let run = simulate(program.program(), &inputs.machine, case, core, false);
-            let cycles = run.map_err(|failure| failure.to_string())?.stats.cycles;
+            let cycles = case.rank(program.program(), &inputs.machine)?;
             Ok(Chosen { candidate: candidate.clone(), program, cycles })
         })
         .collect();

@@ -4,7 +4,7 @@
 //! that a rule never fires on what is not known.
 
 use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
-use crate::facts::EGraph;
+use crate::facts::{EGraph, single_value};
 use egg::{Id, Language};
 use ember_targets::scalar::DType;
 use itertools::Itertools;
@@ -141,6 +141,12 @@ pub const PREDICATES: &[Predicate] = &[
                     e.writes.is_empty() && e.reads.iter().all(|p| !writable(g, p.tensor.as_str()))
                 })
         },
+    },
+    Predicate {
+        name: "runs-once",
+        doc: "the variable of a loop that runs exactly once, whatever the data",
+        sorts: &["Var"],
+        holds: |g, x| single_value(g, x[0]).is_some(),
     },
     Predicate {
         name: "scalar",

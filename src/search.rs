@@ -102,18 +102,6 @@ impl Search<'_> {
         };
         state.steps(&self.schedule.steps, progress);
         state.found.candidates = state.extract(self.best);
-        if std::env::var("DUMP").is_ok() {
-            for c in state.egraph.classes() {
-                println!(
-                    "{}: {:?}",
-                    c.id,
-                    c.nodes
-                        .iter()
-                        .map(|n| format!("{} {:?}", n.head, egg::Language::children(n)))
-                        .collect::<Vec<_>>()
-                );
-            }
-        }
         state.found
     }
 
@@ -200,19 +188,27 @@ impl State<'_> {
     }
 }
 
-/// The k best programs of an extraction, no term twice.
+/// The k best programs of an extraction that differ: one whose cost is within a hundredth of a better
+/// one's in every component adds nothing for the simulator to tell apart.
 fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> Vec<Candidate> {
-    let rank = |id: &CandidateId| ember_extract::CostModel::rank(model, extraction.summary(*id));
     let mut seen = BTreeSet::new();
-    extraction
-        .ranked()
-        .iter()
-        .filter(|id| seen.insert(extraction.summary(**id).key))
-        .take(k)
-        .map(|id| Candidate {
-            term: extraction.term(*id),
-            estimate: rank(id),
-            cost: extraction.summary(*id).cost,
+    let mut chosen: Vec<CandidateId> = Vec::new();
+    for id in extraction.ranked() {
+        let summary = extraction.summary(*id);
+        let near = |other: &CandidateId| extraction.summary(*other).cost.is_near(&summary.cost);
+        if chosen.len() < k && seen.insert(summary.key) && !chosen.iter().any(near) {
+            chosen.push(*id);
+        }
+    }
+    chosen
+        .into_iter()
+        .map(|id| {
+            let summary = extraction.summary(id);
+            Candidate {
+                term: extraction.term(id),
+                estimate: ember_extract::CostModel::rank(model, summary),
+                cost: summary.cost,
+            }
         })
         .collect()
 }

@@ -5,10 +5,12 @@
 //! data files stand beside it; an expectation without its case is a failure, so none is forgotten.
 
 use ember_rewrite::diagnostic::{Checked, Sources};
+use ember_rewrite::dlc_text::DlcText;
 use ember_rewrite::load::load;
 use ember_rewrite::model::Model;
 use ember_rewrite::render::render;
 use ember_rewrite::rules;
+use ember_targets::verify::Limits;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,7 +26,7 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 1] = [Verb { name: "fail", extensions: &["sexp", "rules"], run: fail }];
+const VERBS: [Verb; 1] = [Verb { name: "fail", extensions: &["sexp", "rules", "dlc"], run: fail }];
 
 /// Bad input: the diagnostics, without colour.
 fn fail(path: &Path) -> Result<String, String> {
@@ -32,6 +34,7 @@ fn fail(path: &Path) -> Result<String, String> {
     let result = match extension(path) {
         "sexp" => check_model(&mut sources, path),
         "rules" => check_rules(&mut sources, path),
+        "dlc" => check_dlc(&mut sources, path),
         other => return Err(format!("nothing reads .{other} files")),
     };
     match result {
@@ -45,12 +48,20 @@ fn check_model(sources: &mut Sources, path: &Path) -> Checked<()> {
     Model::parse(sources, file)?.instantiate(None).map(drop)
 }
 
-/// Rules may mention every operator of the project's dialects.
+/// Rules may mention every operator of the project's dialects. Warnings count as much as errors.
 fn check_rules(sources: &mut Sources, path: &Path) -> Checked<()> {
     let mut paths = entries(Path::new("rules"));
     paths.retain(|path| file_name(path).starts_with("dialect-"));
     paths.push(path.to_owned());
-    rules::load(sources, &paths).map(drop)
+    match rules::load(sources, &paths)? {
+        (_, warnings) if warnings.is_empty() => Ok(()),
+        (_, warnings) => Err(warnings),
+    }
+}
+
+fn check_dlc(sources: &mut Sources, path: &Path) -> Checked<()> {
+    let file = load(sources, path)?;
+    DlcText::read(sources, file)?.verify(&Limits::NONE).map(drop)
 }
 
 fn extension(path: &Path) -> &str {

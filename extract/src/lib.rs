@@ -138,8 +138,9 @@ fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Ve
 #[derive(Default)]
 struct Front {
     kept: Vec<CandidateId>,
-    /// The round in which the set last changed.
-    changed: usize,
+    /// For each node of the class, the candidates that existed when it was last looked at: choices
+    /// among those alone have been tried.
+    tried: Vec<usize>,
 }
 
 /// Extracts the candidates of the root class. The e-graph must be rebuilt.
@@ -156,40 +157,50 @@ where
 {
     let root = egraph.find(root);
     let order = reachable(egraph, root);
-    let mut fronts: BTreeMap<Id, Front> = order.iter().map(|c| (*c, Front::default())).collect();
+    let front = |class: &Id| {
+        (*class, Front { kept: Vec::new(), tried: vec![0; egraph[*class].nodes.len()] })
+    };
+    let mut fronts: BTreeMap<Id, Front> = order.iter().map(front).collect();
     let mut extraction = Extraction { arena: Vec::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;
-    for round in 1..=limits.rounds {
+    for _ in 0..limits.rounds {
         let mut progress = false;
         for &class in &order {
-            for node in &egraph[class].nodes {
-                let children: Vec<Id> = node.children().iter().map(|c| egraph.find(*c)).collect();
-                // A node is worth another look only where a child's set has changed.
-                let fresh = children.iter().map(|c| fronts[c].changed).max().unwrap_or(0);
-                let stale = if children.is_empty() { round > 1 } else { fresh + 1 < round };
-                if stale || children.iter().any(|c| fronts[c].kept.is_empty()) {
+            for (i, node) in egraph[class].nodes.iter().enumerate() {
+                let tried = fronts[&class].tried[i];
+                let newest = extraction.arena.len();
+                let sets: Vec<&[CandidateId]> = node
+                    .children()
+                    .iter()
+                    .map(|c| fronts[&egraph.find(*c)].kept.as_slice())
+                    .collect();
+                let fresh = |choice: &[CandidateId]| {
+                    choice.is_empty() && tried == 0 || choice.iter().any(|c| c.0 + 1 > tried)
+                };
+                if sets.iter().any(|set| set.is_empty())
+                    || !(sets.is_empty() || sets.iter().any(|set| fresh(set)))
+                {
                     continue;
                 }
-                let sets: Vec<&[CandidateId]> =
-                    children.iter().map(|c| fronts[c].kept.as_slice()).collect();
                 let mut made = Vec::new();
                 cut |= !combinations(&sets, limits.per_node, |choice| {
+                    if !fresh(choice) {
+                        return;
+                    }
                     let summaries: Vec<&M::Summary> =
                         choice.iter().map(|c| &extraction.arena[c.0].summary).collect();
                     if let Some(summary) = model.combine(egraph, node, &summaries) {
                         made.push((choice.to_vec(), summary));
                     }
                 });
+                let Some(front) = fronts.get_mut(&class) else { continue };
+                front.tried[i] = newest.max(1);
                 for (choice, summary) in made {
-                    let front = fronts.entry(class).or_default();
                     let candidate = Candidate { node: node.clone(), children: choice, summary };
                     let (changed, dropped) =
                         insert(model, &mut extraction.arena, front, candidate, limits.per_class);
                     cut |= dropped;
-                    if changed {
-                        front.changed = round;
-                        progress = true;
-                    }
+                    progress |= changed;
                 }
             }
         }

@@ -8,7 +8,7 @@ const WINDOW: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Calendar {
     /// For each slot modulo the window: its number plus one (0: never used) and its uses.
-    slots: Vec<(u64, u32)>,
+    slots: Box<[(u64, u32); WINDOW]>,
     capacity: u32,
     /// Slots known to be full, so that a backlog is skipped at once.
     full: (u64, u64),
@@ -17,7 +17,11 @@ pub(crate) struct Calendar {
 impl Calendar {
     /// A calendar of empty slots; `capacity` is at least 1.
     pub(crate) fn new(capacity: u64) -> Calendar {
-        Calendar { slots: vec![(0, 0); WINDOW], capacity: capacity.max(1) as u32, full: (0, 0) }
+        Calendar {
+            slots: Box::new([(0, 0); WINDOW]),
+            capacity: capacity.max(1) as u32,
+            full: (0, 0),
+        }
     }
 
     /// Takes one use of the first slot at or after `at` that has room.

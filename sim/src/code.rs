@@ -4,10 +4,11 @@
 
 mod access;
 mod execute;
+mod expression;
 mod layout;
 
 pub(crate) use access::{AccessCode, Kind, Step, StreamCode, UnitCode, compile_access};
-pub(crate) use execute::{ExecuteCode, Inst, Reg, compile_execute};
+pub(crate) use execute::{ExecuteCode, Inst, Place, Reg, compile_execute};
 
 use crate::data::Held;
 use crate::error::SimError;
@@ -17,15 +18,16 @@ use ember_targets::scalar::DType;
 /// Lanes that one value may have: more than any machine's registers or storage hold.
 const MAX_LANES: u32 = 1 << 16;
 
-/// An address: scalar indices, and for a run its lanes. Indices are streams or registers.
+/// An address: scalar indices, and for a run its lanes. `I` is a stream or a register.
 #[derive(Clone, Debug)]
-pub(crate) struct Address {
+pub(crate) struct Address<I> {
     pub(crate) tensor: usize,
-    pub(crate) index: Vec<u32>,
+    /// The indices, then for a run the bound of its active lanes.
+    pub(crate) index: Vec<I>,
+    /// Whether it is a run.
+    pub(crate) run: bool,
     /// Lanes of a run, 1 for an element.
     pub(crate) count: u32,
-    /// The bound of a run's active lanes.
-    pub(crate) limit: Option<u32>,
     /// Operations that compute it, a mask included.
     pub(crate) uops: u32,
     /// Which stream or statement it belongs to, for messages.
@@ -43,47 +45,60 @@ pub(crate) struct Located {
     pub(crate) address: u64,
 }
 
-impl Address {
-    /// Evaluates the address. `value` gives the value of an index.
+impl<I: Copy> Address<I> {
+    /// Evaluates the address. `value` gives the value of an index, from its number and itself.
     #[inline(always)]
     pub(crate) fn locate(
         &self,
         tensors: &[Held],
-        value: impl Fn(u32) -> i64,
+        value: impl Fn(usize, I) -> i64,
     ) -> Result<Located, SimError> {
         let tensor = &tensors[self.tensor];
-        let base = self.index.last().map_or(0, |&i| value(i));
-        let mut active = i64::from(self.count);
-        if let Some(limit) = self.limit {
-            active = value(limit).saturating_sub(base).clamp(0, active);
+        let mut active = 1;
+        if self.run {
+            active = self.active(&value);
+            if active == 0 {
+                // Inactive lanes do not fault, so the other indices are not looked at.
+                return Ok(Located { position: 0, active: 0, address: tensor.base });
+            }
         }
-        if active == 0 {
-            // Inactive lanes do not fault, so the other indices are not looked at.
-            return Ok(Located { position: 0, active: 0, address: tensor.base });
-        }
-        let mut position = 0u64;
-        for (&i, &extent) in self.index.iter().zip(&tensor.shape) {
+        let (mut position, mut room) = (0u64, 1);
+        for (n, (&i, &extent)) in self.index.iter().zip(&tensor.shape).enumerate() {
             // A negative index is above every extent as an unsigned number.
-            let i = value(i) as u64;
+            let i = value(n, i) as u64;
             if i >= extent {
-                return Err(self.outside(tensor, &value, active));
+                return Err(self.outside(tensor, value));
             }
             position = position * extent + i;
+            room = extent - i;
         }
-        if active > 1 && base as u64 + active as u64 > tensor.shape[self.index.len() - 1] {
-            return Err(self.outside(tensor, &value, active));
+        if active as u64 > room {
+            return Err(self.outside(tensor, value));
         }
         let address = tensor.base + position * tensor.element_bytes;
         Ok(Located { position, active: active as usize, address })
     }
 
+    /// The active lanes: those below the bound.
+    #[inline(always)]
+    fn active(&self, value: &impl Fn(usize, I) -> i64) -> i64 {
+        match self.index[..] {
+            [.., base, limit] if self.run => {
+                let last = self.index.len() - 1;
+                let lanes = value(last, limit).saturating_sub(value(last - 1, base));
+                lanes.clamp(0, i64::from(self.count))
+            }
+            _ => 1,
+        }
+    }
+
     #[cold]
-    fn outside(&self, tensor: &Held, value: &impl Fn(u32) -> i64, active: i64) -> SimError {
-        let last = self.index.len() - 1;
+    fn outside(&self, tensor: &Held, value: impl Fn(usize, I) -> i64) -> SimError {
+        let active = self.active(&value);
         let mut found = (0, 0, 0);
         for (dimension, (&i, &extent)) in self.index.iter().zip(&tensor.shape).enumerate() {
-            let mut index = value(i);
-            if dimension == last && index >= 0 {
+            let mut index = value(dimension, i);
+            if dimension + 1 == tensor.shape.len() && index >= 0 {
                 index = index.saturating_add(active - 1);
             }
             if index as u64 >= extent {
@@ -162,14 +177,9 @@ fn check_index(ty: Type, place: &str) -> Result<(), SimError> {
     Err(SimError::invalid(format!("{place} is indexed or bounded by something not an integer")))
 }
 
-/// An address whose indices have been translated.
-fn address<I>(
-    addr: &Addr<I>,
-    place: &str,
-    uops: u32,
-    index: Vec<u32>,
-    limit: Option<u32>,
-) -> Address {
+/// An address whose indices, and bound for a run, have been translated.
+fn address<I, J>(addr: &Addr<I>, place: &str, uops: u32, index: Vec<J>) -> Address<J> {
     let count = addr.lanes.as_ref().map_or(1, |l: &Lanes<I>| l.count);
-    Address { tensor: addr.tensor.index(), index, count, limit, uops, place: place.to_string() }
+    let (tensor, run) = (addr.tensor.index(), addr.lanes.is_some());
+    Address { tensor, index, run, count, uops, place: place.to_string() }
 }

@@ -67,7 +67,7 @@ pub(crate) struct Core {
     in_order: bool,
     started: u64,
     /// Address plus one, and when the stored data is there.
-    stores: Vec<(u64, u64)>,
+    stores: Box<[(u64, u64); STORES]>,
     forward: u64,
     pub(crate) uops: u64,
     pub(crate) vector_uops: u64,
@@ -87,7 +87,7 @@ impl Core {
             ports: ports.map(Calendar::new),
             in_order,
             started: 0,
-            stores: vec![(0, 0); STORES],
+            stores: Box::new([(0, 0); STORES]),
             forward: core.forward_latency,
             uops: 0,
             vector_uops: 0,
@@ -108,7 +108,7 @@ impl Core {
     }
 
     /// Starts a micro-operation whose operands are ready at a time: its cycle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start(&mut self, port: Port, ready: Ready) -> u64 {
         self.uops += 1;
         self.vector_uops += u64::from(port == Port::Vector);
@@ -129,7 +129,7 @@ impl Core {
     }
 
     /// Notes when the micro-operation that was started last is done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(&mut self, done: Ready) -> Ready {
         self.retired = self.retired.max(done);
         self.rob[self.head] = self.retired;
@@ -141,7 +141,7 @@ impl Core {
     }
 
     /// A micro-operation of known latency.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn operate(&mut self, port: Port, ready: Ready, latency: u64) -> Ready {
         let start = self.start(port, ready);
         self.finish(Ready::at(start + latency))

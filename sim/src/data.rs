@@ -28,6 +28,15 @@ pub(crate) fn scalar(dtype: DType, raw: u64) -> Scalar {
     }
 }
 
+/// Copies lanes of equal number; a single one, the most frequent case, without a call.
+#[inline(always)]
+pub(crate) fn copy_lanes(to: &mut [u64], from: &[u64]) {
+    match (to, from) {
+        ([to], [from]) => *to = *from,
+        (to, from) => to.copy_from_slice(from),
+    }
+}
+
 /// One bound tensor.
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -141,7 +150,7 @@ impl Held {
         let first = position as usize;
         let n = out.len();
         match &self.contents {
-            Contents::Writable(v) => out.copy_from_slice(&v[first..first + n]),
+            Contents::Writable(v) => copy_lanes(out, &v[first..first + n]),
             Contents::ReadOnly(data) => match data {
                 Data::F32(v) => copy(out, &v[first..first + n], |x| raw(Scalar::F32(x))),
                 Data::F64(v) => copy(out, &v[first..first + n], |x| raw(Scalar::F64(x))),
@@ -166,7 +175,7 @@ impl Held {
     pub(crate) fn write(&mut self, position: u64, values: &[u64]) {
         if let Contents::Writable(v) = &mut self.contents {
             let first = position as usize;
-            v[first..first + values.len()].copy_from_slice(values);
+            copy_lanes(&mut v[first..first + values.len()], values);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The execute unit: interprets instructions and gives each its micro-operations.
 
-use crate::code::{Address, ExecuteCode, Inst, Reg};
+mod transfer;
+
+use crate::code::{ExecuteCode, Inst, Reg};
 use crate::core::{Port, Ready};
 use crate::data::{raw, scalar};
 use crate::error::SimError;
@@ -47,6 +49,9 @@ impl Execution {
     /// When all of a register is there.
     #[inline]
     fn all(&self, reg: &Reg) -> Ready {
+        if reg.pieces == 1 {
+            return self.ready[reg.piece];
+        }
         let pieces = &self.ready[reg.piece..reg.piece + reg.pieces];
         pieces.iter().copied().max().unwrap_or_default()
     }
@@ -58,17 +63,8 @@ impl Execution {
     }
 }
 
-/// The registers an address needs, evaluated.
-struct Reached {
-    position: u64,
-    active: usize,
-    address: u64,
-    ready: Ready,
-}
-
 impl Sim<'_> {
     /// Lets the execute unit run until it waits or its clock passes the horizon.
-    #[inline(never)]
     pub(crate) fn execute(&mut self) -> Result<(), SimError> {
         let me = self.execute_id();
         for _ in 0..BURST {
@@ -255,9 +251,15 @@ impl Sim<'_> {
     }
 
     /// One micro-operation for every piece of the result or of the widest operand.
-    #[inline]
+    #[inline(always)]
     fn operate(&mut self, port: Port, latency: u64, dst: &Reg, from: &[&Reg]) {
         let pieces = from.iter().map(|r| r.pieces).fold(dst.pieces, usize::max);
+        if pieces == 1 {
+            let needs = from.iter().map(|r| self.execution.ready[r.piece]);
+            let ready = needs.fold(Ready::default(), Ready::max);
+            self.execution.ready[dst.piece] = self.core.operate(port, ready, latency);
+            return;
+        }
         let mut done = Ready::default();
         for p in 0..pieces {
             let needs = from.iter().map(|r| self.execution.part(r, p, pieces));
@@ -272,130 +274,10 @@ impl Sim<'_> {
             self.set_ready(dst, done);
         }
     }
-
-    /// Evaluates an address and what computing it costs.
-    #[inline]
-    fn reach(&mut self, addr: &Address) -> Result<Reached, SimError> {
-        let regs = &self.code.regs;
-        let execution = &self.execution;
-        let located = addr.locate(&self.tensors, |r| execution.index(&regs[r as usize]))?;
-        let needs = addr.index.iter().chain(&addr.limit);
-        let mut ready = needs.map(|&r| execution.all(&regs[r as usize])).max().unwrap_or_default();
-        for _ in 0..addr.uops {
-            ready = self.core.operate(Port::Int, ready, self.core_figures.int_latency);
-        }
-        let (position, active, address) = (located.position, located.active, located.address);
-        Ok(Reached { position, active, address, ready })
-    }
-
-    /// The addresses of the active bytes of piece `p`; empty if it has none.
-    fn span(&self, reg: &Reg, at: &Reached, p: usize) -> (u64, u64) {
-        let simd = self.core_figures.simd_bytes;
-        let end = at.address + at.active as u64 * reg.ty.dtype.bytes();
-        let first = at.address + p as u64 * simd;
-        (first.min(end), end.min(first + simd))
-    }
-
-    fn load(&mut self, dst: &Reg, addr: &Address, at: &Reached) {
-        let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
-        let (active, inactive) = lanes.split_at_mut(at.active);
-        if at.active > 0 {
-            self.tensors[addr.tensor].read(at.position, active);
-        }
-        inactive.fill(0);
-        self.memory.counters.elements += at.active as u64;
-        for p in 0..dst.pieces {
-            let (first, end) = self.span(dst, at, p);
-            let start = self.core.start(Port::Load, at.ready);
-            let mut done = start + 1;
-            for line in self.lines.covering(first, end) {
-                if first < end {
-                    done = done.max(self.memory.core_load(line, start));
-                }
-            }
-            let done = self.core.forwarded(first, done);
-            self.execution.ready[dst.piece + p] = self.core.finish(done);
-        }
-    }
-
-    fn store(&mut self, src: &Reg, addr: &Address, at: &Reached) {
-        if at.active > 0 {
-            let values = &self.execution.lanes[src.slot..src.slot + at.active];
-            self.tensors[addr.tensor].write(at.position, values);
-        }
-        for p in 0..src.pieces {
-            let (first, end) = self.span(src, at, p);
-            let ready = at.ready.max(self.execution.ready[src.piece + p]);
-            let start = self.core.start(Port::Store, ready);
-            self.core.finish(Ready::at(start + 1));
-            if first < end {
-                self.core.stored(first, start);
-                for line in self.lines.covering(first, end) {
-                    self.memory.core_store(line, start + 1);
-                }
-            }
-        }
-    }
-
-    /// Pops an operand; false if none is visible.
-    fn pop(&mut self, dst: &Reg) -> Result<bool, SimError> {
-        let me = self.execute_id();
-        if self.data.front().is_none() {
-            // A marshaller that waits anyway gives what it has.
-            let now = self.core.clock;
-            let other = self.marshaller_id();
-            let waits = self.status[other] != Status::Ready
-                || (self.marshaller.stalled && self.clocks[other] > now);
-            if waits {
-                self.data.flush(now);
-            }
-        }
-        let Some(operand) = self.data.front() else {
-            self.wait(me, Wait::Operand);
-            return Ok(false);
-        };
-        if operand.ty != dst.ty {
-            let (a, b) = (operand.ty, dst.ty);
-            return Err(SimError::invalid(format!(
-                "{} pops {}x{} where {}x{} was marshalled",
-                self.name(me),
-                b.dtype,
-                b.lanes,
-                a.dtype,
-                a.lanes
-            )));
-        }
-        self.core.wait(operand.visible, Some(Stall::Empty));
-        let n = dst.ty.lanes as usize;
-        self.execution.lanes[dst.slot..dst.slot + n].copy_from_slice(self.data.values(&operand));
-        let ready = Ready::at(operand.visible);
-        // The pointer is compared with the chunk's end; its increment is an addressing mode.
-        self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
-        let mut read = 0;
-        for p in 0..dst.pieces {
-            let line = self.lines.of(operand.offset + p as u64 * self.core_figures.simd_bytes);
-            let start = self.core.start(Port::Load, ready);
-            let done = if line != self.execution.queue_line {
-                self.memory.queue_read(start)
-            } else {
-                self.memory.counters.l1 += 1;
-                start + self.machine.l1.latency
-            };
-            self.execution.queue_line = line;
-            read = read.max(done);
-            self.execution.ready[dst.piece + p] = self.core.finish(Ready::at(done));
-        }
-        if self.data.pop(&operand, read) {
-            self.execution.queue_line = u64::MAX;
-            self.sample(self.core.clock);
-            self.wake(Wait::DataRoom, read);
-        }
-        Ok(true)
-    }
 }
 
 /// An operation lane by lane, in order.
-#[inline]
+#[inline(always)]
 fn binary(op: BinaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg) {
     #[inline(always)]
     fn each(lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg, f: impl Fn(u64, u64) -> u64) {

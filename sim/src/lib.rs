@@ -1,4 +1,4 @@
-//! The DAE simulator: executes a [`Program`](ember_targets::dlc::Program) on real data and counts
+//! The DAE simulator: executes a [`Program`] on real data and counts
 //! cycles, bytes and energy. Knows programs and machines, nothing of rules or e-graphs.
 
 mod bound;

@@ -45,7 +45,6 @@ impl Marshaller {
 
 impl Sim<'_> {
     /// Lets the marshaller run until it waits or its clock passes the horizon.
-    #[inline(never)]
     pub(crate) fn marshal(&mut self) -> Result<(), SimError> {
         let me = self.marshaller_id();
         for _ in 0..BURST {
@@ -140,33 +139,37 @@ impl Sim<'_> {
     fn operand(&mut self, stream: usize) -> Result<bool, SimError> {
         let me = self.marshaller_id();
         let Some(slot) = self.element(stream) else { return Ok(false) };
-        let ty = self.access.streams[stream].ty;
+        let format = &self.access.streams[stream].format;
         let now = self.clocks[me];
-        let (room, closed) = self.data.room(ty.bytes(), now);
-        if closed {
-            self.wake(Wait::Operand, now);
-        }
-        let (lines, bytes) = match room {
-            Room::Yes { lines, bytes } => (lines, bytes),
-            Room::Later(since) => {
-                self.stall(me, since, Stall::Full);
-                return Ok(true);
-            }
-            Room::Full => return Ok(self.marshaller_waits(Wait::DataRoom)),
-            Room::Never => {
-                return Err(SimError::limit(format!(
-                    "an operand of {} bytes does not fit a chunk of {}",
-                    ty.bytes(),
-                    self.machine.queue.chunk_bytes
-                )));
+        let offset = match self.data.fits(format) {
+            Some(offset) => offset,
+            None => {
+                let (room, closed) = self.data.room(format, now);
+                if closed {
+                    self.wake(Wait::Operand, now);
+                }
+                match room {
+                    Room::Yes => 0,
+                    Room::Later(since) => {
+                        self.stall(me, since, Stall::Full);
+                        return Ok(true);
+                    }
+                    Room::Full => return Ok(self.marshaller_waits(Wait::DataRoom)),
+                    Room::Never => {
+                        return Err(SimError::limit(format!(
+                            "an operand of {} bytes does not fit a chunk of {}",
+                            format.bytes, self.machine.queue.chunk_bytes
+                        )));
+                    }
+                }
             }
         };
-        let cycles = lines * self.line_write_cycles;
-        self.advance(cycles);
+        let (lines, bytes) = self.data.takes(format, offset);
+        self.advance(lines * self.line_write_cycles);
         let state = &self.streams[stream];
         let values = &state.values[slot * state.lanes..(slot + 1) * state.lanes];
         let by = self.clocks[me];
-        let closed = self.data.push(ty, values, by);
+        let closed = self.data.push(format, values, offset, by);
         self.memory.counters.queue_bytes += bytes;
         self.memory.counters.operands += 1;
         self.sample(by);
@@ -250,15 +253,14 @@ impl Sim<'_> {
     }
 
     /// Writes memory without the execute unit.
-    fn store_stream(&mut self, address: &Address, value: usize) -> Result<bool, SimError> {
+    fn store_stream(&mut self, address: &Address<usize>, value: usize) -> Result<bool, SimError> {
         let Some(slot) = self.element(value) else { return Ok(false) };
-        for &d in address.index.iter().chain(&address.limit) {
-            if self.element(d as usize).is_none() {
+        for &d in &address.index {
+            if self.element(d).is_none() {
                 return Ok(false);
             }
         }
-        let located = address.locate(&self.tensors, |d| {
-            let d = d as usize;
+        let located = address.locate(&self.tensors, |_, d| {
             let records = self.streams[d].ready.len();
             let record = self.marshaller.current[self.access.streams[d].unit];
             self.streams[d].values[ring(record, records)] as i64

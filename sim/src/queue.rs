@@ -40,11 +40,33 @@ enum State {
     Closed(u64),
 }
 
+/// How operands of one type lie in the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Format {
+    pub(crate) ty: Type,
+    pub(crate) bytes: u64,
+    /// A power of two: the operand's size, or a line if it is larger.
+    alignment: u64,
+}
+
+impl Format {
+    pub(crate) fn new(ty: Type, line_bytes: u64) -> Format {
+        let bytes = ty.bytes();
+        Format { ty, bytes, alignment: bytes.next_power_of_two().min(line_bytes) }
+    }
+
+    /// The first place for an operand behind so many bytes.
+    #[inline(always)]
+    fn offset(&self, used: u64) -> u64 {
+        (used + self.alignment - 1) & !(self.alignment - 1)
+    }
+}
+
 /// Whether an operand can be written.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Room {
-    /// At this offset, touching so many new lines and taking so many bytes with its alignment.
-    Yes { lines: u64, bytes: u64 },
+    /// At the start of a chunk.
+    Yes,
     /// From this cycle on.
     Later(u64),
     /// Once the execute unit has drained a chunk.
@@ -86,51 +108,56 @@ impl DataQueue {
         }
     }
 
-    /// Where an operand begins: aligned to its size, or to a line if it is larger.
-    fn offset(&self, used: u64, bytes: u64) -> u64 {
-        let alignment = bytes.next_power_of_two().min(self.lines.bytes());
-        (used + alignment - 1) & !(alignment - 1)
-    }
-
     fn following(&self, chunk: usize) -> usize {
         if chunk + 1 == self.chunks.len() { 0 } else { chunk + 1 }
     }
 
-    /// Looks for room at a cycle; closes the open chunk if the operand does not fit it, in which
+    /// Where an operand begins in the open chunk, if there is one with room for it.
+    #[inline(always)]
+    pub(crate) fn fits(&self, operand: &Format) -> Option<u64> {
+        let chunk = &self.chunks[self.writing];
+        let offset = operand.offset(chunk.used);
+        (chunk.state == State::Open && offset + operand.bytes <= self.chunk_bytes).then_some(offset)
+    }
+
+    /// Looks for room at a cycle when no open chunk has it; closes the open chunk if the operand does not fit it, in which
     /// case the second result is true.
-    pub(crate) fn room(&mut self, bytes: u64, at: u64) -> (Room, bool) {
-        if bytes > self.chunk_bytes {
+    pub(crate) fn room(&mut self, operand: &Format, at: u64) -> (Room, bool) {
+        if operand.bytes > self.chunk_bytes {
             return (Room::Never, false);
         }
-        let mut closed = false;
-        let chunk = &self.chunks[self.writing];
-        if chunk.state == State::Open && self.offset(chunk.used, bytes) + bytes > self.chunk_bytes {
+        let closed = self.chunks[self.writing].state == State::Open;
+        if closed {
             self.close(at);
-            closed = true;
         }
-        let chunk = &self.chunks[self.writing];
-        let room = match chunk.state {
+        let room = match self.chunks[self.writing].state {
             State::Free(since) if since > at => Room::Later(since),
+            State::Free(_) | State::Open => Room::Yes,
             State::Closed(_) => Room::Full,
-            State::Free(_) | State::Open => {
-                let offset = self.offset(chunk.used, bytes);
-                let end = offset + bytes;
-                let lines = self.lines.after(end) - self.lines.after(chunk.used);
-                Room::Yes { lines, bytes: end - chunk.used }
-            }
         };
         (room, closed)
     }
 
-    /// Writes an operand for which there is room, by a cycle. True if that closed the chunk.
-    pub(crate) fn push(&mut self, ty: Type, values: &[u64], by: u64) -> bool {
-        let offset = self.offset(self.chunks[self.writing].used, ty.bytes());
+    /// Lines that an operand at an offset of the open chunk is the first to touch, and the bytes it
+    /// takes with its alignment.
+    #[inline(always)]
+    pub(crate) fn takes(&self, operand: &Format, offset: u64) -> (u64, u64) {
+        let (used, end) = (self.chunks[self.writing].used, offset + operand.bytes);
+        (self.lines.after(end) - self.lines.after(used), end - used)
+    }
+
+    /// Writes an operand where there is room, by a cycle. True if that closed the chunk.
+    #[inline]
+    pub(crate) fn push(&mut self, operand: &Format, values: &[u64], offset: u64, by: u64) -> bool {
         let chunk = &mut self.chunks[self.writing];
         chunk.state = State::Open;
-        chunk.operands.push((ty, offset));
-        chunk.values.extend_from_slice(values);
-        self.bytes += offset + ty.bytes() - chunk.used;
-        chunk.used = offset + ty.bytes();
+        chunk.operands.push((operand.ty, offset));
+        match values {
+            [value] => chunk.values.push(*value),
+            values => chunk.values.extend_from_slice(values),
+        }
+        self.bytes += offset + operand.bytes - chunk.used;
+        chunk.used = offset + operand.bytes;
         self.written_at = by;
         let full = chunk.used == self.chunk_bytes;
         if full {

@@ -24,7 +24,7 @@ pub(crate) const BURST: usize = 4096;
 
 /// Cycles that an actor may run past the next one, so that turns are not too short. Shared resources
 /// are calendars, which admit requests out of order.
-const SLACK: u64 = 32;
+const SLACK: u64 = 64;
 
 /// What an actor waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -140,18 +140,18 @@ impl Sim<'_> {
         self.fetchers.len() + 1
     }
 
+    /// The place of a wait in the list of waiters.
+    #[inline(always)]
     fn key(&self, wait: Wait) -> usize {
-        let fetchers = self.fetchers.len();
-        let fixed = fetchers + self.units.len();
         match wait {
-            Wait::Record(fetcher) => fetcher,
-            Wait::Storage(unit) => fetchers + unit,
-            Wait::Epoch => fixed,
-            Wait::DataRoom => fixed + 1,
-            Wait::TokenRoom => fixed + 2,
-            Wait::Operand => fixed + 3,
-            Wait::Token => fixed + 4,
-            Wait::Barrier => fixed + 5,
+            Wait::Epoch => 0,
+            Wait::DataRoom => 1,
+            Wait::TokenRoom => 2,
+            Wait::Operand => 3,
+            Wait::Token => 4,
+            Wait::Barrier => 5,
+            Wait::Storage(unit) => 6 + unit,
+            Wait::Record(fetcher) => 6 + self.units.len() + fetcher,
         }
     }
 
@@ -163,9 +163,15 @@ impl Sim<'_> {
     }
 
     /// Wakes whoever waits for something that happened at a cycle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wake(&mut self, wait: Wait, at: u64) {
         let key = self.key(wait);
+        if !self.waiters[key].is_empty() {
+            self.wake_all(key, wait, at);
+        }
+    }
+
+    fn wake_all(&mut self, key: usize, wait: Wait, at: u64) {
         while let Some(actor) = self.waiters[key].pop() {
             self.status[actor] = Status::Ready;
             let stall = match wait {

@@ -75,6 +75,7 @@ impl Track {
 }
 
 impl Spans {
+    #[cold]
     fn add(&mut self, stall: Stall, from: u64, to: u64) {
         match self.list.last_mut() {
             Some(last) if last.0 == stall && from <= last.2 + self.grain => last.2 = last.2.max(to),

@@ -25,13 +25,30 @@ pub struct Cost {
 impl Cost {
     /// Whether this is no larger in any component.
     pub fn at_most(&self, other: &Cost) -> bool {
-        self.steps <= other.steps
-            && self.lines <= other.lines
-            && self.execute <= other.execute
-            && self.tokens <= other.tokens
-            && self.queue_bytes <= other.queue_bytes
-            && self.dram_bytes <= other.dram_bytes
-            && self.energy <= other.energy
+        self.components().iter().zip(other.components()).all(|(a, b)| *a <= b)
+    }
+}
+
+impl Cost {
+    /// The components, in the order of the fields.
+    fn components(&self) -> [f64; 7] {
+        [
+            self.steps,
+            self.lines,
+            self.execute,
+            self.tokens,
+            self.queue_bytes,
+            self.dram_bytes,
+            self.energy,
+        ]
+    }
+
+    /// Whether every component is within a hundredth of the other's.
+    pub fn is_near(&self, other: &Cost) -> bool {
+        self.components()
+            .iter()
+            .zip(other.components())
+            .all(|(a, b)| (a - b).abs() <= 0.01 * a.abs().max(b.abs()))
     }
 }
 

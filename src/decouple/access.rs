@@ -55,12 +55,12 @@ impl Lowering<'_> {
                     let types = format!("writes {} where {ty} stands", self.stream_type(value));
                     return Err(self.terms.error(id, types));
                 }
-                self.access_level(id)?.items.push(Item::Action(Action::Store { addr, value }));
+                self.access_level(id)?.perform(Action::Store { addr, value });
                 Ok(())
             }
             "slc.barrier" => {
                 let level = self.access_level(id)?;
-                level.items.push(Item::Action(Action::Barrier));
+                level.perform(Action::Barrier);
                 // What memory holds may differ behind a barrier: nothing is popped across it.
                 level.joinable = None;
                 if let Some(frame) = self.frames.last_mut() {
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         let made = &mut self.program.units[unit.index()];
         made.beg = beg;
         made.ite = ite;
-        self.access_level(id)?.items.push(Item::Action(Action::Traverse(unit)));
+        self.access_level(id)?.perform(Action::Traverse(unit));
         Ok(())
     }
 
@@ -120,12 +120,12 @@ impl Lowering<'_> {
             Some(unit) => self.frames.iter().rposition(|f| f.unit() == Some(unit)).unwrap_or(0),
             None => 0,
         };
-        if let Some(register) = self.frames[frame].register_of(stream) {
-            return register;
+        if let Some(register) = self.frames[frame].popped.get(&stream) {
+            return *register;
         }
         let register = self.pop_register(stream);
         let Frame { kind, popped, .. } = &mut self.frames[frame];
-        popped.push((stream, register));
+        popped.insert(stream, register);
         match kind {
             FrameKind::Walk(walk) => walk.pops.push((stream, register)),
             FrameKind::Access(level) => level.callback().pops.push((stream, register)),
@@ -143,28 +143,33 @@ impl Lowering<'_> {
     /// The register that holds a loop's index on the execute unit.
     pub(super) fn count(&mut self, frame: usize) -> Result<RegisterId, DecoupleError> {
         let innermost = self.frames.iter().rposition(|f| matches!(f.kind, FrameKind::Access(_)));
-        let (items, unit) = match &self.frames[frame].kind {
+        let unit = match &mut self.frames[frame].kind {
             FrameKind::Execute(register) => return Ok(*register),
             FrameKind::Walk(walk) => return Ok(walk.register),
-            FrameKind::Access(level) => (level.items.len(), level.unit),
+            FrameKind::Access(level) => {
+                // A callback of this level is its last item; one further in will be part of a loop
+                // that is none yet.
+                let used_inside = innermost != Some(frame);
+                if let Some(counter) = &mut level.counter {
+                    counter.used_inside |= used_inside;
+                    if !used_inside {
+                        counter.last_use = level.items.len().saturating_sub(1);
+                    }
+                    return Ok(counter.register);
+                }
+                level.unit
+            }
         };
         let Some(unit) = unit else {
             return Err(self.terms.error(self.terms.root(), "the program itself has no counter"));
         };
-        // In a callback of this level, that callback is its last item; in a callback further in, the
-        // loop that holds it will be the next.
-        let last_use = if innermost == Some(frame) { items.saturating_sub(1) } else { items };
-        if let FrameKind::Access(Level { counter: Some(counter), .. }) =
-            &mut self.frames[frame].kind
-        {
-            counter.last_use = last_use;
-            return Ok(counter.register);
-        }
         let name = format!("count_{}", self.program.units[unit.index()].name);
         let register = self.register(&name, Type::scalar(DType::I64));
         self.start_counter(frame, register, self.program.units[unit.index()].lo);
         if let FrameKind::Access(level) = &mut self.frames[frame].kind {
-            level.counter = Some(Counter { register, last_use });
+            let last_use = level.items.len().saturating_sub(1);
+            let used_inside = innermost != Some(frame);
+            level.counter = Some(Counter { register, last_use, used_inside });
         }
         Ok(register)
     }
@@ -184,10 +189,10 @@ impl Lowering<'_> {
         );
         let own = self.innermost[lo_read.index()];
         let at_parent = marshalled && own == self.frames[parent].unit();
-        if !joinable && at_parent && self.frames[parent].register_of(lo_read).is_none() {
+        if !joinable && at_parent && !self.frames[parent].popped.contains_key(&lo_read) {
             // Popped at the loop's `beg`, which then also sets the counter.
             let popped = self.pop_register(lo_read);
-            self.frames[parent].popped.push((lo_read, popped));
+            self.frames[parent].popped.insert(lo_read, popped);
             if let FrameKind::Access(level) = &mut self.frames[frame].kind {
                 level.beg.pops.push((lo_read, popped));
             }

@@ -10,6 +10,7 @@ use egg::Id;
 use ember_targets::dlc::{
     Program, Register, RegisterId, Stmt, Stream, StreamId, StreamKind, Type, UnitId,
 };
+use std::collections::BTreeMap;
 
 /// Loops nest at most this deep, so that programs can be traversed recursively.
 const MAX_LOOPS: usize = 256;
@@ -22,6 +23,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) context: &'a ModelContext,
     pub(super) level: Level,
     pub(super) program: Program,
+    /// Every stream, by how it is made.
+    known: BTreeMap<String, StreamId>,
     /// For each stream, the innermost unit that it depends on.
     pub(super) innermost: Vec<Option<UnitId>>,
     /// The loops around the current point, outermost first; the first is the program.
@@ -47,11 +50,12 @@ impl<'a> Lowering<'a> {
                 tensors: context.tensors.clone(),
                 ..Program::default()
             },
+            known: BTreeMap::new(),
             innermost: Vec::new(),
             frames: vec![Frame {
                 var: None,
                 kind: FrameKind::Access(AccessLevel::default()),
-                popped: Vec::new(),
+                popped: BTreeMap::new(),
             }],
             block: Vec::new(),
             stream_names: Names::default(),
@@ -96,7 +100,7 @@ impl<'a> Lowering<'a> {
         if self.frames.len() > MAX_LOOPS {
             return Err(self.terms.error(var, format!("loops nest deeper than {MAX_LOOPS}")));
         }
-        self.frames.push(Frame { var: Some(var), kind, popped: Vec::new() });
+        self.frames.push(Frame { var: Some(var), kind, popped: BTreeMap::new() });
         Ok(())
     }
 
@@ -139,13 +143,16 @@ impl<'a> Lowering<'a> {
         kind: StreamKind,
         innermost: Option<UnitId>,
     ) -> StreamId {
-        let known = self.program.streams.iter().position(|s| s.kind == kind && s.ty == ty);
-        let at = known.unwrap_or_else(|| {
-            let name = self.stream_names.fresh(base);
-            self.program.streams.push(Stream { name, ty, kind });
-            self.innermost.push(innermost);
-            self.program.streams.len() - 1
-        });
-        StreamId(at as u32)
+        // The debug form tells constants apart by value and zeros by sign, and has one NaN.
+        let key = format!("{ty} {kind:?}");
+        if let Some(id) = self.known.get(&key) {
+            return *id;
+        }
+        let name = self.stream_names.fresh(base);
+        let id = StreamId(self.program.streams.len() as u32);
+        self.program.streams.push(Stream { name, ty, kind });
+        self.innermost.push(innermost);
+        self.known.insert(key, id);
+        id
     }
 }

@@ -2,6 +2,7 @@
 
 use egg::Id;
 use ember_targets::dlc::{Action, RegisterId, Stmt, StreamId, UnitId};
+use std::collections::BTreeMap;
 
 /// A loop around the current point. The first frame is the program itself.
 pub struct Frame {
@@ -10,7 +11,7 @@ pub struct Frame {
     /// Which units run the loop.
     pub kind: FrameKind,
     /// The streams whose value this level has popped into a register.
-    pub popped: Vec<(StreamId, RegisterId)>,
+    pub popped: BTreeMap<StreamId, RegisterId>,
 }
 
 /// Which units run a loop.
@@ -65,6 +66,8 @@ pub struct Counter {
     pub register: RegisterId,
     /// The last item of the level that uses it.
     pub last_use: usize,
+    /// Whether the loop that is being put together, which is no item yet, uses it.
+    pub used_inside: bool,
 }
 
 /// A walk that is being put together.
@@ -88,11 +91,6 @@ impl Frame {
             FrameKind::Execute(_) => None,
         }
     }
-
-    /// The register that holds a stream's value at this level.
-    pub fn register_of(&self, stream: StreamId) -> Option<RegisterId> {
-        self.popped.iter().find(|(s, _)| *s == stream).map(|(_, r)| *r)
-    }
 }
 
 impl Level {
@@ -103,6 +101,16 @@ impl Level {
             None => self.new_callback(),
         };
         &mut self.callbacks[at]
+    }
+
+    /// Appends an action; a loop with all that it uses.
+    pub fn perform(&mut self, action: Action) {
+        self.items.push(Item::Action(action));
+        if let Some(counter) = &mut self.counter
+            && std::mem::take(&mut counter.used_inside)
+        {
+            counter.last_use = self.items.len() - 1;
+        }
     }
 
     /// Starts a callback here and returns its place among the callbacks.

@@ -58,6 +58,10 @@ impl Lowering<'_> {
                 let ty = Type::scalar(DType::I64);
                 Ok(self.intern(&name, ty, StreamKind::IndVar(unit), Some(unit)))
             }
+            "slc.index_cast" => {
+                let [from] = self.terms.operands(id)?;
+                self.index_stream(from)
+            }
             "slc.broadcast" => {
                 let [n, x] = self.terms.operands(id)?;
                 let lanes = self.lanes(n)?;
@@ -87,17 +91,6 @@ impl Lowering<'_> {
                     let (a, b) = (self.stream_type(a), self.stream_type(b));
                     self.terms.error(id, format!("combines scalars of one type, not {a} with {b}"))
                 })
-            }
-            "slc.index_cast" => {
-                let [of] = self.terms.operands(id)?;
-                let of = self.index_stream(of)?;
-                // Loads of i64 are indices as they are.
-                if self.stream_type(of).dtype == DType::I64 {
-                    return Ok(of);
-                }
-                let innermost = self.innermost_of(&[of]);
-                let ty = Type::scalar(DType::I64);
-                Ok(self.intern("index", ty, StreamKind::IndexCast(of), innermost))
             }
             "slc.lanes" => Err(self.terms.error(id, "stands only in the last index of an address")),
             _ => Err(self.terms.unexpected(id, "a stream")),

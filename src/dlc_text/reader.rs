@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// Forms nest at most this deep.
 const MAX_DEPTH: usize = 256;
 
+/// Errors that come with a suggestion at most.
+const MAX_SUGGESTIONS: usize = 100;
+
 /// How every form with a fixed number of items is written.
 const SHAPES: [(&str, &str); 32] = [
     ("tensor", "(tensor NAME DTYPE (EXTENT…))"),
@@ -98,7 +101,10 @@ impl Reader {
         let found = names.get(&name).copied();
         if found.is_none() {
             let what = Place { part, name: String::new(), path: Vec::new() }.to_string();
-            let error = unknown(&what, &name, sexp.span, names.keys().map(String::as_str));
+            // A suggestion looks at every name, so only the first errors get one.
+            let names = (self.errors.len() < MAX_SUGGESTIONS).then_some(names);
+            let names = names.into_iter().flat_map(|names| names.keys()).map(String::as_str);
+            let error = unknown(&what, &name, sexp.span, names);
             self.errors.push(error);
         }
         found

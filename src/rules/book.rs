@@ -19,6 +19,8 @@ pub enum Phase {
     Optimise,
     /// Splits a program between the units.
     Decouple,
+    /// Trades one finished program for another, on the few that were kept.
+    Refine,
 }
 
 /// How exactly a rule keeps the results of floating-point arithmetic, from the strictest.
@@ -60,7 +62,7 @@ macro_rules! named {
     };
 }
 
-named!(Phase { Lower = "lower", Optimise = "optimise", Decouple = "decouple" });
+named!(Phase { Lower = "lower", Optimise = "optimise", Decouple = "decouple", Refine = "refine" });
 named!(Exactness { Bitwise = "bitwise", Reassoc = "reassoc", Approx = "approx" });
 
 /// An argument of a predicate or generator.

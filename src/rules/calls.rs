@@ -80,7 +80,7 @@ fn resolve_call<F: Callable>(call: &Sexp) -> Result<Call<F>, Diagnostic> {
     };
     if rest.len() != what.sorts().len() {
         return Err(Diagnostic::error(
-            format!("`{name}` takes {} arguments, not {}", what.sorts().len(), rest.len()),
+            format!("`{name}` with {} arguments, not {}", rest.len(), what.sorts().len()),
             call.span,
             "wrong number of arguments",
         )

@@ -1,9 +1,11 @@
 //! Checks one rule form and turns it into a rule. Every step reports what it finds and goes on
 //! where it can, so that all errors of a rule come at once.
 
-use super::book::{Arg, Call, Exactness, Phase, Rule, RuleBook, Test};
+use super::binding::Binding;
+use super::book::{Call, Exactness, Phase, Rule, RuleBook, Test};
 use super::infer::Inference;
 use super::shape::{Sides, instance_of_left};
+use super::signature::Sort;
 use super::syntax::{RuleForm, Word};
 use super::tree::{self, Tree, TreeHead};
 use super::{calls, scope};
@@ -65,12 +67,7 @@ impl<'a> Checker<'a> {
         let Some(trees) = trees else { return };
         let variables = self.sorts(&trees, &conditions);
         let tests = self.tests(form);
-        let errors_before = self.errors.len();
-        self.bound(&trees, &conditions);
-        if form.both_ways {
-            self.reversible(form, &trees);
-        }
-        if self.errors.len() > errors_before {
+        if !Binding::new(self.errors).check(form, &trees, &conditions) {
             return;
         }
 
@@ -128,8 +125,7 @@ impl<'a> Checker<'a> {
 
     /// The last checks of one direction, on the finished rule.
     fn add(&mut self, rule: Rule, lhs: &Tree, rhs: &Tree) {
-        let fatal = self.errors.len();
-        scope::check(&self.book.signature, &rule, rhs, self.errors);
+        let in_scope = scope::check(&self.book.signature, &rule, rhs, self.errors);
         let sides = Sides::of(&rule);
         let conditions = sides.conditions(&rule);
         if sides.equal() {
@@ -141,8 +137,9 @@ impl<'a> Checker<'a> {
                 )
                 .with_related(lhs.span(), "the left side"),
             );
+            return;
         }
-        if self.errors.len() > fatal {
+        if !in_scope {
             return;
         }
         if rule.guards.is_empty() && instance_of_left(&rule) {
@@ -252,7 +249,7 @@ impl<'a> Checker<'a> {
             );
         }
         calls::infer(&mut inference, conditions, errors);
-        let mut seen: Vec<(Var, Option<super::signature::Sort>)> = Vec::new();
+        let mut seen: Vec<(Var, Option<Sort>)> = Vec::new();
         let mut note = |name: Symbol, span: Span| {
             let variable = Var::from(name);
             let cell = inference.variable(name, span);
@@ -268,122 +265,6 @@ impl<'a> Checker<'a> {
             note(Symbol::from(&x.text), x.span);
         }
         VariableSorts { root: inference.sort(root), sorts: seen }
-    }
-
-    /// Every variable must be bound before it is used.
-    fn bound(&mut self, trees: &Trees, conditions: &Conditions) {
-        if let TreeHead::Var(name) = trees.lhs.nodes[trees.lhs.root()].head {
-            self.bare_variable(name, trees.lhs.span());
-        }
-        self.nothing_computed(&trees.lhs, "the left side is matched, not computed");
-        let mut bound: Vec<Symbol> = trees.lhs.variables().iter().map(|v| v.0).collect();
-        for (x, tree) in &trees.wheres {
-            let name = Symbol::from(&x.text);
-            self.require(&bound, name, x.span, "`:where` says more of a variable of the left side");
-            self.nothing_computed(tree, "a pattern is matched, not computed");
-            bound.extend(tree.variables().iter().map(|v| v.0));
-        }
-        for (x, call, span) in &conditions.fors {
-            self.arguments(&bound, &call.args, *span);
-            self.fresh(&mut bound, x);
-        }
-        for (call, span) in &conditions.guards {
-            self.arguments(&bound, &call.args, *span);
-        }
-        let mut used: Vec<Symbol> = trees.rhs.variables().iter().map(|v| v.0).collect();
-        for (x, tree) in &trees.lets {
-            for (name, span) in tree.variables() {
-                self.require(&bound, name, span, "used before it is bound");
-                used.push(name);
-            }
-            self.fresh(&mut bound, x);
-        }
-        for (name, span) in trees.rhs.variables() {
-            self.require(&bound, name, span, "nothing on the left side binds it");
-        }
-        for (x, _) in trees.lets.iter().filter(|(x, _)| !used.contains(&Symbol::from(&x.text))) {
-            self.errors.push(
-                Diagnostic::error(format!("`{}` is not used", x.text), x.span, "defined here")
-                    .with_help("remove the :let")
-                    .warning(),
-            );
-        }
-    }
-
-    fn arguments(&mut self, bound: &[Symbol], args: &[Arg], span: Span) {
-        for arg in args {
-            if let Arg::Var(variable) = arg {
-                let name = Symbol::from(variable.to_string());
-                self.require(bound, name, span, "conditions speak of the left side only");
-            }
-        }
-    }
-
-    fn require(&mut self, bound: &[Symbol], name: Symbol, span: Span, why: &str) {
-        if !bound.contains(&name) {
-            let known = bound.iter().map(|s| s.as_str());
-            let mut error = Diagnostic::error(format!("`{name}` is not bound"), span, why);
-            error.help = crate::suggest::did_you_mean(name.as_str(), known);
-            self.errors.push(error);
-        }
-    }
-
-    /// Binds a new variable.
-    fn fresh(&mut self, bound: &mut Vec<Symbol>, x: &Word) {
-        let name = Symbol::from(&x.text);
-        if bound.contains(&name) {
-            self.errors.push(
-                Diagnostic::error(format!("`{name}` is bound twice"), x.span, "again here")
-                    .with_help("use another name"),
-            );
-        }
-        bound.push(name);
-    }
-
-    fn bare_variable(&mut self, name: Symbol, span: Span) {
-        self.errors.push(
-            Diagnostic::error(format!("a left side of `{name}` alone"), span, "matches every term")
-                .with_help("start the left side with an operator"),
-        );
-    }
-
-    fn nothing_computed(&mut self, tree: &Tree, why: &str) {
-        let computed = tree.nodes.iter().find(|n| matches!(n.head, TreeHead::Compute(_)));
-        if let Some(node) = computed {
-            self.errors.push(
-                Diagnostic::error("`!` in a pattern", node.span, why)
-                    .with_help("match a variable, and ask for its value in :when"),
-            );
-        }
-    }
-
-    /// What a `<=>` rule needs besides: its right side is a left side too.
-    fn reversible(&mut self, form: &RuleForm, trees: &Trees) {
-        let keyword = |span: Span, what: &str| {
-            Diagnostic::error(format!("`{what}` in a `<=>` rule"), span, "has no backward meaning")
-                .with_help("write two rules, one for each direction")
-        };
-        if let Some((x, _)) = form.fors.first() {
-            self.errors.push(keyword(x.span, ":for"));
-        }
-        if let Some((x, _)) = form.lets.first() {
-            self.errors.push(keyword(x.span, ":let"));
-        }
-        if let Some(span) = form.subsume {
-            self.errors.push(keyword(span, ":subsume"));
-        }
-        if let TreeHead::Var(name) = trees.rhs.nodes[trees.rhs.root()].head {
-            self.bare_variable(name, trees.rhs.span());
-        }
-        self.nothing_computed(&trees.rhs, "the right side of `<=>` is matched too");
-        let mut bound: Vec<Symbol> = trees.rhs.variables().iter().map(|v| v.0).collect();
-        for (x, tree) in &trees.wheres {
-            self.require(&bound, Symbol::from(&x.text), x.span, "the right side does not bind it");
-            bound.extend(tree.variables().iter().map(|v| v.0));
-        }
-        for (name, span) in trees.lhs.variables() {
-            self.require(&bound, name, span, "the right side of `<=>` does not bind it");
-        }
     }
 
     /// Reads the tests: terms of the rule's own signature, in which variables are opaque.
@@ -416,6 +297,6 @@ impl<'a> Checker<'a> {
 
 /// The sorts of a rule and its variables, where they are determined.
 struct VariableSorts {
-    root: Option<super::signature::Sort>,
-    sorts: Vec<(Var, Option<super::signature::Sort>)>,
+    root: Option<Sort>,
+    sorts: Vec<(Var, Option<Sort>)>,
 }

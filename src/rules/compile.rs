@@ -121,16 +121,22 @@ impl CompiledRule {
         self.matcher.reach()
     }
 
-    /// Calls `found` with every match in the classes that `wanted` selects, as the class of the
-    /// left side followed by those of the matched variables, until it answers false. The e-graph
-    /// must be clean.
+    /// Whether a match that is refused once may be accepted later.
+    pub(crate) fn conditional(&self) -> bool {
+        self.computes || !(self.early.is_empty() && self.fors.is_empty() && self.late.is_empty())
+    }
+
+    /// Calls `found` with every new match, as the class of the left side followed by those of the
+    /// matched variables, until it answers false. A match is new if a class that it looks into
+    /// changed; `level` says how far above the nearest class that changed a class lies, for levels
+    /// up to [`CompiledRule::reach`]. The e-graph must be clean.
     pub(crate) fn search(
         &self,
         egraph: &EGraph,
-        wanted: impl Fn(Id) -> bool,
-        mut found: impl FnMut(&[Id]) -> bool,
+        level: impl Fn(Id) -> u16,
+        found: impl FnMut(&[Id]) -> bool,
     ) {
-        self.matcher.search(egraph, wanted, &mut found);
+        self.matcher.search(egraph, level, found);
     }
 
     /// The integers that conditions name; they must be in the e-graph to be asked about.

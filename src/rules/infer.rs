@@ -138,7 +138,7 @@ impl<'a> Inference<'a> {
         }
         let Head::Op(name) = head else { return self.fresh(Cell::Free) };
         let Some(op) = signature.operator(name, node.children.len()) else {
-            errors.push(signature.unknown_operator(name, node.children.len(), node.span));
+            errors.push(signature.unknown_operator(name, node.children.len(), node.head_span));
             return self.fresh(Cell::Free);
         };
         let mut any: BTreeMap<&str, SortCell> = BTreeMap::new();

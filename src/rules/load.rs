@@ -116,10 +116,10 @@ fn load_files(
     }
     schedule::check(&mut book, &schedules, &mut errors);
 
+    // In the order of the text; a word that stands for several places is reported once.
+    errors.sort_by_key(|d| d.at.as_ref().map(|(span, _)| (span.file, span.start)));
+    errors.dedup();
     if errors.iter().any(|d| d.severity == Severity::Error) {
-        // A name that is unknown in one place is often unknown in the next for the same reason, so
-        // errors come in the order of the text.
-        errors.sort_by_key(|d| d.at.as_ref().map(|(span, _)| (span.file, span.start)));
         Err(errors)
     } else {
         Ok((book, errors))

@@ -33,6 +33,17 @@ enum Instruction {
     Same { class: usize, other: usize },
 }
 
+impl Instruction {
+    /// The register of the class that it looks into.
+    fn class(self) -> usize {
+        match self {
+            Instruction::Bind { class, .. }
+            | Instruction::Constant { class, .. }
+            | Instruction::Same { class, .. } => class,
+        }
+    }
+}
+
 /// Compiles a left side and the further patterns of its variables.
 pub(super) struct Compiler {
     matcher: Matcher,
@@ -171,13 +182,15 @@ impl Matcher {
         self.reach
     }
 
-    /// Calls `found` with every match in the classes that `wanted` selects, as the class of the
-    /// root followed by those of the variables, until it answers false. The e-graph must be clean.
+    /// Calls `found` with every new match, as the class of the root followed by those of the
+    /// variables, until it answers false. `level` says how far above the nearest class that changed
+    /// since the last search a class lies; a match is new if one of the classes that it looks into
+    /// changed. The e-graph must be clean.
     pub fn search(
         &self,
         egraph: &EGraph,
-        wanted: impl Fn(Id) -> bool,
-        found: &mut impl FnMut(&[Id]) -> bool,
+        level: impl Fn(Id) -> u16,
+        found: impl FnMut(&[Id]) -> bool,
     ) {
         if self.operators.iter().any(|op| egraph.classes_for_op(op).is_none()) {
             return;
@@ -191,13 +204,16 @@ impl Matcher {
             constants,
             registers: Vec::new(),
             row: Vec::with_capacity(1 + self.slots.len()),
+            level,
             found,
         };
-        for class in classes.filter(|class| wanted(*class)) {
-            run.registers.clear();
-            run.registers.push(class);
-            if !run.step(0) {
-                return;
+        for class in classes {
+            if (run.level)(class) <= self.reach {
+                run.registers.clear();
+                run.registers.push(class);
+                if !run.step(0, false) {
+                    return;
+                }
             }
         }
     }
@@ -212,33 +228,37 @@ fn look_up(egraph: &EGraph, nodes: &[Node]) -> Option<Id> {
     ids.last().copied()
 }
 
-struct Run<'a, F> {
+struct Run<'a, L, F> {
     egraph: &'a EGraph,
     matcher: &'a Matcher,
     constants: Vec<Id>,
     registers: Vec<Id>,
     row: Vec<Id>,
-    found: &'a mut F,
+    level: L,
+    found: F,
 }
 
-impl<F: FnMut(&[Id]) -> bool> Run<'_, F> {
-    /// Runs the program from an instruction. Answers whether the search goes on.
-    fn step(&mut self, mut at: usize) -> bool {
+impl<L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, L, F> {
+    /// Runs the program from an instruction; `new` says whether a class that was looked into so
+    /// far changed. Answers whether the search goes on.
+    fn step(&mut self, mut at: usize, mut new: bool) -> bool {
         while let Some(&instruction) = self.matcher.program.get(at) {
             at += 1;
+            let class = self.registers[instruction.class()];
+            new = new || (self.level)(class) == 0;
             match instruction {
-                Instruction::Same { class, other } => {
-                    if self.registers[class] != self.registers[other] {
+                Instruction::Same { other, .. } => {
+                    if class != self.registers[other] {
                         return true;
                     }
                 }
-                Instruction::Constant { class, constant } => {
-                    if self.registers[class] != self.constants[constant] {
+                Instruction::Constant { constant, .. } => {
+                    if class != self.constants[constant] {
                         return true;
                     }
                 }
-                Instruction::Bind { class, head, arity, out } => {
-                    let nodes = &self.egraph[self.registers[class]].nodes;
+                Instruction::Bind { head, arity, out, .. } => {
+                    let nodes = &self.egraph[class].nodes;
                     // Nodes are sorted by head first. A few are compared faster than searched.
                     let nodes = match nodes.len() {
                         0..16 => nodes.as_slice(),
@@ -251,7 +271,7 @@ impl<F: FnMut(&[Id]) -> bool> Run<'_, F> {
                         if node.head == head && node.children().len() == arity {
                             self.registers.truncate(out);
                             self.registers.extend_from_slice(node.children());
-                            if !self.step(at) {
+                            if !self.step(at, new) {
                                 return false;
                             }
                         }
@@ -259,6 +279,9 @@ impl<F: FnMut(&[Id]) -> bool> Run<'_, F> {
                     return true;
                 }
             }
+        }
+        if !new {
+            return true;
         }
         self.row.clear();
         self.row.push(self.registers[0]);

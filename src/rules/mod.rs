@@ -5,6 +5,7 @@
 //! for the e-graph; [`crate::saturate`] applies it. Nothing here knows embeddings: operators, sorts
 //! and binders come from the files.
 
+mod binding;
 mod book;
 mod calls;
 mod check;
@@ -15,6 +16,7 @@ mod load;
 mod matcher;
 mod schedule;
 mod scope;
+mod selftest;
 mod shape;
 mod signature;
 mod syntax;
@@ -25,4 +27,5 @@ pub use compile::CompiledRule;
 pub(crate) use compile::{Operand, Step};
 pub use load::{load, load_text};
 pub use schedule::{Schedule, ScheduleStep};
+pub use selftest::failing_tests;
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};

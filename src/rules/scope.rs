@@ -13,8 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bound variables, by the structural numbers of their patterns.
 type Bound = BTreeSet<usize>;
 
-/// Reports every variable that leaves its binder. `rhs` is the right side as it stands in the file.
-pub(super) fn check(signature: &Signature, rule: &Rule, rhs: &Tree, errors: &mut Vec<Diagnostic>) {
+/// Reports every variable that leaves its binder; answers whether none does. `rhs` is the right side
+/// as it stands in the file.
+pub(super) fn check(
+    signature: &Signature,
+    rule: &Rule,
+    rhs: &Tree,
+    errors: &mut Vec<Diagnostic>,
+) -> bool {
+    let mut in_scope = true;
     let mut left = Left { signature, numbers: Numbers::default(), scopes: BTreeMap::new() };
     left.pattern(&rule.lhs, &Bound::new());
     for (x, pattern) in &rule.wheres {
@@ -34,6 +41,7 @@ pub(super) fn check(signature: &Signature, rule: &Rule, rhs: &Tree, errors: &mut
         let place = rhs.nodes.iter().find(|n| n.head == TreeHead::Var(name));
         let span = place.map_or(rhs.span(), |n| n.span);
         let loop_name = binder_name.map_or("a variable".to_owned(), |v| format!("`{v}`"));
+        in_scope = false;
         errors.push(if binder_name == Some(variable) {
             Diagnostic::error(
                 format!("`{variable}` escapes its binder"),
@@ -52,6 +60,7 @@ pub(super) fn check(signature: &Signature, rule: &Rule, rhs: &Tree, errors: &mut
             ))
         });
     }
+    in_scope
 }
 
 /// Whether a condition speaks of both a variable and the binder that it leaves.

@@ -7,8 +7,7 @@ use crate::sexp::Sexp;
 use crate::suggest::did_you_mean;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, Symbol};
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// A sort: where a term runs and what it yields.
@@ -209,7 +208,7 @@ impl Signature {
             arities.sort_unstable();
             let arities: Vec<String> = arities.iter().map(usize::to_string).collect();
             return Diagnostic::error(
-                format!("`{name}` takes {} arguments, not {arity}", arities.join(" or ")),
+                format!("`{name}` with {arity} arguments, not {}", arities.join(" or ")),
                 span,
                 format!("{arity} given here"),
             )

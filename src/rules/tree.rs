@@ -33,6 +33,8 @@ pub(super) struct TreeNode {
     pub head: TreeHead,
     pub children: Vec<usize>,
     pub span: Span,
+    /// Where its head stands.
+    pub head_span: Span,
 }
 
 /// A term or pattern; the last node is its root.
@@ -45,6 +47,7 @@ pub(super) struct Tree {
 struct Open<'a> {
     head: TreeHead,
     span: Span,
+    head_span: Span,
     rest: &'a [Sexp],
     children: Vec<usize>,
 }
@@ -58,12 +61,15 @@ pub(super) fn read(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Tree> {
         let mut done = match &next.kind {
             Kind::List(items) => {
                 let (head, rest) = list_head(next, items).map_err(|e| errors.push(e)).ok()?;
-                open.push(Open { head, span: next.span, rest, children: Vec::new() });
+                let head_span = items.first().map_or(next.span, |first| first.span);
+                let children = Vec::new();
+                open.push(Open { head, span: next.span, head_span, rest, children });
                 None
             }
             Kind::Atom(text) => {
                 let head = leaf(text, next.span).map_err(|e| errors.push(e)).ok()?;
-                Some(TreeNode { head, children: Vec::new(), span: next.span })
+                let span = next.span;
+                Some(TreeNode { head, children: Vec::new(), span, head_span: span })
             }
             Kind::Text(_) => {
                 errors.push(Diagnostic::error("expected a term", next.span, "this is a text"));
@@ -85,8 +91,8 @@ pub(super) fn read(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Tree> {
                 next = first;
                 break;
             }
-            let Some(Open { head, span, children, .. }) = open.pop() else { continue };
-            done = Some(TreeNode { head, children, span });
+            let Some(Open { head, span, head_span, children, .. }) = open.pop() else { continue };
+            done = Some(TreeNode { head, children, span, head_span });
         }
     }
 }

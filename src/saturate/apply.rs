@@ -9,7 +9,11 @@ use crate::rules::{CompiledRule, Operand, Step};
 use crate::term::{Head, Node};
 use egg::{Id, Language};
 use ember_targets::scalar::BinaryOp;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
+
+/// A row of classes; those of all but the widest rules fit in place.
+type Row = SmallVec<[Id; 8]>;
 
 /// A run of saturation.
 pub(super) struct Run<'a> {
@@ -17,7 +21,8 @@ pub(super) struct Run<'a> {
     pub rules: &'a [&'a CompiledRule],
     pub limits: &'a Limits,
     reports: Vec<RuleReport>,
-    /// For each rule, the matches that it was applied to: applying it again would change nothing.
+    /// For each rule with conditions, the matches that it was applied to: asking and applying again
+    /// would change nothing. Rules without are only ever given new matches.
     applied: Vec<RowSet>,
     /// For each rule, the matches to which it may yet apply when more is known of their classes.
     waiting: Vec<Vec<Id>>,
@@ -110,27 +115,38 @@ impl<'a> Run<'a> {
 
     fn search_rule(&mut self, rule: usize, room: &mut usize) -> Result<Vec<Id>, StopReason> {
         let compiled = self.rules[rule];
-        let (touched, applied) = (&self.touched, &self.applied[rule]);
-        let touched = |class: Id| touched.within(class, compiled.reach());
-        // A waiting match below a class that changed is found again, if it is still one.
+        let conditional = compiled.conditional();
+        let (egraph, applied) = (&*self.egraph, &self.applied[rule]);
         let mut rows = Vec::new();
-        for row in self.waiting[rule].chunks_exact(1 + compiled.matched) {
-            if self.egraph.find(row[0]) == row[0] && !touched(row[0]) {
-                rows.extend_from_slice(row);
+        // A match may be found again while it waits, and two that wait may have become one.
+        let mut known = RowSet::new(compiled.matched);
+        let mut row: Row = Row::new();
+        for waiting in self.waiting[rule].chunks_exact(1 + compiled.matched) {
+            row.clear();
+            row.extend(waiting.iter().map(|id| egraph.find(*id)));
+            if !known.contains(&row[1..]) {
+                known.insert(&row[1..]);
+                rows.extend_from_slice(&row);
             }
         }
         self.waiting[rule].clear();
         let mut found = 0;
         let mut full = false;
-        compiled.search(self.egraph, touched, |row| {
-            if !applied.contains(&row[1..]) {
-                full = *room == 0;
-                *room = room.saturating_sub(1);
-                found += 1;
-                rows.extend_from_slice(row);
-            }
-            !full
-        });
+        compiled.search(
+            egraph,
+            |class| self.touched.level(class),
+            |row| {
+                let repeated =
+                    conditional && (known.contains(&row[1..]) || applied.contains(&row[1..]));
+                if !repeated {
+                    full = *room == 0;
+                    *room = room.saturating_sub(1);
+                    found += 1;
+                    rows.extend_from_slice(row);
+                }
+                !full
+            },
+        );
         self.reports[rule].matches += found;
         if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
     }
@@ -138,7 +154,7 @@ impl<'a> Run<'a> {
     /// Applies a rule to a match.
     pub fn apply(&mut self, rule: usize, row: &[Id]) -> Result<(), StopReason> {
         let compiled = self.rules[rule];
-        let mut slots: Vec<Id> = row[1..].iter().map(|id| self.egraph.find(*id)).collect();
+        let mut slots: Row = row[1..].iter().map(|id| self.egraph.find(*id)).collect();
         let early =
             compiled.early.iter().all(|t| (t.holds)(self.egraph, &self.args(&t.args, &slots)));
         if !early {
@@ -146,7 +162,9 @@ impl<'a> Run<'a> {
         } else if !compiled.fors.is_empty() {
             self.range(rule, row[0], &mut slots)?;
         } else if self.instantiate(rule, row[0], &slots)? {
-            self.applied[rule].insert(&row[1..]);
+            if compiled.conditional() {
+                self.applied[rule].insert(&row[1..]);
+            }
             return Ok(());
         }
         // More may be known later: a condition may hold, a generator give another number.
@@ -155,7 +173,7 @@ impl<'a> Run<'a> {
     }
 
     /// Gives the variables of `:for` their values, one after the other, and applies the rule.
-    fn range(&mut self, rule: usize, root: Id, slots: &mut Vec<Id>) -> Result<(), StopReason> {
+    fn range(&mut self, rule: usize, root: Id, slots: &mut Row) -> Result<(), StopReason> {
         let compiled = self.rules[rule];
         if let Some(range) = compiled.fors.get(slots.len() - compiled.matched) {
             let values = (range.values)(self.egraph, &self.args(&range.args, slots));
@@ -167,7 +185,7 @@ impl<'a> Run<'a> {
             }
             return Ok(());
         }
-        let row: Vec<Id> = slots.iter().map(|id| self.egraph.find(*id)).collect();
+        let row: Row = slots.iter().map(|id| self.egraph.find(*id)).collect();
         if self.applied[rule].contains(&row) {
             return Ok(());
         }
@@ -182,7 +200,7 @@ impl<'a> Run<'a> {
 
     /// The classes that a condition is asked about. Its integers are in the e-graph since the
     /// start.
-    fn args(&self, args: &[Operand], slots: &[Id]) -> Vec<Id> {
+    fn args(&self, args: &[Operand], slots: &[Id]) -> Row {
         let class = |arg: &Operand| match arg {
             Operand::Slot(slot) => slots.get(*slot).map(|id| self.egraph.find(*id)),
             Operand::Int(n) => self.egraph.lookup(Node::int(*n)),

@@ -42,10 +42,10 @@ impl Touched {
         self.made = egraph.nodes().len();
     }
 
-    /// Whether a class, or one at most `reach` below it, changed. Classes that are none any more
-    /// did not.
-    pub fn within(&self, class: Id, reach: u16) -> bool {
-        self.levels.get(usize::from(class)).is_some_and(|level| *level <= reach)
+    /// How far above the nearest class that changed a class lies; the greatest number where none is
+    /// within reach.
+    pub fn level(&self, class: Id) -> u16 {
+        self.levels.get(usize::from(class)).copied().unwrap_or(u16::MAX)
     }
 }
 

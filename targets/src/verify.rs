@@ -36,9 +36,8 @@ pub struct Limits {
     pub layers: u32,
     /// Traversal units in all.
     pub units: u32,
-    /// Bytes of stream elements that the access unit holds for one traversal at the root. They are
-    /// divided equally between its layers, and there between the units; each unit needs room for
-    /// one element of each of its streams.
+    /// Bytes of stream elements that the access unit holds. Traversals at the root have it in turn;
+    /// each needs room for one element of every stream that advances with it.
     pub storage_bytes: u64,
     /// Bytes of the largest operand: a chunk of the data queue.
     pub operand_bytes: u64,

@@ -105,3 +105,18 @@ fn a_counter_bounds_a_walk() {
     )));
     assert!(text.contains("(walk i2i i2i count_i2o"), "{text}");
 }
+
+#[test]
+fn steps_behind_the_loop_that_uses_it_also_where_a_callback_precedes() {
+    // The outer index is popped in front of the inner loop and counted inside it: the count must not
+    // step in the callback that pops.
+    let text = print(&verified(
+        "(slc.for $B (slc.const 0) $M 1
+           (slc.for $E (slc.const 0) $D 1
+             (slc.callback (exe.store
+               (exe.at (exe.at (exe.out %out) (exe.counter $B)) (slc.from_stream (slc.iv $B)))
+               (exe.const (const f32 1.0))))))",
+    ));
+    assert!(text.contains("(case on_i0 (pop_operand i0))"), "{text}");
+    assert!(text.contains("(case on_i0_2 (set count_i0 (add count_i0 1)))"), "{text}");
+}

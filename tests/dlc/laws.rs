@@ -351,9 +351,9 @@ fn the_targets_limits_hold() {
     says(limits(|l| l.cases = 0), "needs 1 kinds of callback");
     assert!(limits(|l| l.operand_bytes = 64).is_empty());
     says(limits(|l| l.operand_bytes = 63), "needs 64 bytes in one operand");
-    // The inner of two layers holds an index, a row number and a row.
-    assert!(limits(|l| l.storage_bytes = 160).is_empty());
-    says(limits(|l| l.storage_bytes = 159), "needs 80 bytes of stream storage");
+    // Two indices, an index and one, two bounds, a row number, and a row.
+    assert!(limits(|l| l.storage_bytes = 112).is_empty());
+    says(limits(|l| l.storage_bytes = 111), "needs 112 bytes of stream storage");
     let vectors = |registers, bytes| {
         let limits = Limits { vector_registers: registers, vector_bytes: bytes, ..Limits::NONE };
         verify(program.clone(), &limits).is_ok()

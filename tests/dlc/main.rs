@@ -4,6 +4,7 @@ mod bag;
 mod counters;
 mod decouple;
 mod laws;
+mod nests;
 mod programs;
 mod random;
 mod runs;

@@ -9,7 +9,7 @@ use ember_rewrite::dlc_text::DlcText;
 use ember_rewrite::load::load;
 use ember_rewrite::model::Model;
 use ember_rewrite::reference;
-use ember_sim::{Bindings, Options, run};
+use ember_sim::{Bindings, Options, SimError, run};
 use ember_targets::dlc::Program;
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
@@ -48,6 +48,22 @@ fn agrees(program: &Program, model: &Model) {
     let expected = expected.expect("a reference");
     for position in 0..expected.len() {
         assert_eq!(got.get(position), expected.get(position), "{position}\n{}", print(program));
+    }
+}
+
+/// Runs a verified program on rows of 64, which may end in any way but a deadlock or a complaint
+/// about the program itself.
+pub fn ends(program: &Program) {
+    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let instance = model(64, "sum", "i64").instantiate(None).expect("data");
+    let Ok((tensors, sizes)) = instance.bind(program) else { return };
+    let options = Options { max_cycles: 1_000_000, ..Options::default() };
+    if let Err(
+        error
+        @ (SimError::Deadlock { .. } | SimError::Invalid { .. } | SimError::Unbalanced { .. }),
+    ) = run(program, &machine, Bindings { tensors, sizes }, options)
+    {
+        panic!("{error}\n{}", print(program));
     }
 }
 

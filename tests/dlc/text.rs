@@ -4,7 +4,8 @@ use crate::random::RandomProgram;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::dlc_text::DlcText;
 use ember_targets::print::print;
-use quickcheck::{Gen, QuickCheck};
+use ember_targets::verify::{Limits, verify};
+use quickcheck::{Arbitrary, Gen, QuickCheck};
 
 fn read(text: &str) -> Result<DlcText, Vec<String>> {
     let mut sources = Sources::default();
@@ -129,4 +130,48 @@ fn texts_that_are_no_program() {
     let deep = format!("{}{}", "(for k 0 1 1 ".repeat(9_000), ")".repeat(9_000));
     let errors = read(&program("", &format!("(main {deep})"))).expect_err("too deep");
     assert!(errors[0].contains("nests deeper than 256"), "{}", errors[0]);
+}
+
+#[test]
+fn damaged_programs_are_refused_and_never_panic() {
+    let mut random = Gen::from_size_and_seed(100, 2);
+    let mut below = |n: usize| usize::arbitrary(&mut random) % n.max(1);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/");
+    let paper = std::fs::read_to_string(format!("{folder}bag_sum_paper.dlc")).expect("the program");
+    let expert =
+        std::fs::read_to_string(format!("{folder}bag_max_expert_64.dlc")).expect("the program");
+    let mut accepted = 0;
+    for round in 0..2_000 {
+        let text = if round % 2 == 0 { &paper } else { &expert };
+        let text = &text[text.find("(dlc").expect("a program")..];
+        // Words and parentheses, of which one or two are dropped, doubled or exchanged.
+        let spaced = text.replace('(', " ( ").replace(')', " ) ");
+        let mut words: Vec<&str> = spaced.split_whitespace().collect();
+        for _ in 0..1 + below(2) {
+            let (a, b) = (below(words.len()), below(words.len()));
+            match below(3) {
+                0 => drop(words.remove(a)),
+                1 => words.insert(a, words[a]),
+                _ => words.swap(a, b),
+            }
+        }
+        if let Ok(program) = crate::bag::check(&words.join(" ")) {
+            accepted += 1;
+            // What the verifier accepts may compute something else, but its halves fit together.
+            crate::runs::ends(&program);
+        }
+    }
+    assert!(accepted < 200, "{accepted} of 2000 damaged programs are still right");
+}
+
+#[test]
+fn programs_whose_halves_do_not_match_are_refused_and_never_panic() {
+    let mut random = Gen::from_size_and_seed(100, 3);
+    let mut accepted = 0;
+    for _ in 0..1_000 {
+        let program = RandomProgram::arbitrary(&mut random).0;
+        let verified = verify(program, &Limits::NONE);
+        accepted += usize::from(verified.is_ok());
+    }
+    assert!(accepted < 900, "{accepted}");
 }

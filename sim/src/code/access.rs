@@ -7,6 +7,7 @@
 use super::{Address, Context, address, check_index, check_lanes};
 use crate::data::raw;
 use crate::error::SimError;
+use crate::queue::Format;
 use ember_targets::dlc::{Action, Addr, Hint, Program, StreamId, StreamKind, Type, UnitId};
 use ember_targets::machine::Machine;
 use ember_targets::scalar::BinaryOp;
@@ -29,6 +30,7 @@ pub(crate) struct StreamCode {
     /// Its maker; `None` for a constant.
     pub(crate) fetcher: Option<usize>,
     pub(crate) ty: Type,
+    pub(crate) format: Format,
     pub(crate) kind: Kind,
 }
 
@@ -37,8 +39,10 @@ pub(crate) struct StreamCode {
 pub(crate) enum Kind {
     Const(u64),
     IndVar,
-    Mem(Address, Hint),
+    Mem(Address<usize>, Hint),
     Alu(BinaryOp, usize, usize),
+    /// Another stream's scalar in every lane; as a single lane, that scalar by itself.
+    Spread(usize),
 }
 
 /// A traversal unit.
@@ -80,7 +84,7 @@ pub(crate) struct FetcherCode {
 pub(crate) enum Step {
     Operand(usize),
     Token(usize),
-    Store(Address, usize),
+    Store(Address<usize>, usize),
     Barrier,
     /// A root action is over: the engine may be configured for the next.
     Epoch,
@@ -99,6 +103,7 @@ pub(crate) fn compile_access(
     let context = Context { program, sizes };
     let n = program.units.len();
     let mut c = Compiler {
+        line_bytes: machine.dram.line_bytes,
         context,
         streams: Vec::new(),
         parents: vec![None; n],
@@ -123,6 +128,7 @@ pub(crate) fn compile_access(
 }
 
 pub(super) struct Compiler<'a> {
+    line_bytes: u64,
     pub(super) context: Context<'a>,
     pub(super) streams: Vec<StreamCode>,
     /// For each unit, the unit (by its number here) that traverses it, once known.
@@ -151,12 +157,25 @@ impl Compiler<'_> {
             StreamKind::Mem { addr, hint } => {
                 let ty = self.context.addressed(addr, &place)?;
                 let address = self.addr(addr, &place)?;
-                let deps = address.index.iter().chain(&address.limit);
-                let unit = deps.map(|&s| self.streams[s as usize].unit).max().unwrap_or(0);
+                let units = address.index.iter().map(|&s| self.streams[s].unit);
+                let unit = units.max().unwrap_or(0);
                 (unit, Kind::Mem(address, *hint), ty)
             }
-            StreamKind::Broadcast(_) | StreamKind::IndexCast(_) => {
-                return Err(SimError::invalid(format!("{place} is of a kind without a unit")));
+            StreamKind::Broadcast(from) | StreamKind::IndexCast(from) => {
+                let from = self.known(*from, &place)?;
+                let of = &self.streams[from];
+                if of.ty.lanes != 1 {
+                    return Err(SimError::invalid(format!("{place} needs a scalar")));
+                }
+                let ty = match stream.kind {
+                    // Integers are held sign-extended, so that converting one changes nothing.
+                    StreamKind::IndexCast(_) => {
+                        check_index(of.ty, &place)?;
+                        INDEX
+                    }
+                    _ => Type { dtype: of.ty.dtype, lanes: stream.ty.lanes },
+                };
+                (of.unit, Kind::Spread(from), ty)
             }
             StreamKind::Alu { op, a, b } => {
                 let (a, b) = (self.known(*a, &place)?, self.known(*b, &place)?);
@@ -177,7 +196,8 @@ impl Compiler<'_> {
             );
             return Err(SimError::invalid(message));
         }
-        Ok(StreamCode { unit, fetcher: None, ty, kind })
+        let format = Format::new(ty, self.line_bytes);
+        Ok(StreamCode { unit, fetcher: None, ty, format, kind })
     }
 
     /// The position of a stream that has been defined.
@@ -188,16 +208,15 @@ impl Compiler<'_> {
         Err(SimError::invalid(format!("{place} uses a stream before its definition")))
     }
 
-    fn addr(&self, addr: &Addr<StreamId>, place: &str) -> Result<Address, SimError> {
+    fn addr(&self, addr: &Addr<StreamId>, place: &str) -> Result<Address<usize>, SimError> {
         let mut index = Vec::new();
         let limit = addr.lanes.as_ref().map(|l| &l.limit);
         for &id in addr.index.iter().chain(limit) {
             let s = self.known(id, place)?;
             check_index(self.streams[s].ty, place)?;
-            index.push(s as u32);
+            index.push(s);
         }
-        let limit = limit.and_then(|_| index.pop());
-        Ok(address(addr, place, 0, index, limit))
+        Ok(address(addr, place, 0, index))
     }
 
     fn action(
@@ -321,9 +340,8 @@ impl Compiler<'_> {
         match &self.streams[s].kind {
             Kind::Const(_) | Kind::IndVar => Vec::new(),
             Kind::Alu(_, a, b) => vec![*a, *b],
-            Kind::Mem(addr, _) => {
-                addr.index.iter().chain(&addr.limit).map(|&s| s as usize).collect()
-            }
+            Kind::Spread(from) => vec![*from],
+            Kind::Mem(addr, _) => addr.index.clone(),
         }
     }
 }

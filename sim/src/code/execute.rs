@@ -1,12 +1,12 @@
 //! Compiles the execute half to three-address instructions over registers.
 
-use super::{Address, Context, address, check_index, check_lanes};
+use super::{Address, Context, check_index, check_lanes};
 use crate::core::Port;
 use crate::data::raw;
 use crate::error::SimError;
-use ember_targets::dlc::{Addr, Expr, Lanes, Loop, Program, RegisterId, Stmt, Type};
+use ember_targets::dlc::{Loop, Program, RegisterId, Stmt, Type};
 use ember_targets::machine::Core;
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use ember_targets::scalar::{BinaryOp, Scalar};
 use std::collections::BTreeSet;
 
 /// The execute half.
@@ -33,6 +33,13 @@ pub(crate) struct Reg {
     pub(crate) slot: usize,
     pub(crate) piece: usize,
     pub(crate) pieces: usize,
+}
+
+/// A scalar register that an address reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) slot: usize,
+    pub(crate) piece: usize,
 }
 
 /// An instruction; registers and addresses are by number.
@@ -74,18 +81,18 @@ pub(crate) enum Inst {
     },
     Load {
         dst: u32,
-        addr: Address,
+        addr: Address<Place>,
     },
     Store {
         src: u32,
-        addr: Address,
+        addr: Address<Place>,
     },
     /// `old` receives what was there.
     Accumulate {
         op: BinaryOp,
         src: u32,
         old: u32,
-        addr: Address,
+        addr: Address<Place>,
         port: Port,
         latency: u64,
     },
@@ -112,6 +119,9 @@ pub(crate) enum Inst {
     Done,
 }
 
+/// Lanes that all values of a program may have together: a bound on the host's memory.
+const MAX_TOTAL_LANES: usize = 1 << 24;
+
 /// How deep expressions and loops may nest: compiling them recurs.
 const MAX_DEPTH: usize = 500;
 
@@ -134,12 +144,12 @@ pub(crate) fn compile_execute(
             loops: 0,
         },
         varying: None,
-        place: String::new(),
+        place: "the registers".to_string(),
         depth: 0,
     };
     for register in &program.registers {
         check_lanes(register.ty.lanes, &format!("register `{}`", register.name))?;
-        c.reg(register.ty);
+        c.reg(register.ty)?;
     }
     c.body(&program.main, "main")?;
     for case in &program.cases {
@@ -150,14 +160,14 @@ pub(crate) fn compile_execute(
     Ok(c.code)
 }
 
-struct Compiler<'a> {
-    context: Context<'a>,
-    core: &'a Core,
-    code: ExecuteCode,
+pub(super) struct Compiler<'a> {
+    pub(super) context: Context<'a>,
+    pub(super) core: &'a Core,
+    pub(super) code: ExecuteCode,
     /// Registers that the innermost loop assigns; `None` outside loops, where everything is new.
-    varying: Option<BTreeSet<RegisterId>>,
-    place: String,
-    depth: usize,
+    pub(super) varying: Option<BTreeSet<RegisterId>>,
+    pub(super) place: String,
+    pub(super) depth: usize,
 }
 
 impl Compiler<'_> {
@@ -173,7 +183,7 @@ impl Compiler<'_> {
         body.iter().try_for_each(|s| self.stmt(s))
     }
 
-    fn invalid(&self, what: &str) -> SimError {
+    pub(super) fn invalid(&self, what: &str) -> SimError {
         SimError::invalid(format!("{} {what}", self.place))
     }
 
@@ -199,7 +209,7 @@ impl Compiler<'_> {
                 let (addr, ty) = self.addr(addr, true)?;
                 self.same(self.ty(src), ty, "accumulates a value of another type")?;
                 self.same(op.result(ty.dtype), ty.dtype, "accumulates by a comparison")?;
-                let old = self.reg(ty);
+                let old = self.reg(ty)?;
                 let (port, latency) = self.binary(*op, ty);
                 let op = *op;
                 self.code.insts.push(Inst::Accumulate { op, src, old, addr, port, latency });
@@ -220,7 +230,7 @@ impl Compiler<'_> {
             check_index(self.ty(r), &self.place)?;
         }
         // The bound keeps its value even if the body assigns the register it came from.
-        let hi = self.reg(self.ty(bound));
+        let hi = self.reg(self.ty(bound))?;
         self.code.insts.push(Inst::Copy { dst: hi, src: bound, free: true });
         let id = self.code.loops;
         self.code.loops += 1;
@@ -239,7 +249,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn deeper(&mut self) -> Result<(), SimError> {
+    pub(super) fn deeper(&mut self) -> Result<(), SimError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(SimError::limit(format!("{} nests deeper than {MAX_DEPTH}", self.place)));
@@ -247,15 +257,15 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn same<T: PartialEq>(&self, a: T, b: T, what: &str) -> Result<(), SimError> {
+    pub(super) fn same<T: PartialEq>(&self, a: T, b: T, what: &str) -> Result<(), SimError> {
         if a == b { Ok(()) } else { Err(self.invalid(what)) }
     }
 
-    fn ty(&self, reg: u32) -> Type {
+    pub(super) fn ty(&self, reg: u32) -> Type {
         self.code.regs[reg as usize].ty
     }
 
-    fn register(&self, id: RegisterId) -> Result<u32, SimError> {
+    pub(super) fn register(&self, id: RegisterId) -> Result<u32, SimError> {
         if id.index() < self.context.program.registers.len() {
             return Ok(id.0);
         }
@@ -263,196 +273,29 @@ impl Compiler<'_> {
     }
 
     /// A new register of zeros.
-    fn reg(&mut self, ty: Type) -> u32 {
+    pub(super) fn reg(&mut self, ty: Type) -> Result<u32, SimError> {
         let pieces = ty.bytes().div_ceil(self.core.simd_bytes) as usize;
         let slot = self.code.init.len();
+        if slot + ty.lanes as usize > MAX_TOTAL_LANES {
+            return Err(SimError::limit(format!(
+                "{} and what comes before it hold more than {MAX_TOTAL_LANES} lanes",
+                self.place
+            )));
+        }
         let piece = self.code.pieces;
         self.code.regs.push(Reg { ty, slot, piece, pieces });
         self.code.init.resize(slot + ty.lanes as usize, 0);
         self.code.pieces += pieces;
-        self.code.regs.len() as u32 - 1
+        Ok(self.code.regs.len() as u32 - 1)
     }
 
     /// A register that holds a constant from the start.
-    fn constant(&mut self, value: Scalar, lanes: u32) -> u32 {
-        let reg = self.reg(Type { dtype: value.dtype(), lanes });
+    pub(super) fn constant(&mut self, value: Scalar, lanes: u32) -> Result<u32, SimError> {
+        let reg = self.reg(Type { dtype: value.dtype(), lanes })?;
         let slot = self.code.regs[reg as usize].slot;
         self.code.init[slot..].fill(raw(value));
-        reg
-    }
-
-    /// Evaluates an expression into `into`, or wherever it is.
-    fn expr(&mut self, expr: &Expr, into: Option<u32>) -> Result<u32, SimError> {
-        self.deeper()?;
-        let reg = self.expr_inner(expr, into)?;
-        self.depth -= 1;
         Ok(reg)
     }
-
-    fn expr_inner(&mut self, expr: &Expr, into: Option<u32>) -> Result<u32, SimError> {
-        let src = match expr {
-            Expr::Register(r) => self.register(*r)?,
-            Expr::Const(value) => self.constant(*value, 1),
-            Expr::Size(size) => {
-                let size = self.context.size(*size)?;
-                self.constant(Scalar::I64(size), 1)
-            }
-            Expr::Broadcast(n, x) if fixed(x) => {
-                check_lanes(*n, &self.place)?;
-                let value = match **x {
-                    Expr::Size(size) => Scalar::I64(self.context.size(size)?),
-                    Expr::Const(value) => value,
-                    _ => return Err(self.invalid("broadcasts something unknown")),
-                };
-                self.constant(value, *n)
-            }
-            Expr::Load(addr) => {
-                let (addr, ty) = self.addr(addr, false)?;
-                return self.emit(into, ty, |dst| Inst::Load { dst, addr });
-            }
-            Expr::Binary(op, a, b) => {
-                let (a, b) = (self.expr(a, None)?, self.expr(b, None)?);
-                let ty = self.ty(a);
-                self.same(ty, self.ty(b), "operates on two types")?;
-                let (port, latency) = self.binary(*op, ty);
-                let result = Type { dtype: op.result(ty.dtype), lanes: ty.lanes };
-                let op = *op;
-                return self.emit(into, result, |dst| Inst::Binary {
-                    op,
-                    dst,
-                    a,
-                    b,
-                    port,
-                    latency,
-                });
-            }
-            Expr::Select(c, a, b) => {
-                let c = self.expr(c, None)?;
-                let (a, b) = (self.expr(a, None)?, self.expr(b, None)?);
-                let ty = self.ty(a);
-                self.same(ty, self.ty(b), "selects between two types")?;
-                let mask = Type { dtype: DType::I64, lanes: ty.lanes };
-                self.same(self.ty(c), mask, "selects by something that is no mask")?;
-                let port = port(ty);
-                return self.emit(into, ty, |dst| Inst::Select { dst, c, a, b, port });
-            }
-            Expr::Cast(dtype, x) => {
-                let src = self.expr(x, None)?;
-                let ty = Type { dtype: *dtype, lanes: self.ty(src).lanes };
-                let scalar_int =
-                    ty.lanes == 1 && !dtype.is_float() && !self.ty(src).dtype.is_float();
-                let port = if scalar_int { Port::Int } else { Port::Vector };
-                return self.emit(into, ty, |dst| Inst::Cast { dst, src, port });
-            }
-            Expr::Broadcast(n, x) => {
-                check_lanes(*n, &self.place)?;
-                let src = self.expr(x, None)?;
-                let ty = Type { dtype: self.ty(src).dtype, lanes: *n };
-                self.same(self.ty(src).lanes, 1, "broadcasts lanes")?;
-                return self.emit(into, ty, |dst| Inst::Broadcast { dst, src });
-            }
-            Expr::Iota(n, x) => {
-                check_lanes(*n, &self.place)?;
-                let src = self.expr(x, None)?;
-                self.same(self.ty(src), Type::scalar(DType::I64), "counts lanes from no i64")?;
-                let ty = Type { dtype: DType::I64, lanes: *n };
-                return self.emit(into, ty, |dst| Inst::Iota { dst, src });
-            }
-        };
-        // A value that is somewhere already.
-        match into {
-            None => Ok(src),
-            Some(dst) => {
-                self.same(self.ty(src), self.ty(dst), "sets a register to another type")?;
-                self.code.insts.push(Inst::Copy { dst, src, free: false });
-                Ok(dst)
-            }
-        }
-    }
-
-    fn emit(
-        &mut self,
-        into: Option<u32>,
-        ty: Type,
-        inst: impl FnOnce(u32) -> Inst,
-    ) -> Result<u32, SimError> {
-        let dst = match into {
-            Some(dst) => {
-                self.same(ty, self.ty(dst), "sets a register to another type")?;
-                dst
-            }
-            None => self.reg(ty),
-        };
-        self.code.insts.push(inst(dst));
-        Ok(dst)
-    }
-
-    fn addr(&mut self, addr: &Addr<Expr>, written: bool) -> Result<(Address, Type), SimError> {
-        let place = self.place.clone();
-        let ty = self.context.addressed(addr, &place)?;
-        if written {
-            self.context.writable(addr.tensor, &place)?;
-        }
-        let mut index = Vec::new();
-        let limit = addr.lanes.as_ref().map(|l| &l.limit);
-        for e in addr.index.iter().chain(limit) {
-            let r = self.expr(e, None)?;
-            check_index(self.ty(r), &place)?;
-            index.push(r);
-        }
-        let limit = limit.and_then(|_| index.pop());
-        Ok((address(addr, &place, self.address_uops(addr), index, limit), ty))
-    }
-
-    /// What computing an address costs each time: one multiply-add for every leading index if any
-    /// of them changes in the innermost loop (the last is an addressing mode), and one for the mask
-    /// of a run if that changes.
-    fn address_uops(&self, addr: &Addr<Expr>) -> u32 {
-        let (leading, last) = match addr.index.split_last() {
-            Some((last, leading)) => (leading, Some(last)),
-            None => (&[][..], None),
-        };
-        let rows = if leading.iter().any(|e| self.varies(e)) { leading.len() as u32 } else { 0 };
-        let masked =
-            |l: &Lanes<Expr>| self.varies(&l.limit) || last.is_some_and(|e| self.varies(e));
-        rows + u32::from(addr.lanes.as_ref().is_some_and(masked))
-    }
-
-    fn varies(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Register(r) => self.varying.as_ref().is_none_or(|v| v.contains(r)),
-            Expr::Const(_) | Expr::Size(_) => false,
-            Expr::Load(_) => true,
-            Expr::Binary(_, a, b) => self.varies(a) || self.varies(b),
-            Expr::Select(c, a, b) => self.varies(c) || self.varies(a) || self.varies(b),
-            Expr::Cast(_, x) | Expr::Broadcast(_, x) | Expr::Iota(_, x) => self.varies(x),
-        }
-    }
-
-    fn binary(&self, op: BinaryOp, ty: Type) -> (Port, u64) {
-        let core = self.core;
-        let port = port(ty);
-        let vector = port == Port::Vector;
-        let latency = match op {
-            BinaryOp::Mul if vector => core.float_mul_latency,
-            BinaryOp::Mul => core.int_mul_latency,
-            BinaryOp::Div if vector => core.float_div_latency,
-            BinaryOp::Div => core.int_div_latency,
-            _ if vector => core.float_add_latency,
-            _ => core.int_latency,
-        };
-        (port, latency)
-    }
-}
-
-/// Where an operation on a type runs: floating-point scalars share the vector pipes.
-fn port(ty: Type) -> Port {
-    if ty.dtype.is_float() || ty.lanes > 1 { Port::Vector } else { Port::Int }
-}
-
-/// Whether an expression is known before the program runs.
-fn fixed(expr: &Expr) -> bool {
-    matches!(expr, Expr::Const(_) | Expr::Size(_))
 }
 
 /// Collects the registers that statements assign.

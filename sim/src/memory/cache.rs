@@ -13,6 +13,8 @@ pub(super) struct Cache {
     state: Vec<u64>,
     used: Vec<u32>,
     clock: u32,
+    /// The entry used last.
+    recent: usize,
 }
 
 impl Cache {
@@ -26,6 +28,7 @@ impl Cache {
             state: vec![0; entries],
             used: vec![0; entries],
             clock: 0,
+            recent: 0,
         }
     }
 
@@ -38,6 +41,9 @@ impl Cache {
     /// The entry that holds a line, which becomes the set's most recently used.
     #[inline]
     pub(super) fn find(&mut self, line: u64) -> Option<usize> {
+        if self.tags[self.recent] == line + 1 {
+            return Some(self.recent);
+        }
         let first = self.set(line);
         let way = self.tags[first..first + self.ways].iter().position(|&t| t == line + 1)?;
         self.touch(first + way);
@@ -46,6 +52,7 @@ impl Cache {
 
     #[inline]
     fn touch(&mut self, entry: usize) {
+        self.recent = entry;
         self.clock = self.clock.wrapping_add(1);
         self.used[entry] = self.clock;
     }

@@ -25,40 +25,22 @@ pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Error
             at_most(stream.ty.bytes(), limits.operand_bytes, "bytes in one operand", &place);
         }
     }
-    for (unit, needs, has) in storage(program, tree, limits) {
-        let place = Place::new(Part::Unit, &program.units[unit].name);
-        at_most(needs, has, "bytes of stream storage", &place);
+    let mut storage: BTreeMap<UnitId, u64> = BTreeMap::new();
+    for (stream, unit) in program.streams.iter().zip(&tree.innermost) {
+        if let Some(unit) = unit {
+            let needs = storage.entry(tree.root_of(*unit)).or_default();
+            *needs = needs.saturating_add(stream.ty.bytes());
+        }
+    }
+    for (unit, needs) in storage {
+        let place = Place::new(Part::Unit, &program.units[unit.index()].name);
+        at_most(needs, limits.storage_bytes, "bytes of stream storage", &place);
     }
     let bodies = program.cases.iter().map(|c| (Place::new(Part::Case, &c.name), &c.body));
     for (place, body) in bodies.chain([(Place::new(Part::Main, ""), &program.main)]) {
         let needs = Liveness::of(program, body).most(|ty| registers(ty, limits));
         at_most(needs, limits.vector_registers.into(), "vector registers at once", &place);
     }
-}
-
-/// For every unit: the bytes that one element of each of its streams takes, and its share of the
-/// storage.
-fn storage(program: &Program, tree: &Tree, limits: &Limits) -> Vec<(usize, u64, u64)> {
-    let mut needs = vec![0u64; program.units.len()];
-    for (stream, unit) in program.streams.iter().zip(&tree.innermost) {
-        if let Some(unit) = unit {
-            needs[unit.index()] = needs[unit.index()].saturating_add(stream.ty.bytes());
-        }
-    }
-    let mut layers: BTreeMap<UnitId, u64> = BTreeMap::new();
-    let mut siblings: BTreeMap<(UnitId, usize), u64> = BTreeMap::new();
-    let places: Vec<(UnitId, usize)> = (0..program.units.len())
-        .map(|at| (tree.root_of(UnitId(at as u32)), tree.depth[at]))
-        .collect();
-    for (root, depth) in &places {
-        let deepest = layers.entry(*root).or_default();
-        *deepest = (*deepest).max(*depth as u64);
-        *siblings.entry((*root, *depth)).or_default() += 1;
-    }
-    let share = |place: &(UnitId, usize)| {
-        limits.storage_bytes / layers[&place.0].max(1) / siblings[place].max(1)
-    };
-    (0..program.units.len()).map(|at| (at, needs[at], share(&places[at]))).collect()
 }
 
 /// Vector registers that a value takes; a scalar takes none.

@@ -141,21 +141,24 @@ impl<'a> Checker<'a, '_> {
         let (set, value) = (self.set.clone(), self.value.clone());
         let written = self.written[id.index()].clone();
         let lo = self.streams[unit.lo.index()];
-        let supposed: Vec<RegisterId> =
+        let mut supposed: Vec<RegisterId> =
             written.iter().copied().filter(|r| lo.is_some() && value[r.index()] == lo).collect();
         let ind_var = self.symbols.ind_var(id);
         let step = self.symbols.constant(Scalar::I64(unit.step));
         let next = self.symbols.binary(BinaryOp::Add, ind_var, step);
         let errors = self.errors.list.len();
-        self.forget(&written);
-        supposed.iter().for_each(|r| self.value[r.index()] = Some(ind_var));
-        self.actions(&unit.ite, &place.then(1));
-        if supposed.iter().any(|r| self.value[r.index()] != Some(next)) {
-            // Not all were counters of this unit: none is then supposed to be.
+        loop {
+            self.forget(&written);
+            supposed.iter().for_each(|r| self.value[r.index()] = Some(ind_var));
+            self.actions(&unit.ite, &place.then(1));
+            let counters = supposed.len();
+            supposed.retain(|r| self.value[r.index()] == Some(next));
+            if supposed.len() == counters {
+                break;
+            }
+            // Some were no counters of this unit: what followed from them is taken back.
             self.errors.list.truncate(errors);
             (self.set, self.value) = (set.clone(), value.clone());
-            self.forget(&written);
-            self.actions(&unit.ite, &place.then(1));
         }
         // The loop may not have run at all.
         (self.set, self.value) = (set, value);

@@ -1,4 +1,4 @@
-//! Summaries: what each unit pushes, and which registers its callbacks write.
+//! Summaries: what each unit pushes, and which registers its iterations write.
 
 use super::structure::events;
 use crate::dlc::{Action, Program, RegisterId, Stmt};
@@ -31,23 +31,30 @@ pub fn classes(program: &Program) -> Vec<Class> {
     classes
 }
 
-/// The registers that the callbacks of each unit write, its children's included.
+/// The registers that are written in the iterations of each unit, its children included.
 pub fn written_by_units(program: &Program) -> Vec<BTreeSet<RegisterId>> {
-    let mut written: Vec<BTreeSet<RegisterId>> = vec![BTreeSet::new(); program.units.len()];
+    // What a whole traversal writes, and what its iterations alone do.
+    let mut traversal: Vec<BTreeSet<RegisterId>> = vec![BTreeSet::new(); program.units.len()];
+    let mut iterations = traversal.clone();
     for (at, unit) in program.units.iter().enumerate().rev() {
-        let mut here = BTreeSet::new();
-        for action in events(unit).into_iter().flatten() {
-            match action {
-                Action::Callback(case) => {
-                    written_by(&program.cases[case.index()].body, &mut here);
+        for (event, actions) in events(unit).into_iter().enumerate() {
+            let mut written = BTreeSet::new();
+            for action in actions {
+                match action {
+                    Action::Callback(case) => {
+                        written_by(&program.cases[case.index()].body, &mut written);
+                    }
+                    Action::Traverse(child) => written.extend(&traversal[child.index()]),
+                    Action::Operand(_) | Action::Store { .. } | Action::Barrier => {}
                 }
-                Action::Traverse(child) => here.extend(written[child.index()].iter().copied()),
-                Action::Operand(_) | Action::Store { .. } | Action::Barrier => {}
+            }
+            traversal[at].extend(&written);
+            if event == 1 {
+                iterations[at] = written;
             }
         }
-        written[at] = here;
     }
-    written
+    iterations
 }
 
 /// Adds the registers that statements write.

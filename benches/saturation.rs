@@ -1,0 +1,126 @@
+//! How long saturation takes: `cargo bench --bench saturation`. Prints one line a measurement: the
+//! median of several runs, the nodes, and why the run stopped.
+
+use egg::{Pattern, Rewrite, Runner, SimpleScheduler};
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::facts::{EGraph, Facts};
+use ember_rewrite::rules::{self, CompiledRule, RuleBook, ScheduleStep};
+use ember_rewrite::saturate::{Limits, saturate};
+use ember_rewrite::sexp;
+use ember_rewrite::term::{Node, Term};
+use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::scalar::DType;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const CALCULUS: [&str; 7] = [
+    "(I (ln x) x)",
+    "(I (+ x (cos x)) x)",
+    "(I (* (cos x) x) x)",
+    "(D x (+ 1 (* 2 x)))",
+    "(D x (- (^ x 3) (* 7 (^ x 2))))",
+    "(+ (* y (+ x y)) (- (+ x 2) (+ x x)))",
+    "(/ 1 (- (/ (+ 1 (sqrt five)) 2) (/ (- 1 (sqrt five)) 2)))",
+];
+
+const BAG: &str =
+    "(slc (emb.output (out %out) (emb.bag mode.sum (in %table) (in %indices) (in %offsets))))";
+
+fn main() {
+    let bag = load("rules");
+    for schedule in ["emb-opt3", "search-unpruned"] {
+        report(&format!("bag, {schedule}"), 51, || saturate_bag(&bag, schedule));
+    }
+    let calculus = load("rules/extra/math.rules");
+    let terms = CALCULUS.map(|text| term(&calculus, text));
+    report("calculus, 11 iterations", 5, || saturate_calculus(&calculus, &terms));
+    report("calculus, egg's runner", 5, || egg_calculus(&calculus, &terms));
+}
+
+/// Runs something several times and prints the median time with what it says of itself.
+fn report(name: &str, runs: usize, mut run: impl FnMut() -> (Duration, usize, String)) {
+    let mut results: Vec<_> = (0..runs).map(|_| run()).collect();
+    results.sort();
+    let (time, nodes, stop) = &results[runs / 2];
+    println!("{name:<26} {:>9.2} ms {nodes:>9} nodes, {stop}", time.as_secs_f64() * 1e3);
+}
+
+fn load(path: &str) -> RuleBook {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
+    rules::load(&mut Sources::default(), &[path]).expect("the rules are well-formed").0
+}
+
+fn term(book: &RuleBook, text: &str) -> Term {
+    let mut sources = Sources::default();
+    let file = sources.add("<term>", text);
+    let sexps = sexp::read(&sources, file).expect("balanced");
+    book.signature.read_term(&sexps[0]).expect("well-sorted").0
+}
+
+/// An embedding bag with rows of 64 floats, through the `saturate` steps of a schedule.
+fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
+    let tensor = |name: &str, dtype, shape, writable| TensorDecl {
+        name: name.into(),
+        dtype,
+        shape,
+        writable,
+    };
+    let size = |n| Dim::Size(SizeId(n));
+    let tensors = [
+        tensor("table", DType::F32, vec![size(0), Dim::Const(64)], false),
+        tensor("indices", DType::I64, vec![size(1)], false),
+        tensor("offsets", DType::I64, vec![size(2)], false),
+        tensor("out", DType::F32, vec![size(3), Dim::Const(64)], true),
+    ];
+    let sizes = ["rows", "lookups", "bags+1", "bags"].map(String::from);
+    let binders = book.signature.binders();
+    let compiled = book.compile();
+    let term = term(book, BAG);
+    let start = Instant::now();
+    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, binders, Default::default()));
+    egraph.add_expr(&term);
+    let mut stop = String::new();
+    for step in &book.schedule(schedule).expect("a schedule of the folder").steps {
+        if let ScheduleStep::Saturate(rules) = step {
+            let rules: Vec<&CompiledRule> = rules.iter().map(|&rule| &compiled[rule]).collect();
+            let limits = Limits { iterations: 100, nodes: 100_000 };
+            stop = saturate(&mut egraph, &rules, &limits, &mut |_| {}).stop.to_string();
+        }
+    }
+    (start.elapsed(), egraph.total_number_of_nodes(), stop)
+}
+
+fn saturate_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, String) {
+    let compiled = book.compile();
+    let rules: Vec<&CompiledRule> = compiled.iter().collect();
+    let start = Instant::now();
+    let mut egraph = EGraph::new(Facts::default());
+    terms.iter().for_each(|term| drop(egraph.add_expr(term)));
+    let limits = Limits { iterations: 11, nodes: 10_000_000 };
+    let result = saturate(&mut egraph, &rules, &limits, &mut |_| {});
+    (start.elapsed(), result.nodes, result.stop.to_string())
+}
+
+/// The same with the runner of the crate that the e-graph comes from, and the same facts.
+fn egg_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, String) {
+    let rules: Vec<Rewrite<Node, Facts>> = book
+        .rules
+        .iter()
+        .map(|rule| {
+            let (left, right) = (Pattern::new(rule.lhs.clone()), Pattern::new(rule.rhs.clone()));
+            Rewrite::new(rule.name, left, right).expect("every variable is bound")
+        })
+        .collect();
+    let start = Instant::now();
+    let mut runner = Runner::<Node, Facts, ()>::new(Facts::default())
+        .with_scheduler(SimpleScheduler)
+        .with_iter_limit(11)
+        .with_node_limit(10_000_000)
+        .with_time_limit(Duration::from_secs(1_000));
+    for term in terms {
+        runner = runner.with_expr(term);
+    }
+    let runner = runner.run(&rules);
+    let stop = runner.stop_reason.map(|stop| format!("{stop:?}")).unwrap_or_default();
+    (start.elapsed(), runner.egraph.total_number_of_nodes(), stop)
+}

@@ -1,0 +1,146 @@
+//! Moves data between the execute unit's registers and memory or the data queue.
+
+use crate::code::{Address, Place, Reg};
+use crate::core::{Port, Ready};
+use crate::data::copy_lanes;
+use crate::error::SimError;
+use crate::scheduler::{Sim, Status, Wait};
+use crate::timeline::Stall;
+
+/// The registers an address needs, evaluated.
+pub(super) struct Reached {
+    position: u64,
+    active: usize,
+    address: u64,
+    ready: Ready,
+}
+
+impl Sim<'_> {
+    /// Evaluates an address and what computing it costs.
+    #[inline]
+    pub(super) fn reach(&mut self, addr: &Address<Place>) -> Result<Reached, SimError> {
+        let execution = &self.execution;
+        let located = addr.locate(&self.tensors, |_, r| execution.lanes[r.slot] as i64)?;
+        let mut ready = Ready::default();
+        for place in &addr.index {
+            ready = ready.max(execution.ready[place.piece]);
+        }
+        for _ in 0..addr.uops {
+            ready = self.core.operate(Port::Int, ready, self.core_figures.int_latency);
+        }
+        let (position, active, address) = (located.position, located.active, located.address);
+        Ok(Reached { position, active, address, ready })
+    }
+
+    /// The addresses of the active bytes of piece `p`; empty if it has none.
+    fn span(&self, reg: &Reg, at: &Reached, p: usize) -> (u64, u64) {
+        let simd = self.core_figures.simd_bytes;
+        let end = at.address + at.active as u64 * reg.ty.dtype.bytes();
+        let first = at.address + p as u64 * simd;
+        (first.min(end), end.min(first + simd))
+    }
+
+    pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>, at: &Reached) {
+        let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
+        let (active, inactive) = lanes.split_at_mut(at.active);
+        if at.active > 0 {
+            self.tensors[addr.tensor].read(at.position, active);
+        }
+        if !inactive.is_empty() {
+            inactive.fill(0);
+        }
+        self.memory.counters.elements += at.active as u64;
+        for p in 0..dst.pieces {
+            let (first, end) = self.span(dst, at, p);
+            let start = self.core.start(Port::Load, at.ready);
+            let mut done = start + 1;
+            for line in self.lines.covering(first, end) {
+                if first < end {
+                    done = done.max(self.memory.core_load(line, start));
+                }
+            }
+            let done = self.core.forwarded(first, done);
+            self.execution.ready[dst.piece + p] = self.core.finish(done);
+        }
+    }
+
+    pub(super) fn store(&mut self, src: &Reg, addr: &Address<Place>, at: &Reached) {
+        if at.active > 0 {
+            let values = &self.execution.lanes[src.slot..src.slot + at.active];
+            self.tensors[addr.tensor].write(at.position, values);
+        }
+        for p in 0..src.pieces {
+            let (first, end) = self.span(src, at, p);
+            let ready = at.ready.max(self.execution.ready[src.piece + p]);
+            let start = self.core.start(Port::Store, ready);
+            self.core.finish(Ready::at(start + 1));
+            if first < end {
+                self.core.stored(first, start);
+                for line in self.lines.covering(first, end) {
+                    self.memory.core_store(line, start + 1);
+                }
+            }
+        }
+    }
+
+    /// Pops an operand; false if none is visible.
+    pub(super) fn pop(&mut self, dst: &Reg) -> Result<bool, SimError> {
+        let me = self.execute_id();
+        let mut front = self.data.front();
+        if front.is_none() {
+            // A marshaller that waits anyway gives what it has.
+            let now = self.core.clock;
+            let other = self.marshaller_id();
+            let waits = self.status[other] != Status::Ready
+                || (self.marshaller.stalled && self.clocks[other] > now);
+            if waits && self.data.flush(now) {
+                front = self.data.front();
+            }
+        }
+        let Some(operand) = front else {
+            self.wait(me, Wait::Operand);
+            return Ok(false);
+        };
+        if operand.ty != dst.ty {
+            let (a, b) = (operand.ty, dst.ty);
+            return Err(SimError::invalid(format!(
+                "{} pops {}x{} where {}x{} was marshalled",
+                self.name(me),
+                b.dtype,
+                b.lanes,
+                a.dtype,
+                a.lanes
+            )));
+        }
+        self.core.wait(operand.visible, Some(Stall::Empty));
+        let to = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
+        copy_lanes(to, self.data.values(&operand));
+        let ready = Ready::at(operand.visible);
+        let (mut read, mut fresh) = (0, false);
+        for p in 0..dst.pieces {
+            let line = self.lines.of(operand.offset + p as u64 * self.core_figures.simd_bytes);
+            let start = self.core.start(Port::Load, ready);
+            let done = if line != self.execution.queue_line {
+                fresh = true;
+                self.memory.queue_read(start)
+            } else {
+                self.memory.counters.l1 += 1;
+                start + self.machine.l1.latency
+            };
+            self.execution.queue_line = line;
+            read = read.max(done);
+            self.execution.ready[dst.piece + p] = self.core.finish(Ready::at(done));
+        }
+        if fresh {
+            // A chunk can end only where a line does: there the pointer is compared with its end.
+            // Its increment is an addressing mode.
+            self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
+        }
+        if self.data.pop(&operand, read) {
+            self.execution.queue_line = u64::MAX;
+            self.sample(self.core.clock);
+            self.wake(Wait::DataRoom, read);
+        }
+        Ok(true)
+    }
+}

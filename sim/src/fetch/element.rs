@@ -1,0 +1,168 @@
+//! Makes the elements of streams: arithmetic, and loads with their requests.
+
+use super::{Fetcher, apply, ring};
+use crate::code::{Address, Kind};
+use crate::error::SimError;
+use crate::scheduler::{Sim, Wait};
+use crate::timeline::Stall;
+use ember_targets::dlc::Hint;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+impl Sim<'_> {
+    /// The place of a stream's element that belongs to record `k` of a unit; waits if it has not
+    /// been made.
+    #[inline(always)]
+    pub(super) fn produced(
+        &mut self,
+        f: usize,
+        stream: usize,
+        mut unit: usize,
+        mut k: u64,
+    ) -> Option<usize> {
+        let code = &self.access.streams[stream];
+        let Some(maker) = code.fetcher else { return Some(0) };
+        while unit != code.unit {
+            let state = &self.units[unit];
+            k = state.parents[ring(k, state.parents.len())];
+            unit = self.access.units[unit].parent;
+        }
+        if maker != f && self.fetchers[maker].done <= k {
+            self.wait(f, Wait::Record(maker));
+            return None;
+        }
+        Some(ring(k, self.streams[stream].ready.len()))
+    }
+
+    /// Makes the current record's element of a stream; false if the fetcher must wait or yield.
+    #[inline(always)]
+    pub(super) fn make(
+        &mut self,
+        f: usize,
+        state: &mut Fetcher,
+        s: usize,
+    ) -> Result<bool, SimError> {
+        let access = self.access;
+        let (u, k) = (access.fetchers[f].unit, state.done);
+        match &access.streams[s].kind {
+            Kind::Const(_) => {}
+            Kind::IndVar => {
+                let stream = &mut self.streams[s];
+                let slot = ring(k, stream.ready.len());
+                stream.values[slot] = state.index as u64;
+                stream.ready[slot] = self.clocks[f];
+            }
+            Kind::Alu(op, a, b) => {
+                let Some(x) = self.produced(f, *a, u, k) else { return Ok(false) };
+                let Some(y) = self.produced(f, *b, u, k) else { return Ok(false) };
+                let dtype = access.streams[*a].ty.dtype;
+                let [a, b] = [&self.streams[*a], &self.streams[*b]];
+                let ready = a.ready[x].max(b.ready[y]).max(self.clocks[f]) + 1;
+                let value = apply(*op, dtype, a.values[x], b.values[y]);
+                let stream = &mut self.streams[s];
+                let slot = ring(k, stream.ready.len());
+                stream.values[slot] = value;
+                stream.ready[slot] = ready;
+            }
+            Kind::Spread(from) => {
+                let Some(x) = self.produced(f, *from, u, k) else { return Ok(false) };
+                let from = &self.streams[*from];
+                let (value, ready) = (from.values[x], from.ready[x].max(self.clocks[f]) + 1);
+                let stream = &mut self.streams[s];
+                let slot = ring(k, stream.ready.len());
+                stream.values[slot * stream.lanes..(slot + 1) * stream.lanes].fill(value);
+                stream.ready[slot] = ready;
+            }
+            Kind::Mem(address, hint) => return self.load_element(f, state, s, address, *hint),
+        }
+        Ok(true)
+    }
+
+    /// Loads an element: one request for each line that its neighbour did not request already.
+    #[inline(always)]
+    fn load_element(
+        &mut self,
+        f: usize,
+        state: &mut Fetcher,
+        s: usize,
+        address: &Address<usize>,
+        hint: Hint,
+    ) -> Result<bool, SimError> {
+        let (u, k) = (self.access.fetchers[f].unit, state.done);
+        let mut ready = 0;
+        state.values.clear();
+        for &d in &address.index {
+            let Some(at) = self.produced(f, d, u, k) else { return Ok(false) };
+            let stream = &self.streams[d];
+            ready = ready.max(stream.ready[at]);
+            state.values.push(stream.values[at] as i64);
+        }
+        if ready > self.clocks[f] {
+            self.stall(f, ready, Stall::Memory);
+            if self.clocks[f] > self.horizon {
+                return Ok(false);
+            }
+        }
+        let located = address.locate(&self.tensors, |i, _| state.values[i])?;
+        if located.active > 0 {
+            let bytes = located.active as u64 * self.tensors[address.tensor].element_bytes;
+            let lines = self.lines.covering(located.address, located.address + bytes);
+            if !self.request(f, state, s, lines, hint) {
+                return Ok(false);
+            }
+        }
+        let stream = &mut self.streams[s];
+        let slot = ring(k, stream.ready.len());
+        let values = &mut stream.values[slot * stream.lanes..(slot + 1) * stream.lanes];
+        let (active, inactive) = values.split_at_mut(located.active);
+        self.tensors[address.tensor].read(located.position, active);
+        if !inactive.is_empty() {
+            inactive.fill(0);
+        }
+        stream.ready[slot] = state.arrived.max(self.clocks[f]);
+        self.memory.counters.elements += located.active as u64;
+        state.line = 0;
+        state.arrived = 0;
+        Ok(true)
+    }
+
+    /// Requests the lines of one element; false if the fetcher must let others go first, in which
+    /// case it goes on at the same line.
+    #[inline(always)]
+    fn request(
+        &mut self,
+        f: usize,
+        state: &mut Fetcher,
+        s: usize,
+        lines: Range<u64>,
+        hint: Hint,
+    ) -> bool {
+        let first = if state.line == 0 { lines.start } else { state.line };
+        for line in first..lines.end {
+            // Lines of bound tensors are never 0: their addresses start above the first page.
+            if self.streams[s].line != line {
+                if !self.admit(f) {
+                    state.line = line;
+                    return false;
+                }
+                let at = self.request_port.take(self.clocks[f]);
+                self.clocks[f] = at;
+                let done = self.memory.access_read(line, at, hint);
+                self.memory.counters.requests += 1;
+                self.outstanding.pop();
+                self.outstanding.push(Reverse(done));
+                self.streams[s].line = line;
+                self.streams[s].line_ready = done;
+            }
+            state.arrived = state.arrived.max(self.streams[s].line_ready);
+        }
+        true
+    }
+
+    /// Waits until one more request may be in flight; false if the fetcher must let others go first.
+    fn admit(&mut self, f: usize) -> bool {
+        let free = self.outstanding.peek().map_or(0, |free| free.0);
+        self.stall(f, free, Stall::Memory);
+        self.clocks[f] <= self.horizon
+    }
+}

@@ -1,0 +1,158 @@
+//! Variables of a rule: each bound once, and before it is used.
+
+use super::book::Arg;
+use super::check::{Conditions, Trees};
+use super::syntax::{RuleForm, Word};
+use super::tree::{Tree, TreeHead};
+use crate::diagnostic::{Diagnostic, Severity, Span};
+use crate::suggest::nearest;
+use egg::Symbol;
+
+/// Checks the variables of rules.
+pub(super) struct Binding<'a> {
+    errors: &'a mut Vec<Diagnostic>,
+    found: usize,
+}
+
+impl<'a> Binding<'a> {
+    /// A checker that reports to `errors`.
+    pub fn new(errors: &'a mut Vec<Diagnostic>) -> Binding<'a> {
+        Binding { errors, found: 0 }
+    }
+
+    /// Checks a rule; answers whether it is free of errors.
+    pub fn check(mut self, form: &RuleForm, trees: &Trees, conditions: &Conditions) -> bool {
+        self.bound(form, trees, conditions);
+        if form.both_ways {
+            self.reversible(form, trees);
+        }
+        self.found == 0
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.found += usize::from(diagnostic.severity == Severity::Error);
+        self.errors.push(diagnostic);
+    }
+
+    /// Every variable must be bound before it is used.
+    fn bound(&mut self, form: &RuleForm, trees: &Trees, conditions: &Conditions) {
+        if let TreeHead::Var(name) = trees.lhs.nodes[trees.lhs.root()].head {
+            self.bare_variable(name, trees.lhs.span());
+        }
+        self.nothing_computed(&trees.lhs, "the left side is matched, not computed");
+        let mut bound: Vec<Symbol> = trees.lhs.variables().iter().map(|v| v.0).collect();
+        for (x, tree) in &trees.wheres {
+            let name = Symbol::from(&x.text);
+            self.require(&bound, name, x.span, "`:where` says more of a variable of the left side");
+            self.nothing_computed(tree, "a pattern is matched, not computed");
+            bound.extend(tree.variables().iter().map(|v| v.0));
+        }
+        for (x, _) in &form.fors {
+            // A generator that was not resolved has been reported; its variable is bound all the same.
+            let resolved = conditions.fors.iter().find(|(name, ..)| name.text == x.text);
+            if let Some((_, call, span)) = resolved {
+                self.arguments(&bound, &call.args, *span);
+            }
+            self.fresh(&mut bound, x);
+        }
+        for (call, span) in &conditions.guards {
+            self.arguments(&bound, &call.args, *span);
+        }
+        let mut used: Vec<Symbol> = trees.rhs.variables().iter().map(|v| v.0).collect();
+        for (x, tree) in &trees.lets {
+            for (name, span) in tree.variables() {
+                self.require(&bound, name, span, "used before it is bound");
+                used.push(name);
+            }
+            self.fresh(&mut bound, x);
+        }
+        for (name, span) in trees.rhs.variables() {
+            self.require(&bound, name, span, "nothing on the left side binds it");
+        }
+        for (x, _) in trees.lets.iter().filter(|(x, _)| !used.contains(&Symbol::from(&x.text))) {
+            self.report(
+                Diagnostic::error(format!("`{}` is not used", x.text), x.span, "defined here")
+                    .with_help("remove the :let")
+                    .warning(),
+            );
+        }
+    }
+
+    fn arguments(&mut self, bound: &[Symbol], args: &[Arg], span: Span) {
+        for arg in args {
+            if let Arg::Var(variable) = arg {
+                let name = Symbol::from(variable.to_string());
+                self.require(bound, name, span, "conditions speak of the left side only");
+            }
+        }
+    }
+
+    fn require(&mut self, bound: &[Symbol], name: Symbol, span: Span, why: &str) {
+        if !bound.contains(&name) {
+            let bare = |s: &Symbol| s.as_str().trim_start_matches('?');
+            let error = Diagnostic::error(format!("`{name}` is not bound"), span, why);
+            self.report(match nearest(bare(&name), bound.iter().map(bare)) {
+                Some(known) => error.with_help(format!("did you mean `?{known}`?")),
+                None => error,
+            });
+        }
+    }
+
+    /// Binds a new variable.
+    fn fresh(&mut self, bound: &mut Vec<Symbol>, x: &Word) {
+        let name = Symbol::from(&x.text);
+        if bound.contains(&name) {
+            self.report(
+                Diagnostic::error(format!("`{name}` is bound twice"), x.span, "again here")
+                    .with_help("use another name"),
+            );
+        }
+        bound.push(name);
+    }
+
+    fn bare_variable(&mut self, name: Symbol, span: Span) {
+        self.report(
+            Diagnostic::error(format!("a left side of `{name}` alone"), span, "matches every term")
+                .with_help("start the left side with an operator"),
+        );
+    }
+
+    fn nothing_computed(&mut self, tree: &Tree, why: &str) {
+        let computed = tree.nodes.iter().find(|n| matches!(n.head, TreeHead::Compute(_)));
+        if let Some(node) = computed {
+            self.report(
+                Diagnostic::error("`!` in a pattern", node.span, why)
+                    .with_help("match a variable, and ask for its value in :when"),
+            );
+        }
+    }
+
+    /// What a `<=>` rule needs besides: its right side is a left side too.
+    fn reversible(&mut self, form: &RuleForm, trees: &Trees) {
+        let keyword = |span: Span, what: &str| {
+            Diagnostic::error(format!("`{what}` in a `<=>` rule"), span, "has no backward meaning")
+                .with_help("write two rules, one for each direction")
+        };
+        if let Some((x, _)) = form.fors.first() {
+            self.report(keyword(x.span, ":for"));
+        }
+        if let Some((x, _)) = form.lets.first() {
+            self.report(keyword(x.span, ":let"));
+        }
+        if let Some(span) = form.subsume {
+            self.report(keyword(span, ":subsume"));
+        }
+        if let TreeHead::Var(name) = trees.rhs.nodes[trees.rhs.root()].head {
+            self.bare_variable(name, trees.rhs.span());
+        }
+        self.nothing_computed(&trees.rhs, "the right side of `<=>` is matched too");
+        let mut bound: Vec<Symbol> = trees.rhs.variables().iter().map(|v| v.0).collect();
+        for (x, tree) in &trees.wheres {
+            self.require(&bound, Symbol::from(&x.text), x.span, "the right side does not bind it");
+            bound.extend(tree.variables().iter().map(|v| v.0));
+        }
+        for (name, span) in trees.lhs.variables() {
+            self.require(&bound, name, span, "the right side of `<=>` does not bind it");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Runs the tests that stand in rules: each rule alone, on each of its own examples.
+
+use super::book::{Rule, RuleBook, Test};
+use super::compile::CompiledRule;
+use crate::diagnostic::Diagnostic;
+use crate::facts::{EGraph, Facts};
+use crate::saturate::{Limits, saturate};
+
+/// What one test may cost; a rule that needs more is no example.
+const LIMITS: Limits = Limits { iterations: 4, nodes: 10_000 };
+
+/// The tests of a book's rules that fail, as errors at the places of the tests. `facts` holds the
+/// declarations that terms of the tests may mention.
+pub fn failing_tests(book: &RuleBook, facts: &Facts) -> Vec<Diagnostic> {
+    let mut failing = Vec::new();
+    for rule in book.rules.iter().filter(|rule| !rule.tests.is_empty()) {
+        let compiled = CompiledRule::new(rule);
+        let tests = rule.tests.iter();
+        failing.extend(tests.filter_map(|test| failure(rule, &compiled, test, facts)));
+    }
+    failing
+}
+
+fn failure(rule: &Rule, compiled: &CompiledRule, test: &Test, facts: &Facts) -> Option<Diagnostic> {
+    let mut egraph = EGraph::new(facts.clone());
+    let input = egraph.add_expr(&test.input);
+    let expected = test.expected.as_ref().map(|term| egraph.add_expr(term));
+    let result = saturate(&mut egraph, &[compiled], &LIMITS, &mut |_| {});
+    let report = &result.rules[0];
+    let why = match expected {
+        Some(expected) if egraph.find(expected) == egraph.find(input) => return None,
+        Some(_) if report.applications > 0 => "the rule makes another term of this",
+        Some(_) if report.refused > 0 => "the rule matches, but its conditions refuse",
+        Some(_) => "the rule does not match this",
+        None if report.applications == 0 => return None,
+        None => "the rule must not apply to this, and does",
+    };
+    Some(
+        Diagnostic::error(format!("a test of `{}` fails", rule.name), test.span, why)
+            .with_related(rule.span, "the rule"),
+    )
+}
