@@ -367,7 +367,10 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             fact.effects = Some(Effects::none());
             return fact;
         }
-        Head::Real(_) => return fact,
+        Head::Real(_) => {
+            fact.effects = Some(Effects::none());
+            return fact;
+        }
         Head::Op(name) => name,
     };
 
