@@ -27,6 +27,11 @@ pub struct Workload {
     pub first_touch: HashMap<Symbol, f64>,
 }
 
+/// What allocating a line in the last level cache costs, as a share of fetching one: it pushes out
+/// another that might have been used again. An estimate, only large enough that what is used once
+/// is not allocated.
+const POLLUTION: f64 = 1e-3;
+
 /// Which programs an extraction asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {

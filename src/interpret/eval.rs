@@ -1,7 +1,7 @@
 //! Evaluation: values, statements, and the loops around them. Addresses and whole tensors are in
 //! [`super::memory`].
 
-use super::program::{At, Loop, Op};
+use super::op::{At, Loop, Op};
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use crate::term::Head;
@@ -229,7 +229,7 @@ impl Interpreter {
         self.variable(y, false)?;
         let Some(bound) = self.environment[y] else { return Err(self.wrong(y, "a loop variable")) };
         self.allowed(x, bound.value, bound.value.saturating_add(1), 1)?;
-        let outer = std::mem::replace(&mut self.environment[x], Some(bound));
+        let outer = self.environment[x].replace(bound);
         let result = body(self);
         self.environment[x] = outer;
         result

@@ -1,6 +1,6 @@
 //! Addresses, loads and stores, and what whole tensors are.
 
-use super::program::{At, Mode, Op};
+use super::op::{At, Mode, Op};
 use super::value::{Address, Place, Value};
 use super::{Error, Interpreter};
 use ember_targets::scalar::{BinaryOp, DType, Scalar};

@@ -13,6 +13,7 @@
 mod error;
 mod eval;
 mod memory;
+mod op;
 mod program;
 mod trips;
 mod value;
@@ -24,7 +25,8 @@ pub use value::Value;
 use crate::term::Term;
 use egg::Id;
 use ember_targets::tensor::Tensor;
-use program::{Op, Program};
+use op::Op;
+use program::Program;
 use std::collections::BTreeMap;
 use value::Place;
 

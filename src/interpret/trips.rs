@@ -1,6 +1,6 @@
 //! How often a loop runs on average, counted on the data.
 
-use super::program::{At, Op};
+use super::op::{At, Op};
 use super::{Bound, Error, Interpreter, Store};
 use crate::term::Term;
 use egg::Id;

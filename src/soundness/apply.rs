@@ -1,6 +1,7 @@
 //! What a rule makes of an instance in an e-graph with real facts.
 
 use super::instance::Instance;
+use super::world::World;
 use crate::facts::{Binders, EGraph, Facts, VectorUnit};
 use crate::predicates::Generator;
 use crate::rules::{Arg, Call, CompiledRule, Rule};
@@ -20,6 +21,12 @@ pub(super) enum Applied {
     Contradiction(String),
 }
 
+/// An e-graph with the facts of a world.
+pub(super) fn egraph(world: &World, binders: &Binders) -> EGraph {
+    let unit = VectorUnit { simd_bytes: world.simd_bytes, registers: 32 };
+    EGraph::new(Facts::new(&world.tensors, &world.sizes, binders.clone(), unit))
+}
+
 /// Puts an instance into an e-graph and applies the rule, and nothing else, once.
 pub(super) fn apply(
     rule: &Rule,
@@ -27,10 +34,7 @@ pub(super) fn apply(
     binders: &Binders,
     instance: &mut Instance,
 ) -> Applied {
-    let world = &instance.world;
-    let unit = VectorUnit { simd_bytes: world.simd_bytes, registers: 32 };
-    let facts = Facts::new(&world.tensors, &world.sizes, binders.clone(), unit);
-    let mut egraph = EGraph::new(facts);
+    let mut egraph = egraph(&instance.world, binders);
     let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
     egraph.rebuild();
 

@@ -56,8 +56,8 @@ pub(super) fn meaning(
 }
 
 impl Meaning {
-    /// Whether the right side does what this, the left side, does. Where a lane of the left is
-    /// inactive, the right may have anything.
+    /// Whether the right side does what this, the left side, does. Where a lane of a value on
+    /// the left is inactive, the right may have anything.
     pub fn allows(&self, right: &Meaning, alike: Alike) -> bool {
         match (self, right) {
             (Meaning::Value(Value::Scalar(a)), Meaning::Value(Value::Scalar(b))) => {
@@ -70,9 +70,8 @@ impl Meaning {
                 };
                 a.len() == b.len() && a.iter().zip(b).all(lane)
             }
-            (Meaning::Places(a), Meaning::Places(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_none() || a == b)
-            }
+            // Nothing may be stored where the left side stores nothing.
+            (Meaning::Places(a), Meaning::Places(b)) => a == b,
             (Meaning::Store(a), Meaning::Store(b)) if alike == Alike::Bitwise => {
                 a.difference(b).is_none()
             }

@@ -1,7 +1,8 @@
 //! Every small store and environment of an instance.
 
 use super::Refutation;
-use super::compare::{Alike, meaning};
+use super::case::Case;
+use super::compare::Alike;
 use super::instance::Instance;
 use super::world::{COLUMNS, ENTRIES, ROWS, edge};
 use crate::interpret::{Interpreter, Store};
@@ -9,14 +10,14 @@ use egg::Id;
 use ember_targets::scalar::{DType, Scalar};
 
 /// The greatest extents, and the number of values of an index.
-const EXTENTS: [u64; 3] = [2, 3, 3];
+const EXTENTS: [u64; 3] = [2, 2, 3];
 const VALUES: u64 = 3;
 
 /// The most elements of indices in a store: 3^6 contents.
 const ELEMENTS: usize = 6;
 
-/// The most runs of both sides.
-const RUNS: usize = 3000;
+/// The most runs of both sides of one instance.
+const RUNS: usize = 10_000;
 
 /// What came of it.
 pub(super) struct Exhausted {
@@ -26,7 +27,14 @@ pub(super) struct Exhausted {
     pub complete: bool,
 }
 
-/// Compares both sides on every store with extents up to 2 rows, 3 columns and 3 entries, every
+/// How many elements of indices an instance has at the greatest extents: what the number of its
+/// stores is an exponential of.
+pub(super) fn elements(instance: &Instance) -> u64 {
+    let store = instance.world.zeros(&instance.tensors(), instance.world.concrete(EXTENTS));
+    store.tensors.values().filter(|t| !t.dtype.is_float()).map(|t| t.len()).sum()
+}
+
+/// Compares both sides on every store with extents up to 2 rows, 2 columns and 3 entries, every
 /// content of its integer tensors with 0, 1 and 2, and every value of the free variables; floats
 /// are edge cases, each element another one.
 pub(super) fn exhaust(
@@ -74,11 +82,10 @@ pub(super) fn exhaust(
                     done.complete = false;
                     return Ok(done);
                 }
-                let Ok(left) = meaning(instance, instance.lhs, &store, &environment) else {
-                    continue;
-                };
-                done.cases += 1;
-                Refutation::compare(instance, rhs, &store, &environment, &left, alike)?;
+                if let Some(case) = Case::new(instance, store.clone(), environment) {
+                    done.cases += 1;
+                    case.compare(instance, rhs, alike)?;
+                }
             }
         }
     }

@@ -10,24 +10,30 @@
 
 mod apply;
 mod bank;
+mod build;
+mod case;
 mod compare;
 mod exhaust;
 mod grow;
 mod instance;
+mod refutation;
 mod types;
+mod whole;
 mod world;
 
+pub use refutation::Refutation;
+pub use whole::{Whole, check_whole};
+
 use crate::facts::Binders;
-use crate::interpret::{Interpreter, Store};
 use crate::rules::{CompiledRule, Exactness, Rule, RuleBook, Signature};
 use apply::Applied;
-use compare::{Alike, Meaning, meaning};
+use case::Case;
+use compare::Alike;
 use egg::Id;
 use exhaust::Exhausted;
 use fastrand::Rng;
 use instance::Instance;
 use serde::Serialize;
-use std::fmt;
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +48,20 @@ pub struct Options {
     pub most: usize,
     /// Instances that are tried on every small store.
     pub exhaustive: usize,
+    /// Programs that are made for all rules together.
+    pub programs: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { seed: 1, least: 100, instances: 1500, most: 60_000, exhaustive: 3 }
+        Options {
+            seed: 1,
+            least: 100,
+            instances: 1500,
+            most: 60_000,
+            exhaustive: 3,
+            programs: 3000,
+        }
     }
 }
 
@@ -69,23 +84,6 @@ pub enum Verdict {
     Refuted(Box<Refutation>),
     /// Too few instances could be made, so that nothing is known.
     Unchecked,
-}
-
-/// A case in which a rule is wrong.
-#[derive(Clone, Debug)]
-pub struct Refutation {
-    /// The instance of the left side.
-    pub left: String,
-    /// The instance of the right side.
-    pub right: String,
-    /// The values of free loop variables.
-    pub environment: Vec<(String, i64)>,
-    /// The store before.
-    pub store: Store,
-    /// What the left side gives.
-    pub expected: String,
-    /// What the right side gives, or why it gives nothing.
-    pub found: String,
 }
 
 /// What came of checking a rule.
@@ -155,7 +153,7 @@ struct Checker<'a> {
     rng: Rng,
     report: Report,
     /// Instances with their right sides, the smallest first.
-    smallest: Vec<(usize, Instance, Id)>,
+    smallest: Vec<((u64, usize), Instance, Id)>,
 }
 
 impl Checker<'_> {
@@ -189,7 +187,7 @@ impl Checker<'_> {
         // Most instances without a meaning are told by their first store, before an e-graph is made.
         let mut cases = Vec::new();
         for _ in 0..STORES {
-            cases.extend(self.case(&instance, tame));
+            cases.extend(Case::random(&instance, &mut self.rng, tame));
         }
         if cases.is_empty() {
             return Ok(());
@@ -197,107 +195,24 @@ impl Checker<'_> {
         let sides = match apply::apply(self.rule, &self.compiled, &self.binders, &mut instance) {
             Applied::Equal(sides) => sides,
             Applied::Contradiction(found) => {
-                return Err(Box::new(Refutation {
-                    left: instance.bank.extract(instance.lhs).to_string(),
-                    right: String::new(),
-                    environment: Vec::new(),
-                    store: Store::default(),
-                    expected: "no contradiction".to_string(),
-                    found,
-                }));
+                return Err(Box::new(Refutation::contradiction(&instance, found)));
             }
         };
         self.report.applied += usize::from(!sides.is_empty());
         for side in sides {
-            for (store, environment, left) in &cases {
-                let alike = self.alike;
-                Refutation::compare(&instance, side, store, environment, left, alike)?;
+            for case in &cases {
+                case.compare(&instance, side, self.alike)?;
             }
             self.report.sampled += cases.len();
             let nodes = instance.bank.extract(instance.lhs).len();
-            let at = self.smallest.partition_point(|(n, ..)| *n <= nodes);
+            let size = (exhaust::elements(&instance), nodes);
+            let at = self.smallest.partition_point(|(n, ..)| *n <= size);
             if at < options.exhaustive {
-                self.smallest.insert(at, (nodes, instance.clone(), side));
+                self.smallest.insert(at, (size, instance.clone(), side));
                 self.smallest.truncate(options.exhaustive);
             }
         }
         Ok(())
-    }
-
-    /// A random store and environment, and what the left side means there.
-    #[allow(clippy::type_complexity, reason = "used in one place")]
-    fn case(
-        &mut self,
-        instance: &Instance,
-        tame: bool,
-    ) -> Option<(Store, Vec<(Id, i64)>, Meaning)> {
-        let store = instance.world.store(&mut self.rng, &instance.tensors(), tame);
-        let mut interpreter = Interpreter::new(instance.bank.all(), store.clone());
-        let mut environment = Vec::new();
-        let mentioned = instance.mentioned([instance.lhs; 2]);
-        for &variable in &instance.free {
-            let range = interpreter.values_of(variable).ok().filter(|(_, count, _)| *count > 0);
-            let Some((lo, count, step)) = range else {
-                // No environment has a value for a variable of an empty range.
-                if mentioned.contains(&variable) {
-                    return None;
-                }
-                continue;
-            };
-            let value = lo.wrapping_add(step.wrapping_mul(self.rng.u64(0..count) as i64));
-            interpreter.bind(variable, value).ok()?;
-            environment.push((variable, value));
-        }
-        let left = meaning(instance, instance.lhs, &store, &environment).ok()?;
-        Some((store, environment, left))
-    }
-}
-
-impl Refutation {
-    /// Compares the right side with what the left side means.
-    fn compare(
-        instance: &Instance,
-        rhs: Id,
-        store: &Store,
-        environment: &[(Id, i64)],
-        left: &Meaning,
-        alike: Alike,
-    ) -> Result<(), Box<Refutation>> {
-        let right = meaning(instance, rhs, store, environment);
-        let (expected, found) = match &right {
-            Ok(right) if left.allows(right, alike) => return Ok(()),
-            Ok(right) => left.beside(right),
-            Err(error) => (left.to_string(), error.to_string()),
-        };
-        let text = |id: Id| instance.bank.extract(id).to_string();
-        let mentioned = instance.mentioned([instance.lhs, rhs]);
-        Err(Box::new(Refutation {
-            left: text(instance.lhs),
-            right: text(rhs),
-            environment: environment
-                .iter()
-                .filter(|(v, _)| mentioned.contains(v))
-                .map(|(v, x)| (text(*v), *x))
-                .collect(),
-            store: store.clone(),
-            expected,
-            found,
-        }))
-    }
-}
-
-impl fmt::Display for Refutation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "left side:  {}", self.left)?;
-        writeln!(f, "right side: {}", self.right)?;
-        for (variable, value) in &self.environment {
-            writeln!(f, "where {variable} = {value}")?;
-        }
-        for line in compare::store_text(&self.store).lines() {
-            writeln!(f, "where {line}")?;
-        }
-        writeln!(f, "left gives:  {}", self.expected)?;
-        writeln!(f, "right gives: {}", self.found)
     }
 }
 

@@ -278,9 +278,7 @@ impl Visit<'_> {
         wants: &mut [Want],
     ) -> Option<()> {
         if let Some([_, lo, hi, step]) = loop_operands(name) {
-            for at in lo..=step.max(hi) {
-                self.index(&mut wants[at]);
-            }
+            wants[lo..=step.max(hi)].iter_mut().for_each(|w| self.index(w));
             wants[step].step = true;
             return Some(());
         }

@@ -53,9 +53,12 @@ pub(super) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
 }
 
 impl World {
-    /// A random world.
-    pub fn random(rng: &mut Rng) -> World {
-        let columns = rng.choice([1, 2, 3, 4, 5, 8, 8, 8]).unwrap_or(1);
+    /// A random world; in a wide one, columns mostly are a power of two that is known.
+    pub fn random(rng: &mut Rng, wide: bool) -> World {
+        if wide && rng.u8(0..4) > 0 {
+            return World::new([None, rng.choice([8, 16]), None], 8);
+        }
+        let columns = rng.choice([1, 2, 3, 4, 5, 8]).unwrap_or(1);
         let rows = rng.u64(1..=4);
         let extents = [rows, columns, rows + 1].map(|n| (rng.u8(0..3) > 0).then_some(n));
         World::new(extents, if rng.bool() { 16 } else { 8 })

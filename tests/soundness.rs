@@ -1,0 +1,98 @@
+//! Every rule of the project holds, and every rule of `tests/unsound/` is refuted.
+//!
+//! One trial a rule; what is found is found again with the seed that is printed.
+
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::rules::{self, RuleBook};
+use ember_rewrite::soundness::{Options, Report, Verdict, check_rule, check_whole};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Wrong rules are few and may be wrong in rare cases only.
+const REFUTING: Options =
+    Options { seed: 1, least: 100, instances: 60_000, most: 60_000, exhaustive: 3, programs: 0 };
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sound = Options::default();
+    println!("seed {}", sound.seed);
+    let mut trials = Vec::new();
+
+    let book = Arc::new(load(&[root.join("rules")]));
+    for at in 0..book.rules.len() {
+        let book = Arc::clone(&book);
+        let name = format!("holds/{}", book.rules[at].name);
+        trials.push(Trial::test(name, move || {
+            holds(&check_rule(&book.signature, &book.rules[at], &sound))
+        }));
+    }
+
+    let all = Arc::clone(&book);
+    trials.push(Trial::test("whole", move || match check_whole(&all, &sound) {
+        Ok(whole) if whole.programs > 1000 && whole.facts > 1000 && whole.rules.len() > 70 => {
+            Ok(())
+        }
+        Ok(whole) => Err(format!("too little was compared: {whole:?}").into()),
+        Err(case) => Err(format!("seed {}\n{case}", sound.seed).into()),
+    }));
+
+    let dialects = rule_files(&root.join("rules"))
+        .into_iter()
+        .filter(|file| {
+            file.file_name().is_some_and(|n| n.to_string_lossy().starts_with("dialect-"))
+        })
+        .collect::<Vec<_>>();
+    for file in rule_files(&root.join("tests/unsound")) {
+        let mut files = dialects.clone();
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        files.push(file);
+        trials.push(Trial::test(format!("refuted/{name}"), move || {
+            let book = load(&files);
+            let rule = book.rule(&name).ok_or("the file does not have the rule of its name")?;
+            refuted(&check_rule(&book.signature, rule, &REFUTING))
+        }));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn holds(report: &Report) -> Result<(), Failed> {
+    match &report.verdict {
+        Verdict::Holds(_) => Ok(()),
+        Verdict::Refuted(case) => Err(format!("seed {}\n{case}", report.seed).into()),
+        Verdict::Unchecked => Err(format!(
+            "only {} cases from {} instances (seed {})",
+            report.sampled, report.attempts, report.seed
+        )
+        .into()),
+    }
+}
+
+fn refuted(report: &Report) -> Result<(), Failed> {
+    match &report.verdict {
+        Verdict::Refuted(_) => Ok(()),
+        _ => Err(format!(
+            "not refuted in {} sampled and {} exhaustive cases (seed {})",
+            report.sampled, report.exhaustive, report.seed
+        )
+        .into()),
+    }
+}
+
+/// The rule files in a folder, by name.
+fn rule_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{folder:?}: {e}"));
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry of the folder").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "rules"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn load(files: &[PathBuf]) -> RuleBook {
+    match rules::load(&mut Sources::default(), files) {
+        Ok((book, _)) => book,
+        Err(errors) => panic!("{files:?}: {errors:#?}"),
+    }
+}

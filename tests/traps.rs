@@ -1,0 +1,313 @@
+//! The traps of decoupling in an e-graph, each with a test that fails when its law is dropped.
+//!
+//! Rules that fall into one are refuted in `tests/soundness.rs`, and programs that do are refused in
+//! `tests/dlc/laws.rs`; here the e-graph, its facts and what is extracted from it stay clear of them.
+
+use egg::Language;
+use ember_extract::extract;
+use ember_rewrite::cost::{Goal, Model as CostModel, Rates, Workload};
+use ember_rewrite::decouple::{ModelContext, decouple};
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::facts::{EGraph, Facts, VectorUnit};
+use ember_rewrite::interpret::{Interpreter, Store};
+use ember_rewrite::model::Model;
+use ember_rewrite::pipeline::{Case, Inputs, Options, lower, search, simulate};
+use ember_rewrite::rules::{self, CompiledRule, Exactness, RuleBook, Sort, SortTerm};
+use ember_rewrite::saturate::{Limits, saturate};
+use ember_rewrite::term::Term;
+use ember_sim::{Bindings, CoreKind};
+use ember_targets::dlc::{Dim, TensorDecl};
+use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::scalar::{DType, Scalar};
+use ember_targets::tensor::Tensor;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn book() -> RuleBook {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let (book, _) = rules::load(&mut Sources::default(), &[folder])
+        .unwrap_or_else(|errors| panic!("{errors:#?}"));
+    book
+}
+
+fn machine() -> Machine {
+    Machine::parse(TMU_CPU).expect("the machine")
+}
+
+/// Inputs of one rank-1 input and output a type, called in_f32, out_f32 and so on, of 40 elements.
+fn tensors() -> Vec<TensorDecl> {
+    let tensor = |writable: bool, dtype: DType| TensorDecl {
+        name: format!("{}_{dtype}", if writable { "out" } else { "in" }),
+        dtype,
+        shape: vec![Dim::Const(40)],
+        writable,
+    };
+    [false, true].into_iter().flat_map(|w| DType::ALL.map(|d| tensor(w, d))).collect()
+}
+
+fn term(text: &str) -> Term {
+    text.parse().unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// An e-graph of terms, saturated with every exact rule.
+fn saturated(book: &RuleBook, terms: &[&str]) -> EGraph {
+    let facts = Facts::new(&tensors(), &[], book.signature.binders(), VectorUnit::default());
+    let mut egraph = EGraph::new(facts);
+    for text in terms {
+        egraph.add_expr(&term(text));
+    }
+    let exact = book.rules.iter().filter(|rule| rule.exact == Exactness::Bitwise);
+    let rules: Vec<CompiledRule> = exact.map(CompiledRule::new).collect();
+    let rules: Vec<&CompiledRule> = rules.iter().collect();
+    let limits = Limits { iterations: 30, nodes: 20_000 };
+    let _ = saturate(&mut egraph, &rules, &limits, &mut |_| ());
+    egraph
+}
+
+fn equal(egraph: &EGraph, a: &str, b: &str) -> bool {
+    let class = |text| egraph.lookup_expr(&term(text)).map(|id| egraph.find(id));
+    let (a, b) = (class(a), class(b));
+    assert!(a.is_some() && b.is_some(), "both terms are in the e-graph");
+    a == b
+}
+
+/// Every program that every schedule finds for a bag of `columns` over bags with these ends, each
+/// interpreted as a term and run as a program; all must give what the reference gives.
+fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: &str) {
+    let text = format!(
+        "(model bag
+           (input table f32 (rows {columns})) (input indices i64 (lookups))
+           (input offsets i64 ((+ bags 1)))
+           (output out (emb.bag {operation} table indices offsets))
+           (data (seed 7) (size rows 10) (table (uniform -1.0 1.0))
+             (offsets (values {offsets})) (indices (values {indices}))))"
+    );
+    let mut sources = Sources::default();
+    let file = sources.add("<model>", text);
+    let model = Model::parse(&sources, file).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let book = book();
+    let compiled = book.compile();
+    let inputs = Inputs { book, compiled, model, machine: machine(), warnings: Vec::new() };
+    let options = Options { candidates: 4, ..Options::default() };
+    let case = Case::new(&inputs.model, None, Exactness::Bitwise).expect("data");
+    for schedule in &inputs.book.schedules {
+        let goal = match schedule.name.as_str() {
+            "coupled" => Goal::Coupled,
+            _ => Goal::Decoupled,
+        };
+        let found = search(&inputs, &case, &options, schedule, goal, None, &mut |_| ());
+        assert!(!found.candidates.is_empty(), "{} finds no program", schedule.name);
+        for candidate in &found.candidates {
+            let shown = || format!("{}\n{}", schedule.name, candidate.term);
+            let mut interpreter = Interpreter::new(&candidate.term, store(&inputs, &case));
+            let root = interpreter.root();
+            interpreter.run(root).unwrap_or_else(|e| panic!("{e}\n{}", shown()));
+            let mut expected = interpreter.store();
+            expected.tensors.insert("out".to_owned(), case.expected.clone());
+            assert_eq!(interpreter.store().difference(&expected), None, "{}", shown());
+
+            let program =
+                lower(&inputs, candidate, goal).unwrap_or_else(|e| panic!("{e}\n{}", shown()));
+            let outcome =
+                simulate(program.program(), &inputs.machine, &case, CoreKind::OutOfOrder, false)
+                    .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
+            let compared = case.compare(&outcome, Exactness::Bitwise);
+            assert!(compared.is_ok(), "{}", shown());
+        }
+    }
+}
+
+/// The data of a case, with an output of exactly the shape that is written.
+fn store(inputs: &Inputs, case: &Case) -> Store {
+    let mut store = case.store.clone();
+    let output = &inputs.model.output;
+    let zeros = Tensor::zeros(output.dtype, case.expected.shape.clone());
+    store.tensors.insert(output.name.clone(), zeros);
+    store
+}
+
+#[test]
+fn torn_pairs_cannot_be_said() {
+    // Both halves of a program stay in one term until one program has been chosen: there is no
+    // operator of a half.
+    let book = book();
+    let half =
+        |sort: SortTerm| ["Access", "Compute"].map(Sort::named).map(SortTerm::Is).contains(&sort);
+    let torn: Vec<_> = book.signature.operators().iter().filter(|op| half(op.result)).collect();
+    assert!(torn.is_empty(), "{torn:?}");
+}
+
+/// How many programs an extraction finds in a term alone.
+fn finished(text: &str) -> usize {
+    let book = book();
+    let facts = Facts::new(&tensors(), &[], book.signature.binders(), VectorUnit::default());
+    let mut egraph = EGraph::new(facts);
+    let root = egraph.add_expr(&term(text));
+    egraph.rebuild();
+    let rates = Rates::of(&machine());
+    let model = CostModel { goal: Goal::Decoupled, rates: &rates, workload: &Workload::default() };
+    extract(&egraph, root, &model, &ember_extract::Limits::default()).ranked().len()
+}
+
+#[test]
+fn unfed_walks_are_not_extracted() {
+    const I: &str = "(var (depth 0) 0 40 1)";
+    const J: &str = "(var (depth 1) 0 4 1)";
+    let copy = |v: &str| {
+        format!(
+            "(exe.store (exe.at (exe.out %out_f32) (exe.counter {v}))
+               (slc.from_stream (slc.mem_stream temporal (slc.at (slc.in %in_f32) (slc.iv {v})))))"
+        )
+    };
+    let alone = |v: &str, hi: u32, body: &str| {
+        format!("(exe.for {v} (exe.const 0) (exe.const {hi}) 1 {body})")
+    };
+    let both = |v: &str, hi: u32, body: &str| {
+        format!(
+            "(exe.walk {v} (slc.const 0) (slc.const {hi}) (exe.const 0) (exe.const {hi}) 1 {body})"
+        )
+    };
+    let callback = |body: &str| finished(&format!("(slc.callback {body})"));
+    assert_eq!(callback(&both(I, 40, &copy(I))), 1);
+    assert_eq!(callback(&alone(I, 40, &copy(I))), 0, "a stream of a loop that nobody walks");
+    assert_eq!(callback(&both(J, 4, &both(I, 40, &copy(I)))), 1);
+    assert_eq!(callback(&alone(J, 4, &both(I, 40, &copy(I)))), 0, "a walk that is begun unasked");
+}
+
+#[test]
+fn lanes_out_of_bounds_touch_nothing() {
+    // No tensor has an element more than its rows, so that every lane beyond one faults.
+    for columns in [1, 5, 17, 31] {
+        all_schedules_agree("sum", columns, "0 2 3", "9 0 9");
+    }
+}
+
+#[test]
+fn empty_bags_first_last_and_in_a_row() {
+    for operation in ["sum", "mean", "max"] {
+        all_schedules_agree(operation, 20, "0 0 3 3 3 4 4 4", "1 9 1 0");
+    }
+    all_schedules_agree("sum", 16, "0 0 0", "");
+}
+
+#[test]
+fn loads_of_memory_that_changes_are_not_broadcast() {
+    let book = book();
+    const E: &str = "(var (depth 0) 0 40 1)";
+    let block = |load: &str| {
+        let text = format!(
+            "(scf.for {E} 0 40 1 (scf.store (at (out %out_f32) (iv {E})) (scf.load (at {load} 3))))"
+        );
+        let egraph = saturated(&book, &[&text]);
+        let broadcasts = |class: &egg::EClass<_, _>| {
+            class.nodes.iter().any(|n: &ember_rewrite::term::Node| {
+                n.name() == Some("scf.broadcast")
+                    && egraph[n.children()[1]].nodes.iter().any(|x| x.name() == Some("scf.load"))
+            })
+        };
+        egraph.classes().any(broadcasts)
+    };
+    // Lane 3 changes what the later lanes load.
+    assert!(!block("(out %out_f32)"));
+    assert!(block("(in %in_f32)"), "memory that never changes is loaded once for all lanes");
+}
+
+#[test]
+fn sibling_loops_have_ranges_of_their_own() {
+    let book = book();
+    let variable = |hi: u32| format!("(var (depth 0) 0 {hi} 1)");
+    let least = |hi: u32| format!("(scf.min (iv {}) 7)", variable(hi));
+    let looped = |hi: u32| {
+        let (v, least) = (variable(hi), least(hi));
+        format!("(scf.for {v} 0 {hi} 1 (scf.store (at (out %out_i64) (iv {v})) {least}))")
+    };
+    let text = format!("(scf.seq {} {})", looped(8), looped(40));
+    let egraph = saturated(&book, &[&text]);
+    assert!(equal(&egraph, &least(8), &format!("(iv {})", variable(8))));
+    assert!(!equal(&egraph, &least(40), &format!("(iv {})", variable(40))));
+    // A loop that may be empty says nothing.
+    let empty = "(var (depth 0) 8 (iv (var (depth 1) 0 40 1)) 1)";
+    let egraph = saturated(&book, &[&format!("(scf.min (iv {empty}) 7)")]);
+    assert!(!equal(&egraph, &format!("(scf.min (iv {empty}) 7)"), "7"));
+    assert!(!equal(&egraph, &format!("(scf.min (iv {empty}) 7)"), &format!("(iv {empty})")));
+}
+
+/// Runs a decoupled term by interpretation and on the simulator; both must leave the same output,
+/// which is returned.
+fn both_runs(text: &str) -> Tensor {
+    let store = Store {
+        tensors: tensors()
+            .into_iter()
+            .map(|t| {
+                let mut tensor = Tensor::zeros(t.dtype, vec![40]);
+                for i in 0..40 {
+                    let x = if t.writable { -1.0 } else { i as f64 };
+                    tensor.set(i, Scalar::from_f64(t.dtype, x));
+                }
+                (t.name, tensor)
+            })
+            .collect::<BTreeMap<_, _>>(),
+        sizes: BTreeMap::new(),
+    };
+    let term = term(text);
+    let mut interpreter = Interpreter::new(&term, store.clone());
+    let root = interpreter.root();
+    interpreter.run(root).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let interpreted = interpreter.into_store();
+
+    let context = ModelContext { name: "trap".to_owned(), sizes: Vec::new(), tensors: tensors() };
+    let program = decouple(&term, &context).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let limits = ember_targets::verify::Limits::of(&machine());
+    let program = ember_targets::verify::verify(program, &limits)
+        .unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"));
+    let tensors: Vec<Tensor> =
+        program.program().tensors.iter().map(|t| store.tensors[&t.name].clone()).collect();
+    let bindings = Bindings { tensors, sizes: Vec::new() };
+    let options = ember_sim::Options::default();
+    let outcome = ember_sim::run(program.program(), &machine(), bindings, options)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
+    for (declared, tensor) in program.program().tensors.iter().zip(&outcome.tensors) {
+        let expected = &interpreted.tensors[&declared.name];
+        for i in 0..expected.len() {
+            assert_eq!(tensor.get(i), expected.get(i), "{}[{i}]\n{text}", declared.name);
+        }
+    }
+    interpreted.tensors["out_i64"].clone()
+}
+
+#[test]
+fn counters_start_at_lo_and_step() {
+    let elements = |tensor: &Tensor| -> Vec<i64> {
+        let written = (0..40).filter_map(|i| tensor.get(i)?.as_i64().map(|x| (i as i64, x)));
+        written.filter(|(_, x)| *x >= 0).map(|(i, x)| if i == x { i } else { -i }).collect()
+    };
+    let count = |v: &str| {
+        format!("(exe.store (exe.at (exe.out %out_i64) (exe.counter {v})) (exe.counter {v}))")
+    };
+    // lo = 3 and a step that does not divide what is left.
+    const V: &str = "(var (depth 0) 3 20 8)";
+    let out = both_runs(&format!(
+        "(slc.for {V} (slc.const 3) (slc.const 20) 8 (slc.callback {}))",
+        count(V)
+    ));
+    assert_eq!(elements(&out), [3, 11, 19]);
+    // An inner loop from data: in_i64[i] = i, so that its range is i .. 4, empty from 4 on.
+    const I: &str = "(var (depth 0) 2 7 1)";
+    let lo = "(slc.mem_stream temporal (slc.at (slc.in %in_i64) (slc.iv (var (depth 0) 2 7 1))))";
+    let from = format!("(scf.load (at (in %in_i64) (iv {I})))");
+    let j = format!("(var (depth 1) {from} 4 1)");
+    for inner in [
+        format!("(slc.for {j} {lo} (slc.const 4) 1 (slc.callback {}))", count(&j)),
+        format!(
+            "(slc.callback (exe.walk {j} {lo} (slc.const 4) (slc.from_stream {lo}) (exe.const 4) 1 {}))",
+            count(&j)
+        ),
+        format!(
+            "(slc.callback (exe.for {j} (slc.from_stream {lo}) (exe.const 4) 1 {}))",
+            count(&j)
+        ),
+    ] {
+        let out = both_runs(&format!("(slc.for {I} (slc.const 2) (slc.const 7) 1 {inner})"));
+        assert_eq!(elements(&out), [2, 3], "{inner}");
+    }
+}
