@@ -182,9 +182,11 @@ impl Model<'_> {
                 self.stream(node, children, &mut summary, |stream| {
                     stream.stride = address.stride;
                     stream.loads = true;
-                    stream.misses = match (hint, address.tensor) {
-                        ("non-temporal", _) | (_, None) => 1.0,
-                        (_, Some(t)) => self.workload.first_touch.get(&t).copied().unwrap_or(1.0),
+                    let first_touch =
+                        |t: Symbol| self.workload.first_touch.get(&t).copied().unwrap_or(1.0);
+                    stream.misses = match hint {
+                        "non-temporal" => 1.0,
+                        _ => address.tensor.map_or(1.0, first_touch) * (1.0 + POLLUTION),
                     };
                 });
                 Some(summary)

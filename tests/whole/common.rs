@@ -98,7 +98,12 @@ pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen 
 }
 
 /// Runs a program on a case: its cycles, if its output is the reference's, bit for bit.
-pub fn judged(inputs: &Inputs, program: &Program, case: &Case, core: CoreKind) -> Result<u64, String> {
+pub fn judged(
+    inputs: &Inputs,
+    program: &Program,
+    case: &Case,
+    core: CoreKind,
+) -> Result<u64, String> {
     let outcome = pipeline::simulate(program, &inputs.machine, case, core, false)
         .map_err(|failure| failure.to_string())?;
     case.compare(&outcome, options().exact).map_err(|mismatch| mismatch.to_string())?;

@@ -51,16 +51,11 @@ fn text(seed: u64) -> String {
     let weighted = mode != "gather" && random.bool();
     let words = |ns: &[usize]| ns.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
     let indices: Vec<usize> = (0..lookups).map(|_| random.usize(..rows)).collect();
-    let table: Vec<String> =
-        (0..rows).map(|_| format!("({})", numbers(random, dim))).collect();
-    let mut inputs = format!(
-        "(input table {dtype} (rows {dim})) (input indices {index} (lookups))\n"
-    );
-    let mut data = format!(
-        "(table (values {}))\n(indices (values {}))",
-        table.join(" "),
-        words(&indices)
-    );
+    let table: Vec<String> = (0..rows).map(|_| format!("({})", numbers(random, dim))).collect();
+    let mut inputs =
+        format!("(input table {dtype} (rows {dim})) (input indices {index} (lookups))\n");
+    let mut data =
+        format!("(table (values {}))\n(indices (values {}))", table.join(" "), words(&indices));
     let operation = if mode == "gather" {
         "(emb.gather table indices)".to_owned()
     } else {

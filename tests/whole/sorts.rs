@@ -1,12 +1,12 @@
 //! Every class of a saturated e-graph has one sort, whatever rules ran.
 
 use crate::common::inputs;
+use egg::Id;
 use ember_rewrite::facts::{EGraph, Facts, VectorUnit};
 use ember_rewrite::pipeline::Inputs;
 use ember_rewrite::rules::{Schedule, ScheduleStep, Sort};
 use ember_rewrite::saturate::{Limits, saturate};
 use ember_rewrite::term::Node;
-use egg::Id;
 use std::collections::HashMap;
 
 /// The sort of each class. Panics where two nodes of a class disagree, or where a node is not

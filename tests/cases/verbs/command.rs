@@ -37,7 +37,8 @@ pub fn fail(path: &Path) -> Result<String, String> {
 /// Writes the project's machine with one change a line: `[SECTION] KEY = …` replaces a figure or adds
 /// it, `[SECTION] -KEY` leaves it out. Gives the path of what was written.
 fn edited(path: &Path) -> Result<String, String> {
-    let mut lines: Vec<String> = ember_targets::machine::TMU_CPU.lines().map(str::to_owned).collect();
+    let mut lines: Vec<String> =
+        ember_targets::machine::TMU_CPU.lines().map(str::to_owned).collect();
     for (section, change) in fs::read_to_string(path)
         .map_err(|e| e.to_string())?
         .lines()

@@ -3,6 +3,7 @@
 //! A case is `(rules SET …)`, `(model "FILE")` for the tensors that the term speaks of, and the term.
 //! Each e-node of the term's class is one form, its operands written by their smallest terms.
 
+use egg::{AstSize, Extractor, Language, RecExpr};
 use ember_rewrite::diagnostic::{Diagnostic, Sources};
 use ember_rewrite::facts::{EGraph, Facts, VectorUnit};
 use ember_rewrite::load::load;
@@ -13,7 +14,6 @@ use ember_rewrite::rules::CompiledRule;
 use ember_rewrite::saturate::{Limits, saturate};
 use ember_rewrite::sexp::{self, Sexp};
 use ember_rewrite::term::{Node, Term};
-use egg::{AstSize, Extractor, Language, RecExpr};
 use std::path::Path;
 
 /// The forms of a case's term.
