@@ -19,7 +19,7 @@ pub fn load(sources: &mut Sources, target: &str) -> Checked<Machine> {
             let error = Diagnostic::global(format!("no machine is named `{target}`"));
             let known = suggest::help(target, KNOWN.iter().map(|(name, _)| *name));
             let file = "or give the path of a `.toml` description";
-            let help = known.map_or_else(|| file.to_owned(), |known| format!("{known}, {file}"));
+            let help = known.map_or_else(|| file.to_owned(), |known| format!("{known} ({file})"));
             return Err(vec![error.with_help(help)]);
         };
         sources.add(format!("<{name}>"), *text)

@@ -9,8 +9,8 @@ use crate::suggest::unknown;
 use crate::term::{Head, parse_head};
 use egg::Symbol;
 
-const ITEMS: [&str; 2] = ["sort", "op"];
-const OP_KEYS: [&str; 2] = [":binds", ":boundary"];
+pub(super) const ITEMS: [&str; 2] = ["sort", "op"];
+pub(super) const OP_KEYS: [&str; 2] = [":binds", ":boundary"];
 
 /// Declares every sort and operator of the dialects.
 pub(super) fn declare(dialects: &[DialectForm], errors: &mut Vec<Diagnostic>) -> Signature {

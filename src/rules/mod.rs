@@ -29,3 +29,40 @@ pub use load::{load, load_text};
 pub use schedule::{Schedule, ScheduleStep};
 pub use selftest::failing_tests;
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
+
+#[cfg(test)]
+mod tests {
+    use super::{Exactness, Phase, dialect, schedule, syntax, tree};
+    use crate::predicates::{GENERATORS, PREDICATES};
+
+    const README: &str = include_str!("../../rules/README.md");
+
+    #[test]
+    fn the_readme_names_every_word_of_the_language() {
+        let operations = tree::COMPUTE_OPS.map(|op| op.name());
+        let words = [
+            &syntax::FORMS[..],
+            &syntax::RULESET_KEYS,
+            &syntax::RULE_KEYS,
+            &schedule::STEPS,
+            &dialect::ITEMS,
+            &dialect::OP_KEYS,
+            &operations,
+            Phase::NAMES,
+            Exactness::NAMES,
+        ];
+        for word in words.concat() {
+            assert!(README.contains(word), "rules/README.md does not name `{word}`");
+        }
+    }
+
+    #[test]
+    fn the_readme_lists_what_rules_may_ask() {
+        let predicates = PREDICATES.iter().map(|p| (p.name, p.sorts, p.doc));
+        let generators = GENERATORS.iter().map(|g| (g.name, g.sorts, g.doc));
+        for (name, sorts, doc) in predicates.chain(generators) {
+            let row = format!("| `{name}` | `{}` | {doc} |", sorts.join("` `"));
+            assert!(README.contains(&row), "rules/README.md lacks the row\n{row}");
+        }
+    }
+}

@@ -36,7 +36,7 @@ pub enum ScheduleStep {
     Seq(Vec<ScheduleStep>),
 }
 
-const STEPS: [&str; 4] = ["saturate", "keep", "repeat", "seq"];
+pub(super) const STEPS: [&str; 4] = ["saturate", "keep", "repeat", "seq"];
 
 /// Checks schedules against the sets and rules of a book, and adds them to it.
 pub(super) fn check(book: &mut RuleBook, forms: &[ScheduleForm], errors: &mut Vec<Diagnostic>) {

@@ -65,9 +65,9 @@ pub(super) struct ScheduleForm {
     pub steps: Vec<Sexp>,
 }
 
-const FORMS: [&str; 5] = ["dialect", "ruleset", "rule", "commutes", "schedule"];
-const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
-const RULE_KEYS: [&str; 9] =
+pub(super) const FORMS: [&str; 5] = ["dialect", "ruleset", "rule", "commutes", "schedule"];
+pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
+pub(super) const RULE_KEYS: [&str; 9] =
     [":where", ":for", ":let", ":when", ":phase", ":exact", ":test", ":counter-test", ":subsume"];
 
 /// Reads one top-level form. What is wrong with it goes into `errors`.

@@ -1,5 +1,9 @@
 //! The nine inputs that programs are judged on: dimension 32, 64 and 128, low, medium and high
 //! locality. Programs are chosen on one seed and judged on another.
+//!
+//! Where memory is the bound, programs that differ in nothing but the order of their first requests
+//! end within a thousandth of each other, in either order. Such a tie is told apart from a loss: both
+//! programs are at 95% of the bound and within half a percent of each other.
 
 use crate::common::{OPT, best, case, inputs, judged, model, root};
 use ember_rewrite::cost::Goal;
@@ -25,6 +29,16 @@ struct Judged {
 impl Judged {
     fn share_of_bound(&self, program: &str) -> f64 {
         self.bound as f64 / self.cycles[program] as f64
+    }
+
+    fn at_the_bound(&self, programs: &[&str]) -> bool {
+        programs.iter().all(|program| self.share_of_bound(program) >= 0.95)
+    }
+
+    /// Whether one program takes at most the cycles of another, or ties with it.
+    fn no_slower(&self, program: &str, other: &str) -> bool {
+        let (a, b) = (self.cycles[program] as f64, self.cycles[other] as f64);
+        a <= b || (self.at_the_bound(&[program, other]) && a <= 1.005 * b)
     }
 }
 
@@ -75,12 +89,13 @@ fn complaints(judged: &Judged) -> Vec<String> {
     for (name, cycles) in &judged.cycles {
         check(*cycles >= judged.bound, format!("{name} is below the bound {}", judged.bound));
     }
-    check(at("search") <= at("expert"), "search is slower than expert".to_owned());
-    check(at("expert") <= at("paper"), "expert is slower than paper".to_owned());
+    for (program, other) in [("search", "expert"), ("expert", "paper")] {
+        check(judged.no_slower(program, other), format!("{program} is slower than {other}"));
+    }
     for pair in OPT.windows(2) {
-        let near = pair.iter().all(|name| judged.share_of_bound(name) >= 0.95);
         let faster = at(pair[0]) as f64 >= 1.03 * at(pair[1]) as f64;
-        check(near || faster, format!("{} is not 3% faster than {}", pair[1], pair[0]));
+        let holds = faster || judged.at_the_bound(pair);
+        check(holds, format!("{} is not 3% faster than {}", pair[1], pair[0]));
     }
     wrong
 }

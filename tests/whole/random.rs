@@ -7,7 +7,7 @@ use ember_sim::CoreKind;
 use fastrand::Rng;
 
 /// How many models are tried.
-const MODELS: u64 = 12;
+const MODELS: u64 = 40;
 
 /// Values that arithmetic treats specially, among ordinary ones.
 const SPECIAL: [&str; 8] = ["nan", "-0.0", "0.0", "inf", "-inf", "1.5", "-2.25", "3.0e-40"];

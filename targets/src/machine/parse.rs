@@ -39,6 +39,10 @@ pub(super) fn figures(text: &str) -> Result<Figures, Vec<MachineError>> {
             })
             .collect(),
     };
+    // What a text that is not TOML lacks is anybody's guess.
+    if !reader.errors.is_empty() {
+        return Err(reader.errors);
+    }
     let name = reader.name(root.get_ref());
     let figures = reader.sections(root.get_ref());
     // Checks between numbers need all of them.

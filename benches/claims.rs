@@ -1,0 +1,130 @@
+//! What the project claims of its speed, each figure beside its budget: `cargo bench --bench claims`.
+//!
+//! Saturation and extraction for one bag; what pruning costs in the quality of the result; the
+//! simulator's speed on the search's program and on the scalar one; the whole main job.
+
+use ember_rewrite::cost::Goal;
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::job;
+use ember_rewrite::pipeline::{self, Case, Chosen, Inputs, Options};
+use ember_rewrite::progress::Line;
+use ember_rewrite::search::Found;
+use ember_sim::CoreKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The bag that times are measured on.
+const BAG: &str = "examples/embedding_bag.sexp";
+
+/// The inputs on which pruned and unpruned search are compared.
+const INPUTS: [&str; 4] = [
+    BAG,
+    "examples/bags/32_high.sexp",
+    "examples/bags/64_low.sexp",
+    "examples/bags/128_medium.sexp",
+];
+
+/// Runs of what is timed; the median counts.
+const RUNS: usize = 21;
+
+fn main() {
+    // `cargo test --benches` builds and starts benches too; it asks for no measurements.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    let options = Options { rules: vec![root().join("rules")], ..Options::default() };
+    let inputs = read(BAG, &options);
+    let case = case(&inputs, &options);
+    search_time(&inputs, &case, &options);
+    for path in INPUTS {
+        pruning(path, &options);
+    }
+    for (schedule, least) in [("search", 20.0), ("emb-opt0", 5.0)] {
+        simulation(&inputs, &case, &options, schedule, least);
+    }
+    main_job(&options);
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str, options: &Options) -> Inputs {
+    let path: PathBuf = root().join(path);
+    pipeline::read(&mut Sources::default(), &path, options).expect("well-formed inputs")
+}
+
+fn case(inputs: &Inputs, options: &Options) -> Case {
+    Case::new(&inputs.model, None, options.exact).expect("data")
+}
+
+fn find(inputs: &Inputs, case: &Case, options: &Options, schedule: &str) -> Found {
+    let schedule = inputs.schedule(schedule).expect("a schedule");
+    pipeline::search(inputs, case, options, schedule, Goal::Decoupled, None, &mut |_| ())
+}
+
+fn choose(inputs: &Inputs, case: &Case, found: &Found) -> Chosen {
+    pipeline::choose(inputs, case, &found.candidates, Goal::Decoupled).expect("a program")
+}
+
+/// The median of several runs of what measures itself, in milliseconds.
+fn median(runs: usize, mut run: impl FnMut() -> Duration) -> f64 {
+    let mut times: Vec<Duration> = (0..runs).map(|_| run()).collect();
+    times.sort();
+    times[runs / 2].as_secs_f64() * 1e3
+}
+
+/// One line: what was measured, its budget, and their ratio.
+fn claim(what: &str, measured: f64, unit: &str, budget: f64, at_most: bool) {
+    let holds = if at_most { measured <= budget } else { measured >= budget };
+    println!(
+        "{what:<44} {measured:>10.2} {unit:<8} {} {budget:>7.2} {unit:<8} {:>6.2}x  {}",
+        if at_most { "at most " } else { "at least" },
+        measured / budget,
+        if holds { "holds" } else { "MISSED" }
+    );
+}
+
+fn search_time(inputs: &Inputs, case: &Case, options: &Options) {
+    let time = |found: &Found| found.saturate_time + found.extract_time;
+    let ms = median(RUNS, || time(&find(inputs, case, options, "search")));
+    claim("saturation and extraction, search", ms, "ms", 50.0, true);
+}
+
+fn pruning(path: &str, options: &Options) {
+    let inputs = read(path, options);
+    let case = case(&inputs, options);
+    let [pruned, unpruned] = ["search", "search-unpruned"].map(|schedule| {
+        let found = find(&inputs, &case, options, schedule);
+        (choose(&inputs, &case, &found).cycles, found.nodes)
+    });
+    let ratio = pruned.0 as f64 / unpruned.0.max(1) as f64;
+    let name = &inputs.model.name;
+    let what = format!("pruned over unpruned cycles, {name}");
+    claim(&what, ratio, "", 1.02, true);
+    println!("  {name}: {} and {} cycles, {} and {} e-nodes", pruned.0, unpruned.0, pruned.1, unpruned.1);
+}
+
+fn simulation(inputs: &Inputs, case: &Case, options: &Options, schedule: &str, least: f64) {
+    let found = find(inputs, case, options, schedule);
+    let program = choose(inputs, case, &found).program;
+    let (_, elements) = job::physical_bound(inputs, case);
+    let ms = median(5, || {
+        let start = Instant::now();
+        let core = CoreKind::OutOfOrder;
+        let run = pipeline::simulate(program.program(), &inputs.machine, case, core, false);
+        run.expect("the program runs");
+        start.elapsed()
+    });
+    let speed = elements as f64 / 1e3 / ms;
+    claim(&format!("simulated table elements, {schedule}"), speed, "M/s", least, false);
+}
+
+fn main_job(options: &Options) {
+    let mut sources = Sources::default();
+    let started = Instant::now();
+    let inputs = pipeline::read(&mut sources, &root().join(BAG), options).expect("inputs");
+    let read = (started, started.elapsed());
+    job::run(&mut sources, &inputs, options, false, read, &Line::hidden()).expect("a report");
+    claim("the main job", started.elapsed().as_secs_f64(), "s", 5.0, true);
+}
