@@ -112,6 +112,12 @@ impl Instance {
         names.map(String::from).collect()
     }
 
+    /// Every loop variable; each after those of its bounds.
+    pub fn variables(&self) -> impl Iterator<Item = Id> {
+        let nodes = self.bank.all().as_ref().iter().enumerate();
+        nodes.filter(|(_, node)| node.name() == Some("var")).map(|(i, _)| Id::from(i))
+    }
+
     /// The free variables that the terms mention.
     pub fn mentioned(&self, terms: [Id; 2]) -> Vec<Id> {
         let mut seen: BTreeSet<Id> = BTreeSet::new();
