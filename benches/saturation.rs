@@ -95,7 +95,9 @@ fn saturate_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, Strin
     let rules: Vec<&CompiledRule> = compiled.iter().collect();
     let start = Instant::now();
     let mut egraph = EGraph::new(Facts::default());
-    terms.iter().for_each(|term| drop(egraph.add_expr(term)));
+    for term in terms {
+        egraph.add_expr(term);
+    }
     let limits = Limits { iterations: 11, nodes: 10_000_000 };
     let result = saturate(&mut egraph, &rules, &limits, &mut |_| {});
     (start.elapsed(), result.nodes, result.stop.to_string())

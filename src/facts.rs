@@ -1,7 +1,7 @@
 //! Facts of an e-class: what holds of its meaning in every environment and every store.
 //!
-//! Each fact is computed from one node and the facts of its children ([`make`]), and facts of the
-//! members of a class are combined ([`Fact::merge`]): since all members mean the same, a fact of
+//! Each fact is computed from one node and the facts of its children (`make`), and facts of the
+//! members of a class are combined (`merge`): since all members mean the same, a fact of
 //! one is a fact of all. Predicates over facts are in [`crate::predicates`]; what a term *does* to
 //! memory is in [`crate::effects`].
 
@@ -367,7 +367,10 @@ fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             fact.effects = Some(Effects::none());
             return fact;
         }
-        Head::Real(_) => return fact,
+        Head::Real(_) => {
+            fact.effects = Some(Effects::none());
+            return fact;
+        }
         Head::Op(name) => name,
     };
 

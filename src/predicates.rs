@@ -66,7 +66,7 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "both are constants and the first divides the second",
         sorts: &["Value", "Value"],
         holds: |g, x| match (g[x[0]].data.integer(), g[x[1]].data.integer()) {
-            (Some(a), Some(b)) => a != 0 && b % a == 0,
+            (Some(a), Some(b)) => b.checked_rem(a) == Some(0),
             _ => false,
         },
     },

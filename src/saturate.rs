@@ -7,6 +7,7 @@
 mod apply;
 mod blame;
 mod rows;
+mod subsumed;
 mod touched;
 
 use crate::facts::EGraph;

@@ -24,18 +24,19 @@ impl<'a> Statistics<'a> {
     pub fn new(model: &Model, instance: &Instance, store: &'a Store) -> Statistics<'a> {
         let operation = model.output.operation;
         let name = |input: usize| &model.inputs[input].name;
-        let first_touch = instance
-            .tensors
-            .get(name(operation.indices()))
-            .map(|indices| {
-                let rows: BTreeSet<i64> = (0..indices.len())
-                    .filter_map(|l| indices.get(l).and_then(|x| x.as_i64()))
-                    .collect();
-                rows.len() as f64 / (indices.len() as f64).max(1.0)
-            })
-            .map(|share| (Symbol::from(format!("%{}", name(operation.table()))), share))
-            .into_iter()
-            .collect();
+        let in_terms = |input: usize| Symbol::from(format!("%{}", name(input)));
+        let mut first_touch = HashMap::new();
+        if let Some(indices) = instance.tensors.get(name(operation.indices())) {
+            let rows: BTreeSet<i64> = (0..indices.len())
+                .filter_map(|l| indices.get(l).and_then(|x| x.as_i64()))
+                .collect();
+            let share = rows.len() as f64 / (indices.len() as f64).max(1.0);
+            first_touch.insert(in_terms(operation.table()), share);
+        }
+        // An offset is read as the end of one bag and as the start of the next.
+        if let Some(offsets) = operation.offsets() {
+            first_touch.insert(in_terms(offsets), 0.5);
+        }
         Statistics { store, first_touch, trips: Mutex::default() }
     }
 

@@ -3,14 +3,13 @@
 //!
 //! `cargo test --test cases -- --bless` (or `BLESS=1`) writes the expectations instead. A case's
 //! data files stand beside it; an expectation without its case is a failure, so none is forgotten.
+//! What a verb does is in `tests/cases/verbs/`.
 
-use ember_rewrite::diagnostic::{Checked, Sources};
-use ember_rewrite::dlc_text::DlcText;
-use ember_rewrite::load::load;
-use ember_rewrite::model::Model;
-use ember_rewrite::render::render;
-use ember_rewrite::rules;
-use ember_targets::verify::Limits;
+#[path = "cases/verbs/command.rs"]
+mod command;
+#[path = "cases/verbs/rewrite.rs"]
+mod rewrite;
+
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,43 +25,20 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 1] = [Verb { name: "fail", extensions: &["sexp", "rules", "dlc"], run: fail }];
+const VERBS: [Verb; 5] = [
+    Verb {
+        name: "fail",
+        extensions: &["sexp", "rules", "dlc", "scf", "slc", "toml", "edit", "args"],
+        run: command::fail,
+    },
+    Verb { name: "lower", extensions: &["args"], run: command::print },
+    Verb { name: "extract", extensions: &["args"], run: command::print },
+    Verb { name: "run", extensions: &["args"], run: command::compare },
+    Verb { name: "rewrite", extensions: &["rewrite"], run: rewrite::forms },
+];
 
-/// Bad input: the diagnostics, without colour.
-fn fail(path: &Path) -> Result<String, String> {
-    let mut sources = Sources::default();
-    let result = match extension(path) {
-        "sexp" => check_model(&mut sources, path),
-        "rules" => check_rules(&mut sources, path),
-        "dlc" => check_dlc(&mut sources, path),
-        other => return Err(format!("nothing reads .{other} files")),
-    };
-    match result {
-        Ok(()) => Err("no error was found".to_owned()),
-        Err(errors) => Ok(render(&sources, &errors, false)),
-    }
-}
-
-fn check_model(sources: &mut Sources, path: &Path) -> Checked<()> {
-    let file = load(sources, path)?;
-    Model::parse(sources, file)?.instantiate(None).map(drop)
-}
-
-/// Rules may mention every operator of the project's dialects. Warnings count as much as errors.
-fn check_rules(sources: &mut Sources, path: &Path) -> Checked<()> {
-    let mut paths = entries(Path::new("rules"));
-    paths.retain(|path| file_name(path).starts_with("dialect-"));
-    paths.push(path.to_owned());
-    match rules::load(sources, &paths)? {
-        (_, warnings) if warnings.is_empty() => Ok(()),
-        (_, warnings) => Err(warnings),
-    }
-}
-
-fn check_dlc(sources: &mut Sources, path: &Path) -> Checked<()> {
-    let file = load(sources, path)?;
-    DlcText::read(sources, file)?.verify(&Limits::NONE).map(drop)
-}
+/// The verbs' code, beside their cases.
+const CODE: &str = "verbs";
 
 fn extension(path: &Path) -> &str {
     path.extension().and_then(|e| e.to_str()).unwrap_or("")
@@ -76,7 +52,8 @@ fn main() {
     let root = Path::new("tests/cases");
     let mut trials: Vec<Trial> = VERBS.iter().flat_map(|v| trials(v, root, bless)).collect();
     for folder in entries(root) {
-        if VERBS.iter().all(|verb| folder.file_name().is_none_or(|name| name != verb.name)) {
+        let name = file_name(&folder);
+        if name != CODE && VERBS.iter().all(|verb| name != verb.name) {
             trials.push(broken(&folder, "no verb of this name"));
         }
     }

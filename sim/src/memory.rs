@@ -41,6 +41,12 @@ impl Lines {
         (address + self.bytes() - 1) >> self.shift
     }
 
+    /// Whether a range of addresses is made of whole lines.
+    #[inline(always)]
+    pub(crate) fn whole(self, first: u64, end: u64) -> bool {
+        (first | end) & (self.bytes() - 1) == 0
+    }
+
     /// The lines that a range of addresses touches.
     #[inline(always)]
     pub(crate) fn covering(self, first: u64, end: u64) -> Range<u64> {
@@ -94,12 +100,19 @@ impl Memory {
         }
     }
 
-    /// A store by the execute unit: the line is fetched where it is missing, and becomes dirty.
+    /// A store by the execute unit: the line becomes dirty. One that is missing is fetched, unless
+    /// the whole of it is written: then nothing of the old line is wanted, and the core asks for
+    /// ownership alone (the write-streaming mode of Arm cores, for one).
     #[inline]
-    pub(crate) fn core_store(&mut self, line: u64, at: u64) {
+    pub(crate) fn core_store(&mut self, line: u64, at: u64, whole: bool) {
         self.counters.l1 += 1;
         match self.l1.find(line) {
             Some(entry) => self.l1.soil(entry),
+            None if whole => {
+                if let Some(victim) = self.l1.insert(line, at + self.l1_latency, true) {
+                    self.l2_write(victim, at);
+                }
+            }
             None => {
                 self.core_miss(line, at, true);
             }

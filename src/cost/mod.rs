@@ -27,6 +27,11 @@ pub struct Workload {
     pub first_touch: HashMap<Symbol, f64>,
 }
 
+/// What allocating a line in the last level cache costs, as a share of fetching one: it pushes out
+/// another that might have been used again. An estimate, only large enough that what is used once
+/// is not allocated.
+const POLLUTION: f64 = 1e-3;
+
 /// Which programs an extraction asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
@@ -177,9 +182,11 @@ impl Model<'_> {
                 self.stream(node, children, &mut summary, |stream| {
                     stream.stride = address.stride;
                     stream.loads = true;
-                    stream.misses = match (hint, address.tensor) {
-                        ("non-temporal", _) | (_, None) => 1.0,
-                        (_, Some(t)) => self.workload.first_touch.get(&t).copied().unwrap_or(1.0),
+                    let first_touch =
+                        |t: Symbol| self.workload.first_touch.get(&t).copied().unwrap_or(1.0);
+                    stream.misses = match hint {
+                        "non-temporal" => 1.0,
+                        _ => address.tensor.map_or(1.0, first_touch) * (1.0 + POLLUTION),
                     };
                 });
                 Some(summary)

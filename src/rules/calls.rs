@@ -80,9 +80,9 @@ fn resolve_call<F: Callable>(call: &Sexp) -> Result<Call<F>, Diagnostic> {
     };
     if rest.len() != what.sorts().len() {
         return Err(Diagnostic::error(
-            format!("`{name}` with {} arguments, not {}", rest.len(), what.sorts().len()),
+            format!("wrong number of arguments for `{name}`"),
             call.span,
-            "wrong number of arguments",
+            format!("{} expected, {} given", what.sorts().len(), rest.len()),
         )
         .with_help(format!("`{name}`: {}", what.doc())));
     }

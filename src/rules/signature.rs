@@ -208,9 +208,9 @@ impl Signature {
             arities.sort_unstable();
             let arities: Vec<String> = arities.iter().map(usize::to_string).collect();
             return Diagnostic::error(
-                format!("`{name}` with {arity} arguments, not {}", arities.join(" or ")),
+                format!("wrong number of arguments for `{name}`"),
                 span,
-                format!("{arity} given here"),
+                format!("{} expected, {arity} given", arities.join(" or ")),
             )
             .with_related(first.span, "declared here")
             .with_help(format!("`{name}`: {}", first.doc));

@@ -2,6 +2,7 @@
 //! nodes, the union.
 
 use super::rows::RowSet;
+use super::subsumed::Subsumed;
 use super::touched::Touched;
 use super::{Limits, RuleReport, StopReason, blame};
 use crate::facts::EGraph;
@@ -30,7 +31,7 @@ pub(super) struct Run<'a> {
     /// Every union: the two classes, and the rule that found them equal.
     unions: Vec<(Id, Id, usize)>,
     /// Nodes taken out of the search.
-    subsumed: Vec<Node>,
+    subsumed: Subsumed,
     /// Nodes in the e-graph, and nodes ever made, when congruence was last restored.
     counted: (usize, usize),
     /// The right side being built: the class of each step, where it exists yet.
@@ -54,7 +55,7 @@ impl<'a> Run<'a> {
             rules,
             limits,
             unions: Vec::new(),
-            subsumed: Vec::new(),
+            subsumed: Subsumed::default(),
             counted: (0, 0),
             built: Vec::new(),
             known: Vec::new(),
@@ -96,7 +97,7 @@ impl<'a> Run<'a> {
     /// Restores congruence.
     pub fn rebuild(&mut self) -> Result<(), StopReason> {
         self.egraph.rebuild();
-        self.remove_subsumed();
+        self.subsumed.remove(self.egraph);
         let made = self.egraph.nodes().len();
         self.counted = (self.egraph.total_number_of_nodes(), made);
         let room = self.limits.nodes.saturating_sub(self.counted.0);
@@ -339,31 +340,7 @@ impl<'a> Run<'a> {
             classes.push(class);
             root = node;
         }
-        self.subsumed.extend(root);
-    }
-
-    /// A subsumed node stays known, so that congruence and look-ups find its class; it only no
-    /// longer stands in the class. The last node of a class stays.
-    fn remove_subsumed(&mut self) {
-        if self.subsumed.is_empty() {
-            return;
-        }
-        let mut classes = BTreeSet::new();
-        for node in &mut self.subsumed {
-            if let Some(class) = self.egraph.lookup(&mut *node) {
-                classes.insert(class);
-            }
-        }
-        self.subsumed.sort_unstable();
-        self.subsumed.dedup();
-        let subsumed = &self.subsumed;
-        for class in classes {
-            let nodes = &mut self.egraph[class].nodes;
-            let stays = |node: &Node| subsumed.binary_search(node).is_err();
-            if nodes.iter().any(stays) {
-                nodes.retain(stays);
-            }
-        }
+        self.subsumed.add(root);
     }
 
     fn contradiction(&self) -> Result<(), StopReason> {

@@ -76,8 +76,9 @@ impl Sim<'_> {
             self.core.finish(Ready::at(start + 1));
             if first < end {
                 self.core.stored(first, start);
+                let whole = self.lines.whole(first, end);
                 for line in self.lines.covering(first, end) {
-                    self.memory.core_store(line, start + 1);
+                    self.memory.core_store(line, start + 1, whole);
                 }
             }
         }

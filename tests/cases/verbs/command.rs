@@ -1,0 +1,118 @@
+//! Verbs that run the command itself: what it prints, what it says of bad input, and how the
+//! programs of a model compare.
+
+use crate::{entries, extension, file_name};
+use ember_rewrite::diagnostic::{Checked, Sources};
+use ember_rewrite::render::render;
+use ember_rewrite::rules;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The model that programs and machines of `fail/` are tried on.
+const MODEL: &str = "tests/models/bag.sexp";
+
+/// Bad input: what stands on standard error. The command must exit with 2 and print nothing else.
+pub fn fail(path: &Path) -> Result<String, String> {
+    let name = path.display().to_string();
+    let words = match extension(path) {
+        "rules" => return fail_rules(path),
+        "args" => arguments(path)?,
+        "sexp" => vec![name],
+        "toml" => vec!["--target".to_owned(), name, MODEL.to_owned()],
+        "edit" => vec!["--target".to_owned(), edited(path)?, MODEL.to_owned()],
+        _ => vec!["run".to_owned(), name, MODEL.to_owned()],
+    };
+    let output = command(&words)?;
+    let folder = format!("{}/", env!("CARGO_TARGET_TMPDIR"));
+    let said = String::from_utf8_lossy(&output.stderr).replace(&folder, "");
+    match output.status.code() {
+        Some(2) if output.stdout.is_empty() => Ok(said),
+        Some(2) => Err("something stands on standard output".to_owned()),
+        code => Err(format!("exit code {code:?}, not 2\n{said}")),
+    }
+}
+
+/// Writes the project's machine with one change a line: `[SECTION] KEY = …` replaces a figure or adds
+/// it, `[SECTION] -KEY` leaves it out. Gives the path of what was written.
+fn edited(path: &Path) -> Result<String, String> {
+    let mut lines: Vec<String> =
+        ember_targets::machine::TMU_CPU.lines().map(str::to_owned).collect();
+    for (section, change) in fs::read_to_string(path)
+        .map_err(|e| e.to_string())?
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once("] "))
+    {
+        let start = lines.iter().position(|line| *line == format!("{section}]"));
+        let start = start.ok_or_else(|| format!("no section {section}]"))? + 1;
+        let length = lines[start..].iter().position(|line| line.starts_with('['));
+        let end = length.map_or(lines.len(), |length| start + length);
+        let key = change.trim_start_matches('-').split(' ').next().unwrap_or(change);
+        let old = lines[start..end].iter().position(|line| line.starts_with(&format!("{key} =")));
+        let new = (!change.starts_with('-')).then(|| change.to_owned());
+        let at = start + old.unwrap_or(0);
+        lines.splice(at..at + usize::from(old.is_some()), new);
+    }
+    let name = path.with_extension("toml").file_name().map(PathBuf::from).unwrap_or_default();
+    let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&written, lines.join("\n") + "\n").map_err(|e| e.to_string())?;
+    Ok(written.display().to_string())
+}
+
+/// Rules are read without the command, because warnings count here and do not stop a run. They may
+/// mention every operator of the project's dialects.
+fn fail_rules(path: &Path) -> Result<String, String> {
+    let mut paths = entries(Path::new("rules"));
+    paths.retain(|path| file_name(path).starts_with("dialect-"));
+    paths.push(path.to_owned());
+    let mut sources = Sources::default();
+    let checked: Checked<_> = rules::load(&mut sources, &paths);
+    match checked.map(|(_, warnings)| warnings) {
+        Ok(warnings) if warnings.is_empty() => Err("no error was found".to_owned()),
+        Ok(found) | Err(found) => Ok(render(&sources, &found, false)),
+    }
+}
+
+/// What the command prints. It must exit with 0 and say nothing on standard error.
+pub fn print(path: &Path) -> Result<String, String> {
+    let output = command(&arguments(path)?)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(0) || !said.is_empty() {
+        return Err(format!("exit code {:?}\n{said}", output.status.code()));
+    }
+    String::from_utf8(output.stdout).map_err(|e| e.to_string())
+}
+
+/// The programs of a model: whether each is valid, from the slowest to the fastest.
+pub fn compare(path: &Path) -> Result<String, String> {
+    let mut words = arguments(path)?;
+    words.push("--json".to_owned());
+    let output = command(&words)?;
+    let report: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
+    let programs = report["programs"].as_array().ok_or("no programs")?;
+    let mut rows: Vec<(u64, String)> = programs
+        .iter()
+        .map(|program| {
+            let text = |key: &str| program[key].as_str().unwrap_or("-").to_owned();
+            let valid = if program["valid"] == true { "valid" } else { "WRONG" };
+            let row = format!("{:<16} {valid} {}\n", text("name"), text("exactness"));
+            (program["cycles"].as_u64().unwrap_or(0), row)
+        })
+        .collect();
+    rows.sort_by(|a, b| b.cmp(a));
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// The words of an `.args` file; a line that starts with `#` is a comment.
+fn arguments(path: &Path) -> Result<Vec<String>, String> {
+    let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    Ok(lines.flat_map(str::split_whitespace).map(str::to_owned).collect())
+}
+
+fn command(words: &[String]) -> Result<Output, String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"));
+    command.args(words).env_remove("CLICOLOR_FORCE").output().map_err(|e| e.to_string())
+}

@@ -1,0 +1,96 @@
+//! A term and sets of rules: every form of the term once they are saturated.
+//!
+//! A case is `(rules SET …)`, `(model "FILE")` for the tensors that the term speaks of, and the term.
+//! Each e-node of the term's class is one form, its operands written by their smallest terms.
+
+use egg::{AstSize, Extractor, Language, RecExpr};
+use ember_rewrite::diagnostic::{Diagnostic, Sources};
+use ember_rewrite::facts::{EGraph, Facts, VectorUnit};
+use ember_rewrite::load::load;
+use ember_rewrite::pipeline::{self, Inputs, Options};
+use ember_rewrite::print_term::print_term;
+use ember_rewrite::render::render;
+use ember_rewrite::rules::CompiledRule;
+use ember_rewrite::saturate::{Limits, saturate};
+use ember_rewrite::sexp::{self, Sexp};
+use ember_rewrite::term::{Node, Term};
+use std::path::Path;
+
+/// The forms of a case's term.
+pub fn forms(path: &Path) -> Result<String, String> {
+    let mut sources = Sources::default();
+    let file = load(&mut sources, path).map_err(|e| show(&sources, &e))?;
+    let parts = sexp::read(&sources, file).map_err(|e| show(&sources, &e))?;
+    let [rules, model, term] = parts.as_slice() else {
+        return Err("a case is (rules SET …) (model \"FILE\") TERM".to_owned());
+    };
+    let model = argument(model, "model").and_then(Sexp::text).ok_or("expected (model \"FILE\")")?;
+    let read = pipeline::read(&mut sources, Path::new(model), &Options::default());
+    let inputs = read.map_err(|e| show(&sources, &e))?;
+    let rules = chosen(&inputs, rules)?;
+    let (term, _) = inputs.book.signature.read_term(term).map_err(|e| show(&sources, &e))?;
+    let (egraph, stop) = saturated(&inputs, &rules, &term);
+    let root = egraph.lookup_expr(&term).ok_or("the term is gone")?;
+    Ok(format!("; {stop}\n{}", listed(&egraph, root)))
+}
+
+fn argument<'a>(form: &'a Sexp, head: &str) -> Option<&'a Sexp> {
+    match form.form() {
+        Some((found, [only])) if found == head => Some(only),
+        _ => None,
+    }
+}
+
+fn chosen<'a>(inputs: &'a Inputs, form: &Sexp) -> Result<Vec<&'a CompiledRule>, String> {
+    let Some(("rules", sets)) = form.form() else { return Err("expected (rules SET …)".into()) };
+    let mut rules = Vec::new();
+    for name in sets {
+        let name = name.atom().ok_or("expected the name of a set")?;
+        let set = inputs.book.set(name).ok_or_else(|| format!("no rule set is named {name}"))?;
+        rules.extend(set.rules.iter().map(|rule| &inputs.compiled[*rule]));
+    }
+    Ok(rules)
+}
+
+fn saturated(inputs: &Inputs, rules: &[&CompiledRule], term: &Term) -> (EGraph, String) {
+    let context = inputs.context();
+    let binders = inputs.book.signature.binders();
+    let facts = Facts::new(&context.tensors, &context.sizes, binders, VectorUnit::default());
+    let mut egraph = EGraph::new(facts);
+    egraph.add_expr(term);
+    egraph.rebuild();
+    let limits = Limits { iterations: 30, nodes: 10_000 };
+    let stop = saturate(&mut egraph, rules, &limits, &mut |_| ()).stop.to_string();
+    (egraph, stop)
+}
+
+/// The nodes of a class, in the order of their texts.
+fn listed(egraph: &EGraph, class: egg::Id) -> String {
+    let smallest = Extractor::new(egraph, AstSize);
+    let form = |node: &Node| {
+        let mut term = RecExpr::default();
+        let node = node.clone().map_children(|child| {
+            let (_, operand) = smallest.find_best(child);
+            append(&mut term, &operand)
+        });
+        term.add(node);
+        format!("\n{}\n", print_term(&term).trim_end())
+    };
+    let mut forms: Vec<String> = egraph[class].nodes.iter().map(form).collect();
+    forms.sort();
+    forms.concat()
+}
+
+/// Adds a term to another and gives its root there.
+fn append(to: &mut Term, term: &Term) -> egg::Id {
+    let mut ids: Vec<egg::Id> = Vec::with_capacity(term.len());
+    for node in term {
+        let node = node.clone().map_children(|child| ids[usize::from(child)]);
+        ids.push(to.add(node));
+    }
+    ids.last().copied().unwrap_or_default()
+}
+
+fn show(sources: &Sources, errors: &[Diagnostic]) -> String {
+    render(sources, errors, false)
+}

@@ -1,0 +1,85 @@
+//! Inputs that must neither hang nor end the process, and what the command says of itself.
+
+use crate::common::{ember, folder, word};
+use std::fs;
+
+/// A text that must be refused, whatever it is taken for.
+fn refused(name: &str, text: &[u8]) {
+    let folder = folder(&format!("refused-{name}"));
+    let model = "tests/models/bag.sexp".to_owned();
+    let file = |extension: &str| {
+        let path = folder.join(format!("input.{extension}"));
+        fs::write(&path, text).expect("is written");
+        word(&path)
+    };
+    for words in [
+        vec![file("sexp")],
+        vec!["--rules".to_owned(), file("rules"), model.clone()],
+        vec!["--target".to_owned(), file("toml"), model.clone()],
+        vec!["run".to_owned(), file("dlc"), model.clone()],
+        vec!["run".to_owned(), file("slc"), model.clone()],
+    ] {
+        let ran = ember(&words);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{words:?} {}", ran.err);
+        assert!(ran.err.contains("error: "), "{words:?} {}", ran.err);
+        assert!(ran.err.len() < 100_000, "{words:?} says {} bytes", ran.err.len());
+    }
+}
+
+#[test]
+fn deep_parentheses() {
+    refused("open", "(".repeat(100_000).as_bytes());
+    refused("closed", ")".repeat(100_000).as_bytes());
+    refused("nested", [vec![b'('; 100_000], vec![b')'; 100_000]].concat().as_slice());
+    let term = ["(scf.seq ".repeat(9_999), "scf.skip".to_owned(), ")".repeat(9_999)].concat();
+    refused("arguments", term.as_bytes());
+}
+
+#[test]
+fn deep_terms_are_read_or_refused() {
+    // Well-sorted and as deep as the reader allows; it may be too large, but must not end the process.
+    let deep = ["(scf.seq scf.skip ".repeat(9_990), "scf.skip".to_owned(), ")".repeat(9_990)];
+    let path = folder("deep").join("deep.scf");
+    fs::write(&path, deep.concat()).expect("is written");
+    let ran = ember(&["run", &word(&path), "tests/models/bag.sexp"]);
+    assert!(matches!(ran.code, Some(1 | 2)), "{ran:?}");
+}
+
+#[test]
+fn texts_that_are_no_texts() {
+    refused("bytes", b"(model m \xff\xfe)");
+    refused("empty", b"");
+    refused("zeros", &[0; 1_000]);
+    refused("quote", b"(model \"never ends");
+}
+
+#[test]
+fn help_and_version_exit_with_0() {
+    for (words, wanted) in [
+        (&["--help"][..], "Example:"),
+        (&["run", "--help"], "Example:"),
+        (&["--version"], env!("CARGO_PKG_VERSION")),
+    ] {
+        let ran = ember(words);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words:?}");
+        assert!(ran.out.contains(wanted), "{}", ran.out);
+    }
+    let ran = ember(&["--help"]);
+    for option in [
+        "--rules",
+        "--target",
+        "--schedule",
+        "--exact",
+        "--emit",
+        "--output",
+        "--seed",
+        "--tune-seed",
+        "--node-limit",
+        "--iter-limit",
+        "--json",
+        "--timeline",
+        "run",
+    ] {
+        assert!(ran.out.contains(option), "{option} is not in the help");
+    }
+}

@@ -1,0 +1,10 @@
+//! The whole pipeline: what the command prints, what its programs do, and what may be relied on.
+
+mod add_rule;
+mod command_line;
+mod common;
+mod json;
+mod main_job;
+mod random;
+mod readme;
+mod sorts;

@@ -1,0 +1,88 @@
+//! The README's examples do what it says.
+//!
+//! In a `console` block each line after `$ ` is a command, and the lines below it stand in its
+//! output, in this order; `…` stands for lines left out. With `BLESS=1` a line that is there with
+//! other numbers is written anew.
+
+use crate::common::{ember, root};
+use std::fs;
+
+/// Commands of the README that are not run here: they run these tests, or take longer than they.
+const NOT_RUN: [&str; 3] = ["cargo test --workspace", "cargo bench", ".ci/run"];
+
+/// A line of the README and the command before it.
+enum Line {
+    /// Not of a `console` block.
+    Other,
+    /// A command.
+    Command(Vec<String>),
+    /// Output.
+    Output,
+}
+
+fn kinds(text: &str) -> Vec<Line> {
+    let mut inside = false;
+    let kind = |line: &str| {
+        if line.starts_with("```") {
+            inside = line == "```console";
+            return Line::Other;
+        }
+        let Some(command) = line.strip_prefix("$ ").filter(|_| inside) else {
+            return if inside { Line::Output } else { Line::Other };
+        };
+        if NOT_RUN.iter().any(|known| command.starts_with(known)) {
+            return Line::Other;
+        }
+        let arguments = command.strip_prefix("cargo run --release -- ");
+        let arguments = arguments.unwrap_or_else(|| panic!("not run by any test: {command}"));
+        Line::Command(arguments.split_whitespace().map(str::to_owned).collect())
+    };
+    text.lines().map(kind).collect()
+}
+
+/// A line without its numbers and the width of its columns.
+fn shape(line: &str) -> String {
+    let kept = |c: &char| !c.is_ascii_digit() && !c.is_whitespace() && !"─═.-".contains(*c);
+    line.chars().filter(kept).collect()
+}
+
+#[test]
+fn console_examples_print_what_the_readme_shows() {
+    let path = root().join("README.md");
+    let text = fs::read_to_string(&path).expect("the README");
+    let bless = std::env::var_os("BLESS").is_some_and(|v| v != "0");
+    let mut written = Vec::new();
+    let mut wrong = Vec::new();
+    let mut output: Vec<String> = Vec::new();
+    for (line, kind) in text.lines().zip(kinds(&text)) {
+        let mut write = line.to_owned();
+        match kind {
+            Line::Command(words) => {
+                let ran = ember(&words);
+                output = ran.out.lines().chain(ran.err.lines()).map(str::to_owned).collect();
+                println!("$ {words:?}\n{}", output.join("\n"));
+            }
+            Line::Output if line != "…" && !line.is_empty() => {
+                let same = output.iter().position(|found| found == line);
+                let alike = || output.iter().position(|found| shape(found) == shape(line));
+                match same.or_else(|| alike().filter(|_| bless)) {
+                    Some(at) => write = output.drain(..=at).next_back().unwrap_or_default(),
+                    None => wrong.push(line),
+                }
+            }
+            Line::Output | Line::Other => {}
+        }
+        written.push(write);
+    }
+    assert!(wrong.is_empty(), "not printed, or not in this order:\n{}", wrong.join("\n"));
+    if bless {
+        fs::write(path, written.join("\n") + "\n").expect("is written");
+    }
+}
+
+#[test]
+fn the_rule_that_the_readme_explains_is_the_one_that_it_runs() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    let rule = fs::read_to_string(root().join("examples/my_hints.rules")).expect("the rule");
+    assert!(readme.contains(rule.trim()), "the README shows another rule than examples/ has");
+}
