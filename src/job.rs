@@ -11,6 +11,7 @@ use crate::progress::Line;
 use crate::reference;
 use crate::report::{Ablation, Best, EGraphReport, Record, Report, Times};
 use crate::rules::{Exactness, Schedule, ScheduleStep};
+use crate::saturate::StopReason;
 use crate::search::Found;
 use ember_sim::{Bound, Demand, bound};
 use ember_sim::{CoreKind, Outcome};
@@ -187,6 +188,10 @@ fn best_of(
     let found = search(inputs, tune, options, schedule, goal, None, &mut |progress| {
         line.say(format!("{name}: {} e-nodes", progress.nodes));
     });
+    if let StopReason::Contradiction { .. } = found.stop {
+        let error = Diagnostic::global(format!("schedule `{name}`: {}", found.stop));
+        return Err(vec![error.with_help("one of these rules is wrong; take it out or correct it")]);
+    }
     line.say(format!("{name}: ranking {} candidates", found.candidates.len()));
     let start = Instant::now();
     let chosen = choose(inputs, tune, &found.candidates, goal).map_err(|rejected| {
@@ -268,7 +273,8 @@ fn ablation(
     }
     let mut rules = BTreeSet::new();
     rules_of(&schedule.steps, &mut rules);
-    let sets: Vec<usize> = rules.iter().map(|rule| inputs.book.rules[*rule].set).unique().collect();
+    let allowed = rules.iter().filter(|rule| inputs.compiled[**rule].exact <= options.exact);
+    let sets: Vec<usize> = allowed.map(|rule| inputs.book.rules[*rule].set).unique().collect();
     line.say("leaving out each rule set");
     sets.par_iter()
         .map(|set| {

@@ -109,6 +109,16 @@ pub const PREDICATES: &[Predicate] = &[
         holds: |g, x| !g[x[0]].data.has_loop,
     },
     Predicate {
+        name: "nonempty",
+        doc: "the variable of a loop that runs at least once, whatever the data",
+        sorts: &["Var"],
+        holds: |g, x| {
+            g[x[0]].data.variable.is_some_and(|(lo, hi, _)| {
+                known_range(g, &[lo, hi]) && g[lo].data.range.max < g[hi].data.range.min
+            })
+        },
+    },
+    Predicate {
         name: "not-free",
         doc: "the second does not depend on the loop variable",
         sorts: &["Var", "'a"],

@@ -5,7 +5,7 @@ use super::grow::{Grow, Range, Scope, Type};
 use super::types::{Hole, Types, loop_operands};
 use super::world::tensor_name;
 use crate::rules::{Signature, Sort, SortTerm};
-use crate::term::Node;
+use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_targets::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,21 +101,7 @@ impl<'a, 'b> Build<'a, 'b> {
         }
     }
 
-    /// The term that a part of the pattern has become.
-    pub fn known(&mut self, part: &PatternAst<Node>) -> Option<Id> {
-        let mut ids: Vec<Id> = Vec::new();
-        for node in part {
-            let id = match node {
-                ENodeOrVar::Var(v) => *self.holes.get(v)?,
-                ENodeOrVar::ENode(node) => {
-                    self.grow.bank.add(node.clone().map_children(|c| ids[usize::from(c)]))
-                }
-            };
-            ids.push(id);
-        }
-        ids.last().copied()
-    }
-
+    /// The term for a node of the pattern.
     pub fn node(&mut self, id: Id) -> Option<Id> {
         match &self.pattern[id] {
             ENodeOrVar::Var(v) => self.hole(*v),
@@ -291,9 +277,18 @@ impl<'a, 'b> Build<'a, 'b> {
                 let zero = self.grow.bank.int(0);
                 self.grow.bank.op("depth", &[zero])
             }
+            "Real" => {
+                let x = self.grow.rng.u8(1..8);
+                self.grow.bank.add(Node::new(Head::real(f64::from(x) / 2.0), &[]))
+            }
+            // A size's name; tensors have dimensions.
+            "Name" if hole.rank == 0 => {
+                let size = self.grow.rng.choice(&self.grow.world.sizes)?;
+                self.grow.bank.op(&format!("%{size}"), &[])
+            }
             "Name" => {
                 let dtype = self.ty(hole)?.dtype;
-                let rank = hole.rank.max(1);
+                let rank = hole.rank;
                 let name = format!("%{}", tensor_name(hole.written, dtype, rank));
                 self.grow.bank.op(&name, &[])
             }

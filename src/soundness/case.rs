@@ -28,7 +28,9 @@ impl Case {
         let mut interpreter = Interpreter::new(instance.bank.all(), store.clone());
         let mut environment = Vec::new();
         let mentioned = instance.mentioned([instance.lhs; 2]);
-        for &variable in &instance.free {
+        // Variables that are bound inside have a value outside as well: where facts say that a term
+        // does not depend on one (it has a single value, say), it may stand outside of its loop.
+        for variable in instance.variables() {
             let range = interpreter.values_of(variable).ok().filter(|(_, count, _)| *count > 0);
             let Some((lo, count, step)) = range else {
                 // No environment has a value for a variable of an empty range.

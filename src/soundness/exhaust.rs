@@ -105,19 +105,26 @@ fn fill(store: &mut Store, alike: Alike) {
     }
 }
 
-/// Every combination of values of the variables, each in its range.
+/// Every combination of values of the free variables, each in its range; those that are bound inside
+/// have a value outside as well, as in [`Case::random`].
 fn environments(instance: &Instance, store: &Store, free: &[Id]) -> Vec<Vec<(Id, i64)>> {
     let mut open = vec![Vec::new()];
-    for &variable in free {
+    for variable in instance.variables().filter(|v| free.contains(v) || !instance.free.contains(v))
+    {
         let mut next = Vec::new();
         for environment in open {
             let mut interpreter = Interpreter::new(instance.bank.all(), store.clone());
             let bound: Result<Vec<()>, _> =
                 environment.iter().map(|(v, x)| interpreter.bind(*v, *x)).collect();
-            let Ok((lo, count, step)) = bound.and_then(|_| interpreter.values_of(variable)) else {
+            let range = bound.and_then(|_| interpreter.values_of(variable));
+            let is_free = free.contains(&variable);
+            let Some((lo, count, step)) = range.ok().filter(|(_, count, _)| *count > 0) else {
+                if !is_free {
+                    next.push(environment);
+                }
                 continue;
             };
-            for k in 0..count.min(RUNS as u64) {
+            for k in 0..if is_free { count.min(RUNS as u64) } else { 1 } {
                 let mut environment: Vec<(Id, i64)> = environment.clone();
                 environment.push((variable, lo.wrapping_add(step.wrapping_mul(k as i64))));
                 next.push(environment);

@@ -27,8 +27,8 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// A random instance with terms of about `size` levels; `None` where the choices that were made
-    /// do not fit together.
+    /// A random instance of a rule with terms of about `size` levels; `None` where the choices that
+    /// were made do not fit together.
     pub fn random(
         rule: &Rule,
         signature: &Signature,
@@ -36,28 +36,36 @@ impl Instance {
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let pattern = with_wheres(rule);
         let any = ["Value", "Stmt", "Address"].map(Sort::named);
         let sort = rule.sort.or_else(|| rng.choice(any))?;
-        let types = Types::of(signature, &pattern, sort, rng.usize(0..3) / 2)?;
         let world = World::random(rng, !rule.fors.is_empty());
+        let pattern = with_wheres(rule);
+        let mut instance = Instance::of(&pattern, sort, signature, world, rng, size, tame)?;
+        for (x, inner) in &rule.wheres {
+            let id = instance.substitute(inner, &BTreeMap::new())?;
+            instance.holes.insert(*x, id);
+        }
+        Some(instance)
+    }
+
+    /// A random instance of a pattern of this sort.
+    pub fn of(
+        pattern: &PatternAst<Node>,
+        sort: Sort,
+        signature: &Signature,
+        world: World,
+        rng: &mut Rng,
+        size: u32,
+        tame: bool,
+    ) -> Option<Instance> {
+        let types = Types::of(signature, pattern, sort, rng.usize(0..3) / 2)?;
+        let alias = rng.u8(0..4) == 0;
         let mut bank = Bank::default();
-        let grow = Grow {
-            bank: &mut bank,
-            world: &world,
-            alias: rng.u8(0..4) == 0,
-            rng,
-            tame,
-            next_variable: 0,
-        };
-        let mut build = Build::new(signature, &pattern, types, grow, size);
+        let grow = Grow { bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
+        let mut build = Build::new(signature, pattern, types, grow, size);
         build.outer_loops();
         build.bind_early();
         let lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
-        for (x, inner) in &rule.wheres {
-            let id = build.known(inner)?;
-            build.holes.insert(*x, id);
-        }
         let (holes, free) = (build.holes, build.free.into_iter().collect());
         Some(Instance { bank, world, sort, lhs, holes, free })
     }
@@ -110,6 +118,12 @@ impl Instance {
     pub fn tensors(&self) -> BTreeSet<String> {
         let names = self.bank.all().into_iter().filter_map(|node| node.name()?.strip_prefix('%'));
         names.map(String::from).collect()
+    }
+
+    /// Every loop variable; each after those of its bounds.
+    pub fn variables(&self) -> impl Iterator<Item = Id> {
+        let nodes = self.bank.all().as_ref().iter().enumerate();
+        nodes.filter(|(_, node)| node.name() == Some("var")).map(|(i, _)| Id::from(i))
     }
 
     /// The free variables that the terms mention.

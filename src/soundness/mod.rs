@@ -5,7 +5,7 @@
 //! duplicate and boundary indices, lengths that no vector length divides, NaN, signed zeros, outputs
 //! that are read while they are written). *Exhaustive*: the smallest of these instances on every
 //! small store. A rule that could not be exercised often enough has not been checked, and the
-//! report says so. Knows the dialects by what their operators ask of operands ([`types`]); what
+//! report says so. Knows the dialects by what their operators ask of operands (`types.rs`); what
 //! operators mean is in [`crate::interpret`], and nothing here knows any rule.
 
 mod apply;
@@ -222,3 +222,6 @@ fn fnv(name: &str) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
+
+#[cfg(test)]
+mod tests;

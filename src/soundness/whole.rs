@@ -100,8 +100,8 @@ fn check(
 ) -> Result<(), Box<Refutation>> {
     let mut egraph = egraph(&instance.world, binders);
     let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
-    let free: Vec<(Id, Id)> =
-        instance.free.iter().map(|v| (*v, egraph.add_expr(&instance.bank.extract(*v)))).collect();
+    let variables: Vec<(Id, Id)> =
+        instance.variables().map(|v| (v, egraph.add_expr(&instance.bank.extract(v)))).collect();
     egraph.rebuild();
     let run = saturate(&mut egraph, rules, &LIMITS, &mut |_| {});
     if let StopReason::Contradiction { .. } = run.stop {
@@ -114,7 +114,7 @@ fn check(
             let fact = &egraph[root].data;
             let value_of = |key: Id| {
                 let class = |id: &(Id, Id)| egraph.analysis.variable(egraph.find(id.1));
-                let bound = free.iter().find(|v| class(v) == egraph.analysis.variable(key))?.0;
+                let bound = variables.iter().find(|v| class(v) == egraph.analysis.variable(key))?.0;
                 case.environment.iter().find(|(v, _)| *v == bound).map(|(_, x)| *x)
             };
             if let Some(found) = untrue(fact, value, value_of) {
@@ -127,13 +127,13 @@ fn check(
         let extractor = Extractor::new(&egraph, Lottery { salt });
         let mut other = instance.clone();
         let member = import(&mut other.bank, &extractor.find_best(root).1);
-        let names: BTreeMap<Id, Id> = free
+        let names: BTreeMap<Id, Id> = variables
             .iter()
             .map(|(v, class)| (*v, import(&mut other.bank, &extractor.find_best(*class).1)))
             .collect();
         for case in cases {
-            let environment: Vec<(Id, i64)> =
-                case.environment.iter().map(|(v, x)| (names[v], *x)).collect();
+            let value = |(v, x): &(Id, i64)| Some((*names.get(v)?, *x));
+            let environment: Vec<(Id, i64)> = case.environment.iter().filter_map(value).collect();
             match meaning(&other, member, &case.store, &environment) {
                 // Which member may stand where is for extraction to decide, which knows what is bound
                 // around it and by which unit; chosen at random, some have nothing to refer to.
