@@ -102,7 +102,10 @@ fn pruning(path: &str, options: &Options) {
     let name = &inputs.model.name;
     let what = format!("pruned over unpruned cycles, {name}");
     claim(&what, ratio, "", 1.02, true);
-    println!("  {name}: {} and {} cycles, {} and {} e-nodes", pruned.0, unpruned.0, pruned.1, unpruned.1);
+    println!(
+        "  {name}: {} and {} cycles, {} and {} e-nodes",
+        pruned.0, unpruned.0, pruned.1, unpruned.1
+    );
 }
 
 fn simulation(inputs: &Inputs, case: &Case, options: &Options, schedule: &str, least: f64) {

@@ -190,7 +190,9 @@ fn best_of(
     });
     if let StopReason::Contradiction { .. } = found.stop {
         let error = Diagnostic::global(format!("schedule `{name}`: {}", found.stop));
-        return Err(vec![error.with_help("one of these rules is wrong; take it out or correct it")]);
+        return Err(vec![
+            error.with_help("one of these rules is wrong; take it out or correct it"),
+        ]);
     }
     line.say(format!("{name}: ranking {} candidates", found.candidates.len()));
     let start = Instant::now();

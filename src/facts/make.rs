@@ -1,0 +1,218 @@
+//! The facts of one node, from those of its children.
+
+use super::{EGraph, Fact, Interval};
+use crate::affine::Affine;
+use crate::effects::{AddressFact, Effects};
+use crate::term::{Head, Node};
+use egg::{Id, Language};
+use ember_targets::dlc::Dim;
+use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use std::collections::BTreeSet;
+
+/// The facts of one node.
+pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
+    let mut fact = Fact::unknown();
+    let facts = &egraph.analysis;
+    let children = node.children();
+    let child = |i: usize| &egraph[children[i]].data;
+    let name = match node.head {
+        Head::Int(n) => {
+            fact.constant = Some(Scalar::I64(n));
+            fact.dtype = Some(DType::I64);
+            fact.lanes = Some(1);
+            fact.range = Interval::point(n);
+            fact.affine = Some(Affine::constant(n));
+            fact.effects = Some(Effects::none());
+            return fact;
+        }
+        Head::Real(_) => {
+            fact.effects = Some(Effects::none());
+            return fact;
+        }
+        Head::Op(name) => name,
+    };
+
+    // Free variables: those of the children, less the one bound here.
+    let binder = facts.binders.get(&(name, children.len())).copied();
+    for (i, &c) in children.iter().enumerate() {
+        match binder {
+            Some((variable, _)) if i == variable => {}
+            Some((variable, body)) if i == body => {
+                let bound: BTreeSet<Id> =
+                    child(variable).free.iter().map(|k| facts.variable(*k)).collect();
+                let free = egraph[c].data.free.iter().map(|k| facts.variable(*k));
+                fact.free.extend(free.filter(|k| !bound.contains(k)));
+            }
+            _ => fact.free.extend(egraph[c].data.free.iter().map(|k| facts.variable(*k))),
+        }
+    }
+    fact.has_loop = children.iter().any(|c| egraph[*c].data.has_loop)
+        || matches!(name.as_str(), "scf.for" | "scf.reduce");
+    fact.address = AddressFact::make(egraph, node);
+    fact.effects = Effects::make(egraph, node);
+
+    match name.as_str() {
+        "var" if children.len() == 4 => {
+            fact.variable = Some((children[1], children[2], children[3]));
+            // Its bounds are the enclosing loop's business: to mention the variable is to depend
+            // on the variable alone.
+            fact.free = BTreeSet::from([id]);
+        }
+        "iv" => {
+            fact.dtype = Some(DType::I64);
+            if let Some(&key) = child(0).free.first() {
+                fact.affine = Some(Affine::variable(facts.variable(key)));
+            }
+            fact.range = variable_range(egraph, children[0]);
+            fact.constant = single_value(egraph, children[0]).map(Scalar::I64);
+        }
+        "size" => {
+            fact.dtype = Some(DType::I64);
+            fact.range = Interval { min: 0, max: i64::MAX };
+        }
+        "dim" => {
+            fact.dtype = Some(DType::I64);
+            fact.range = Interval { min: 0, max: i64::MAX };
+            if let Some(Dim::Const(n)) = dimension(egraph, node) {
+                fact.constant = i64::try_from(n).ok().map(Scalar::I64);
+            }
+        }
+        "const" => {
+            let dtype = dtype_named(egraph, children[0]);
+            fact.dtype = dtype;
+            fact.constant =
+                dtype.zip(real(egraph, children[1])).map(|(d, x)| Scalar::from_f64(d, x));
+        }
+        "scf.load" => fact.dtype = child(0).address.as_ref().and_then(|a| a.dtype(facts)),
+        "scf.identity" => {
+            let dtype = child(1).address.as_ref().and_then(|a| a.dtype(facts));
+            fact.dtype = dtype;
+            fact.constant = binary_op(egraph, children[0])
+                .zip(dtype)
+                .and_then(|(op, dtype)| op.identity(dtype));
+        }
+        "scf.cast" | "scf.convert" => {
+            let dtype = if name.as_str() == "scf.cast" {
+                dtype_named(egraph, children[0])
+            } else {
+                child(0).address.as_ref().and_then(|a| a.dtype(facts))
+            };
+            fact.dtype = dtype;
+            fact.constant = dtype.zip(child(1).constant).map(|(d, x)| x.cast(d));
+            if dtype == Some(DType::I64) && child(1).dtype == Some(DType::I64) {
+                fact.range = child(1).range;
+                fact.affine = child(1).affine.clone();
+            }
+        }
+        "scf.one" => {
+            fact.dtype = child(0).dtype;
+            fact.constant = child(0).dtype.map(|dtype| Scalar::from_f64(dtype, 1.0));
+        }
+        "scf.select" => fact.dtype = child(1).dtype,
+        "scf.reduce" => fact.dtype = child(5).dtype,
+        "scf.broadcast" => fact.dtype = child(1).dtype,
+        "vec" => fact.dtype = child(4).dtype,
+        "rename" => fact.dtype = child(2).dtype,
+        "scf.lanes" => fact.dtype = Some(DType::I64),
+        other => {
+            if let Some(op) = other.strip_prefix("scf.").and_then(BinaryOp::parse) {
+                arithmetic(&mut fact, op, child(0), child(1));
+            }
+        }
+    }
+    if fact.dtype.is_some() {
+        fact.lanes = lanes(egraph, name.as_str(), children);
+    }
+    // A constant is a scalar; lanes of it are another value.
+    if let Some(Scalar::I64(n)) = fact.constant {
+        fact.range = Interval::point(n);
+        fact.affine = Some(Affine::constant(n));
+    }
+    if fact.constant.is_some() {
+        fact.free.clear();
+    }
+    fact
+}
+
+/// The lanes of a value of this operator: made by a run, a block or a broadcast, kept by the rest.
+fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
+    let of = |i: usize| egraph[children[i]].data.lanes;
+    match name {
+        "scf.lanes" | "scf.broadcast" => egraph[children[0]].data.integer(),
+        "vec" => egraph[children[2]].data.integer(),
+        "rename" => of(2),
+        "iv" | "size" | "dim" | "const" | "scf.identity" | "scf.one" => Some(1),
+        "scf.load" => {
+            let address = egraph[children[0]].data.address.as_ref()?;
+            address.lanes
+        }
+        "scf.cast" | "scf.convert" => of(1),
+        "scf.reduce" => of(5),
+        "scf.select" => of(1),
+        _ => of(0),
+    }
+}
+
+/// The facts of `a op b`.
+fn arithmetic(fact: &mut Fact, op: BinaryOp, a: &Fact, b: &Fact) {
+    fact.dtype = a.dtype.or(b.dtype).map(|d| op.result(d));
+    fact.constant = a.constant.zip(b.constant).and_then(|(x, y)| op.apply(x, y));
+    if fact.dtype == Some(DType::I64) {
+        fact.range = Interval::apply(op, a.range, b.range);
+        fact.affine = a.affine.as_ref().zip(b.affine.as_ref()).and_then(|(x, y)| match op {
+            BinaryOp::Add => x.add(y),
+            BinaryOp::Sub => x.sub(y),
+            BinaryOp::Mul => match (x.as_constant(), y.as_constant()) {
+                (Some(k), _) => y.scale(k),
+                (_, Some(k)) => x.scale(k),
+                (None, None) => None,
+            },
+            _ => None,
+        });
+    }
+}
+
+/// The range of a loop variable's value. A loop that may be empty gives no facts: from an empty
+/// range anything follows, and what follows would merge closed terms everywhere.
+fn variable_range(egraph: &EGraph, var: Id) -> Interval {
+    let Some((lo, hi, _)) = egraph[var].data.variable else { return Interval::ALL };
+    let (lo, hi) = (egraph[lo].data.range, egraph[hi].data.range);
+    if hi.min <= lo.max {
+        return Interval::ALL;
+    }
+    Interval { min: lo.min, max: hi.max.saturating_sub(1) }
+}
+
+/// The one value of the variable of a loop that runs exactly once, whatever the data.
+pub fn single_value(egraph: &EGraph, var: Id) -> Option<i64> {
+    let (lo, hi, step) = egraph[var].data.variable?;
+    let integer = |id: Id| egraph[id].data.integer();
+    let (lo, hi, step) = (integer(lo)?, integer(hi)?, integer(step)?);
+    (lo < hi && hi <= lo.checked_add(step)?).then_some(lo)
+}
+
+/// The extent that a `(dim address k)` node asks for.
+pub fn dimension(egraph: &EGraph, node: &Node) -> Option<Dim> {
+    let [address, k] = node.children() else { return None };
+    let address = egraph[*address].data.address.as_ref()?;
+    let k = usize::try_from(egraph[*k].data.integer()?).ok()?;
+    egraph.analysis.tensor(address.tensor)?.shape.get(address.index.len() + k).copied()
+}
+
+/// The element type that a class names.
+pub fn dtype_named(egraph: &EGraph, id: Id) -> Option<DType> {
+    egraph[id].nodes.iter().find_map(|n| DType::parse(n.name()?))
+}
+
+/// The binary operation that a class names.
+pub fn binary_op(egraph: &EGraph, id: Id) -> Option<BinaryOp> {
+    egraph[id].nodes.iter().find_map(|n| BinaryOp::parse(n.name()?))
+}
+
+/// The literal real number of a class; an integer literal stands for the number it names.
+fn real(egraph: &EGraph, id: Id) -> Option<f64> {
+    egraph[id].nodes.iter().find_map(|n| match n.head {
+        Head::Real(bits) => Some(f64::from_bits(bits)),
+        _ => None,
+    })
+}
