@@ -109,16 +109,6 @@ pub const PREDICATES: &[Predicate] = &[
         holds: |g, x| !g[x[0]].data.has_loop,
     },
     Predicate {
-        name: "nonempty",
-        doc: "the variable of a loop that runs at least once, whatever the data",
-        sorts: &["Var"],
-        holds: |g, x| {
-            g[x[0]].data.variable.is_some_and(|(lo, hi, _)| {
-                known_range(g, &[lo, hi]) && g[lo].data.range.max < g[hi].data.range.min
-            })
-        },
-    },
-    Predicate {
         name: "not-free",
         doc: "the second does not depend on the loop variable",
         sorts: &["Var", "'a"],
@@ -163,6 +153,15 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "a value of one lane",
         sorts: &["Value"],
         holds: |g, x| g[x[0]].data.lanes == Some(1),
+    },
+    Predicate {
+        name: "speculable",
+        doc: "evaluating the second outside of the loop over the variable cannot fault where the loop \
+              does not: it loads nothing, or the loop runs at least once",
+        sorts: &["Var", "Value"],
+        holds: |g, x| {
+            effects(g, x[1]).is_some_and(|e| e.reads.is_empty()) || runs(g, x[0]).unwrap_or(false)
+        },
     },
     Predicate {
         name: "unit-stride",
@@ -223,6 +222,12 @@ pub const GENERATORS: &[Generator] = &[
         values: |g, x| wide_lanes(g, x[0], x[1]).unwrap_or_default(),
     },
 ];
+
+/// Whether a loop runs at least once, whatever the data.
+fn runs(egraph: &EGraph, var: Id) -> Option<bool> {
+    let (lo, hi, _) = egraph[var].data.variable?;
+    Some(known_range(egraph, &[lo, hi]) && egraph[lo].data.range.max < egraph[hi].data.range.min)
+}
 
 fn effects(egraph: &EGraph, id: Id) -> Option<&Effects> {
     egraph[id].data.effects.as_ref()

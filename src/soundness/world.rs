@@ -56,7 +56,7 @@ impl World {
     /// A random world; in a wide one, columns mostly are a power of two that is known.
     pub fn random(rng: &mut Rng, wide: bool) -> World {
         if wide && rng.u8(0..4) > 0 {
-            return World::new([None, rng.choice([8, 16]), None], 8);
+            return World::new([None, rng.choice([8, 16]), None], 8 << rng.u32(0..2));
         }
         let columns = rng.choice([1, 2, 3, 4, 5, 8]).unwrap_or(1);
         let rows = rng.u64(1..=4);
