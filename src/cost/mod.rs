@@ -8,7 +8,7 @@
 mod summary;
 mod vector;
 
-pub use summary::{StreamUse, Summary};
+pub use summary::{Load, StreamUse, Summary};
 pub use vector::{Cost, Rates};
 
 use crate::effects::variable_key;
@@ -278,6 +278,13 @@ impl Model<'_> {
                 };
                 summary.cost.execute += lines * misses * self.rates.exposed_latency;
                 summary.cost.dram_bytes += lines * misses * self.rates.line_bytes;
+                if self.goal == Goal::Coupled {
+                    summary.loads.push(Load {
+                        scope: address.execute_scope.clone(),
+                        stride: address.stride,
+                        part: (address.bytes() / self.rates.line_bytes).min(1.0),
+                    });
+                }
                 Some(summary)
             }
             "broadcast" => {
@@ -331,6 +338,12 @@ impl Model<'_> {
                 self.bind(key, &mut body);
                 body.cost.steps += 1.0;
             }
+        }
+        // In its innermost loop, a load that moves by other than its neighbour leaves the line that
+        // the first-level cache has just got.
+        let leaves = |load: &Load| load.scope.contains(&key) && load.stride != Some(key);
+        for load in std::mem::take(&mut body.loads).iter().filter(|load| leaves(load)) {
+            body.cost.execute += (1.0 - load.part) * self.rates.exposed_llc;
         }
         body.cost = (body.cost + self.rates.operations(2.0)) * self.trips(key);
         let mut summary = Summary::merge(bounds)?.and(&body)?;

@@ -28,6 +28,17 @@ pub struct StreamUse {
     pub marshalled: bool,
 }
 
+/// A load of a sequential program that no loop encloses yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// The loop variables that its address depends on.
+    pub scope: Scope,
+    /// The variable along which consecutive elements are neighbours in memory.
+    pub stride: Option<Id>,
+    /// The part of a line that one element is.
+    pub part: f64,
+}
+
 /// All that matters about a candidate. The meaning of the later fields depends on the sort; those
 /// that do not apply keep their defaults, so that they never tell two candidates apart.
 #[derive(Clone, Debug)]
@@ -40,6 +51,8 @@ pub struct Summary {
     pub cost: Cost,
     /// Streams used and not paid for.
     pub streams: Streams,
+    /// Loads whose innermost loop is not known yet; only sequential programs have any.
+    pub loads: Vec<Load>,
     /// Free variables of streams: an access loop must bind them.
     pub stream_scope: Scope,
     /// Free variables of execute values: any loop may bind them.
@@ -72,6 +85,7 @@ impl Summary {
             size: 1.0 + children.iter().map(|c| c.size).sum::<f64>(),
             cost: Cost::default(),
             streams: Streams::new(),
+            loads: Vec::new(),
             stream_scope: Scope::new(),
             execute_scope: Scope::new(),
             walks: false,
@@ -109,6 +123,7 @@ impl Summary {
                 .and_modify(|s| s.marshalled |= stream.marshalled)
                 .or_insert_with(|| stream.clone());
         }
+        both.loads.extend_from_slice(&other.loads);
         both.stream_scope.extend(&other.stream_scope);
         both.execute_scope.extend(&other.execute_scope);
         both.walks |= other.walks;
@@ -149,6 +164,7 @@ impl Summary {
             && self.element == other.element
             && self.lanes == other.lanes
             && self.stride == other.stride
+            && self.loads == other.loads
             && self.literal >= other.literal;
         let cheaper =
             self.cost.at_most(&other.cost) && (self.cost != other.cost || self.size <= other.size);

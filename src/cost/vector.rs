@@ -101,6 +101,8 @@ pub struct Rates {
     pub dispatch: f64,
     /// Cycles that a load of the execute unit waits for DRAM, after what its window hides.
     pub exposed_latency: f64,
+    /// The same for the last level cache.
+    pub exposed_llc: f64,
     /// Bytes of a cache line.
     pub line_bytes: f64,
     /// Line requests of the access unit in a cycle.
@@ -133,6 +135,7 @@ impl Rates {
             dispatch: core.dispatch_cycles as f64,
             // A full window of scalar code keeps a few misses in flight.
             exposed_latency: machine.cycles(unloaded) as f64 / 4.0,
+            exposed_llc: machine.llc.latency as f64 / 4.0,
             line_bytes: machine.dram.line_bytes as f64,
             requests: machine.access.requests_per_cycle as f64,
             queue_rate: machine.queue.write_bytes_per_cycle as f64,
