@@ -133,9 +133,9 @@ pub struct Case {
     /// The output.
     pub expected: ember_targets::tensor::Tensor,
     magnitudes: Magnitudes,
-    /// Cycles of programs that were run here to be ranked, by their text; the same program comes up
+    /// Measures of programs that were run here to be ranked, by their text; the same program comes up
     /// in many searches.
-    ranked: Mutex<HashMap<String, Result<u64, String>>>,
+    ranked: Mutex<HashMap<String, Result<Measure, String>>>,
 }
 
 impl Case {
@@ -157,18 +157,21 @@ impl Case {
         Ok(Case { instance, store, expected, magnitudes, ranked: Mutex::default() })
     }
 
-    /// The cycles of a program on this data, or why it does not come to its end.
-    fn rank(&self, program: &Program, machine: &Machine) -> Result<u64, String> {
+    /// What a program takes on this data, or why it does not come to its end.
+    fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, String> {
         let text = print(program);
         let known = || self.ranked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cycles) = known().get(&text) {
-            return cycles.clone();
+        if let Some(measure) = known().get(&text) {
+            return measure.clone();
         }
-        let cycles = simulate(program, machine, self, CoreKind::OutOfOrder, false)
-            .map(|outcome| outcome.stats.cycles)
+        let measure = simulate(program, machine, self, CoreKind::OutOfOrder, false)
+            .map(|outcome| Measure {
+                cycles: outcome.stats.cycles,
+                energy_j: outcome.stats.energy_j,
+            })
             .map_err(|failure| failure.to_string());
-        known().insert(text, cycles.clone());
-        cycles
+        known().insert(text, measure.clone());
+        measure
     }
 
     /// Compares the output of a run with the reference's.
@@ -246,6 +249,17 @@ pub enum Failure {
     Run(SimError),
 }
 
+/// Two programs are as fast as one another where their cycles differ by no more than this part:
+/// other data would turn them round.
+const SAME_SPEED: u64 = 5000;
+
+/// What a program takes.
+#[derive(Clone, Debug)]
+struct Measure {
+    cycles: u64,
+    energy_j: f64,
+}
+
 /// A program chosen from candidates.
 #[derive(Clone, Debug)]
 pub struct Chosen {
@@ -255,9 +269,12 @@ pub struct Chosen {
     pub program: Verified,
     /// Its cycles on the data it was chosen on.
     pub cycles: u64,
+    /// Its energy there, in joules.
+    pub energy_j: f64,
 }
 
-/// The candidate that runs fastest on a case, the first of equals; candidates that the verifier
+/// The candidate that runs fastest on a case; among those that are as fast, the one that takes the
+/// least energy, the first of equals. Candidates that the verifier
 /// rejects or that do not come to their end are passed over, and why is told.
 pub fn choose(
     inputs: &Inputs,
@@ -269,13 +286,18 @@ pub fn choose(
         .par_iter()
         .map(|candidate| {
             let program = lower(inputs, candidate, goal)?;
-            let cycles = case.rank(program.program(), &inputs.machine)?;
-            Ok(Chosen { candidate: candidate.clone(), program, cycles })
+            let Measure { cycles, energy_j } = case.rank(program.program(), &inputs.machine)?;
+            Ok(Chosen { candidate: candidate.clone(), program, cycles, energy_j })
         })
         .collect();
     let (chosen, rejected): (Vec<Chosen>, Vec<String>) =
         itertools::Itertools::partition_result(tried.into_iter());
-    chosen.into_iter().min_by_key(|chosen| chosen.cycles).ok_or(rejected)
+    let fastest = chosen.iter().map(|chosen| chosen.cycles).min().unwrap_or(0);
+    chosen
+        .into_iter()
+        .filter(|chosen| chosen.cycles - fastest <= fastest / SAME_SPEED)
+        .min_by(|a, b| a.energy_j.total_cmp(&b.energy_j))
+        .ok_or(rejected)
 }
 
 impl std::fmt::Display for Failure {
