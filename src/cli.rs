@@ -19,7 +19,7 @@ use ember_targets::print::print;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Compiles embedding operations for decoupled access-execute machines with rules in an e-graph.
 ///
@@ -201,18 +201,16 @@ fn emit(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
     let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
     let case =
         pipeline::Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
-    let schedule = inputs.schedule(&options.schedule)?;
-    let found = pipeline::search(inputs, &case, options, schedule, goal, None, &mut |_| ());
-    let chosen = pipeline::choose(inputs, &case, &found.candidates, goal).map_err(|rejected| {
-        let error = Diagnostic::global(format!(
-            "schedule `{}` found no program that runs ({})",
-            options.schedule, found.stop
-        ));
-        vec![match rejected.first() {
-            Some(first) => error.with_help(format!("the best candidate: {first}")),
-            None => error,
-        }]
-    })?;
+    let mut untimed = Duration::default();
+    let (_, chosen) = job::best_of(
+        inputs,
+        &case,
+        options,
+        &options.schedule,
+        goal,
+        &mut untimed,
+        &Line::hidden(),
+    )?;
     Ok(match level {
         Level::Scf | Level::Slc => format!("{}\n", print_term(&chosen.candidate.term).trim_end()),
         Level::Dlc => print(chosen.program.program()),

@@ -174,8 +174,8 @@ fn contender(name: &str, core: CoreKind, found: &Found, chosen: &Chosen) -> Cont
 }
 
 /// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error
-/// that says why.
-fn best_of(
+/// that says why, and so is one whose rules contradict each other.
+pub(crate) fn best_of(
     inputs: &Inputs,
     tune: &Case,
     options: &Options,
