@@ -27,6 +27,8 @@ pub(crate) struct Execution {
     trips: Vec<(u64, u64)>,
     /// The line of the data queue that was read last.
     queue_line: u64,
+    /// When all operands that were popped have been read.
+    popped: u64,
 }
 
 impl Execution {
@@ -39,6 +41,7 @@ impl Execution {
             ready: vec![Ready::default(); code.pieces],
             trips: vec![(u64::MAX, 0); code.loops],
             queue_line: u64::MAX,
+            popped: 0,
         }
     }
 
@@ -93,6 +96,10 @@ impl Sim<'_> {
             return false;
         };
         self.core.wait(visible, Some(Stall::Empty));
+        // A callback gives the places of its operands back when they have been read, by a
+        // store-release of the queue's head; the next token is read by a load-acquire, which may not
+        // pass it. What a callback waits for its operands is therefore not hidden behind the next.
+        self.core.wait(self.execution.popped, Some(Stall::Memory));
         self.wake(Wait::TokenRoom, self.core.clock);
         let cost = self.core_figures.dispatch_cycles;
         self.core.wait(self.core.clock + cost, Some(Stall::Dispatch));
