@@ -144,6 +144,12 @@ fn lanes(data: &Data) -> Option<Vec<u64>> {
 }
 
 impl Held {
+    /// Whether the program writes it.
+    #[inline]
+    pub(crate) fn is_writable(&self) -> bool {
+        matches!(self.contents, Contents::Writable(_))
+    }
+
     /// Reads contiguous elements. The caller has checked that they lie inside.
     #[inline]
     pub(crate) fn read(&self, position: u64, out: &mut [u64]) {
