@@ -145,6 +145,12 @@ impl Held {
         (self.base + first, self.base + end)
     }
 
+    /// Whether the program writes it.
+    #[inline]
+    pub(crate) fn is_writable(&self) -> bool {
+        matches!(self.contents, Contents::Writable(_))
+    }
+
     /// Reads contiguous elements. The caller has checked that they lie inside.
     #[inline]
     pub(crate) fn read(&self, position: u64, out: &mut [u64]) {
