@@ -7,6 +7,7 @@ pub mod cost;
 pub mod coupled;
 pub mod data;
 pub mod decouple;
+pub mod demand;
 pub mod diagnostic;
 pub mod dlc_text;
 pub mod effects;
