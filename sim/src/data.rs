@@ -136,6 +136,12 @@ fn read_held(data: &Data, first: usize, out: &mut [u64]) {
 }
 
 impl Held {
+    /// Whether the program writes it.
+    #[inline]
+    pub(crate) fn is_writable(&self) -> bool {
+        matches!(self.contents, Contents::Writable(_))
+    }
+
     /// The bytes of `n` contiguous elements: the address of the first and of what follows the last.
     /// An element smaller than a byte takes all of it.
     #[inline(always)]
@@ -143,12 +149,6 @@ impl Held {
         let first = (position << self.element_shift) >> 3;
         let end = ((position + n) << self.element_shift).div_ceil(8);
         (self.base + first, self.base + end)
-    }
-
-    /// Whether the program writes it.
-    #[inline]
-    pub(crate) fn is_writable(&self) -> bool {
-        matches!(self.contents, Contents::Writable(_))
     }
 
     /// Reads contiguous elements. The caller has checked that they lie inside.
