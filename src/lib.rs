@@ -12,6 +12,7 @@ pub mod diagnostic;
 pub mod dlc_text;
 pub mod effects;
 pub mod facts;
+pub mod generate;
 pub mod interpret;
 pub mod job;
 pub mod load;
