@@ -14,6 +14,8 @@ pub(crate) struct Marshaller {
     step: usize,
     /// For each unit, the record it is at.
     current: Vec<u64>,
+    /// For each unit, whether it is in a traversal.
+    traversing: Vec<bool>,
     /// The root traversal that it is in.
     pub(crate) epoch: usize,
     /// Whether the fetchers of the next one have begun.
@@ -37,6 +39,7 @@ impl Marshaller {
         Marshaller {
             step: 0,
             current: vec![0; access.units.len()],
+            traversing: vec![false; access.units.len()],
             epoch: 0,
             next_begun: false,
             fetching: access.epochs.first().map_or(0, |e| e.fetchers.len()),
@@ -214,7 +217,7 @@ impl Sim<'_> {
         if self.control.is_full() {
             return self.marshaller_waits(Wait::TokenRoom);
         }
-        self.advance(0);
+        self.advance(self.machine.access.token_cycles);
         // The core sees it after a write to and a read from its L2.
         let visible = self.clocks[self.marshaller_id()] + self.machine.l2.latency;
         self.control.push(case, visible);
@@ -249,6 +252,11 @@ impl Sim<'_> {
             return false;
         }
         if self.units[u].records[ring(record, self.units[u].records.len())] != Record::Empty {
+            if !std::mem::replace(&mut self.marshaller.traversing[u], true) {
+                let me = self.marshaller_id();
+                self.clocks[me] += self.machine.access.traversal_cycles;
+                self.marshaller.slots = 0;
+            }
             self.marshaller.current[u] = record;
             self.marshaller.step += 1;
             return true;
@@ -268,6 +276,7 @@ impl Sim<'_> {
         }
         let slot = ring(record, self.units[u].records.len());
         let last = self.units[u].records[slot] == Record::LastIteration;
+        self.marshaller.traversing[u] = !last;
         let next = if last { self.marshaller.step + 1 } else { enter };
         self.take_record(u, next);
         true

@@ -67,6 +67,7 @@ pub(crate) struct Memory {
     l1_latency: u64,
     l2_latency: u64,
     llc_latency: u64,
+    queue_latency: u64,
     /// When each miss buffer of the core is free again.
     mshrs: Vec<u64>,
     pub(crate) counters: Counters,
@@ -85,6 +86,7 @@ impl Memory {
             l1_latency: machine.l1.latency,
             l2_latency: machine.l2.latency,
             llc_latency: machine.llc.latency,
+            queue_latency: machine.queue.read_latency,
             mshrs: vec![0; core.mshrs as usize],
             counters: Counters::default(),
         }
@@ -139,7 +141,7 @@ impl Memory {
     pub(crate) fn queue_read(&mut self, at: u64) -> u64 {
         self.counters.l2 += 1;
         let (start, _) = self.l2_pipe.transfer(at);
-        start + self.l2_latency
+        start + self.queue_latency
     }
 
     fn l2_read(&mut self, line: u64, at: u64) -> u64 {
