@@ -11,15 +11,18 @@
 //! - Every instance is checked: offsets start at 0, never fall and end at the number of lookups;
 //!   indices name rows of the table.
 
+pub mod blocks;
 mod check;
 mod file;
 mod fill;
 mod generate;
+pub mod graph;
 mod instantiate;
 mod locality;
 mod random;
 mod zipf;
 
+pub use generate::{bag_lookups, bag_offsets};
 pub use locality::{BOUNDS, Locality, ReuseHistogram, reuse_distances};
 
 use crate::diagnostic::{Checked, Diagnostic};
@@ -29,7 +32,6 @@ use ember_targets::dlc::{Dim, Program};
 use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::{Data, Tensor};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The most bytes that the tensors of one instance hold.
 pub const HELD_LIMIT: u64 = 4 << 30;
@@ -119,19 +121,5 @@ fn missing<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 
 /// Held data of scalars, each converted to the element type.
 pub(crate) fn held(dtype: DType, scalars: impl Iterator<Item = Scalar>) -> Data {
-    macro_rules! collect {
-        ($variant:ident) => {{
-            let pick = |s: Scalar| match s.cast(dtype) {
-                Scalar::$variant(x) => Some(x),
-                _ => None,
-            };
-            Data::$variant(Arc::new(scalars.filter_map(pick).collect()))
-        }};
-    }
-    match dtype {
-        DType::F32 => collect!(F32),
-        DType::F64 => collect!(F64),
-        DType::I32 => collect!(I32),
-        DType::I64 => collect!(I64),
-    }
+    Data::held(dtype, scalars.map(|x| x.cast(dtype)))
 }

@@ -179,6 +179,22 @@ impl Memory {
         }
     }
 
+    /// Before the access unit reads a line that the core may have written: its coherent read takes
+    /// what is dirty from the private caches, which then holds in the last level. When the read can
+    /// go on.
+    pub(crate) fn snoop(&mut self, line: u64, at: u64) -> u64 {
+        let mut dirty = false;
+        for cache in [&mut self.l1, &mut self.l2] {
+            dirty |= cache.clean(line);
+        }
+        if !dirty {
+            return at;
+        }
+        self.counters.l2 += 1;
+        self.llc_write(line, at + self.l2_latency);
+        at + self.l2_latency
+    }
+
     fn llc_read(&mut self, line: u64, at: u64, allocate: bool) -> u64 {
         self.counters.llc += 1;
         let (start, _) = self.llc_pipe.transfer(at);
