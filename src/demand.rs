@@ -9,7 +9,7 @@ use ember_targets::machine::Machine;
 /// What every program for a model must do on an instance, and the table elements that it reads.
 pub fn demand(model: &Model, instance: &Instance, machine: &Machine) -> (Demand, u64) {
     let counted = reference::statistics(model, instance).unwrap_or_default();
-    let element = model.outputs().next().map_or(0, |out| out.dtype.bytes());
+    let element = model.outputs().next().map_or(0, |out| out.dtype.bytes_of(1));
     let registers = |elements: u64| (elements * element).div_ceil(machine.core.simd_bytes);
     let row = registers(counted.width);
     let rows = counted.lookups.saturating_mul(row);

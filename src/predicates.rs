@@ -287,7 +287,9 @@ fn simd_lanes(egraph: &EGraph, statement: Id) -> Option<i64> {
         .map(|place| egraph.analysis.tensor(place.tensor).map(|t| t.dtype))
         .collect::<Option<_>>()?;
     let dtype = dtypes.into_iter().all_equal_value().ok()?;
-    i64::try_from(egraph.analysis.vector_unit().simd_bytes / dtype.bytes()).ok().filter(|n| *n >= 2)
+    i64::try_from(dtype.elements_in(egraph.analysis.vector_unit().simd_bytes))
+        .ok()
+        .filter(|n| *n >= 2)
 }
 
 fn tile_lengths(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {

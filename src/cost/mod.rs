@@ -297,7 +297,7 @@ impl Model<'_> {
             "cast" => {
                 let mut summary = Summary::merge(children)?;
                 let dtype = dtype_named(egraph, node.children()[0])?;
-                summary.element = dtype.bytes() as f64;
+                summary.element = dtype.bits() as f64 / 8.0;
                 summary.lanes = children[1].lanes;
                 let registers = self.rates.registers(summary.bytes());
                 summary.cost = summary.cost + self.rates.operations(registers);
@@ -448,7 +448,7 @@ fn tensor(egraph: &EGraph, node: &Node, children: &[&Summary]) -> Summary {
     });
     let element = name
         .and_then(|name| egraph.analysis.tensor(name))
-        .map_or(8.0, |tensor| tensor.dtype.bytes() as f64);
+        .map_or(8.0, |tensor| tensor.dtype.bits() as f64 / 8.0);
     Summary { tensor: name, element, ..Summary::passive(children) }
 }
 

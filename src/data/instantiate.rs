@@ -93,7 +93,7 @@ impl<'a> Maker<'a> {
                 Source::File { path, tensor } => {
                     let name = tensor.as_deref().unwrap_or(&input.tensor.name);
                     let full = self.model.data.directory.join(path);
-                    match file::read(&full, name) {
+                    match file::read(&full, name, input.tensor.dtype) {
                         Ok(tensor) => self.take_file(at, tensor, *span),
                         Err((reason, help)) => {
                             let message = format!("{}: {reason}", full.display());
@@ -124,7 +124,7 @@ impl<'a> Maker<'a> {
         }
         let shape: Vec<_> = tensor.shape.iter().copied().map(Some).collect();
         self.bind(input, &shape, span);
-        self.hold(&input.tensor, tensor.len(), tensor.dtype.bytes(), span);
+        self.hold(&input.tensor, tensor.len(), tensor.dtype.bytes_of(1), span);
         self.made.insert(at, tensor);
     }
 
@@ -239,7 +239,8 @@ impl<'a> Maker<'a> {
     ) -> Option<Vec<u64>> {
         let shape: Vec<u64> =
             extents.iter().map(|e| e.value(&self.sizes)).collect::<Option<_>>().unwrap_or_default();
-        let bytes = shape.iter().try_fold(dtype.bytes(), |n, extent| n.checked_mul(*extent));
+        let elements = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+        let bytes = elements.map(|n| dtype.bytes_of(n));
         if shape.len() != extents.len() || bytes.is_none_or(|n| i64::try_from(n).is_err()) {
             let text = extents.iter().map(Extent::to_string).collect::<Vec<_>>().join(" ");
             let error = Diagnostic::error("a tensor too large to address", span, "this one");
@@ -305,7 +306,7 @@ impl<'a> Maker<'a> {
         for (i, Computed { tensor, .. }) in self.model.computed.iter().enumerate() {
             let Some(shape) = self.shape(&tensor.shape, tensor.dtype, tensor.span) else { return };
             let len = shape.iter().product::<u64>();
-            if !self.hold(tensor, len, tensor.dtype.bytes(), tensor.span) {
+            if !self.hold(tensor, len, tensor.dtype.bytes_of(1), tensor.span) {
                 return;
             }
             let zeros = Tensor::zeros(tensor.dtype, shape);

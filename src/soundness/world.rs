@@ -69,7 +69,7 @@ impl World {
         let dim = |k: usize| extents[k].map_or(Dim::Size(SizeId(k as u32)), Dim::Const);
         let mut tensors = Vec::new();
         for writable in [false, true] {
-            for dtype in DType::ALL {
+            for dtype in DType::ARITHMETIC {
                 for shape in [vec![dim(ENTRIES)], vec![dim(ROWS), dim(COLUMNS)]] {
                     let name = tensor_name(writable, dtype, shape.len());
                     tensors.push(TensorDecl { name, dtype, shape, writable });
