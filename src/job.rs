@@ -314,6 +314,8 @@ pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
         vector_ops: share(rows.saturating_sub(counted.bags.saturating_mul(row))),
         loads: share(rows),
         stores: share(counted.bags.saturating_sub(counted.empty_bags).saturating_mul(row)),
+        // No operation of a model multiplies matrices.
+        macs: 0,
     };
     (bound(&demand, machine), counted.elements)
 }
