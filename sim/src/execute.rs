@@ -34,6 +34,8 @@ pub(crate) struct Execution {
     product: Option<Box<Multiplication>>,
     /// The line of the data queue that was read last.
     queue_line: u64,
+    /// When all operands that were popped have been read.
+    popped: u64,
 }
 
 impl Execution {
@@ -48,6 +50,7 @@ impl Execution {
             folded: Vec::new(),
             product: None,
             queue_line: u64::MAX,
+            popped: 0,
         }
     }
 
@@ -102,6 +105,10 @@ impl Sim<'_> {
             return false;
         };
         self.core.wait(visible, Some(Stall::Empty));
+        // A callback gives the places of its operands back when they have been read, by a
+        // store-release of the queue's head; the next token is read by a load-acquire, which may not
+        // pass it. What a callback waits for its operands is therefore not hidden behind the next.
+        self.core.wait(self.execution.popped, Some(Stall::Memory));
         self.wake(Wait::TokenRoom, self.core.clock);
         let cost = self.core_figures.dispatch_cycles;
         self.core.wait(self.core.clock + cost, Some(Stall::Dispatch));
