@@ -24,7 +24,7 @@ const CALCULUS: [&str; 7] = [
 ];
 
 const BAG: &str =
-    "(slc (emb.output (out %out) (emb.bag mode.sum (in %table) (in %indices) (in %offsets))))";
+    "(slc (emb.output (out %out) (emb.bag mode.sum (emb.tensor (in %table)) (in %indices) (in %offsets))))";
 
 fn main() {
     let bag = load("rules");

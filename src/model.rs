@@ -313,10 +313,12 @@ impl Model {
                 let inputs = [Some(table), Some(indices), Some(offsets), weights];
                 let mut args = vec![mode];
                 args.extend(inputs.into_iter().flatten().map(|i| self.input_term(&mut term, i)));
+                args[1] = term.add(Node::op("emb.tensor", &[args[1]]));
                 Node::op("emb.bag", &args)
             }
             Operation::Gather { table, indices } => {
-                let args = [table, indices].map(|i| self.input_term(&mut term, i));
+                let mut args = [table, indices].map(|i| self.input_term(&mut term, i));
+                args[0] = term.add(Node::op("emb.tensor", &[args[0]]));
                 Node::op("emb.gather", &args)
             }
         };

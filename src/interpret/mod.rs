@@ -14,9 +14,11 @@ mod error;
 mod eval;
 mod memory;
 mod op;
+mod outputs;
 mod program;
 mod trips;
 mod value;
+mod whole;
 
 pub use error::Error;
 pub use trips::average_trip_count;
@@ -70,6 +72,9 @@ pub struct Interpreter {
     names: Vec<String>,
     tensors: Vec<Tensor>,
     sizes: BTreeMap<String, i64>,
+    /// By tensor, whether it was written since the last barrier, and whether it was read as frozen.
+    written: Vec<bool>,
+    frozen: Vec<bool>,
     environment: Vec<Option<Bound>>,
     /// Loops around that the execute unit runs alone.
     alone: usize,
@@ -89,6 +94,8 @@ impl Interpreter {
         let environment = vec![None; program.ops.len()];
         Interpreter {
             program,
+            written: vec![false; tensors.len()],
+            frozen: vec![false; tensors.len()],
             names,
             tensors,
             sizes: store.sizes,

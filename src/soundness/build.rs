@@ -261,12 +261,15 @@ impl<'a, 'b> Build<'a, 'b> {
             }
             "Address" | "SAddress" | "EAddress" => {
                 let ty = self.ty(hole)?;
-                self.grow.address(ty, hole.rank, hole.written, &scope, size.min(1))
+                match hole.role.filter(|_| !self.grow.one_in(8)) {
+                    Some(role) => self.grow.own_tensor(role, ty.dtype),
+                    None => self.grow.address(ty, hole.rank, hole.written, &scope, size.min(1)),
+                }
             }
             "Stmt" | "Slc" | "Exec" => self.grow.statement(&scope, size),
             "Tensor" => {
                 let dtype = self.ty(hole)?.dtype;
-                self.grow.whole_tensor(dtype, &scope)
+                self.grow.whole_tensor(dtype, hole.rank, &scope, size.min(2))
             }
             "Var" => {
                 let range = self.grow.range(&scope, 1);

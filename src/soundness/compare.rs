@@ -1,6 +1,7 @@
 //! Both sides of an instance, interpreted and compared.
 
 use super::instance::Instance;
+use super::world::SCRATCH;
 use crate::interpret::{Error, Interpreter, Store, Value};
 use egg::Id;
 use ember_targets::scalar::Scalar;
@@ -49,7 +50,9 @@ pub(super) fn meaning(
         }
         "Stmt" | "Slc" | "Exec" => {
             interpreter.run(term)?;
-            Ok(Meaning::Store(interpreter.into_store()))
+            let mut store = interpreter.into_store();
+            store.tensors.retain(|name, _| !name.starts_with(SCRATCH));
+            Ok(Meaning::Store(store))
         }
         other => Err(Error::Sort { expected: "something that has a meaning", found: other.into() }),
     }
