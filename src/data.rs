@@ -29,7 +29,6 @@ use ember_targets::dlc::{Dim, Program};
 use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::{Data, Tensor};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The most bytes that the tensors of one instance hold.
 pub const HELD_LIMIT: u64 = 4 << 30;
@@ -119,19 +118,5 @@ fn missing<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 
 /// Held data of scalars, each converted to the element type.
 pub(crate) fn held(dtype: DType, scalars: impl Iterator<Item = Scalar>) -> Data {
-    macro_rules! collect {
-        ($variant:ident) => {{
-            let pick = |s: Scalar| match s.cast(dtype) {
-                Scalar::$variant(x) => Some(x),
-                _ => None,
-            };
-            Data::$variant(Arc::new(scalars.filter_map(pick).collect()))
-        }};
-    }
-    match dtype {
-        DType::F32 => collect!(F32),
-        DType::F64 => collect!(F64),
-        DType::I32 => collect!(I32),
-        DType::I64 => collect!(I64),
-    }
+    Data::held(dtype, scalars.map(|x| x.cast(dtype)))
 }

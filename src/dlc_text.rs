@@ -21,10 +21,12 @@
 //!            (store_stream (at TENSOR STREAM…) STREAM)  (barrier)
 //! STATEMENT  (set REGISTER VALUE)  (pop_operand REGISTER)  (store (at TENSOR VALUE…) VALUE)
 //!            (accumulate OP (at TENSOR VALUE…) VALUE)
+//!            (matmul OUT A B)  (matmul_t OUT A B)
 //!            (for REGISTER LO HI STEP STATEMENT…)  (walk UNIT REGISTER LO HI STEP STATEMENT…)
 //! VALUE      REGISTER  INTEGER  (const DTYPE NUMBER)  (size NAME)  (load (at TENSOR VALUE…))
 //!            (OP VALUE VALUE)  (select VALUE VALUE VALUE)  (cast DTYPE VALUE)
-//!            (broadcast LANES VALUE)  (iota LANES VALUE)
+//!            (exp VALUE)  (sqrt VALUE)  (fold OP VALUE)  (broadcast LANES VALUE)
+//!            (iota LANES VALUE)
 //! ```
 //!
 //! The last index of an address may be `(lanes COUNT LIMIT INDEX)`: a run of elements, of which

@@ -298,7 +298,7 @@ fn ablation(
 pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
     let counted = reference::statistics(&inputs.model, &case.instance).unwrap_or_default();
     let machine: &Machine = &inputs.machine;
-    let element = inputs.model.output.dtype.bytes();
+    let element = inputs.model.output.dtype.bytes_of(1);
     let registers = |elements: u64| (elements * element).div_ceil(machine.core.simd_bytes);
     let row = registers(counted.width);
     let rows = counted.lookups.saturating_mul(row);

@@ -331,7 +331,9 @@ fn simd_lanes(egraph: &EGraph, id: Id) -> Option<i64> {
             .all_equal_value()
             .ok()?,
     };
-    i64::try_from(egraph.analysis.vector_unit().simd_bytes / dtype.bytes()).ok().filter(|n| *n >= 2)
+    i64::try_from(dtype.elements_in(egraph.analysis.vector_unit().simd_bytes))
+        .ok()
+        .filter(|n| *n >= 2)
 }
 
 fn tile_lengths(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {

@@ -104,6 +104,7 @@ impl<'a> Problem<'a> {
             DType::F64 => Data::F64(Arc::new(self.fold::<f64>()?)),
             DType::I32 => Data::I32(Arc::new(self.fold::<i32>()?)),
             DType::I64 => Data::I64(Arc::new(self.fold::<i64>()?)),
+            DType::F16 | DType::BF16 | DType::U8 | DType::U4 => return None,
         };
         Some(Tensor { dtype: self.out.dtype, shape: self.out.shape.clone(), data })
     }

@@ -13,7 +13,6 @@ pub(crate) use execute::{ExecuteCode, Inst, Place, Reg, compile_execute};
 use crate::data::Held;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Lanes, Program, SizeId, TensorId, Type};
-use ember_targets::scalar::DType;
 
 /// Lanes that one value may have: more than any machine's registers or storage hold.
 const MAX_LANES: u32 = 1 << 16;
@@ -43,6 +42,8 @@ pub(crate) struct Located {
     pub(crate) active: usize,
     /// Address of lane 0.
     pub(crate) address: u64,
+    /// Address behind the last active lane.
+    pub(crate) end: u64,
 }
 
 impl<I: Copy> Address<I> {
@@ -59,7 +60,12 @@ impl<I: Copy> Address<I> {
             active = self.active(&value);
             if active == 0 {
                 // Inactive lanes do not fault, so the other indices are not looked at.
-                return Ok(Located { position: 0, active: 0, address: tensor.base });
+                return Ok(Located {
+                    position: 0,
+                    active: 0,
+                    address: tensor.base,
+                    end: tensor.base,
+                });
             }
         }
         let (mut position, mut room) = (0u64, 1);
@@ -75,8 +81,8 @@ impl<I: Copy> Address<I> {
         if active as u64 > room {
             return Err(self.outside(tensor, value));
         }
-        let address = tensor.base + position * tensor.element_bytes;
-        Ok(Located { position, active: active as usize, address })
+        let (address, end) = tensor.bytes(position, active as u64);
+        Ok(Located { position, active: active as usize, address, end })
     }
 
     /// The active lanes: those below the bound.
@@ -171,7 +177,7 @@ fn check_lanes(lanes: u32, place: &str) -> Result<(), SimError> {
 
 /// An index or a bound: a scalar integer.
 fn check_index(ty: Type, place: &str) -> Result<(), SimError> {
-    if ty.lanes == 1 && matches!(ty.dtype, DType::I32 | DType::I64) {
+    if ty.lanes == 1 && !ty.dtype.is_float() {
         return Ok(());
     }
     Err(SimError::invalid(format!("{place} is indexed or bounded by something not an integer")))

@@ -4,28 +4,17 @@ use crate::error::SimError;
 use ember_targets::dlc::{Dim, Program};
 use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::{Data, Tensor};
-use std::sync::Arc;
 
 /// The raw lane of a value: its bits, integers sign-extended.
 #[inline(always)]
 pub(crate) fn raw(value: Scalar) -> u64 {
-    match value {
-        Scalar::F32(x) => u64::from(x.to_bits()),
-        Scalar::F64(x) => x.to_bits(),
-        Scalar::I32(x) => i64::from(x) as u64,
-        Scalar::I64(x) => x as u64,
-    }
+    value.to_bits()
 }
 
 /// The value of a raw lane.
 #[inline(always)]
 pub(crate) fn scalar(dtype: DType, raw: u64) -> Scalar {
-    match dtype {
-        DType::F32 => Scalar::F32(f32::from_bits(raw as u32)),
-        DType::F64 => Scalar::F64(f64::from_bits(raw)),
-        DType::I32 => Scalar::I32(raw as i32),
-        DType::I64 => Scalar::I64(raw as i64),
-    }
+    Scalar::from_bits(dtype, raw)
 }
 
 /// Copies lanes of equal number; a single one, the most frequent case, without a call.
@@ -42,7 +31,8 @@ pub(crate) fn copy_lanes(to: &mut [u64], from: &[u64]) {
 pub(crate) struct Held {
     pub(crate) name: String,
     pub(crate) shape: Vec<u64>,
-    pub(crate) element_bytes: u64,
+    /// Bits of an element, as the power of two that they are.
+    element_shift: u32,
     /// Address of element 0, a multiple of a page.
     pub(crate) base: u64,
     dtype: DType,
@@ -93,11 +83,11 @@ pub(crate) fn bind(
             return Err(wrong(format!("`{name}` is declared {shape:?}, its data is {have:?}")));
         }
         let length = shape.iter().try_fold(1u64, |n, &m| n.checked_mul(m));
-        let bytes = length.and_then(|n| n.checked_mul(decl.dtype.bytes()));
-        // Lines are numbered plus one and times carry a flag bit, so a quarter of the space is left.
-        let end = bytes.and_then(|b| next.checked_add(b)).filter(|&e| e < u64::MAX / 4);
+        let bytes = length.map(|n| decl.dtype.bytes_of(n));
+        // Lines are numbered plus one, and bits of a tensor are counted, so an eighth is left.
+        let end = bytes.and_then(|b| next.checked_add(b)).filter(|&e| e < u64::MAX / 8);
         let end = end.ok_or_else(|| wrong(format!("`{name}` does not fit the address space")))?;
-        if length != Some(stored(&tensor.data).unwrap_or(length.unwrap_or(0))) {
+        if length != Some(tensor.data.held_len().unwrap_or(length.unwrap_or(0))) {
             return Err(wrong(format!("the data of `{name}` does not fill its shape")));
         }
         let contents = if decl.writable {
@@ -111,7 +101,7 @@ pub(crate) fn bind(
         held.push(Held {
             name: name.clone(),
             shape,
-            element_bytes: decl.dtype.bytes(),
+            element_shift: decl.dtype.bits().trailing_zeros(),
             base: next,
             dtype: decl.dtype,
             contents,
@@ -122,51 +112,56 @@ pub(crate) fn bind(
     Ok(held)
 }
 
-/// The number of held elements; `None` for data computed on demand.
-fn stored(data: &Data) -> Option<u64> {
-    Some(match data {
-        Data::F32(v) => v.len() as u64,
-        Data::F64(v) => v.len() as u64,
-        Data::I32(v) => v.len() as u64,
-        Data::I64(v) => v.len() as u64,
-        Data::Hashed(_) => return None,
-    })
+/// The raw lanes of held data.
+fn lanes(data: &Data) -> Option<Vec<u64>> {
+    let mut lanes = vec![0; data.held_len()? as usize];
+    read_held(data, 0, &mut lanes);
+    Some(lanes)
 }
 
-fn lanes(data: &Data) -> Option<Vec<u64>> {
-    Some(match data {
-        Data::F32(v) => v.iter().map(|&x| raw(Scalar::F32(x))).collect(),
-        Data::F64(v) => v.iter().map(|&x| raw(Scalar::F64(x))).collect(),
-        Data::I32(v) => v.iter().map(|&x| raw(Scalar::I32(x))).collect(),
-        Data::I64(v) => v.iter().map(|&x| raw(Scalar::I64(x))).collect(),
-        Data::Hashed(_) => return None,
-    })
+/// Reads contiguous held elements; data computed on demand is left alone.
+#[inline(always)]
+fn read_held(data: &Data, first: usize, out: &mut [u64]) {
+    let n = out.len();
+    match data {
+        Data::F32(v) => copy(out, &v[first..first + n], |x| raw(Scalar::F32(x))),
+        Data::F64(v) => copy(out, &v[first..first + n], |x| raw(Scalar::F64(x))),
+        Data::I32(v) => copy(out, &v[first..first + n], |x| raw(Scalar::I32(x))),
+        Data::I64(v) => copy(out, &v[first..first + n], |x| raw(Scalar::I64(x))),
+        Data::F16(v) => copy(out, &v[first..first + n], |x| raw(Scalar::F16(x))),
+        Data::BF16(v) => copy(out, &v[first..first + n], |x| raw(Scalar::BF16(x))),
+        Data::U8(v) | Data::U4(v) => copy(out, &v[first..first + n], |x| raw(Scalar::U8(x))),
+        Data::Hashed(_) => {}
+    }
 }
 
 impl Held {
+    /// The bytes of `n` contiguous elements: the address of the first and of what follows the last.
+    /// An element smaller than a byte takes all of it.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, position: u64, n: u64) -> (u64, u64) {
+        let first = (position << self.element_shift) >> 3;
+        let end = ((position + n) << self.element_shift).div_ceil(8);
+        (self.base + first, self.base + end)
+    }
+
     /// Reads contiguous elements. The caller has checked that they lie inside.
     #[inline]
     pub(crate) fn read(&self, position: u64, out: &mut [u64]) {
         let first = position as usize;
-        let n = out.len();
         match &self.contents {
-            Contents::Writable(v) => copy_lanes(out, &v[first..first + n]),
-            Contents::ReadOnly(data) => match data {
-                Data::F32(v) => copy(out, &v[first..first + n], |x| raw(Scalar::F32(x))),
-                Data::F64(v) => copy(out, &v[first..first + n], |x| raw(Scalar::F64(x))),
-                Data::I32(v) => copy(out, &v[first..first + n], |x| raw(Scalar::I32(x))),
-                Data::I64(v) => copy(out, &v[first..first + n], |x| raw(Scalar::I64(x))),
-                Data::Hashed(h) if self.dtype == DType::F32 => {
-                    for (o, at) in out.iter_mut().zip(position..) {
-                        *o = raw(Scalar::F32(h.f32(at)));
-                    }
+            Contents::Writable(v) => copy_lanes(out, &v[first..first + out.len()]),
+            Contents::ReadOnly(Data::Hashed(h)) if self.dtype == DType::F32 => {
+                for (o, at) in out.iter_mut().zip(position..) {
+                    *o = raw(Scalar::F32(h.f32(at)));
                 }
-                Data::Hashed(h) => {
-                    for (o, at) in out.iter_mut().zip(position..) {
-                        *o = raw(h.at(self.dtype, at));
-                    }
+            }
+            Contents::ReadOnly(Data::Hashed(h)) => {
+                for (o, at) in out.iter_mut().zip(position..) {
+                    *o = raw(h.at(self.dtype, at));
                 }
-            },
+            }
+            Contents::ReadOnly(data) => read_held(data, first, out),
         }
     }
 
@@ -183,14 +178,9 @@ impl Held {
     pub(crate) fn release(self) -> Tensor {
         let data = match self.contents {
             Contents::ReadOnly(data) => data,
-            Contents::Writable(v) => match self.dtype {
-                DType::F32 => {
-                    Data::F32(Arc::new(v.iter().map(|&x| f32::from_bits(x as u32)).collect()))
-                }
-                DType::F64 => Data::F64(Arc::new(v.iter().map(|&x| f64::from_bits(x)).collect())),
-                DType::I32 => Data::I32(Arc::new(v.iter().map(|&x| x as i32).collect())),
-                DType::I64 => Data::I64(Arc::new(v.iter().map(|&x| x as i64).collect())),
-            },
+            Contents::Writable(v) => {
+                Data::held(self.dtype, v.iter().map(|&x| scalar(self.dtype, x)))
+            }
         };
         Tensor { dtype: self.dtype, shape: self.shape, data }
     }

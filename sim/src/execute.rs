@@ -9,7 +9,7 @@ use crate::error::SimError;
 use crate::fetch::apply;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
-use ember_targets::scalar::{BinaryOp, DType};
+use ember_targets::scalar::{BinaryOp, DType, UnaryOp, fold_lanes};
 
 /// Where the execute unit stands.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct Execution {
     ready: Vec<Ready>,
     /// For each loop, its trip count last time, and this time so far.
     trips: Vec<(u64, u64)>,
+    /// Lanes that are being folded.
+    folded: Vec<u64>,
     /// The line of the data queue that was read last.
     queue_line: u64,
 }
@@ -38,6 +40,7 @@ impl Execution {
             lanes: code.init.clone(),
             ready: vec![Ready::default(); code.pieces],
             trips: vec![(u64::MAX, 0); code.loops],
+            folded: Vec::new(),
             queue_line: u64::MAX,
         }
     }
@@ -135,6 +138,27 @@ impl Sim<'_> {
                     _ => self.core_figures.convert_latency,
                 };
                 self.operate(*port, latency, dst, &[src]);
+            }
+            Inst::Unary { op, dst, src } => {
+                let (dst, src) = (reg(dst), reg(src));
+                unary(*op, src.ty.dtype, &mut self.execution.lanes, dst, src);
+                let figures = self.core_figures;
+                let (uops, latency) = match op {
+                    UnaryOp::Exp => (figures.exp_uops, figures.exp_latency),
+                    UnaryOp::Sqrt => (1, figures.sqrt_latency),
+                };
+                for p in 0..dst.pieces {
+                    let ready = self.execution.ready[src.piece + p];
+                    for _ in 1..uops {
+                        self.core.operate(Port::Vector, ready, 1);
+                    }
+                    let done = self.core.operate(Port::Vector, ready, latency);
+                    self.execution.ready[dst.piece + p] = done;
+                }
+            }
+            Inst::Fold { op, dst, src, port, latency } => {
+                let (dst, src) = (reg(dst), reg(src));
+                self.fold(*op, dst, src, *port, *latency);
             }
             Inst::Broadcast { dst, src } => {
                 let (dst, src) = (reg(dst), reg(src));
@@ -250,6 +274,27 @@ impl Sim<'_> {
         self.execution.trips[id].0 = now;
     }
 
+    /// Folds lanes to one: whole registers first, then the halves of the one that is left, each
+    /// behind a permutation that brings it to the other.
+    fn fold(&mut self, op: BinaryOp, dst: &Reg, src: &Reg, port: Port, latency: u64) {
+        let dtype = src.ty.dtype;
+        let folded = &mut self.execution.folded;
+        folded.clear();
+        folded.extend_from_slice(&self.execution.lanes[src.slot..][..src.ty.lanes as usize]);
+        let value = fold_lanes(folded, |a, b| apply(op, dtype, a, b)).unwrap_or(0);
+        self.execution.lanes[dst.slot] = value;
+        let mut ready = self.execution.ready[src.piece..src.piece + src.pieces].to_vec();
+        let core = &mut self.core;
+        let whole = fold_lanes(&mut ready, |a, b| core.operate(port, a.max(b), latency));
+        let mut ready = whole.unwrap_or_default();
+        let lanes = u64::from(src.ty.lanes).min(dtype.elements_in(self.core_figures.simd_bytes));
+        for _ in 0..lanes.next_power_of_two().trailing_zeros() {
+            let moved = self.core.operate(port, ready, self.core_figures.permute_latency);
+            ready = self.core.operate(port, moved, latency);
+        }
+        self.execution.ready[dst.piece] = ready;
+    }
+
     /// One micro-operation for every piece of the result or of the widest operand.
     #[inline(always)]
     fn operate(&mut self, port: Port, latency: u64, dst: &Reg, from: &[&Reg]) {
@@ -273,6 +318,14 @@ impl Sim<'_> {
         if dst.pieces != pieces {
             self.set_ready(dst, done);
         }
+    }
+}
+
+/// A function lane by lane.
+fn unary(op: UnaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, src: &Reg) {
+    for i in 0..dst.ty.lanes as usize {
+        let x = scalar(dtype, lanes[src.slot + i]);
+        lanes[dst.slot + i] = op.apply(x).map_or(0, raw);
     }
 }
 

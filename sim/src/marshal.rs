@@ -270,7 +270,7 @@ impl Sim<'_> {
         let values = &self.streams[value].values[first..first + located.active];
         self.tensors[address.tensor].write(located.position, values);
         let mut at = located.address;
-        let end = at + located.active as u64 * self.tensors[address.tensor].element_bytes;
+        let end = located.end;
         while at < end {
             let line = self.lines.of(at);
             let until = end.min((line + 1) * self.lines.bytes());

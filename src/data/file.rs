@@ -9,19 +9,37 @@ use crate::load::read_bytes;
 use crate::suggest;
 use ember_targets::scalar::DType;
 use ember_targets::tensor::{Data, Tensor};
+use half::{bf16, f16};
 use safetensors::SafeTensors;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Reads a tensor of a `.safetensors` file, else of an `.npy` file; or says why it could not, and
-/// what to do about it.
-pub(super) fn read(path: &Path, tensor: &str) -> Result<Tensor, (String, Option<String>)> {
+/// what to do about it. Where u4 is wanted, u8 is two elements each, the earlier in the low half:
+/// the tensor has twice the columns of the file.
+pub(super) fn read(
+    path: &Path,
+    tensor: &str,
+    wanted: DType,
+) -> Result<Tensor, (String, Option<String>)> {
     let bytes = read_bytes(path, HELD_LIMIT).map_err(|reason| (reason, None))?;
-    if path.extension().is_some_and(|e| e == "safetensors") {
-        read_safetensors(&bytes, tensor)
+    let tensor = if path.extension().is_some_and(|e| e == "safetensors") {
+        read_safetensors(&bytes, tensor)?
     } else {
-        read_npy(&bytes).map_err(|reason| (reason, None))
-    }
+        read_npy(&bytes).map_err(|reason| (reason, None))?
+    };
+    Ok(if wanted == DType::U4 { halves(tensor) } else { tensor })
+}
+
+/// Every u8 as two u4; another type as it is, and so is a shape without columns or with too many.
+fn halves(tensor: Tensor) -> Tensor {
+    let columns = tensor.shape.last().and_then(|n| n.checked_mul(2));
+    let (Data::U8(bytes), Some(columns)) = (&tensor.data, columns) else { return tensor };
+    let data = Data::U4(Arc::new(bytes.iter().flat_map(|b| [b & 15, b >> 4]).collect()));
+    let mut shape = tensor.shape;
+    shape.pop();
+    shape.push(columns);
+    Tensor { dtype: DType::U4, shape, data }
 }
 
 fn read_safetensors(bytes: &[u8], name: &str) -> Result<Tensor, (String, Option<String>)> {
@@ -33,6 +51,9 @@ fn read_safetensors(bytes: &[u8], name: &str) -> Result<Tensor, (String, Option<
         (format!("has no tensor `{name}`"), suggest::help(name, names))
     })?;
     let dtype = match view.dtype() {
+        safetensors::Dtype::F16 => DType::F16,
+        safetensors::Dtype::BF16 => DType::BF16,
+        safetensors::Dtype::U8 => DType::U8,
         safetensors::Dtype::F32 => DType::F32,
         safetensors::Dtype::F64 => DType::F64,
         safetensors::Dtype::I32 => DType::I32,
@@ -44,7 +65,10 @@ fn read_safetensors(bytes: &[u8], name: &str) -> Result<Tensor, (String, Option<
 }
 
 fn known_types() -> String {
-    format!("known: {}", suggest::list(DType::ALL.iter().map(|d| d.name())))
+    format!(
+        "known: {}",
+        suggest::list(DType::ALL.iter().filter(|d| **d != DType::U4).map(|d| d.name()))
+    )
 }
 
 /// Reads an `.npy` file of format 1, 2 or 3 (NumPy Enhancement Proposal 1): a magic word, a version,
@@ -72,9 +96,17 @@ fn read_npy(bytes: &[u8]) -> Result<Tensor, String> {
         Some("f8") => DType::F64,
         Some("i4") => DType::I32,
         Some("i8") => DType::I64,
-        _ => return Err(format!("holds elements of type {descr}, not f4, f8, i4 or i8")),
+        Some("f2") => DType::F16,
+        // NumPy has no bfloat16; the package ml_dtypes writes its elements as opaque pairs of bytes.
+        Some("V2") => DType::BF16,
+        Some("u1") => DType::U8,
+        _ => {
+            let known = "f2, f4, f8, i4, i8, u1 or V2 (bfloat16)";
+            return Err(format!("holds elements of type {descr}, not {known}"));
+        }
     };
-    let needed = shape.iter().try_fold(dtype.bytes(), |n, extent| n.checked_mul(*extent));
+    let elements_held = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+    let needed = elements_held.map(|n| dtype.bytes_of(n));
     if needed != Some(elements_bytes.len() as u64) {
         let held = elements_bytes.len();
         return Err(format!("holds {held} bytes of elements, which its shape {shape:?} does not"));
@@ -132,6 +164,9 @@ fn elements(dtype: DType, bytes: &[u8], little: bool) -> Data {
         DType::F64 => convert!(F64, f64),
         DType::I32 => convert!(I32, i32),
         DType::I64 => convert!(I64, i64),
+        DType::F16 => convert!(F16, f16),
+        DType::BF16 => convert!(BF16, bf16),
+        DType::U8 | DType::U4 => Data::U8(Arc::new(bytes.to_vec())),
     }
 }
 
@@ -162,6 +197,10 @@ fn row_major(data: Data, shape: &[u64]) -> Data {
         Data::F64(v) => Data::F64(reorder(&v, shape)),
         Data::I32(v) => Data::I32(reorder(&v, shape)),
         Data::I64(v) => Data::I64(reorder(&v, shape)),
+        Data::F16(v) => Data::F16(reorder(&v, shape)),
+        Data::BF16(v) => Data::BF16(reorder(&v, shape)),
+        Data::U8(v) => Data::U8(reorder(&v, shape)),
+        Data::U4(v) => Data::U4(reorder(&v, shape)),
         Data::Hashed(h) => Data::Hashed(h),
     }
 }

@@ -23,7 +23,7 @@ impl Maker<'_> {
                 Some(Data::Hashed(Hashed { seed, lo: *lo, hi: *hi }))
             }
             Source::Ragged { mean, empty } => {
-                if !self.hold(input, len, input.dtype.bytes(), *span) {
+                if !self.hold(input, len, input.dtype.bytes_of(1), *span) {
                     return;
                 }
                 let most = self.left / 4;
@@ -52,7 +52,7 @@ impl Maker<'_> {
         if !input.role.is_index() && hashed.at(input.dtype, 0) == x {
             return Some(Data::Hashed(hashed));
         }
-        let fits = self.hold(input, len, input.dtype.bytes(), span);
+        let fits = self.hold(input, len, input.dtype.bytes_of(1), span);
         fits.then(|| held(input.dtype, std::iter::repeat_n(x, len as usize)))
     }
 
@@ -81,7 +81,7 @@ impl Maker<'_> {
             return None;
         }
         // What is drawn is 64 bits wide before it takes its type.
-        let bytes = (8 + input.dtype.bytes()) + generate::scratch(source);
+        let bytes = (8 + input.dtype.bytes_of(1)) + generate::scratch(source);
         if !self.hold(input, len, bytes, span) {
             return None;
         }

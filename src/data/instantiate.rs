@@ -89,7 +89,7 @@ impl<'a> Maker<'a> {
                 Source::File { path, tensor } => {
                     let name = tensor.as_deref().unwrap_or(&input.name);
                     let full = self.model.data.directory.join(path);
-                    match file::read(&full, name) {
+                    match file::read(&full, name, input.dtype) {
                         Ok(tensor) => self.take_file(at, tensor, *span),
                         Err((reason, help)) => {
                             let message = format!("{}: {reason}", full.display());
@@ -120,7 +120,7 @@ impl<'a> Maker<'a> {
         }
         let shape: Vec<_> = tensor.shape.iter().copied().map(Some).collect();
         self.bind(input, &shape, span);
-        self.hold(input, tensor.len(), tensor.dtype.bytes(), span);
+        self.hold(input, tensor.len(), tensor.dtype.bytes_of(1), span);
         self.made.insert(at, tensor);
     }
 
@@ -231,7 +231,8 @@ impl<'a> Maker<'a> {
     ) -> Option<Vec<u64>> {
         let shape: Vec<u64> =
             extents.iter().map(|e| e.value(&self.sizes)).collect::<Option<_>>().unwrap_or_default();
-        let bytes = shape.iter().try_fold(dtype.bytes(), |n, extent| n.checked_mul(*extent));
+        let elements = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+        let bytes = elements.map(|n| dtype.bytes_of(n));
         if shape.len() != extents.len() || bytes.is_none_or(|n| i64::try_from(n).is_err()) {
             let text = extents.iter().map(Extent::to_string).collect::<Vec<_>>().join(" ");
             let error = Diagnostic::error("a tensor too large to address", span, "this one");
@@ -286,7 +287,7 @@ impl<'a> Maker<'a> {
         let output = &self.model.output;
         let shape = self.shape(&output.shape, output.dtype, output.span)?;
         let len = shape.iter().product::<u64>();
-        if len.saturating_mul(output.dtype.bytes()) > self.left {
+        if len.saturating_mul(output.dtype.bytes_of(1)) > self.left {
             self.errors.push(too_large(&output.name, len, output.span));
             return None;
         }

@@ -30,6 +30,8 @@ impl Lowering<'_> {
                     indices.push(index);
                     at = inner;
                 }
+                // That nothing writes it here is for the verifier to prove.
+                "freeze" | "exe.freeze" | "slc.freeze" => [at] = self.terms.operands(at)?,
                 "in" | "out" | "exe.in" | "exe.out" | "slc.in" | "slc.out" => {
                     let [name] = self.terms.operands(at)?;
                     indices.reverse();

@@ -3,15 +3,16 @@
 use super::reader::Reader;
 use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
-use ember_targets::dlc::{Case, Expr, Loop, Register, RegisterId, SizeId, Stmt, UnitId};
-use ember_targets::scalar::{BinaryOp, Scalar};
+use ember_targets::dlc::{Case, Expr, Loop, Register, RegisterId, SizeId, Stmt, TensorId, UnitId};
+use ember_targets::scalar::{BinaryOp, Scalar, UnaryOp};
 use ember_targets::verify::{Part, Place};
 
 const FORMS: [&str; 3] = ["register", "main", "case"];
 
-const STATEMENTS: [&str; 6] = ["set", "pop_operand", "store", "accumulate", "for", "walk"];
+const STATEMENTS: [&str; 8] =
+    ["set", "pop_operand", "store", "accumulate", "matmul", "matmul_t", "for", "walk"];
 
-const VALUES: [&str; 14] = [
+const VALUES: [&str; 17] = [
     "const",
     "size",
     "load",
@@ -19,6 +20,9 @@ const VALUES: [&str; 14] = [
     "cast",
     "broadcast",
     "iota",
+    "fold",
+    "exp",
+    "sqrt",
     "add",
     "sub",
     "mul",
@@ -96,6 +100,11 @@ impl Reader {
                 let (addr, value) = (self.addr(addr, Self::value), self.value(value));
                 Some(Stmt::Accumulate(op?, addr?, value?))
             }
+            "matmul" | "matmul_t" => {
+                let [out, a, b] = self.items(sexp, items)?;
+                let [out, a, b] = [out, a, b].map(|t| self.resolve(Part::Tensor, t).map(TensorId));
+                Some(Stmt::Matmul { out: out?, a: a?, b: b?, transposed: head == "matmul_t" })
+            }
             "for" => {
                 let ([var, lo, hi, step], body) = self.leading(sexp, items)?;
                 self.counted([var, lo, hi, step], body, place).map(Stmt::For)
@@ -164,6 +173,16 @@ impl Reader {
                 let [dtype, x] = self.items(sexp, items)?;
                 let (dtype, x) = (self.dtype(dtype), self.value(x));
                 Some(Expr::Cast(dtype?, Box::new(x?)))
+            }
+            "fold" => {
+                let [op, x] = self.items(sexp, items)?;
+                let (op, x) = (self.op(op), self.value(x));
+                Some(Expr::Fold(op?, Box::new(x?)))
+            }
+            "exp" | "sqrt" => {
+                let [x] = self.items(sexp, items)?;
+                let (op, x) = (UnaryOp::parse(head), self.value(x));
+                Some(Expr::Unary(op?, Box::new(x?)))
             }
             "broadcast" | "iota" => {
                 let [lanes, x] = self.items(sexp, items)?;

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 256;
 const MAX_SUGGESTIONS: usize = 100;
 
 /// How every form with a fixed number of items is written.
-const SHAPES: [(&str, &str); 32] = [
+const SHAPES: [(&str, &str); 37] = [
     ("tensor", "(tensor NAME DTYPE (EXTENT…))"),
     ("tensor_out", "(tensor_out NAME DTYPE (EXTENT…))"),
     ("const_stream", "(const_stream NAME TYPE NUMBER)"),
@@ -38,6 +38,8 @@ const SHAPES: [(&str, &str); 32] = [
     ("pop_operand", "(pop_operand REGISTER)"),
     ("store", "(store (at TENSOR VALUE…) VALUE)"),
     ("accumulate", "(accumulate OP (at TENSOR VALUE…) VALUE)"),
+    ("matmul", "(matmul OUT A B)"),
+    ("matmul_t", "(matmul_t OUT A B)"),
     ("for", "(for REGISTER LO HI STEP STATEMENT…)"),
     ("walk", "(walk UNIT REGISTER LO HI STEP STATEMENT…)"),
     ("const", "(const DTYPE NUMBER)"),
@@ -46,6 +48,9 @@ const SHAPES: [(&str, &str); 32] = [
     ("select", "(select VALUE VALUE VALUE)"),
     ("broadcast", "(broadcast LANES VALUE)"),
     ("iota", "(iota LANES VALUE)"),
+    ("exp", "(exp VALUE)"),
+    ("sqrt", "(sqrt VALUE)"),
+    ("fold", "(fold OP VALUE)"),
     ("cast", "(cast DTYPE VALUE)"),
     ("lanes", "(lanes COUNT LIMIT INDEX)"),
 ];
@@ -244,13 +249,11 @@ impl Reader {
 
     /// A number of an element type.
     pub fn scalar(&mut self, dtype: DType, sexp: &Sexp) -> Option<Scalar> {
-        let what = format!("a number of type {dtype}");
-        match dtype {
-            DType::F32 => self.number(sexp, &what).map(Scalar::F32),
-            DType::F64 => self.number(sexp, &what).map(Scalar::F64),
-            DType::I32 => self.number(sexp, &what).map(Scalar::I32),
-            DType::I64 => self.number(sexp, &what).map(Scalar::I64),
+        let number = sexp.atom().and_then(|word| dtype.number(word));
+        if number.is_none() {
+            self.error(format!("expected a number of type {dtype}"), sexp.span, "this is none");
         }
+        number
     }
 
     /// A binary operation.

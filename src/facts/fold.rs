@@ -91,6 +91,7 @@ fn folded(fact: &Fact) -> Option<Folded> {
         Scalar::I32(n) => Folded::Const(DType::I32, f64::from(n).to_bits()),
         Scalar::F32(x) => Folded::Const(DType::F32, bits(f64::from(x))),
         Scalar::F64(x) => Folded::Const(DType::F64, bits(x)),
+        other => Folded::Const(other.dtype(), bits(other.as_f64())),
     })
 }
 

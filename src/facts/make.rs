@@ -46,8 +46,10 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             _ => fact.free.extend(egraph[c].data.free.iter().map(|k| facts.variable(*k))),
         }
     }
+    // Whether a tensor's element takes a loop is not known before it has been lowered; a form
+    // without one then says so.
     fact.has_loop = children.iter().any(|c| egraph[*c].data.has_loop)
-        || matches!(name.as_str(), "scf.for" | "scf.reduce");
+        || matches!(name.as_str(), "scf.for" | "scf.reduce" | "emb.element");
     fact.address = AddressFact::make(egraph, node);
     fact.effects = Effects::make(egraph, node);
 

@@ -50,8 +50,11 @@ impl Interpreter {
                 self.mapped(at, f, x).map(Value::Scalar)
             }
             Op::Select { c, a, b } => {
-                let (c, a, b) = (self.value(c)?, self.value(a)?, self.value(b)?);
-                self.selected(at, c, a, b)
+                let operands = [self.value(c)?, self.value(a)?, self.value(b)?];
+                self.lanewise(at, operands, |[c, a, b]| {
+                    let first = c.as_i64()? != 0;
+                    (a.dtype() == b.dtype()).then_some(if first { a } else { b })
+                })
             }
             Op::Cast { to, x, stream } => {
                 let x = [self.value(x)?];
@@ -355,40 +358,6 @@ impl Interpreter {
                     Value::Lanes(lanes) => lanes.into_iter().flatten().next(),
                 };
                 Ok(like.ok_or(Error::InactiveLane)?.dtype())
-            }
-        }
-    }
-
-    /// The second where the first is not 0, else the third. A lane of the other one may be inactive.
-    fn selected(&self, at: At, c: Value, a: Value, b: Value) -> Result<Value, Error> {
-        let chosen = |c: Scalar, a: Option<Scalar>, b: Option<Scalar>| {
-            let wrong = || {
-                let types: Vec<DType> = [a, b].into_iter().flatten().map(Scalar::dtype).collect();
-                Error::types(self.head(at), &types)
-            };
-            let first = c.as_i64().ok_or_else(wrong)? != 0;
-            match (a, b) {
-                (Some(a), Some(b)) if a.dtype() != b.dtype() => Err(wrong()),
-                (a, b) => Ok(if first { a } else { b }),
-            }
-        };
-        match (c, a, b) {
-            (Value::Scalar(c), Value::Scalar(a), Value::Scalar(b)) => {
-                let x = chosen(c, Some(a), Some(b))?;
-                x.map(Value::Scalar).ok_or(Error::InactiveLane)
-            }
-            (Value::Lanes(c), Value::Lanes(a), Value::Lanes(b))
-                if c.len() == a.len() && c.len() == b.len() =>
-            {
-                let lanes = c.into_iter().zip(a.into_iter().zip(b));
-                let lane = |(c, (a, b)): (Option<Scalar>, _)| c.map_or(Ok(None), |c| chosen(c, a, b));
-                lanes.map(lane).collect::<Result<_, _>>().map(Value::Lanes)
-            }
-            (c, a, b) => {
-                let lengths = [c.lanes(), a.lanes(), b.lanes()];
-                let (least, most) = (lengths.iter().min(), lengths.iter().max());
-                let of = |n: Option<&usize>| n.copied().unwrap_or(1);
-                Err(self.lanes_error(at, of(least), of(most)))
             }
         }
     }

@@ -26,6 +26,7 @@ pub use value::Value;
 
 use crate::term::Term;
 use egg::Id;
+use ember_targets::scalar::Scalar;
 use ember_targets::tensor::Tensor;
 use op::Op;
 use program::Program;
@@ -133,6 +134,18 @@ impl Interpreter {
     pub fn eval(&mut self, id: Id) -> Result<Value, Error> {
         let at = self.node(id)?;
         self.value(at)
+    }
+
+    /// The elements of a term of sort Tensor, in row-major order.
+    pub fn elements(&mut self, id: Id) -> Result<Vec<Scalar>, Error> {
+        let at = self.node(id)?;
+        let shape = self.shape(at)?;
+        let mut elements = Vec::new();
+        self.each_index(&shape, |this, index| {
+            elements.push(this.element_at(at, index)?);
+            Ok(())
+        })?;
+        Ok(elements)
     }
 
     /// Runs a term of sort Stmt, Slc or Exec on the store.

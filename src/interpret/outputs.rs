@@ -26,23 +26,34 @@ impl Interpreter {
             }
             _ => return Err(self.rank_error(to, extents.len())),
         };
-        if counts.contains(&0) {
-            return Ok(());
-        }
-        let mut index = vec![0; counts.len()];
-        loop {
-            let value = self.element_at(from, &index)?;
+        self.each_index(&counts, |this, index| {
+            let value = this.element_at(from, index)?;
             let mut place = to;
             for (at, i) in index.iter().enumerate() {
                 let last = at + 1 == index.len();
                 if let Some(slot) = slot.filter(|_| last) {
-                    place = self.within(place, Scalar::I64(slot))?;
+                    place = this.within(place, Scalar::I64(slot))?;
                 }
                 let i = if last { i.wrapping_add(shift) } else { *i };
-                place = self.within(place, Scalar::I64(i))?;
+                place = this.within(place, Scalar::I64(i))?;
             }
-            self.set(place, value)?;
-            let Some(at) = (0..counts.len()).rev().find(|at| index[*at] + 1 < counts[*at]) else {
+            this.set(place, value)
+        })
+    }
+
+    /// Calls `f` with every index below these extents, in row-major order.
+    pub(super) fn each_index(
+        &mut self,
+        extents: &[i64],
+        mut f: impl FnMut(&mut Self, &[i64]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if extents.iter().any(|n| *n <= 0) {
+            return Ok(());
+        }
+        let mut index = vec![0; extents.len()];
+        loop {
+            f(self, &index)?;
+            let Some(at) = (0..extents.len()).rev().find(|at| index[*at] + 1 < extents[*at]) else {
                 return Ok(());
             };
             index[at] += 1;
@@ -74,7 +85,8 @@ impl Interpreter {
                     self.edges(from, edge, (offsets, indices, x, y, scratch), row)?;
                 }
             }
-            Whole::Blocks { .. } | Whole::Matmul { .. } | Whole::Triangle { .. } => {}
+            Whole::Matmul { a, b, transposed } => self.fits(expected, a, b, transposed)?,
+            Whole::Blocks { .. } | Whole::Triangle { .. } => {}
             _ => return Ok(()),
         }
         let found = self.shape(from)?;
@@ -95,35 +107,30 @@ impl Interpreter {
     ) -> Result<(), Error> {
         let to = self.place(out)?;
         let extents = self.extents(out)?;
-        let (a_shape, b_shape) = (self.extents(a)?, self.extents(b)?);
-        let fits = match (extents.as_slice(), a_shape.as_slice(), b_shape.as_slice()) {
-            (&[m, n], &[am, k], &[x, y]) => {
-                m == am && [n, k] == if transposed { [x, y] } else { [y, x] }
-            }
+        self.fits(&extents, a, b, transposed)?;
+        let mut products: Vec<(Place, Scalar)> = Vec::new();
+        self.each_index(&extents, |this, index| {
+            let place =
+                index.iter().try_fold(to, |place, i| this.within(place, Scalar::I64(*i)))?;
+            products.push((place, this.product(at, (a, b, transposed), index)?));
+            Ok(())
+        })?;
+        // An operand that is the output itself is read before it is written.
+        products.into_iter().try_for_each(|(place, value)| self.set(place, value))
+    }
+
+    /// Whether a product of two matrices has these extents.
+    fn fits(&self, out: &[i64], a: At, b: At, transposed: bool) -> Result<(), Error> {
+        let (a, b) = (self.extents(a)?, self.extents(b)?);
+        let inner = |k, n, x, y| if transposed { [n, k] == [x, y] } else { [k, n] == [x, y] };
+        let fits = match (out, a.as_slice(), b.as_slice()) {
+            (&[m, n], &[am, k], &[x, y]) => m == am && inner(k, n, x, y),
             (&[q, m, n], &[aq, am, k], &[ref bq @ .., x, y]) => {
                 let batch = aq == q && bq.len() < 2 && bq.iter().all(|n| *n == q);
-                batch && m == am && [n, k] == if transposed { [x, y] } else { [y, x] }
+                batch && m == am && inner(k, n, x, y)
             }
             _ => false,
         };
-        if !fits {
-            return Err(Error::Shape { expected: extents, found: a_shape });
-        }
-        let mut products: Vec<(Place, Scalar)> = Vec::new();
-        let total: i64 = extents.iter().product();
-        for flat in 0..total {
-            let mut rest = flat;
-            let mut index = vec![0; extents.len()];
-            for (i, extent) in index.iter_mut().zip(&extents).rev() {
-                (*i, rest) = (rest % extent, rest / extent);
-            }
-            let mut place = to;
-            for i in &index {
-                place = self.within(place, Scalar::I64(*i))?;
-            }
-            products.push((place, self.product(at, (a, b, transposed), &index)?));
-        }
-        // An operand that is the output itself is read before it is written.
-        products.into_iter().try_for_each(|(place, value)| self.set(place, value))
+        if fits { Ok(()) } else { Err(Error::Shape { expected: out.to_vec(), found: a }) }
     }
 }

@@ -141,7 +141,7 @@ impl Interpreter {
                 self.dot(of, a, row, b, column)
             }
             (Whole::Messages { edge, offsets, indices, x, y, scratch }, &[row, column]) => {
-                let mut sum = Scalar::zero(self.dtype(y)?);
+                let mut sum = self.start(BinaryOp::Add, y)?;
                 for (l, edge) in self.edges(of, edge, (offsets, indices, x, y, scratch), row)? {
                     let other = self.looked_up(indices, l)?;
                     let y = self.element_at(y, &[other, column])?;
@@ -200,9 +200,7 @@ impl Interpreter {
             }
             (Whole::RowFold { op, x }, index) => {
                 let shape = self.shape(x)?;
-                let dtype = self.dtype(x)?;
-                let start = op.identity(dtype);
-                let mut sum = start.ok_or_else(|| Error::types(op.name().to_string(), &[dtype]))?;
+                let mut sum = self.start(op, x)?;
                 let mut index = index.to_vec();
                 for column in 0..self.extent_of(&shape, index.len())? {
                     index.push(column);
@@ -233,6 +231,12 @@ impl Interpreter {
         }
     }
 
+    /// What a fold of elements of a tensor or an address starts from.
+    fn start(&self, op: BinaryOp, like: At) -> Result<Scalar, Error> {
+        let dtype = self.dtype(like)?;
+        op.identity(dtype).ok_or_else(|| Error::types(op.name().to_string(), &[dtype]))
+    }
+
     /// An element of a bag.
     fn bag(
         &mut self,
@@ -244,13 +248,10 @@ impl Interpreter {
         let (lo, hi) = self.lookups(offsets, bag)?;
         let dtype = self.dtype(table)?;
         let (op, start) = match mode {
-            Mode::Sum | Mode::Mean => (BinaryOp::Add, Scalar::zero(dtype)),
-            Mode::Max if lo < hi => {
-                let least = BinaryOp::Max.identity(dtype);
-                (BinaryOp::Max, least.unwrap_or(Scalar::zero(dtype)))
-            }
+            Mode::Sum | Mode::Mean => (BinaryOp::Add, self.start(BinaryOp::Add, table)?),
+            Mode::Max if lo < hi => (BinaryOp::Max, self.start(BinaryOp::Max, table)?),
             // The maximum of nothing.
-            Mode::Max => return Ok(Scalar::zero(dtype)),
+            Mode::Max => return self.start(BinaryOp::Add, table),
         };
         let mut sum = start;
         for l in lo..hi {
@@ -301,7 +302,7 @@ impl Interpreter {
 
     /// `Σ a[i][k] · b[j][k]` over the columns of `a`.
     fn dot(&mut self, of: At, a: At, i: i64, b: At, j: i64) -> Result<Scalar, Error> {
-        let mut sum = Scalar::zero(self.dtype(a)?);
+        let mut sum = self.start(BinaryOp::Add, a)?;
         for k in 0..self.extent_of(&self.shape(a)?, 1)? {
             let (a, b) = (self.element_at(a, &[i, k])?, self.element_at(b, &[j, k])?);
             let product = self.apply(of, BinaryOp::Mul, a, b)?;
@@ -339,7 +340,7 @@ impl Interpreter {
         tables: [At; 3],
         rows: [i64; 3],
     ) -> Result<Scalar, Error> {
-        let zero = Scalar::zero(self.dtype(tables[0])?);
+        let zero = self.start(BinaryOp::Add, tables[0])?;
         let columns = self.extent_of(&self.shape(tables[0])?, 1)?;
         let half = columns / 2;
         let complex = matches!(score, Score::ComplEx | Score::RotatE);
@@ -395,12 +396,13 @@ impl Interpreter {
         let batched = self.extents(b)?.len() > 2;
         let inner = self.extents(a)?;
         let inner = self.extent_of(&inner, inner.len().wrapping_sub(1))?;
+        let start = self.start(BinaryOp::Add, a)?;
         let (mut a, mut b) = (self.place(a)?, self.place(b)?);
         for n in batch {
             a = self.within(a, Scalar::I64(*n))?;
             b = if batched { self.within(b, Scalar::I64(*n))? } else { b };
         }
-        let mut sum = Scalar::zero(self.tensor(a).1.dtype);
+        let mut sum = start;
         let a = self.within(a, Scalar::I64(i))?;
         for k in 0..inner {
             self.step()?;

@@ -212,14 +212,17 @@ fn bounded(reader: &mut Reader, item: &Sexp, within: RangeInclusive<f64>) -> Opt
 
 fn uniform(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
     let [low, high] = args else { return None };
-    let most = match input.dtype {
-        DType::F32 => f64::from(f32::MAX),
-        DType::F64 => f64::MAX,
-        DType::I32 => f64::from(i32::MAX),
-        DType::I64 => i64::MAX as f64,
+    // The width must be finite too, so each bound stays within half the range of a wide type.
+    let (least, most) = match input.dtype {
+        DType::F32 | DType::BF16 => (-f64::from(f32::MAX) / 2.0, f64::from(f32::MAX) / 2.0),
+        DType::F64 => (-f64::MAX / 2.0, f64::MAX / 2.0),
+        DType::I32 => (-f64::from(i32::MAX) / 2.0, f64::from(i32::MAX) / 2.0),
+        DType::I64 => (-(i64::MAX as f64) / 2.0, i64::MAX as f64 / 2.0),
+        DType::F16 => (-65504.0, 65504.0),
+        DType::U8 => (0.0, 256.0),
+        DType::U4 => (0.0, 16.0),
     };
-    // The width must be finite too, so each bound stays within half the type's range.
-    let [lo, hi] = [low, high].map(|item| bounded(reader, item, -most / 2.0..=most / 2.0));
+    let [lo, hi] = [low, high].map(|item| bounded(reader, item, least..=most));
     let (lo, hi) = (lo?, hi?);
     if lo > hi {
         let span = Span { end: high.span.end, ..low.span };
@@ -236,12 +239,7 @@ fn constant(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source>
 
 /// A number of an element type. A real number is rounded once; `inf` and `nan` are numbers too.
 fn literal(reader: &mut Reader, dtype: DType, item: &Sexp) -> Option<Scalar> {
-    let scalar = match dtype {
-        DType::F32 => number(item).map(Scalar::F32),
-        DType::F64 => number(item).map(Scalar::F64),
-        DType::I32 => number(item).map(Scalar::I32),
-        DType::I64 => number(item).map(Scalar::I64),
-    };
+    let scalar = item.atom().and_then(|word| dtype.number(word));
     if scalar.is_none() {
         reader.error(item.span, format!("not a number of type {dtype}"), "not such a number");
     }

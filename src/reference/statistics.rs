@@ -40,7 +40,7 @@ pub struct Statistics {
 /// Counts what a run touches. An instance of another model gives `None`.
 pub fn statistics(model: &Model, instance: &Instance) -> Option<Statistics> {
     let problem = Problem::new(model, instance)?;
-    let lines = |tensor: &Tensor| (tensor.len() * tensor.dtype.bytes()).div_ceil(LINE);
+    let lines = |tensor: &Tensor| tensor.bytes().div_ceil(LINE);
     let mut s = Statistics { width: problem.width as u64, ..Statistics::default() };
     for (from, to) in problem.bags() {
         let length = to.saturating_sub(from);
@@ -57,11 +57,11 @@ pub fn statistics(model: &Model, instance: &Instance) -> Option<Statistics> {
     rows.dedup();
     s.distinct_rows = rows.len() as u64;
     // Rows need not fill whole lines: those before `counted` are counted.
-    let bytes = s.width.saturating_mul(problem.table.dtype.bytes());
+    let bits = s.width.saturating_mul(problem.table.dtype.bits());
     let mut counted = 0;
-    for row in rows.into_iter().filter(|_| bytes > 0) {
-        let from = (row.saturating_mul(bytes) / LINE).max(counted);
-        let to = (row + 1).saturating_mul(bytes).div_ceil(LINE);
+    for row in rows.into_iter().filter(|_| bits > 0) {
+        let from = (row.saturating_mul(bits) / (8 * LINE)).max(counted);
+        let to = (row + 1).saturating_mul(bits).div_ceil(8 * LINE);
         s.table_lines += to.saturating_sub(from);
         counted = to;
     }

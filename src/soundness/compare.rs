@@ -43,6 +43,10 @@ pub(super) fn meaning(
     }
     match instance.sort.name() {
         "Value" | "Stream" | "EValue" => interpreter.eval(term).map(Meaning::Value),
+        "Tensor" => {
+            let elements = interpreter.elements(term)?.into_iter().map(Some).collect();
+            Ok(Meaning::Value(Value::Lanes(elements)))
+        }
         "Address" | "SAddress" | "EAddress" => {
             let places = interpreter.places(term)?;
             let owned = |(name, at): (&str, u64)| (name.to_string(), at);

@@ -221,7 +221,7 @@ impl Grow<'_> {
                 self.bank.op(&op, &[a, b])
             }
             10 if ty.dtype == DType::I64 => {
-                let dtype = self.pick(&DType::ALL, DType::F32);
+                let dtype = self.pick(&DType::ARITHMETIC, DType::F32);
                 let of = Type { dtype, ..ty };
                 let (a, b) = (self.value(of, scope, depth), self.value(of, scope, depth));
                 self.bank.op("scf.lt", &[a, b])

@@ -129,7 +129,7 @@ pub(super) fn loop_operands(name: &str) -> Option<[usize; 4]> {
 const TYPED: [&str; 5] = ["Value", "Stream", "EValue", "Tensor", "DType"];
 
 /// Whether terms of a sort stand for parts of tensors.
-fn is_address(sort: Sort) -> bool {
+pub(super) fn is_address(sort: Sort) -> bool {
     matches!(sort.name(), "Address" | "SAddress" | "EAddress" | "Name")
 }
 

@@ -11,7 +11,7 @@
 //! A program whose access half is empty is a coupled loop nest: [`Program::main`] alone.
 //! The text form and its reader live with the compiler; [`crate::verify`] states what must hold.
 
-use crate::scalar::{BinaryOp, DType, Scalar};
+use crate::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// Declares an index type into one of the program's lists.
 macro_rules! id {
@@ -104,7 +104,7 @@ impl Type {
 
     /// Size in bytes.
     pub fn bytes(self) -> u64 {
-        self.dtype.bytes() * u64::from(self.lanes)
+        self.dtype.bytes_of(u64::from(self.lanes))
     }
 }
 
@@ -266,6 +266,22 @@ pub enum Stmt {
     Store(Addr<Expr>, Expr),
     /// `memory := memory op value` at one address, lane by lane.
     Accumulate(BinaryOp, Addr<Expr>, Expr),
+    /// A product of whole matrices of one floating-point type on the execute unit's matrix unit.
+    ///
+    /// `a` is `[m, k]`; `b` is `[k, n]`, or `[n, k]` where it is taken transposed; `out` is
+    /// `[m, n]`. With a leading dimension of batches `a` and `out` have three dimensions, and `b`
+    /// two or three: one of two is the same for every batch. Each element is folded in the order of
+    /// `k` from +0.0, every product and every sum rounded.
+    Matmul {
+        /// What is written, every element of it; it is neither operand.
+        out: TensorId,
+        /// The left operand.
+        a: TensorId,
+        /// The right operand.
+        b: TensorId,
+        /// Whether the right operand is taken transposed.
+        transposed: bool,
+    },
     /// A loop of the execute unit alone.
     For(Loop),
     /// A loop that follows a unit which pushes no tokens; the bounds are that unit's.
@@ -299,11 +315,16 @@ pub enum Expr {
     Size(SizeId),
     /// A load by the execute unit through its own caches.
     Load(Box<Addr<Expr>>),
+    /// A function, lane by lane.
+    Unary(UnaryOp, Box<Expr>),
     /// Arithmetic, lane by lane.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// The second operand where the first (i64) is not 0, else the third, lane by lane; all three
     /// are evaluated.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// All lanes folded to a scalar, in the order of [`crate::scalar::fold_lanes`]. Lanes that
+    /// no load filled hold zero and are folded like the others.
+    Fold(BinaryOp, Box<Expr>),
     /// Conversion, lane by lane.
     Cast(DType, Box<Expr>),
     /// One scalar in every lane.

@@ -119,6 +119,12 @@ schema! {
         float_mul_latency: u64, Count "cycles" 1, 100;
         /// Floating-point or vector divide.
         float_div_latency: u64, Count "cycles" 1, 1000;
+        /// Floating-point or vector square root.
+        sqrt_latency: u64, Count "cycles" 1, 1000;
+        /// Operations on the vector ports that an exponential of one register takes.
+        exp_uops: u64, Count "uops" 1, 1000;
+        /// Exponential of one register, from first operation to last result.
+        exp_latency: u64, Count "cycles" 1, 1000;
         /// Conversion between element types.
         convert_latency: u64, Count "cycles" 1, 100;
         /// Copying a scalar into lanes, and making lane numbers.

@@ -243,6 +243,12 @@ impl Printer<'_> {
                 self.addr(addr, Self::expr);
                 self.expr(value);
             }
+            Stmt::Matmul { out, a, b, transposed } => {
+                self.out.head(Keep::Fitting, if *transposed { "matmul_t" } else { "matmul" });
+                for tensor in [out, a, b] {
+                    self.out.atom(name_at(&self.program.tensors, tensor.index(), |t| &t.name));
+                }
+            }
             Stmt::For(body) => {
                 self.out.head(Keep::Items(5), "for");
                 self.counted(body);
@@ -292,6 +298,11 @@ impl Printer<'_> {
                 self.expr(a);
                 self.expr(b);
             }
+            Expr::Unary(op, x) => {
+                self.out.head(Keep::Fitting, op.name());
+                self.expr(x);
+            }
+            Expr::Fold(op, x) => self.unary("fold", op.name(), x),
             Expr::Cast(dtype, x) => self.unary("cast", DType::name(*dtype), x),
             Expr::Broadcast(n, x) => self.unary("broadcast", &n.to_string(), x),
             Expr::Iota(n, x) => self.unary("iota", &n.to_string(), x),

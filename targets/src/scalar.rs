@@ -1,8 +1,13 @@
 //! Scalars: the element types, their values, and the one definition of arithmetic on them.
 //!
 //! The interpreter, the simulator and the constant folder all call these functions, so an
-//! operation has one meaning everywhere.
+//! operation has one meaning everywhere. What operations do stands in [`op`].
 
+mod op;
+
+pub use op::{BinaryOp, UnaryOp, fold_lanes};
+
+use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -18,23 +23,62 @@ pub enum DType {
     I32,
     /// Two's complement 64-bit integer; also the type of every index and loop variable.
     I64,
+    /// IEEE 754 binary16; for storage only.
+    F16,
+    /// The upper half of a binary32; for storage only.
+    BF16,
+    /// Unsigned 8-bit integer; for storage only.
+    U8,
+    /// Unsigned 4-bit integer, two to a byte, the earlier in the low half; for storage only.
+    U4,
 }
 
 impl DType {
     /// Every element type, in the order of their names in diagnostics.
-    pub const ALL: [DType; 4] = [DType::F32, DType::F64, DType::I32, DType::I64];
+    pub const ALL: [DType; 8] = [
+        DType::F32,
+        DType::F64,
+        DType::I32,
+        DType::I64,
+        DType::F16,
+        DType::BF16,
+        DType::U8,
+        DType::U4,
+    ];
 
-    /// Size of one element in bytes.
-    pub fn bytes(self) -> u64 {
+    /// The types that there is arithmetic on.
+    pub const ARITHMETIC: [DType; 4] = [DType::F32, DType::F64, DType::I32, DType::I64];
+
+    /// Size of one element in bits, a power of two.
+    pub fn bits(self) -> u64 {
         match self {
-            DType::F32 | DType::I32 => 4,
-            DType::F64 | DType::I64 => 8,
+            DType::F64 | DType::I64 => 64,
+            DType::F32 | DType::I32 => 32,
+            DType::F16 | DType::BF16 => 16,
+            DType::U8 => 8,
+            DType::U4 => 4,
         }
+    }
+
+    /// Bytes that so many contiguous elements take from the start of a byte; saturates.
+    pub fn bytes_of(self, elements: u64) -> u64 {
+        let bits = u128::from(elements) * u128::from(self.bits());
+        u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
+    }
+
+    /// Elements of this type in so many bytes.
+    pub fn elements_in(self, bytes: u64) -> u64 {
+        bytes.saturating_mul(8) / self.bits()
     }
 
     /// Whether the type is a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(self, DType::F32 | DType::F64)
+        matches!(self, DType::F32 | DType::F64 | DType::F16 | DType::BF16)
+    }
+
+    /// Whether elements are only stored, moved and converted: there is no arithmetic on them.
+    pub fn is_storage(self) -> bool {
+        matches!(self, DType::F16 | DType::BF16 | DType::U8 | DType::U4)
     }
 
     /// The name used in every text format.
@@ -44,6 +88,10 @@ impl DType {
             DType::F64 => "f64",
             DType::I32 => "i32",
             DType::I64 => "i64",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+            DType::U8 => "u8",
+            DType::U4 => "u4",
         }
     }
 
@@ -70,47 +118,96 @@ pub enum Scalar {
     I32(i32),
     /// A 64-bit integer.
     I64(i64),
+    /// A binary16 value.
+    F16(f16),
+    /// An upper half of a binary32 value.
+    BF16(bf16),
+    /// An unsigned 8-bit integer.
+    U8(u8),
+    /// An unsigned 4-bit integer, below 16.
+    U4(u8),
 }
 
 impl PartialEq for Scalar {
     fn eq(&self, other: &Self) -> bool {
-        match (*self, *other) {
-            (Scalar::F32(a), Scalar::F32(b)) => {
-                a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
-            }
-            (Scalar::F64(a), Scalar::F64(b)) => {
-                a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
-            }
-            (Scalar::I32(a), Scalar::I32(b)) => a == b,
-            (Scalar::I64(a), Scalar::I64(b)) => a == b,
-            _ => false,
-        }
+        self.dtype() == other.dtype()
+            && (self.to_bits() == other.to_bits() || (self.is_nan() && other.is_nan()))
     }
 }
 
 impl Scalar {
     /// The type of the value.
+    #[inline(always)]
     pub fn dtype(self) -> DType {
         match self {
             Scalar::F32(_) => DType::F32,
             Scalar::F64(_) => DType::F64,
             Scalar::I32(_) => DType::I32,
             Scalar::I64(_) => DType::I64,
+            Scalar::F16(_) => DType::F16,
+            Scalar::BF16(_) => DType::BF16,
+            Scalar::U8(_) => DType::U8,
+            Scalar::U4(_) => DType::U4,
         }
     }
 
     /// Zero (+0.0) of a type.
     pub fn zero(dtype: DType) -> Scalar {
-        Scalar::from_f64(dtype, 0.0)
+        Scalar::from_bits(dtype, 0)
     }
 
-    /// The value of `x` in the given type; integers truncate towards zero and saturate.
+    /// The value's bits, integers extended to 64 bits by their sign.
+    #[inline(always)]
+    pub fn to_bits(self) -> u64 {
+        match self {
+            Scalar::F32(x) => u64::from(x.to_bits()),
+            Scalar::F64(x) => x.to_bits(),
+            Scalar::I32(x) => i64::from(x) as u64,
+            Scalar::I64(x) => x as u64,
+            Scalar::F16(x) => u64::from(x.to_bits()),
+            Scalar::BF16(x) => u64::from(x.to_bits()),
+            Scalar::U8(x) | Scalar::U4(x) => u64::from(x),
+        }
+    }
+
+    /// The value of [`Scalar::to_bits`]; bits beyond the type's are dropped.
+    #[inline(always)]
+    pub fn from_bits(dtype: DType, bits: u64) -> Scalar {
+        match dtype {
+            DType::F32 => Scalar::F32(f32::from_bits(bits as u32)),
+            DType::F64 => Scalar::F64(f64::from_bits(bits)),
+            DType::I32 => Scalar::I32(bits as i32),
+            DType::I64 => Scalar::I64(bits as i64),
+            DType::F16 => Scalar::F16(f16::from_bits(bits as u16)),
+            DType::BF16 => Scalar::BF16(bf16::from_bits(bits as u16)),
+            DType::U8 => Scalar::U8(bits as u8),
+            DType::U4 => Scalar::U4(bits as u8 & 15),
+        }
+    }
+
+    /// Whether the value is a NaN.
+    pub fn is_nan(self) -> bool {
+        match self {
+            Scalar::F32(x) => x.is_nan(),
+            Scalar::F64(x) => x.is_nan(),
+            Scalar::F16(x) => x.is_nan(),
+            Scalar::BF16(x) => x.is_nan(),
+            Scalar::I32(_) | Scalar::I64(_) | Scalar::U8(_) | Scalar::U4(_) => false,
+        }
+    }
+
+    /// The value of `x` in the given type, rounded once to nearest even; integers truncate towards
+    /// zero and saturate.
     pub fn from_f64(dtype: DType, x: f64) -> Scalar {
         match dtype {
             DType::F32 => Scalar::F32(x as f32),
             DType::F64 => Scalar::F64(x),
             DType::I32 => Scalar::I32(x as i32),
             DType::I64 => Scalar::I64(x as i64),
+            DType::F16 => Scalar::F16(f16::from_f32(rounded_to_odd(x))),
+            DType::BF16 => Scalar::BF16(bf16::from_f32(rounded_to_odd(x))),
+            DType::U8 => Scalar::U8(x as u8),
+            DType::U4 => Scalar::U4((x as u8).min(15)),
         }
     }
 
@@ -121,30 +218,56 @@ impl Scalar {
             Scalar::F64(x) => x,
             Scalar::I32(x) => f64::from(x),
             Scalar::I64(x) => x as f64,
+            Scalar::F16(x) => f64::from(x.to_f32()),
+            Scalar::BF16(x) => f64::from(x.to_f32()),
+            Scalar::U8(x) | Scalar::U4(x) => f64::from(x),
         }
     }
 
     /// The value as an index; `None` for floating-point values.
+    #[inline(always)]
     pub fn as_i64(self) -> Option<i64> {
         match self {
             Scalar::I32(x) => Some(i64::from(x)),
             Scalar::I64(x) => Some(x),
-            Scalar::F32(_) | Scalar::F64(_) => None,
+            Scalar::U8(x) | Scalar::U4(x) => Some(i64::from(x)),
+            Scalar::F32(_) | Scalar::F64(_) | Scalar::F16(_) | Scalar::BF16(_) => None,
         }
     }
 
     /// Conversion to another type, rounding to nearest even; float to integer truncates and
     /// saturates, integer to integer wraps.
     pub fn cast(self, to: DType) -> Scalar {
-        match (self, to) {
-            (Scalar::I64(x), DType::I32) => Scalar::I32(x as i32),
-            (Scalar::I64(x), DType::I64) => Scalar::I64(x),
-            (Scalar::I64(x), DType::F32) => Scalar::F32(x as f32),
-            (Scalar::I32(x), DType::F32) => Scalar::F32(x as f32),
-            (Scalar::I32(x), DType::I64) => Scalar::I64(i64::from(x)),
-            (x, to) => Scalar::from_f64(to, x.as_f64()),
+        match (self.as_i64(), to) {
+            (Some(x), DType::F32) => Scalar::F32(x as f32),
+            (Some(x), DType::F16 | DType::BF16) => Scalar::from_f64(to, sticky(x)),
+            (Some(x), DType::I32 | DType::I64 | DType::U8 | DType::U4) => {
+                Scalar::from_bits(to, x as u64)
+            }
+            _ => Scalar::from_f64(to, self.as_f64()),
         }
     }
+}
+
+/// The binary32 value at or next towards zero from `x`, with its last bit set where it is not
+/// exact: a further rounding to a type of at most 22 bits of precision is then that of `x` itself
+/// (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Conversions of
+/// binary64 in the crate `half` round twice on some processors.
+fn rounded_to_odd(x: f64) -> f32 {
+    let nearest = x as f32;
+    if x.is_nan() || f64::from(nearest) == x {
+        return nearest;
+    }
+    let beyond = f64::from(nearest.abs()) > x.abs();
+    f32::from_bits((nearest.to_bits() - u32::from(beyond)) | 1)
+}
+
+/// An integer as binary64, its last bit set where that is not exact, as in [`rounded_to_odd`].
+fn sticky(x: i64) -> f64 {
+    if x.unsigned_abs() < 1 << 53 {
+        return x as f64;
+    }
+    ((x >> 11) | i64::from(x & 2047 != 0)) as f64 * 2048.0
 }
 
 impl fmt::Display for Scalar {
@@ -154,173 +277,29 @@ impl fmt::Display for Scalar {
             Scalar::F64(x) => write!(f, "{x:?}"),
             Scalar::I32(x) => write!(f, "{x}"),
             Scalar::I64(x) => write!(f, "{x}"),
+            Scalar::F16(x) => write!(f, "{:?}", x.to_f32()),
+            Scalar::BF16(x) => write!(f, "{:?}", x.to_f32()),
+            Scalar::U8(x) | Scalar::U4(x) => write!(f, "{x}"),
         }
     }
 }
 
-/// A binary operation on two scalars of one type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum BinaryOp {
-    /// Sum; integers wrap.
-    Add,
-    /// Difference; integers wrap.
-    Sub,
-    /// Product; integers wrap.
-    Mul,
-    /// Quotient; integer division truncates, and by zero gives zero.
-    Div,
-    /// IEEE 754-2019 `maximum`: NaN wins, and +0.0 is above -0.0.
-    Max,
-    /// IEEE 754-2019 `minimum`: NaN wins, and -0.0 is below +0.0.
-    Min,
-    /// 1 (i64) where the first is less than the second, else 0.
-    Lt,
-}
-
-impl BinaryOp {
-    /// Every binary operation.
-    pub const ALL: [BinaryOp; 7] = [
-        BinaryOp::Add,
-        BinaryOp::Sub,
-        BinaryOp::Mul,
-        BinaryOp::Div,
-        BinaryOp::Max,
-        BinaryOp::Min,
-        BinaryOp::Lt,
-    ];
-
-    /// The name used in every text format.
-    pub fn name(self) -> &'static str {
+impl DType {
+    /// The number that a text spells in this type: a whole number in range for an integer type,
+    /// else a real number, `inf` or `nan`, rounded once.
+    pub fn number(self, text: &str) -> Option<Scalar> {
         match self {
-            BinaryOp::Add => "add",
-            BinaryOp::Sub => "sub",
-            BinaryOp::Mul => "mul",
-            BinaryOp::Div => "div",
-            BinaryOp::Max => "max",
-            BinaryOp::Min => "min",
-            BinaryOp::Lt => "lt",
-        }
-    }
-
-    /// The operation with this name.
-    pub fn parse(name: &str) -> Option<BinaryOp> {
-        BinaryOp::ALL.into_iter().find(|o| o.name() == name)
-    }
-
-    /// The type of the result for operands of type `dtype`.
-    pub fn result(self, dtype: DType) -> DType {
-        if self == BinaryOp::Lt { DType::I64 } else { dtype }
-    }
-
-    /// The value that a reduction by this operation starts from: +0.0 for `add`, 1 for `mul`, the
-    /// least value for `max`, the greatest for `min`; `None` where there is no such value.
-    pub fn identity(self, dtype: DType) -> Option<Scalar> {
-        let (least, greatest) = match dtype {
-            DType::F32 => (Scalar::F32(f32::NEG_INFINITY), Scalar::F32(f32::INFINITY)),
-            DType::F64 => (Scalar::F64(f64::NEG_INFINITY), Scalar::F64(f64::INFINITY)),
-            DType::I32 => (Scalar::I32(i32::MIN), Scalar::I32(i32::MAX)),
-            DType::I64 => (Scalar::I64(i64::MIN), Scalar::I64(i64::MAX)),
-        };
-        match self {
-            BinaryOp::Add => Some(Scalar::zero(dtype)),
-            BinaryOp::Mul => Some(Scalar::from_f64(dtype, 1.0)),
-            BinaryOp::Max => Some(least),
-            BinaryOp::Min => Some(greatest),
-            BinaryOp::Sub | BinaryOp::Div | BinaryOp::Lt => None,
-        }
-    }
-
-    /// The operation on two binary32 values; `Lt` gives 1.0 or 0.0.
-    #[inline(always)]
-    pub fn f32(self, a: f32, b: f32) -> f32 {
-        match self {
-            BinaryOp::Add => a + b,
-            BinaryOp::Sub => a - b,
-            BinaryOp::Mul => a * b,
-            BinaryOp::Div => a / b,
-            BinaryOp::Max => maximum_f32(a, b),
-            BinaryOp::Min => -maximum_f32(-a, -b),
-            BinaryOp::Lt => f32::from(u8::from(a < b)),
-        }
-    }
-
-    /// The operation on two binary64 values; `Lt` gives 1.0 or 0.0.
-    #[inline(always)]
-    pub fn f64(self, a: f64, b: f64) -> f64 {
-        match self {
-            BinaryOp::Add => a + b,
-            BinaryOp::Sub => a - b,
-            BinaryOp::Mul => a * b,
-            BinaryOp::Div => a / b,
-            BinaryOp::Max => maximum_f64(a, b),
-            BinaryOp::Min => -maximum_f64(-a, -b),
-            BinaryOp::Lt => f64::from(u8::from(a < b)),
-        }
-    }
-
-    /// The operation on two 64-bit integers.
-    #[inline(always)]
-    pub fn i64(self, a: i64, b: i64) -> i64 {
-        match self {
-            BinaryOp::Add => a.wrapping_add(b),
-            BinaryOp::Sub => a.wrapping_sub(b),
-            BinaryOp::Mul => a.wrapping_mul(b),
-            BinaryOp::Div => {
-                if b == 0 {
-                    0
-                } else {
-                    a.wrapping_div(b)
-                }
+            DType::F32 => text.parse().ok().map(Scalar::F32),
+            DType::I32 => text.parse().ok().map(Scalar::I32),
+            DType::I64 => text.parse().ok().map(Scalar::I64),
+            DType::F64 | DType::F16 | DType::BF16 => {
+                text.parse().ok().map(|x| Scalar::from_f64(self, x))
             }
-            BinaryOp::Max => a.max(b),
-            BinaryOp::Min => a.min(b),
-            BinaryOp::Lt => i64::from(a < b),
+            DType::U8 => text.parse().ok().map(Scalar::U8),
+            DType::U4 => text.parse().ok().filter(|n| *n < 16).map(Scalar::U4),
         }
     }
-
-    /// The operation on two scalars of one type; `None` where the types differ.
-    pub fn apply(self, a: Scalar, b: Scalar) -> Option<Scalar> {
-        let lt = self == BinaryOp::Lt;
-        Some(match (a, b) {
-            (Scalar::F32(a), Scalar::F32(b)) if lt => Scalar::I64(i64::from(a < b)),
-            (Scalar::F64(a), Scalar::F64(b)) if lt => Scalar::I64(i64::from(a < b)),
-            (Scalar::I32(a), Scalar::I32(b)) if lt => Scalar::I64(i64::from(a < b)),
-            (Scalar::F32(a), Scalar::F32(b)) => Scalar::F32(self.f32(a, b)),
-            (Scalar::F64(a), Scalar::F64(b)) => Scalar::F64(self.f64(a, b)),
-            (Scalar::I32(a), Scalar::I32(b)) => {
-                Scalar::I32(self.i64(i64::from(a), i64::from(b)) as i32)
-            }
-            (Scalar::I64(a), Scalar::I64(b)) => Scalar::I64(self.i64(a, b)),
-            _ => return None,
-        })
-    }
 }
 
-/// IEEE 754-2019 `maximum`, written out because `f32::max` prefers the number over the NaN and
-/// leaves the order of zeros open.
-#[inline(always)]
-fn maximum_f32(a: f32, b: f32) -> f32 {
-    if a > b {
-        a
-    } else if b > a {
-        b
-    } else if a == b {
-        if a.is_sign_positive() { a } else { b }
-    } else {
-        f32::NAN
-    }
-}
-
-/// As [`maximum_f32`].
-#[inline(always)]
-fn maximum_f64(a: f64, b: f64) -> f64 {
-    if a > b {
-        a
-    } else if b > a {
-        b
-    } else if a == b {
-        if a.is_sign_positive() { a } else { b }
-    } else {
-        f64::NAN
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! larger than memory costs nothing until it is read.
 
 use crate::scalar::{DType, Scalar};
+use half::{bf16, f16};
 use std::sync::Arc;
 
 /// Row-major data with its type and shape.
@@ -28,6 +29,14 @@ pub enum Data {
     I32(Arc<Vec<i32>>),
     /// Held 64-bit integers.
     I64(Arc<Vec<i64>>),
+    /// Held binary16 elements.
+    F16(Arc<Vec<f16>>),
+    /// Held upper halves of binary32 elements.
+    BF16(Arc<Vec<bf16>>),
+    /// Held unsigned 8-bit integers.
+    U8(Arc<Vec<u8>>),
+    /// Held unsigned 4-bit integers, one in each byte here, below 16.
+    U4(Arc<Vec<u8>>),
     /// Computed on demand, read-only.
     Hashed(Hashed),
 }
@@ -39,7 +48,7 @@ pub struct Hashed {
     pub seed: u64,
     /// The least value.
     pub lo: f64,
-    /// The bound that values stay below (integers truncate).
+    /// The bound that values stay below, before they are rounded to their type (integers truncate).
     pub hi: f64,
 }
 
@@ -75,7 +84,51 @@ impl Hashed {
     }
 }
 
+impl Data {
+    /// Held elements of a type; those of another type are left out.
+    pub fn held(dtype: DType, elements: impl Iterator<Item = Scalar>) -> Data {
+        macro_rules! collect {
+            ($variant:ident) => {{
+                let pick = |x| match x {
+                    Scalar::$variant(x) => Some(x),
+                    _ => None,
+                };
+                Data::$variant(Arc::new(elements.filter_map(pick).collect()))
+            }};
+        }
+        match dtype {
+            DType::F32 => collect!(F32),
+            DType::F64 => collect!(F64),
+            DType::I32 => collect!(I32),
+            DType::I64 => collect!(I64),
+            DType::F16 => collect!(F16),
+            DType::BF16 => collect!(BF16),
+            DType::U8 => collect!(U8),
+            DType::U4 => collect!(U4),
+        }
+    }
+
+    /// The number of held elements; `None` for data computed on demand.
+    pub fn held_len(&self) -> Option<u64> {
+        Some(match self {
+            Data::F32(v) => v.len() as u64,
+            Data::F64(v) => v.len() as u64,
+            Data::I32(v) => v.len() as u64,
+            Data::I64(v) => v.len() as u64,
+            Data::F16(v) => v.len() as u64,
+            Data::BF16(v) => v.len() as u64,
+            Data::U8(v) | Data::U4(v) => v.len() as u64,
+            Data::Hashed(_) => return None,
+        })
+    }
+}
+
 impl Tensor {
+    /// Bytes of the elements as they lie in a machine's memory; saturates.
+    pub fn bytes(&self) -> u64 {
+        self.dtype.bytes_of(self.len())
+    }
+
     /// A held tensor of zeros. The caller bounds the size.
     pub fn zeros(dtype: DType, shape: Vec<u64>) -> Tensor {
         let n = shape.iter().product::<u64>() as usize;
@@ -84,6 +137,10 @@ impl Tensor {
             DType::F64 => Data::F64(Arc::new(vec![0.0; n])),
             DType::I32 => Data::I32(Arc::new(vec![0; n])),
             DType::I64 => Data::I64(Arc::new(vec![0; n])),
+            DType::F16 => Data::F16(Arc::new(vec![f16::ZERO; n])),
+            DType::BF16 => Data::BF16(Arc::new(vec![bf16::ZERO; n])),
+            DType::U8 => Data::U8(Arc::new(vec![0; n])),
+            DType::U4 => Data::U4(Arc::new(vec![0; n])),
         };
         Tensor { dtype, shape, data }
     }
@@ -107,6 +164,10 @@ impl Tensor {
             Data::F64(v) => v.get(i).copied().map(Scalar::F64),
             Data::I32(v) => v.get(i).copied().map(Scalar::I32),
             Data::I64(v) => v.get(i).copied().map(Scalar::I64),
+            Data::F16(v) => v.get(i).copied().map(Scalar::F16),
+            Data::BF16(v) => v.get(i).copied().map(Scalar::BF16),
+            Data::U8(v) => v.get(i).copied().map(Scalar::U8),
+            Data::U4(v) => v.get(i).copied().map(Scalar::U4),
             Data::Hashed(h) => (position < self.len()).then(|| h.at(self.dtype, position)),
         }
     }
@@ -129,6 +190,9 @@ impl Tensor {
             (Data::F64(v), Scalar::F64(x)) => put(v, position, x),
             (Data::I32(v), Scalar::I32(x)) => put(v, position, x),
             (Data::I64(v), Scalar::I64(x)) => put(v, position, x),
+            (Data::F16(v), Scalar::F16(x)) => put(v, position, x),
+            (Data::BF16(v), Scalar::BF16(x)) => put(v, position, x),
+            (Data::U8(v), Scalar::U8(x)) | (Data::U4(v), Scalar::U4(x)) => put(v, position, x),
             _ => false,
         }
     }

@@ -1,7 +1,8 @@
 //! Random well-formed programs, with names that need quotes.
 
 use ember_targets::dlc::*;
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_targets::verify::well_formed;
 use quickcheck::{Arbitrary, Gen};
 
 /// A well-formed program; its halves need not match.
@@ -40,7 +41,7 @@ impl Maker<'_> {
     }
 
     fn dtype(&mut self) -> DType {
-        DType::ALL[self.below(4)]
+        DType::ALL[self.below(8)]
     }
 
     fn ty(&mut self) -> Type {
@@ -53,6 +54,10 @@ impl Maker<'_> {
             DType::F64 => Scalar::F64(f64::arbitrary(self.random)),
             DType::I32 => Scalar::I32(i32::arbitrary(self.random)),
             DType::I64 => Scalar::I64(i64::arbitrary(self.random)),
+            DType::F16 | DType::BF16 | DType::U8 | DType::U4 => {
+                // Among them every NaN, which are all equal.
+                Scalar::from_bits(dtype, u64::from(u16::arbitrary(self.random)))
+            }
         }
     }
 
@@ -72,6 +77,12 @@ impl Maker<'_> {
             }
             let (name, dtype) = (self.name(k), self.dtype());
             self.program.tensors.push(TensorDecl { name, dtype, shape, writable: k % 2 == 0 });
+        }
+        let side = Dim::Const(u64::arbitrary(self.random));
+        for k in 0..3 * self.below(2) {
+            let (name, dtype) = (self.name(100 + k), DType::F32);
+            let shape = vec![side; 2];
+            self.program.tensors.push(TensorDecl { name, dtype, shape, writable: k == 0 });
         }
         for k in 0..self.below(6) {
             let (name, ty) = (self.name(k), self.ty());
@@ -200,7 +211,7 @@ impl Maker<'_> {
                 }
                 2 => {
                     let op = BinaryOp::ALL[self.below(7)];
-                    let scalars = self.usable(around, |ty| ty.lanes == 1);
+                    let scalars = self.usable(around, |ty| ty.lanes == 1 && !ty.dtype.is_storage());
                     let a = self.pick(&scalars).expect("a constant");
                     let ty = self.program.streams[a.index()].ty;
                     let b = self.usable(around, |other| other == ty);
@@ -270,7 +281,7 @@ impl Maker<'_> {
             let registers: Vec<usize> = (0..self.program.registers.len()).collect();
             let Some(register) = self.pick(&registers) else { continue };
             let (id, ty) = (RegisterId(register as u32), self.program.registers[register].ty);
-            match self.below(4) {
+            match self.below(5) {
                 0 => body.push(Stmt::Pop(id)),
                 1 if depth > 0 && ty == INDEX => {
                     let step = 1 + self.below(9) as i64;
@@ -287,13 +298,15 @@ impl Maker<'_> {
                     if self.program.tensors[addr.tensor.index()].writable {
                         let value = self.expr(ty, 3);
                         let op = BinaryOp::ALL[self.below(6)];
-                        body.push(if bool::arbitrary(self.random) {
+                        let moved = ty.dtype.is_storage() || bool::arbitrary(self.random);
+                        body.push(if moved {
                             Stmt::Store(addr, value)
                         } else {
                             Stmt::Accumulate(op, addr, value)
                         });
                     }
                 }
+                3 => body.extend(self.matmul()),
                 _ => {
                     let value = self.expr(ty, 4);
                     body.push(Stmt::Set(id, value));
@@ -301,6 +314,23 @@ impl Maker<'_> {
             }
         }
         body
+    }
+
+    /// A product of matrices, if there are tensors for one.
+    fn matmul(&mut self) -> Option<Stmt> {
+        let tensors: Vec<TensorId> = (0..self.program.tensors.len() as u32).map(TensorId).collect();
+        let [out, a, b] = [self.pick(&tensors)?, self.pick(&tensors)?, self.pick(&tensors)?];
+        let transposed = bool::arbitrary(self.random);
+        let stmt = Stmt::Matmul { out, a, b, transposed };
+        // Few shapes fit, so the verifier itself says whether these do.
+        let alone = Program { main: vec![stmt.clone()], ..self.matrices() };
+        well_formed(&alone).is_empty().then_some(stmt)
+    }
+
+    /// The program's tensors alone.
+    fn matrices(&self) -> Program {
+        let Program { sizes, tensors, .. } = &self.program;
+        Program { sizes: sizes.clone(), tensors: tensors.clone(), ..Program::default() }
     }
 
     /// A random expression of a type.
@@ -314,13 +344,14 @@ impl Maker<'_> {
             return Expr::Register(register);
         }
         let inner = depth.saturating_sub(1);
-        match self.below(6) {
+        let computes = !dtype.is_storage();
+        match self.below(8) {
             _ if depth == 0 && lanes == 1 => Expr::Const(self.scalar(dtype)),
             _ if depth == 0 => Expr::Broadcast(lanes, Box::new(self.expr(Type::scalar(dtype), 0))),
             0 if ty == INDEX && !self.program.sizes.is_empty() => {
                 Expr::Size(SizeId(self.below(self.program.sizes.len()) as u32))
             }
-            1 => {
+            1 if computes => {
                 let op = BinaryOp::ALL[self.below(6)];
                 Expr::Binary(op, Box::new(self.expr(ty, inner)), Box::new(self.expr(ty, inner)))
             }
@@ -332,6 +363,16 @@ impl Maker<'_> {
             3 => {
                 let from = Type { dtype: self.dtype(), lanes };
                 Expr::Cast(dtype, Box::new(self.expr(from, inner)))
+            }
+            5 if dtype.is_float() && computes => {
+                let op = UnaryOp::ALL[self.below(2)];
+                Expr::Unary(op, Box::new(self.expr(ty, inner)))
+            }
+            6 if lanes == 1 && computes => {
+                let op =
+                    [BinaryOp::Add, BinaryOp::Mul, BinaryOp::Max, BinaryOp::Min][self.below(4)];
+                let lanes = [1, 4, 16][self.below(3)];
+                Expr::Fold(op, Box::new(self.expr(Type { dtype, lanes }, inner)))
             }
             4 if dtype == DType::I64 && lanes > 1 => {
                 Expr::Iota(lanes, Box::new(self.expr(INDEX, inner)))

@@ -184,6 +184,10 @@ impl Compiler<'_> {
                     let message = format!("{place} needs two scalars of one type");
                     return Err(SimError::invalid(message));
                 }
+                if x.ty.dtype.is_storage() {
+                    let message = format!("{place} computes with a type that is only stored");
+                    return Err(SimError::invalid(message));
+                }
                 let ty = Type::scalar(op.result(x.ty.dtype));
                 (x.unit.max(y.unit), Kind::Alu(*op, a, b), ty)
             }

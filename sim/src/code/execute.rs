@@ -6,7 +6,7 @@ use crate::data::raw;
 use crate::error::SimError;
 use ember_targets::dlc::{Loop, Program, RegisterId, Stmt, Type};
 use ember_targets::machine::Core;
-use ember_targets::scalar::{BinaryOp, Scalar};
+use ember_targets::scalar::{BinaryOp, Scalar, UnaryOp};
 use std::collections::BTreeSet;
 
 /// The execute half.
@@ -64,6 +64,19 @@ pub(crate) enum Inst {
         dst: u32,
         src: u32,
         port: Port,
+    },
+    Unary {
+        op: UnaryOp,
+        dst: u32,
+        src: u32,
+    },
+    /// All lanes to one.
+    Fold {
+        op: BinaryOp,
+        dst: u32,
+        src: u32,
+        port: Port,
+        latency: u64,
     },
     Broadcast {
         dst: u32,
@@ -209,11 +222,13 @@ impl Compiler<'_> {
                 let (addr, ty) = self.addr(addr, true)?;
                 self.same(self.ty(src), ty, "accumulates a value of another type")?;
                 self.same(op.result(ty.dtype), ty.dtype, "accumulates by a comparison")?;
+                self.computes(ty)?;
                 let old = self.reg(ty)?;
                 let (port, latency) = self.binary(*op, ty);
                 let op = *op;
                 self.code.insts.push(Inst::Accumulate { op, src, old, addr, port, latency });
             }
+            Stmt::Matmul { .. } => return Err(self.invalid("multiplies matrices")),
             Stmt::For(l) | Stmt::Walk(_, l) => self.repeat(l)?,
         }
         Ok(())
@@ -310,7 +325,7 @@ fn assigns(body: &[Stmt], into: &mut BTreeSet<RegisterId>) {
                 into.insert(l.var);
                 open.extend(&l.body);
             }
-            Stmt::Store(..) | Stmt::Accumulate(..) => {}
+            Stmt::Store(..) | Stmt::Accumulate(..) | Stmt::Matmul { .. } => {}
         }
     }
 }

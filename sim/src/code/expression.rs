@@ -41,6 +41,7 @@ impl Compiler<'_> {
                 let (a, b) = (self.expr(a, None)?, self.expr(b, None)?);
                 let ty = self.ty(a);
                 self.same(ty, self.ty(b), "operates on two types")?;
+                self.computes(ty)?;
                 let (port, latency) = self.binary(*op, ty);
                 let result = Type { dtype: op.result(ty.dtype), lanes: ty.lanes };
                 let op = *op;
@@ -52,6 +53,21 @@ impl Compiler<'_> {
                     port,
                     latency,
                 });
+            }
+            Expr::Unary(op, x) => {
+                let src = self.expr(x, None)?;
+                let (op, ty) = (*op, self.ty(src));
+                self.same(op.takes(ty.dtype), true, "takes a function of a type without it")?;
+                return self.emit(into, ty, |dst| Inst::Unary { op, dst, src });
+            }
+            Expr::Fold(op, x) => {
+                let src = self.expr(x, None)?;
+                let (op, ty) = (*op, self.ty(src));
+                self.same(op.folds(), true, "folds lanes by an operation whose order matters")?;
+                self.computes(ty)?;
+                let (port, latency) = self.binary(op, ty);
+                let scalar = Type::scalar(ty.dtype);
+                return self.emit(into, scalar, |dst| Inst::Fold { op, dst, src, port, latency });
             }
             Expr::Select(c, a, b) => {
                 let c = self.expr(c, None)?;
@@ -156,8 +172,17 @@ impl Compiler<'_> {
             Expr::Load(_) => true,
             Expr::Binary(_, a, b) => self.varies(a) || self.varies(b),
             Expr::Select(c, a, b) => self.varies(c) || self.varies(a) || self.varies(b),
-            Expr::Cast(_, x) | Expr::Broadcast(_, x) | Expr::Iota(_, x) => self.varies(x),
+            Expr::Unary(_, x)
+            | Expr::Fold(_, x)
+            | Expr::Cast(_, x)
+            | Expr::Broadcast(_, x)
+            | Expr::Iota(_, x) => self.varies(x),
         }
+    }
+
+    /// Checks that there is arithmetic on a type.
+    pub(super) fn computes(&self, ty: Type) -> Result<(), SimError> {
+        self.same(ty.dtype.is_storage(), false, "computes with a type that is only stored")
     }
 
     pub(super) fn binary(&self, op: BinaryOp, ty: Type) -> (Port, u64) {

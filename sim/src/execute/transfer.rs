@@ -1,6 +1,6 @@
 //! Moves data between the execute unit's registers and memory or the data queue.
 
-use crate::code::{Address, Place, Reg};
+use crate::code::{Address, Located, Place, Reg};
 use crate::core::{Port, Ready};
 use crate::data::copy_lanes;
 use crate::error::SimError;
@@ -12,6 +12,7 @@ pub(super) struct Reached {
     position: u64,
     active: usize,
     address: u64,
+    end: u64,
     ready: Ready,
 }
 
@@ -28,16 +29,17 @@ impl Sim<'_> {
         for _ in 0..addr.uops {
             ready = self.core.operate(Port::Int, ready, self.core_figures.int_latency);
         }
-        let (position, active, address) = (located.position, located.active, located.address);
-        Ok(Reached { position, active, address, ready })
+        let Located { position, active, address, end } = located;
+        Ok(Reached { position, active, address, end, ready })
     }
 
     /// The addresses of the active bytes of piece `p`; empty if it has none.
     fn span(&self, reg: &Reg, at: &Reached, p: usize) -> (u64, u64) {
         let simd = self.core_figures.simd_bytes;
-        let end = at.address + at.active as u64 * reg.ty.dtype.bytes();
         let first = at.address + p as u64 * simd;
-        (first.min(end), end.min(first + simd))
+        // A run that starts within a byte may reach one byte further than its registers.
+        let until = if p + 1 == reg.pieces { at.end } else { first + simd };
+        (first.min(at.end), until.min(at.end))
     }
 
     pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>, at: &Reached) {

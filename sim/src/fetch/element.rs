@@ -105,8 +105,7 @@ impl Sim<'_> {
         }
         let located = address.locate(&self.tensors, |i, _| state.values[i])?;
         if located.active > 0 {
-            let bytes = located.active as u64 * self.tensors[address.tensor].element_bytes;
-            let lines = self.lines.covering(located.address, located.address + bytes);
+            let lines = self.lines.covering(located.address, located.end);
             if !self.request(f, state, s, lines, hint) {
                 return Ok(false);
             }

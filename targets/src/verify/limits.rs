@@ -96,6 +96,7 @@ impl<'a> Liveness<'a> {
                     self.addr(addr);
                     self.expr(value);
                 }
+                Stmt::Matmul { .. } => {}
                 Stmt::For(counted) | Stmt::Walk(_, counted) => {
                     self.expr(&counted.lo);
                     self.expr(&counted.hi);
@@ -132,7 +133,11 @@ impl<'a> Liveness<'a> {
             Expr::Load(addr) => self.addr(addr),
             Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|x| self.expr(x)),
             Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|x| self.expr(x)),
-            Expr::Cast(_, x) | Expr::Broadcast(_, x) | Expr::Iota(_, x) => self.expr(x),
+            Expr::Unary(_, x)
+            | Expr::Fold(_, x)
+            | Expr::Cast(_, x)
+            | Expr::Broadcast(_, x)
+            | Expr::Iota(_, x) => self.expr(x),
         }
     }
 }

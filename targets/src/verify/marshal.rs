@@ -222,6 +222,7 @@ impl<'a> Checker<'a, '_> {
                     self.reads_address(addr, place);
                     self.reads(value, place);
                 }
+                Stmt::Matmul { .. } => {}
                 Stmt::For(counted) => self.counted(counted, None, place, &mut Feed::Nothing),
                 Stmt::Walk(unit, counted) => self.walk(*unit, counted, place, feed),
             }
@@ -413,7 +414,11 @@ impl<'a> Checker<'a, '_> {
             Expr::Load(addr) => self.reads_address(addr, place),
             Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|x| self.reads(x, place)),
             Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|x| self.reads(x, place)),
-            Expr::Cast(_, x) | Expr::Broadcast(_, x) | Expr::Iota(_, x) => self.reads(x, place),
+            Expr::Unary(_, x)
+            | Expr::Fold(_, x)
+            | Expr::Cast(_, x)
+            | Expr::Broadcast(_, x)
+            | Expr::Iota(_, x) => self.reads(x, place),
         }
     }
 
@@ -440,7 +445,12 @@ impl<'a> Checker<'a, '_> {
                 let x = self.symbol(x)?;
                 Some(self.symbols.cast(*dtype, x))
             }
-            Expr::Load(_) | Expr::Select(..) | Expr::Broadcast(..) | Expr::Iota(..) => None,
+            Expr::Load(_)
+            | Expr::Unary(..)
+            | Expr::Fold(..)
+            | Expr::Select(..)
+            | Expr::Broadcast(..)
+            | Expr::Iota(..) => None,
         }
     }
 }

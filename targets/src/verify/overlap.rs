@@ -125,6 +125,10 @@ fn effects(body: &[Stmt], epoch: &mut Epoch) {
                 reads_index(addr, epoch);
                 reads(value, epoch);
             }
+            Stmt::Matmul { out, a, b, .. } => {
+                epoch.writes.insert(*out);
+                epoch.reads.extend([*a, *b]);
+            }
             Stmt::For(counted) | Stmt::Walk(_, counted) => {
                 reads(&counted.lo, epoch);
                 reads(&counted.hi, epoch);
@@ -148,6 +152,10 @@ fn reads(expr: &Expr, epoch: &mut Epoch) {
         }
         Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|x| reads(x, epoch)),
         Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|x| reads(x, epoch)),
-        Expr::Cast(_, x) | Expr::Broadcast(_, x) | Expr::Iota(_, x) => reads(x, epoch),
+        Expr::Unary(_, x)
+        | Expr::Fold(_, x)
+        | Expr::Cast(_, x)
+        | Expr::Broadcast(_, x)
+        | Expr::Iota(_, x) => reads(x, epoch),
     }
 }

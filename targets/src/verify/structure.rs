@@ -3,7 +3,8 @@
 
 use super::{Errors, Kind, MAX_UNIT_DEPTH, Part, Place};
 use crate::dlc::{
-    Action, Addr, Dim, Expr, Program, RegisterId, SizeId, Stmt, StreamId, StreamKind, UnitId,
+    Action, Addr, Dim, Expr, Program, RegisterId, SizeId, Stmt, StreamId, StreamKind, TensorId,
+    UnitId,
 };
 use std::collections::BTreeSet;
 
@@ -222,6 +223,10 @@ impl Checker<'_, '_> {
         self.id(id.index(), self.program.streams.len(), "stream", place);
     }
 
+    fn tensor(&mut self, id: TensorId, place: &Place) {
+        self.id(id.index(), self.program.tensors.len(), "tensor", place);
+    }
+
     fn register(&mut self, id: RegisterId, place: &Place) {
         self.id(id.index(), self.program.registers.len(), "register", place);
     }
@@ -229,7 +234,7 @@ impl Checker<'_, '_> {
     /// The parts of an address that do not depend on what indexes it.
     fn address<I>(&mut self, addr: &Addr<I>, place: &Place) {
         let Some(tensor) = self.program.tensors.get(addr.tensor.index()) else {
-            return self.id(addr.tensor.index(), self.program.tensors.len(), "tensor", place);
+            return self.tensor(addr.tensor, place);
         };
         let (given, rank) = (addr.index.len(), tensor.shape.len());
         if given != rank {
@@ -365,6 +370,11 @@ impl Checker<'_, '_> {
                     self.address_exprs(addr, &place);
                     self.expr(value, &place);
                 }
+                Stmt::Matmul { out, a, b, .. } => {
+                    for tensor in [out, a, b] {
+                        self.tensor(*tensor, &place);
+                    }
+                }
                 Stmt::For(counted) | Stmt::Walk(_, counted) => {
                     if let Stmt::Walk(unit, _) = stmt {
                         self.unit(*unit, &place);
@@ -396,7 +406,7 @@ impl Checker<'_, '_> {
             Expr::Load(addr) => self.address_exprs(addr, place),
             Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|x| self.expr(x, place)),
             Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|x| self.expr(x, place)),
-            Expr::Cast(_, x) => self.expr(x, place),
+            Expr::Unary(_, x) | Expr::Fold(_, x) | Expr::Cast(_, x) => self.expr(x, place),
             Expr::Broadcast(n, x) | Expr::Iota(n, x) => {
                 if *n == 0 {
                     self.structure(place, "a value has at least one lane");

@@ -40,13 +40,7 @@ impl Symbols {
 
     /// A constant.
     pub fn constant(&mut self, value: Scalar) -> Symbol {
-        let bits = match value {
-            Scalar::F32(x) => u64::from(x.to_bits()),
-            Scalar::F64(x) => x.to_bits(),
-            Scalar::I32(x) => x as u64,
-            Scalar::I64(x) => x as u64,
-        };
-        let symbol = self.intern(Meaning::Const(value.dtype(), bits), false);
+        let symbol = self.intern(Meaning::Const(value.dtype(), value.to_bits()), false);
         self.constants.insert(symbol, value);
         symbol
     }

@@ -1,10 +1,11 @@
 //! Types of streams, registers, expressions and stores. Indices and bounds are scalars of
-//! type i64; arithmetic never mixes types.
+//! type i64; arithmetic never mixes types, and there is none on storage types.
 
 use super::structure::events;
 use super::{Errors, Kind, Part, Place};
 use crate::dlc::{
-    Action, Addr, Expr, Loop, Program, Stmt, Stream, StreamId, StreamKind, TensorDecl, Type,
+    Action, Addr, Dim, Expr, Loop, Program, Stmt, Stream, StreamId, StreamKind, TensorDecl,
+    TensorId, Type,
 };
 use crate::scalar::{BinaryOp, DType};
 
@@ -27,6 +28,15 @@ pub fn check(program: &Program, errors: &mut Errors) {
     }
 }
 
+/// The shape of a product of matrices or batches of them; `None` where the shapes do not match.
+fn product(a: &[Dim], b: &[Dim], transposed: bool) -> Option<Vec<Dim>> {
+    let (batches, &[m, k]) = a.split_last_chunk()?;
+    let (others, &[rows, columns]) = b.split_last_chunk()?;
+    let (inner, n) = if transposed { (columns, rows) } else { (rows, columns) };
+    let fits = batches.len() <= 1 && (others.is_empty() || others == batches) && inner == k;
+    fits.then(|| [batches, &[m, n]].concat())
+}
+
 const INDEX: Type = Type { dtype: DType::I64, lanes: 1 };
 
 struct Checker<'a, 'e> {
@@ -43,6 +53,52 @@ impl Checker<'_, '_> {
         if found != wanted {
             self.wrong(place, format!("{what} is {found}, and {wanted} is needed"));
         }
+    }
+
+    /// Arithmetic is on types that are not for storage alone.
+    fn computes(&mut self, what: &str, ty: Type, place: &Place) {
+        if ty.dtype.is_storage() {
+            let message = format!("`{what}` on {ty}, a type that is only stored: cast it first");
+            self.wrong(place, message);
+        }
+    }
+
+    /// A product of matrices: one arithmetic floating-point type, shapes that are the same as
+    /// declared, and an output of its own.
+    fn matmul(&mut self, [out, a, b]: [TensorId; 3], transposed: bool, place: &Place) {
+        let [o, x, y] = [out, a, b].map(|id| &self.program.tensors[id.index()]);
+        let computed = x.dtype.is_float() && !x.dtype.is_storage();
+        if !o.writable {
+            self.wrong(place, format!("writes tensor `{}`, which is read-only", o.name));
+        } else if out == a || out == b {
+            self.wrong(place, format!("multiplies `{}` into itself", o.name));
+        } else if !computed || [o, y].iter().any(|t| t.dtype != x.dtype) {
+            let message = format!(
+                "multiplies {} by {} into {}, and f32 or f64 throughout is needed",
+                x.dtype, y.dtype, o.dtype
+            );
+            self.wrong(place, message);
+        } else if let Some(product) = product(&x.shape, &y.shape, transposed) {
+            if product != o.shape {
+                let (name, declared) = (&o.name, self.shape(&o.shape));
+                let message =
+                    format!("`{name}` is {declared}, the product {}", self.shape(&product));
+                self.wrong(place, message);
+            }
+        } else {
+            let how = if transposed { " transposed" } else { "" };
+            let (a, b) = (self.shape(&x.shape), self.shape(&y.shape));
+            self.wrong(place, format!("multiplies {a} by {b}{how}, which do not match"));
+        }
+    }
+
+    /// A shape as it is declared.
+    fn shape(&self, shape: &[Dim]) -> String {
+        let extents = shape.iter().map(|dim| match dim {
+            Dim::Const(n) => n.to_string(),
+            Dim::Size(size) => self.program.sizes[size.index()].clone(),
+        });
+        format!("({})", extents.collect::<Vec<_>>().join(" "))
     }
 
     fn tensor<I>(&self, addr: &Addr<I>) -> (&TensorDecl, Type) {
@@ -99,6 +155,7 @@ impl Checker<'_, '_> {
                     let message = format!("combines {a} with {b}, and scalars of one type can be");
                     return self.wrong(&place, message);
                 }
+                self.computes(op.name(), a, &place);
                 Type::scalar(op.result(a.dtype))
             }
         };
@@ -136,9 +193,15 @@ impl Checker<'_, '_> {
                     if let Some(ty) = self.expr(value, &place) {
                         self.same(ty, wanted, "the value", &place);
                     }
-                    if matches!(stmt, Stmt::Accumulate(BinaryOp::Lt, ..)) {
-                        self.wrong(&place, "accumulates with a comparison");
+                    if let Stmt::Accumulate(op, ..) = stmt {
+                        if *op == BinaryOp::Lt {
+                            self.wrong(&place, "accumulates with a comparison");
+                        }
+                        self.computes(op.name(), wanted, &place);
                     }
+                }
+                Stmt::Matmul { out, a, b, transposed } => {
+                    self.matmul([*out, *a, *b], *transposed, &place);
                 }
                 Stmt::For(counted) | Stmt::Walk(_, counted) => self.counted(counted, &place),
             }
@@ -181,6 +244,7 @@ impl Checker<'_, '_> {
                     self.wrong(place, format!("`{}` combines {a} with {b}", op.name()));
                     return None;
                 }
+                self.computes(op.name(), a, place);
                 Some(Type { dtype: op.result(a.dtype), lanes: a.lanes })
             }
             Expr::Select(c, a, b) => {
@@ -191,6 +255,23 @@ impl Checker<'_, '_> {
                     return None;
                 }
                 Some(a)
+            }
+            Expr::Unary(op, x) => {
+                let x = self.expr(x, place)?;
+                if !op.takes(x.dtype) {
+                    let message = format!("`{}` of {x}, and it takes f32 or f64", op.name());
+                    self.wrong(place, message);
+                    return None;
+                }
+                Some(x)
+            }
+            Expr::Fold(op, x) => {
+                let x = self.expr(x, place)?;
+                if !op.folds() {
+                    self.wrong(place, format!("folds by `{}`, whose order matters", op.name()));
+                }
+                self.computes("fold", x, place);
+                Some(Type::scalar(x.dtype))
             }
             Expr::Cast(dtype, x) => Some(Type { dtype: *dtype, lanes: self.expr(x, place)?.lanes }),
             Expr::Broadcast(lanes, x) => {
