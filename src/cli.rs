@@ -5,6 +5,7 @@
 
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::generate;
 use crate::job::{self, Done};
 use crate::pipeline::{self, Inputs, Options};
 use crate::print_term::print_term;
@@ -60,6 +61,11 @@ enum Command {
         core: CoreName,
         #[command(flatten)]
         common: Common,
+    },
+    /// Generates data: bags, graphs, triples or block patterns, from a seed.
+    Gen {
+        #[command(subcommand)]
+        what: generate::What,
     },
 }
 
@@ -157,6 +163,12 @@ pub fn main() -> ExitCode {
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)
+        }
+        (Some(Command::Gen { what }), _) => {
+            let line = Line::on_terminal();
+            let done = generate::run(what, &line);
+            line.done();
+            done.map(|()| ExitCode::SUCCESS)
         }
         (None, Some(model)) => main_job(&mut sources, model, &cli.common),
         (None, None) => Err(vec![Diagnostic::global("no model is given")]),

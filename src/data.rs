@@ -11,15 +11,18 @@
 //! - Every instance is checked: offsets start at 0, never fall and end at the number of lookups;
 //!   indices name rows of the table.
 
+pub mod blocks;
 mod check;
 mod file;
 mod fill;
 mod generate;
+pub mod graph;
 mod instantiate;
 mod locality;
 mod random;
 mod zipf;
 
+pub use generate::{bag_lookups, bag_offsets};
 pub use locality::{BOUNDS, Locality, ReuseHistogram, reuse_distances};
 
 use crate::diagnostic::{Checked, Diagnostic};

@@ -246,7 +246,11 @@ fn whole(egraph: &EGraph, name: &str, children: &[Id]) -> Option<Effects> {
         if name == "emb.mp" && at + 1 == children.len() {
             effects.writes.insert(place.clone());
         }
-        if written { effects.writes.insert(place) } else { effects.reads.insert(place) };
+        if written {
+            effects.writes.insert(place)
+        } else {
+            effects.reads.insert(place)
+        };
     }
     Some(effects)
 }

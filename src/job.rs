@@ -2,21 +2,20 @@
 //! finds, run on the same data, compared with the reference and with the physical bound.
 
 use crate::cost::Goal;
+use crate::demand::demand;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::dlc_text::DlcText;
 use crate::load::load;
-use crate::model::Operation;
+use crate::model::{IndexUse, OffsetsUse, TensorId};
 use crate::pipeline::{Case, Chosen, Failure, Inputs, Options, choose, search, simulate};
 use crate::progress::Line;
-use crate::reference;
 use crate::report::{Ablation, Best, EGraphReport, Record, Report, Times};
 use crate::rules::{Exactness, Schedule, ScheduleStep};
 use crate::saturate::StopReason;
 use crate::search::Found;
-use ember_sim::{Bound, Demand, bound};
+use ember_sim::{Bound, bound};
 use ember_sim::{CoreKind, Outcome};
 use ember_targets::dlc::Program;
-use ember_targets::machine::Machine;
 use ember_targets::verify::Limits;
 use itertools::Itertools;
 use rayon::prelude::*;
@@ -242,7 +241,7 @@ fn record(
     };
     match outcome {
         Ok(outcome) => {
-            let compared = judge.compare(&outcome, contender.exact);
+            let compared = judge.compare(&contender.program, &outcome, contender.exact);
             record.valid = compared.is_ok();
             record.mismatch = compared.err().map(|m| m.to_string());
             record.measure(&outcome.stats);
@@ -296,39 +295,29 @@ fn ablation(
 /// The fewest cycles that the model's demand on memory and units allows on the machine, and the
 /// table elements that it reads.
 pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
-    let counted = reference::statistics(&inputs.model, &case.instance).unwrap_or_default();
-    let machine: &Machine = &inputs.machine;
-    let element = inputs.model.output.dtype.bytes_of(1);
-    let registers = |elements: u64| (elements * element).div_ceil(machine.core.simd_bytes);
-    let row = registers(counted.width);
-    let rows = counted.lookups.saturating_mul(row);
-    // A gather copies and may be stored by the access unit; a bag adds each row but the first, and
-    // every row reaches the execute unit through the queue.
-    let adds = matches!(inputs.model.output.operation, Operation::Bag { .. });
-    let share = |n: u64| if adds { n } else { 0 };
-    let demand = Demand {
-        // Without rows nothing is read, not even the offset that says so.
-        lines: if counted.bags == 0 { 0 } else { counted.input_lines },
-        lane_bytes: counted.elements.saturating_mul(element),
-        queue_bytes: share(counted.elements.saturating_mul(element)),
-        vector_ops: share(rows.saturating_sub(counted.bags.saturating_mul(row))),
-        loads: share(rows),
-        stores: share(counted.bags.saturating_sub(counted.empty_bags).saturating_mul(row)),
-    };
-    (bound(&demand, machine), counted.elements)
+    let (demand, elements) = demand(&inputs.model, &case.instance, &inputs.machine);
+    (bound(&demand, &inputs.machine), elements)
 }
 
 /// What a program assumes beyond the declared shapes and types; checked when data is made or read.
 fn assumptions(inputs: &Inputs) -> Vec<String> {
-    let operation = inputs.model.output.operation;
-    let name = |input: usize| inputs.model.inputs[input].name.as_str();
-    let rows = format!(
-        "every element of `{}` names a row of `{}`",
-        name(operation.indices()),
-        name(operation.table())
-    );
-    let bags = operation.offsets().map(|offsets| {
-        format!("`{}` starts at 0, never falls and ends at the number of lookups", name(offsets))
+    let model = &inputs.model;
+    let name = |tensor: TensorId| model.tensor(tensor).name.as_str();
+    let rows =
+        model.index_uses().into_iter().map(|IndexUse { indices, table, rows }| match table {
+            Some(table) => {
+                format!("every element of `{}` names a row of `{}`", name(indices), name(table))
+            }
+            None => format!("every element of `{}` is at least 0 and below {rows}", name(indices)),
+        });
+    let bags = model.offsets_uses().into_iter().map(|OffsetsUse { offsets, indices }| {
+        let (offsets, indices) = (name(offsets), name(indices));
+        if model.offsets_uses().len() == 1 {
+            return format!(
+                "`{offsets}` starts at 0, never falls and ends at the number of lookups"
+            );
+        }
+        format!("`{offsets}` starts at 0, never falls and ends at the number of `{indices}`")
     });
-    [rows].into_iter().chain(bags).collect()
+    rows.chain(bags).collect()
 }

@@ -27,6 +27,20 @@ pub fn load(sources: &mut Sources, path: &Path) -> Checked<FileId> {
 
 /// The bytes of a regular file of at most `limit` bytes; otherwise why there are none.
 pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+    let file = open(path)?;
+    let mut bytes = Vec::new();
+    let length = file.metadata().map_err(|e| reason(&e))?.len();
+    if length <= limit {
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| reason(&e))?;
+    }
+    if length > limit || bytes.len() as u64 > limit {
+        return Err(format!("is larger than {limit} bytes"));
+    }
+    Ok(bytes)
+}
+
+/// Opens a regular file; otherwise why not.
+pub fn open(path: &Path) -> Result<File, String> {
     let meta = std::fs::metadata(path).map_err(|e| reason(&e))?;
     if meta.is_dir() {
         return Err("is a directory, not a file".to_owned());
@@ -35,15 +49,7 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     if !meta.is_file() {
         return Err("is not a regular file".to_owned());
     }
-    let mut bytes = Vec::new();
-    let mut file = File::open(path).map_err(|e| reason(&e))?.take(limit.saturating_add(1));
-    if meta.len() <= limit {
-        file.read_to_end(&mut bytes).map_err(|e| reason(&e))?;
-    }
-    if meta.len() > limit || bytes.len() as u64 > limit {
-        return Err(format!("is larger than {limit} bytes"));
-    }
-    Ok(bytes)
+    File::open(path).map_err(|e| reason(&e))
 }
 
 /// Why a file could not be read, in the same words on every system where the reason is common.

@@ -23,6 +23,7 @@ use ember_sim::{Bindings, CoreKind, Outcome, SimError};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
+use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, Verified, verify};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -130,8 +131,10 @@ pub struct Case {
     pub instance: Instance,
     /// The same for the interpreter of terms.
     pub store: Store,
-    /// The output.
-    pub expected: ember_targets::tensor::Tensor,
+    /// The tensors that the model computes, by name.
+    pub expected: BTreeMap<String, Tensor>,
+    /// The names of the outputs among them.
+    outputs: Vec<String>,
     magnitudes: Magnitudes,
     /// Measures of programs that were run here to be ranked, by their text; the same program comes up
     /// in many searches.
@@ -154,7 +157,8 @@ impl Case {
             tensors: instance.tensors.clone(),
             sizes: instance.sizes.iter().map(|(name, n)| (name.clone(), *n as i64)).collect(),
         };
-        Ok(Case { instance, store, expected, magnitudes, ranked: Mutex::default() })
+        let outputs = model.outputs().map(|out| out.name.clone()).collect();
+        Ok(Case { instance, store, expected, outputs, magnitudes, ranked: Mutex::default() })
     }
 
     /// What a program takes on this data, or why it does not come to its end.
@@ -174,12 +178,22 @@ impl Case {
         measure
     }
 
-    /// Compares the output of a run with the reference's.
-    pub fn compare(&self, outcome: &Outcome, exact: Exactness) -> Result<(), Mismatch> {
-        match outcome.tensors.last() {
-            Some(output) => compare(&self.expected, output, exact, &self.magnitudes),
-            None => Ok(()),
+    /// Compares the outputs of a program's run with the reference's.
+    pub fn compare(
+        &self,
+        program: &Program,
+        outcome: &Outcome,
+        exact: Exactness,
+    ) -> Result<(), Mismatch> {
+        for name in &self.outputs {
+            let Some(expected) = self.expected.get(name) else { continue };
+            let at = program.tensors.iter().position(|tensor| tensor.name == *name);
+            match at.and_then(|at| outcome.tensors.get(at)) {
+                Some(output) => compare(expected, output, exact, &self.magnitudes)?,
+                None => return Err(Mismatch::Missing { name: name.clone() }),
+            }
         }
+        Ok(())
     }
 }
 

@@ -134,9 +134,10 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "the address lacks as many indices as the second, a number, says",
         sorts: &["Address", "Value"],
         holds: |g, x| {
-            let rank = g[x[0]].data.address.as_ref().and_then(|a| {
-                g.analysis.tensor(a.tensor)?.shape.len().checked_sub(a.index.len())
-            });
+            let rank =
+                g[x[0]].data.address.as_ref().and_then(|a| {
+                    g.analysis.tensor(a.tensor)?.shape.len().checked_sub(a.index.len())
+                });
             rank.is_some() && rank.map(|n| n as i64) == g[x[1]].data.integer()
         },
     },
@@ -313,7 +314,8 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
 /// The lengths that divide the first two, which are constants.
 fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
     let whole = |n: i64| {
-        let divides = |id: &Id| egraph[*id].data.integer().and_then(|x| x.checked_rem(n)) == Some(0);
+        let divides =
+            |id: &Id| egraph[*id].data.integer().and_then(|x| x.checked_rem(n)) == Some(0);
         bounds.iter().take(2).all(divides)
     };
     lengths.into_iter().filter(|n| whole(*n)).collect()

@@ -17,14 +17,17 @@ pub use compare::{Mismatch, compare};
 pub use statistics::{LINE, Statistics, statistics};
 
 use crate::data::Instance;
-use crate::model::{Mode, Model, Operation};
+use crate::model::{Expr, Mode, Model, Op, TensorId};
 use ember_targets::scalar::{BinaryOp, DType, Scalar};
 use ember_targets::tensor::{Data, Tensor};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The output of a model on an instance of it. An instance of another model gives `None`.
-pub fn evaluate(model: &Model, instance: &Instance) -> Option<Tensor> {
-    Problem::new(model, instance)?.evaluate()
+/// The tensors that a model computes on an instance of it, by name. An instance of another model
+/// gives `None`.
+pub fn evaluate(model: &Model, instance: &Instance) -> Option<BTreeMap<String, Tensor>> {
+    let out = Problem::new(model, instance)?.evaluate()?;
+    Some(BTreeMap::from([(model.tensor(model.statements[0].target).name.clone(), out)]))
 }
 
 /// What bounds the rounding error of each output element.
@@ -45,7 +48,7 @@ pub fn magnitudes(model: &Model, instance: &Instance) -> Option<Magnitudes> {
 
 /// A model's operation with its tensors.
 pub(crate) struct Problem<'a> {
-    operation: Operation,
+    mode: Option<Mode>,
     pub(crate) table: &'a Tensor,
     pub(crate) indices: &'a Tensor,
     pub(crate) offsets: Option<&'a Tensor>,
@@ -58,24 +61,32 @@ pub(crate) struct Problem<'a> {
 
 impl<'a> Problem<'a> {
     pub(crate) fn new(model: &Model, instance: &'a Instance) -> Option<Problem<'a>> {
-        let tensor = |at: usize| instance.tensors.get(&model.inputs.get(at)?.name);
-        let operation = model.output.operation;
-        let weights = match operation {
-            Operation::Bag { weights: Some(at), .. } => Some(tensor(at)?),
-            _ => None,
+        let tensor = |at: TensorId| instance.tensors.get(&model.tensor(at).name);
+        let [statement] = &model.statements[..] else { return None };
+        let (table, indices, offsets, weights, mode) = match &statement.value.op {
+            Op::Bag { mode, table, indices, offsets, weights } => {
+                (table, indices, Some(*offsets), *weights, Some(*mode))
+            }
+            Op::Gather { table, indices } => (table, indices, None, None, None),
+            _ => return None,
         };
-        let offsets = match operation.offsets() {
+        let Expr { op: Op::Tensor(table), .. } = **table else { return None };
+        let weights = match weights {
             Some(at) => Some(tensor(at)?),
             None => None,
         };
-        let table = tensor(operation.table())?;
+        let offsets = match offsets {
+            Some(at) => Some(tensor(at)?),
+            None => None,
+        };
+        let table = tensor(table)?;
         Some(Problem {
-            operation,
+            mode,
             table,
-            indices: tensor(operation.indices())?,
+            indices: tensor(*indices)?,
             offsets,
             weights,
-            out: instance.tensors.get(&model.output.name)?,
+            out: tensor(statement.target)?,
             width: usize::try_from(*table.shape.get(1)?).ok()?,
         })
     }
@@ -88,13 +99,6 @@ impl<'a> Problem<'a> {
                 let at = |j| position(offsets, j);
                 Box::new((0..offsets.len().saturating_sub(1)).map(move |j| (at(j), at(j + 1))))
             }
-        }
-    }
-
-    fn mode(&self) -> Option<Mode> {
-        match self.operation {
-            Operation::Bag { mode, .. } => Some(mode),
-            Operation::Gather { .. } => None,
         }
     }
 
@@ -111,7 +115,7 @@ impl<'a> Problem<'a> {
 
     fn fold<T: Element>(&self) -> Option<Vec<T>> {
         let mut out = vec![T::ZERO; self.out.len() as usize];
-        let op = if self.mode() == Some(Mode::Max) { BinaryOp::Max } else { BinaryOp::Add };
+        let op = if self.mode == Some(Mode::Max) { BinaryOp::Max } else { BinaryOp::Add };
         let mut row = vec![T::ZERO; self.width];
         // An output without columns has no chunks, and nothing to compute either.
         for (result, (from, to)) in out.chunks_exact_mut(self.width.max(1)).zip(self.bags()) {
@@ -127,12 +131,12 @@ impl<'a> Problem<'a> {
                 }
                 match op {
                     // A gather's row is copied: added to +0.0, a -0.0 would be lost.
-                    _ if self.mode().is_none() => result.copy_from_slice(&row),
+                    _ if self.mode.is_none() => result.copy_from_slice(&row),
                     BinaryOp::Max => combine(result, &row, |a, x| T::apply(BinaryOp::Max, a, x)),
                     _ => combine(result, &row, |a, x| T::apply(BinaryOp::Add, a, x)),
                 }
             }
-            if self.mode() == Some(Mode::Mean) {
+            if self.mode == Some(Mode::Mean) {
                 let count = Scalar::I64(to.saturating_sub(from).max(1) as i64);
                 let count = T::from_scalar(count.cast(self.out.dtype))?;
                 result.iter_mut().for_each(|x| *x = T::apply(BinaryOp::Div, *x, count));
@@ -143,12 +147,12 @@ impl<'a> Problem<'a> {
 
     fn magnitudes(&self) -> Option<Magnitudes> {
         let lengths: Vec<u64> = self.bags().map(|(from, to)| to.saturating_sub(from)).collect();
-        let rounds = self.out.dtype.is_float() && !matches!(self.mode(), None | Some(Mode::Max));
+        let rounds = self.out.dtype.is_float() && !matches!(self.mode, None | Some(Mode::Max));
         let mut sums = Vec::new();
         if rounds {
             sums = vec![0.0; self.out.len() as usize];
             for (result, (from, to)) in sums.chunks_exact_mut(self.width.max(1)).zip(self.bags()) {
-                let mean = self.mode() == Some(Mode::Mean);
+                let mean = self.mode == Some(Mode::Mean);
                 let count = if mean { to.saturating_sub(from).max(1) } else { 1 };
                 for l in from..to {
                     let start = position(self.indices, l).checked_mul(self.width as u64)?;

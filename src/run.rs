@@ -67,7 +67,7 @@ pub fn run(
     };
     let trace = match simulate(program.program(), &inputs.machine, &case, core, timeline) {
         Ok(outcome) => {
-            let compared = case.compare(&outcome, options.exact);
+            let compared = case.compare(program.program(), &outcome, options.exact);
             record.valid = compared.is_ok();
             record.mismatch = compared.err().map(|m| m.to_string());
             record.measure(&outcome.stats);

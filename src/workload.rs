@@ -6,7 +6,7 @@ use crate::data::Instance;
 use crate::effects::variable_key;
 use crate::facts::EGraph;
 use crate::interpret::{Store, average_trip_count};
-use crate::model::Model;
+use crate::model::{IndexUse, Model, OffsetsUse, TensorId};
 use egg::Symbol;
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,20 +22,26 @@ pub struct Statistics<'a> {
 impl<'a> Statistics<'a> {
     /// Statistics of an instance, whose tensors and sizes are also given as a store.
     pub fn new(model: &Model, instance: &Instance, store: &'a Store) -> Statistics<'a> {
-        let operation = model.output.operation;
-        let name = |input: usize| &model.inputs[input].name;
-        let in_terms = |input: usize| Symbol::from(format!("%{}", name(input)));
-        let mut first_touch = HashMap::new();
-        if let Some(indices) = instance.tensors.get(name(operation.indices())) {
-            let rows: BTreeSet<i64> = (0..indices.len())
-                .filter_map(|l| indices.get(l).and_then(|x| x.as_i64()))
-                .collect();
-            let share = rows.len() as f64 / (indices.len() as f64).max(1.0);
-            first_touch.insert(in_terms(operation.table()), share);
+        let in_terms = |tensor: TensorId| Symbol::from(format!("%{}", model.tensor(tensor).name));
+        let mut first_touch: HashMap<Symbol, f64> = HashMap::new();
+        // A table that is looked up several times is touched first by the use that touches most.
+        let mut touch = |tensor: TensorId, share: f64| {
+            let before = first_touch.entry(in_terms(tensor)).or_insert(share);
+            *before = before.max(share);
+        };
+        for IndexUse { indices, table, .. } in model.index_uses() {
+            if let Some(table) = table
+                && let Some(indices) = instance.tensors.get(&model.tensor(indices).name)
+            {
+                let rows: BTreeSet<i64> = (0..indices.len())
+                    .filter_map(|l| indices.get(l).and_then(|x| x.as_i64()))
+                    .collect();
+                touch(table, rows.len() as f64 / (indices.len() as f64).max(1.0));
+            }
         }
         // An offset is read as the end of one bag and as the start of the next.
-        if let Some(offsets) = operation.offsets() {
-            first_touch.insert(in_terms(offsets), 0.5);
+        for OffsetsUse { offsets, .. } in model.offsets_uses() {
+            touch(offsets, 0.5);
         }
         Statistics { store, first_touch, trips: Mutex::default() }
     }

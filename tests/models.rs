@@ -3,7 +3,7 @@
 
 use ember_rewrite::data::Instance;
 use ember_rewrite::diagnostic::{Checked, Sources};
-use ember_rewrite::model::Model;
+use ember_rewrite::model::{Model, TensorId};
 use ember_rewrite::reference::evaluate;
 use ember_rewrite::render::{render, to_json};
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
@@ -36,6 +36,65 @@ fn root_terms() {
         text(parse(include_str!("../examples/gather.sexp")).expect("a model")),
         "(emb.output (out %out) (emb.gather (emb.tensor (in %table)) (in %indices)))"
     );
+}
+
+/// A model of everything that is elaborated.
+const LAYERS: &str = "(model m
+  (input x f32 (nodes 8)) (input w f32 (8 4)) (input b f32 (4)) (input scale f32 (4 4))
+  (input i i64 (edges)) (input o i64 (nodes+1)) (input v f32 (edges))
+  (let h (nn.relu (nn.linear (emb.spmm x i o v) w b)))
+  (let z (nn.stack h (emb.mp sigmoid h h i o) (nn.matmul h scale)))
+  (output p (nn.softmax h))
+  (output q (nn.concat h (nn.interact z)))
+  (data (seed 1)))";
+
+#[test]
+fn layers_become_statements() {
+    let model = parse(LAYERS).expect("a model");
+    let names = |ids: Vec<TensorId>| -> String {
+        ids.iter().map(|id| model.tensor(*id).name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let shown: Vec<String> = (0..model.statements.len())
+        .map(|i| {
+            let statement = &model.statements[i];
+            let term = model.statement_term(i).to_string().replace('"', "");
+            format!("{term}: {} -> {}", names(statement.reads()), names(statement.writes()))
+        })
+        .collect();
+    let sum = "(emb.spmm (in %o) (in %i) (in %v) (emb.tensor (in %x)))";
+    let h = "(emb.tensor (freeze (out %h)))";
+    let mp = format!("(emb.mp edge.sigmoid (in %o) (in %i) {h} {h} (out %z.1))");
+    let of = |name: &str| format!("(emb.tensor (freeze (out %{name})))");
+    let expected = [
+        format!("(emb.output (out %h.1) {sum}): x i o v -> h.1"),
+        "(emb.output (out %h.2) (nn.matmul (freeze (out %h.1)) (in %w))): w h.1 -> h.2".to_owned(),
+        format!("(emb.output (out %h) (nn.relu (nn.bias {} (in %b)))): b h.2 -> h", of("h.2")),
+        format!("(emb.output (out %z.2) {mp}): i o h -> z.2 z.1"),
+        "(emb.output (out %z.3) (nn.matmul (freeze (out %h)) (in %scale))): scale h -> z.3"
+            .to_owned(),
+        format!("(emb.output_slot (out %z) 0 {h}): h -> z"),
+        format!("(emb.output_slot (out %z) 1 {}): z.2 -> z", of("z.2")),
+        format!("(emb.output_slot (out %z) 2 {}): z.3 -> z", of("z.3")),
+        format!("(emb.output (out %p.1) (nn.row_max {h})): h -> p.1"),
+        format!("(emb.output (out %p.2) (nn.exp (nn.sub_rows {h} {}))): h p.1 -> p.2", of("p.1")),
+        format!("(emb.output (out %p.3) (nn.row_sum {})): p.2 -> p.3", of("p.2")),
+        format!("(emb.output (out %p) (nn.div_rows {} {})): p.2 p.3 -> p", of("p.2"), of("p.3")),
+        "(emb.output (out %q.1) (nn.matmul_t (freeze (out %z)) (freeze (out %z)))): z -> q.1"
+            .to_owned(),
+        format!("(emb.output (out %q.2) (nn.triangle {})): q.1 -> q.2", of("q.1")),
+        format!("(emb.output_columns (out %q) 0 {h}): h -> q"),
+        format!("(emb.output_columns (out %q) 4 {}): q.2 -> q", of("q.2")),
+    ];
+    assert_eq!(shown, expected);
+    let shapes = ["h", "z", "z.1", "p.3", "q"].map(|name| {
+        let tensor = model.tensors().find(|tensor| tensor.name == name).expect("computed");
+        tensor.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(shapes, ["nodes 4", "nodes 3 4", "edges", "nodes", "nodes 7"]);
+    let outputs: Vec<_> = model.outputs().map(|out| out.name.as_str()).collect();
+    assert_eq!(outputs, ["p", "q"]);
+    let barriers = model.root_term().to_string().matches("scf.barrier").count();
+    assert_eq!(barriers, 9, "one wherever a statement reads what was written since the last");
 }
 
 #[test]
@@ -130,7 +189,8 @@ fn files_are_read_from_the_models_folder() {
         (i (file \"ints.npy\"))))";
     let file = sources.add("tests/cases/fail/model.sexp", text);
     let model = Model::parse(&sources, file).expect("a model");
-    let out = evaluate(&model, &model.instantiate(None).expect("its data")).expect("evaluates");
+    let all = evaluate(&model, &model.instantiate(None).expect("its data")).expect("evaluates");
+    let out = &all["out"];
     // Rows (0 1 2 3) and (4 5 6 7), the second twice.
     let row: Vec<_> = (0..4).filter_map(|e| out.get(e)).collect();
     assert_eq!(row, [8.0, 11.0, 14.0, 17.0].map(Scalar::F32));

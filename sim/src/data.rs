@@ -136,6 +136,12 @@ fn read_held(data: &Data, first: usize, out: &mut [u64]) {
 }
 
 impl Held {
+    /// Whether the program writes it.
+    #[inline]
+    pub(crate) fn is_writable(&self) -> bool {
+        matches!(self.contents, Contents::Writable(_))
+    }
+
     /// The bytes of `n` contiguous elements: the address of the first and of what follows the last.
     /// An element smaller than a byte takes all of it.
     #[inline(always)]

@@ -29,6 +29,8 @@ pub(crate) struct Execution {
     folded: Vec<u64>,
     /// The line of the data queue that was read last.
     queue_line: u64,
+    /// When all operands that were popped have been read.
+    popped: u64,
 }
 
 impl Execution {
@@ -42,6 +44,7 @@ impl Execution {
             trips: vec![(u64::MAX, 0); code.loops],
             folded: Vec::new(),
             queue_line: u64::MAX,
+            popped: 0,
         }
     }
 
@@ -96,6 +99,10 @@ impl Sim<'_> {
             return false;
         };
         self.core.wait(visible, Some(Stall::Empty));
+        // A callback gives the places of its operands back when they have been read, by a
+        // store-release of the queue's head; the next token is read by a load-acquire, which may not
+        // pass it. What a callback waits for its operands is therefore not hidden behind the next.
+        self.core.wait(self.execution.popped, Some(Stall::Memory));
         self.wake(Wait::TokenRoom, self.core.clock);
         let cost = self.core_figures.dispatch_cycles;
         self.core.wait(self.core.clock + cost, Some(Stall::Dispatch));

@@ -156,22 +156,24 @@ impl Sim<'_> {
     /// Begins the fetcher's next record; false if it must wait.
     fn begin(&mut self, f: usize, state: &mut Fetcher) -> bool {
         let code = &self.access.fetchers[f];
-        if self.marshaller.epoch < code.epoch {
-            self.wait(f, Wait::Epoch);
+        if self.marshaller.epoch < code.epoch && !self.has_room_ahead(f, state) {
+            self.wait(f, Wait::Turn);
             return false;
         }
         if code.unit != 0 && code.after.is_none() {
             return self.step(f, state);
         }
         if code.unit == 0 && state.done == 1 {
-            self.status[f] = Status::Done;
-            return false;
+            return self.exhausted(f);
         }
         let Some(before) = code.after else {
             state.begun = true;
             return true;
         };
         if self.fetchers[before].done <= state.done {
+            if code.unit != 0 && self.status[before] == Status::Done {
+                return self.exhausted(f);
+            }
             self.wait(f, Wait::Record(before));
             return false;
         }
@@ -186,6 +188,34 @@ impl Sim<'_> {
             self.finish_record(f, state);
         }
         true
+    }
+
+    /// Whether the storage has room for a record of a root traversal that is not yet marshalled
+    /// beside what is held for the one that is.
+    fn has_room_ahead(&self, f: usize, state: &Fetcher) -> bool {
+        let access = self.access;
+        let held = |g: usize| {
+            let (code, done) = (&access.fetchers[g], self.fetchers[g].done);
+            // The fetcher that asks is at hand, not in the list.
+            let done = if g == f { state.done } else { done };
+            done.saturating_sub(self.units[code.unit].taken).saturating_mul(code.bytes)
+        };
+        let epoch = access.fetchers[f].epoch;
+        let both = access.epochs[epoch.saturating_sub(1)..=epoch].iter();
+        let used: u64 = both.flat_map(|e| &e.fetchers).map(|&g| held(g)).sum();
+        used + access.fetchers[f].bytes <= access.storage
+    }
+
+    /// A fetcher has fetched everything; those that follow it may see so.
+    fn exhausted(&mut self, f: usize) -> bool {
+        self.status[f] = Status::Done;
+        let at = self.clocks[f];
+        self.wake(Wait::Record(f), at);
+        if self.access.fetchers[f].epoch == self.marshaller.epoch {
+            self.marshaller.fetching = self.marshaller.fetching.saturating_sub(1);
+            self.begin_next(at);
+        }
+        false
     }
 
     /// Steps a unit's loop; false if it must wait.
@@ -229,6 +259,9 @@ impl Sim<'_> {
         let (p, k) = (unit.parent, state.parent);
         let stepper = access.units[p].stepper;
         if self.fetchers[stepper].done <= k {
+            if self.status[stepper] == Status::Done {
+                return self.exhausted(f);
+            }
             self.wait(f, Wait::Record(stepper));
             return false;
         }

@@ -1,7 +1,7 @@
 //! The marshaller: walks the access half in program order and writes operands and tokens into the
 //! queues, and the access unit's own stores into memory.
 
-use crate::code::{Address, Step};
+use crate::code::{AccessCode, Address, Step};
 use crate::error::SimError;
 use crate::fetch::{Record, ring};
 use crate::queue::Room;
@@ -14,8 +14,14 @@ pub(crate) struct Marshaller {
     step: usize,
     /// For each unit, the record it is at.
     current: Vec<u64>,
-    /// Root actions that are over.
+    /// For each unit, whether it is in a traversal.
+    traversing: Vec<bool>,
+    /// The root traversal that it is in.
     pub(crate) epoch: usize,
+    /// Whether the fetchers of the next one have begun.
+    pub(crate) next_begun: bool,
+    /// Fetchers of the current one that have more to fetch.
+    pub(crate) fetching: usize,
     /// Things marshalled in this cycle.
     slots: u64,
     /// Something was marshalled since the last step of a unit.
@@ -29,11 +35,14 @@ pub(crate) struct Marshaller {
 }
 
 impl Marshaller {
-    pub(crate) fn new(units: usize) -> Marshaller {
+    pub(crate) fn new(access: &AccessCode) -> Marshaller {
         Marshaller {
             step: 0,
-            current: vec![0; units],
+            current: vec![0; access.units.len()],
+            traversing: vec![false; access.units.len()],
             epoch: 0,
+            next_begun: false,
+            fetching: access.epochs.first().map_or(0, |e| e.fetchers.len()),
             slots: 0,
             worked: false,
             stalled: false,
@@ -64,9 +73,7 @@ impl Sim<'_> {
                 Step::Store(address, value) => self.store_stream(address, *value)?,
                 Step::Barrier => self.barrier(),
                 Step::Epoch => {
-                    self.marshaller.epoch += 1;
-                    self.marshaller.step += 1;
-                    self.wake(Wait::Epoch, self.clocks[me]);
+                    self.next_traversal();
                     true
                 }
                 Step::Enter(unit, exit) => self.enter_iteration(*unit, *exit),
@@ -77,6 +84,33 @@ impl Sim<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Goes on to the next root traversal.
+    fn next_traversal(&mut self) {
+        let at = self.clocks[self.marshaller_id()];
+        self.marshaller.epoch += 1;
+        self.marshaller.step += 1;
+        let epoch = self.marshaller.epoch;
+        let fetchers = self.access.epochs.get(epoch).map_or(&[][..], |e| &e.fetchers);
+        let fetching = |f: &&usize| self.status[**f] != Status::Done;
+        self.marshaller.fetching = fetchers.iter().filter(fetching).count();
+        self.open(epoch..epoch + 1, if self.marshaller.next_begun { 0 } else { at });
+        self.wake(Wait::Turn, at);
+        self.marshaller.next_begun = false;
+        self.begin_next(at);
+    }
+
+    /// Begins the next root traversal if the current one has fetched everything and no barrier lies
+    /// between. Its loops are configured behind the current ones'; it takes the storage that these
+    /// give back.
+    pub(crate) fn begin_next(&mut self, at: u64) {
+        let next = self.marshaller.epoch + 1;
+        let ahead = self.access.epochs.get(next).is_some_and(|e| e.ahead);
+        if ahead && self.marshaller.fetching == 0 && !self.marshaller.next_begun {
+            self.marshaller.next_begun = true;
+            self.open(next - 1..next + 1, at);
+        }
     }
 
     /// Waits, and lets a starving execute unit have what is written so far.
@@ -183,7 +217,7 @@ impl Sim<'_> {
         if self.control.is_full() {
             return self.marshaller_waits(Wait::TokenRoom);
         }
-        self.advance(0);
+        self.advance(self.machine.access.token_cycles);
         // The core sees it after a write to and a read from its L2.
         let visible = self.clocks[self.marshaller_id()] + self.machine.l2.latency;
         self.control.push(case, visible);
@@ -205,7 +239,8 @@ impl Sim<'_> {
             return self.marshaller_waits(Wait::Barrier);
         }
         let me = self.marshaller_id();
-        self.stall(me, self.core.retired.cycle(), Stall::Full);
+        // What both units have written is where either will look for it.
+        self.stall(me, self.core.retired.cycle().max(self.marshaller.written), Stall::Full);
         self.marshaller.step += 1;
         true
     }
@@ -217,6 +252,11 @@ impl Sim<'_> {
             return false;
         }
         if self.units[u].records[ring(record, self.units[u].records.len())] != Record::Empty {
+            if !std::mem::replace(&mut self.marshaller.traversing[u], true) {
+                let me = self.marshaller_id();
+                self.clocks[me] += self.machine.access.traversal_cycles;
+                self.marshaller.slots = 0;
+            }
             self.marshaller.current[u] = record;
             self.marshaller.step += 1;
             return true;
@@ -236,6 +276,7 @@ impl Sim<'_> {
         }
         let slot = ring(record, self.units[u].records.len());
         let last = self.units[u].records[slot] == Record::LastIteration;
+        self.marshaller.traversing[u] = !last;
         let next = if last { self.marshaller.step + 1 } else { enter };
         self.take_record(u, next);
         true
@@ -250,6 +291,7 @@ impl Sim<'_> {
         self.units[u].taken += 1;
         self.marshaller.step = next;
         self.wake(Wait::Storage(u), self.clocks[me]);
+        self.wake(Wait::Turn, self.clocks[me]);
     }
 
     /// Writes memory without the execute unit.

@@ -67,6 +67,7 @@ pub(crate) struct Memory {
     l1_latency: u64,
     l2_latency: u64,
     llc_latency: u64,
+    queue_latency: u64,
     /// When each miss buffer of the core is free again.
     mshrs: Vec<u64>,
     pub(crate) counters: Counters,
@@ -85,6 +86,7 @@ impl Memory {
             l1_latency: machine.l1.latency,
             l2_latency: machine.l2.latency,
             llc_latency: machine.llc.latency,
+            queue_latency: machine.queue.read_latency,
             mshrs: vec![0; core.mshrs as usize],
             counters: Counters::default(),
         }
@@ -139,7 +141,7 @@ impl Memory {
     pub(crate) fn queue_read(&mut self, at: u64) -> u64 {
         self.counters.l2 += 1;
         let (start, _) = self.l2_pipe.transfer(at);
-        start + self.l2_latency
+        start + self.queue_latency
     }
 
     fn l2_read(&mut self, line: u64, at: u64) -> u64 {
@@ -175,6 +177,22 @@ impl Memory {
             Hint::Temporal => self.llc_read(line, at, true),
             Hint::NonTemporal => self.llc_read(line, at, false),
         }
+    }
+
+    /// Before the access unit reads a line that the core may have written: its coherent read takes
+    /// what is dirty from the private caches, which then holds in the last level. When the read can
+    /// go on.
+    pub(crate) fn snoop(&mut self, line: u64, at: u64) -> u64 {
+        let mut dirty = false;
+        for cache in [&mut self.l1, &mut self.l2] {
+            dirty |= cache.clean(line);
+        }
+        if !dirty {
+            return at;
+        }
+        self.counters.l2 += 1;
+        self.llc_write(line, at + self.l2_latency);
+        at + self.l2_latency
     }
 
     fn llc_read(&mut self, line: u64, at: u64, allocate: bool) -> u64 {

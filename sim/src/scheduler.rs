@@ -33,8 +33,8 @@ pub(crate) enum Wait {
     Record(usize),
     /// Room in a unit's storage.
     Storage(usize),
-    /// The next root action.
-    Epoch,
+    /// Storage that the root traversal before still uses.
+    Turn,
     /// A free chunk.
     DataRoom,
     /// A free entry of the control queue.
@@ -73,6 +73,9 @@ pub(crate) struct Sim<'a> {
     pub(crate) tracks: Vec<Track>,
     /// By [`Sim::key`].
     waiters: Vec<Vec<usize>>,
+    /// The actors that may run now: the fetchers of the current root traversal, those of the next
+    /// once it is begun, the marshaller and the execute unit, in this order.
+    active: Vec<usize>,
     /// How far the actor that runs may go before another's turn comes.
     pub(crate) horizon: u64,
     pub(crate) fetchers: Vec<Fetcher>,
@@ -115,6 +118,7 @@ impl Sim<'_> {
             clocks: vec![0; actors],
             tracks: (0..actors).map(|_| Track::new(recorded)).collect(),
             waiters: vec![Vec::new(); access.fetchers.len() + access.units.len() + 6],
+            active: active(access, 0..1),
             horizon: 0,
             fetchers: access.fetchers.iter().map(|_| Fetcher::default()).collect(),
             units: access.units.iter().map(UnitState::new).collect(),
@@ -124,7 +128,7 @@ impl Sim<'_> {
             data: DataQueue::new(&machine.queue, lines),
             control: ControlQueue::new(&machine.queue),
             samples: recorded.then(Samples::new),
-            marshaller: Marshaller::new(access.units.len()),
+            marshaller: Marshaller::new(access),
             core: Core::new(core_figures, in_order, recorded),
             execution: Execution::new(code),
         }
@@ -144,7 +148,7 @@ impl Sim<'_> {
     #[inline(always)]
     fn key(&self, wait: Wait) -> usize {
         match wait {
-            Wait::Epoch => 0,
+            Wait::Turn => 0,
             Wait::DataRoom => 1,
             Wait::TokenRoom => 2,
             Wait::Operand => 3,
@@ -178,7 +182,7 @@ impl Sim<'_> {
                 Wait::Record(_) => Stall::Memory,
                 Wait::Storage(_) | Wait::DataRoom | Wait::TokenRoom | Wait::Barrier => Stall::Full,
                 Wait::Operand | Wait::Token => Stall::Empty,
-                Wait::Epoch => Stall::Idle,
+                Wait::Turn => Stall::Idle,
             };
             if actor == self.execute_id() {
                 self.core.wait(at, Some(stall));
@@ -187,6 +191,16 @@ impl Sim<'_> {
                 self.stall(actor, at, stall);
             }
             self.horizon = self.horizon.min(self.clocks[actor].saturating_add(SLACK));
+        }
+    }
+
+    /// Lets the fetchers of more root traversals run, from a cycle on.
+    pub(crate) fn open(&mut self, epochs: std::ops::Range<usize>, at: u64) {
+        self.active = active(self.access, epochs.clone());
+        let begun = epochs.end.saturating_sub(1);
+        for &f in self.access.epochs.get(begun).into_iter().flat_map(|e| &e.fetchers) {
+            self.stall(f, at, Stall::Idle);
+            self.horizon = self.horizon.min(self.clocks[f].saturating_add(SLACK));
         }
     }
 
@@ -205,8 +219,8 @@ impl Sim<'_> {
         loop {
             // The earliest actor, outermost first among equals, and how long it stays the earliest.
             let (mut next, mut first, mut second) = (None, u64::MAX, u64::MAX);
-            for (actor, status) in self.status.iter().enumerate() {
-                if *status == Status::Ready {
+            for &actor in &self.active {
+                if self.status[actor] == Status::Ready {
                     let clock = self.clocks[actor];
                     if next.is_none() || clock < first {
                         (next, second, first) = (Some(actor), first, clock);
@@ -285,7 +299,7 @@ impl Sim<'_> {
             Wait::Storage(u) => {
                 format!("room in the storage of unit `{}`", self.access.units[u].name)
             }
-            Wait::Epoch => "the access unit's next root action".into(),
+            Wait::Turn => "storage that the traversal before still uses".into(),
             Wait::DataRoom => "room in the data queue, which is full".into(),
             Wait::TokenRoom => "room in the control queue, which is full".into(),
             Wait::Operand => format!("an operand in the data queue, which is empty{done}"),
@@ -293,4 +307,14 @@ impl Sim<'_> {
             Wait::Barrier => "the execute unit to finish before a barrier".into(),
         }
     }
+}
+
+/// The actors of some root traversals, outermost first, then the marshaller and the execute unit.
+fn active(access: &AccessCode, epochs: std::ops::Range<usize>) -> Vec<usize> {
+    let fetchers = access.fetchers.len();
+    let begun = access.epochs.get(epochs).into_iter().flatten();
+    let mut actors: Vec<usize> = begun.flat_map(|e| e.fetchers.iter().copied()).collect();
+    actors.sort_unstable();
+    actors.extend([fetchers, fetchers + 1]);
+    actors
 }

@@ -139,7 +139,8 @@ impl Model<'_> {
                     // The execute unit counts this loop: a token each at beg, and each iteration
                     // unless a callback is there anyway.
                     let tokens = if body.callback_here { 1.0 } else { 1.0 + self.trips(key) };
-                    body.cost = body.cost + self.dispatch() * (tokens / self.trips(key).max(1.0));
+                    let share = tokens / self.trips(key).max(1.0);
+                    body.cost = body.cost + self.rates.callback(0.0) * share;
                 }
                 self.bind(key, &mut body);
                 body.cost.steps += 1.0;
@@ -147,11 +148,16 @@ impl Model<'_> {
                 body.callback_here = false;
                 let mut summary = bounds.and(&body)?;
                 summary.cost.steps += 1.0;
+                summary.cost.marshal += self.rates.traversal;
                 Some(summary)
             }
             ("slc", "callback") => {
                 let mut summary = children[0].clone();
-                summary.cost = summary.cost + self.dispatch();
+                let operands = summary.streams.values().filter(|s| s.marshalled);
+                let bytes = operands.map(|s| s.element * s.lanes).sum::<f64>();
+                // A walk pops more than a line by the time it ends.
+                let popped = if summary.walks { f64::INFINITY } else { bytes };
+                summary.cost = summary.cost + self.rates.callback(popped);
                 summary.callback_here = true;
                 Some(summary)
             }
@@ -390,6 +396,7 @@ impl Model<'_> {
             summary = summary.and(&Summary::merge(streams)?)?;
             summary.walks = true;
             summary.cost.steps += 1.0;
+            summary.cost.marshal += self.rates.traversal;
         }
         Some(summary)
     }
@@ -419,6 +426,9 @@ impl Model<'_> {
                 // An operand narrower than its neighbours leaves a gap before the next.
                 let bytes = (stream.element * stream.lanes).max(widest);
                 body.cost.queue_bytes += bytes;
+                if bytes < self.rates.queue_rate {
+                    body.cost.marshal += 1.0;
+                }
                 body.cost.energy += bytes * self.rates.queue_energy;
                 let registers = self.rates.registers(stream.element * stream.lanes);
                 body.cost = body.cost + self.rates.operations(registers);
@@ -442,10 +452,6 @@ impl Model<'_> {
                 + lines * stream.misses * self.rates.line_bytes * self.rates.dram_energy;
         }
         cost
-    }
-
-    fn dispatch(&self) -> Cost {
-        Cost { execute: self.rates.dispatch, tokens: 1.0, ..Cost::default() }
     }
 
     /// A loop variable's value on one of the units.

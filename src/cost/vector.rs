@@ -14,6 +14,9 @@ pub struct Cost {
     pub execute: f64,
     /// Control tokens.
     pub tokens: f64,
+    /// Cycles of the marshaller beside its writes into the data queue: tokens, starts of traversals,
+    /// operands too narrow to take a write of their own.
+    pub marshal: f64,
     /// Bytes in the data queue, padding included.
     pub queue_bytes: f64,
     /// Bytes from DRAM.
@@ -31,12 +34,13 @@ impl Cost {
 
 impl Cost {
     /// The components, in the order of the fields.
-    fn components(&self) -> [f64; 7] {
+    fn components(&self) -> [f64; 8] {
         [
             self.steps,
             self.lines,
             self.execute,
             self.tokens,
+            self.marshal,
             self.queue_bytes,
             self.dram_bytes,
             self.energy,
@@ -61,6 +65,7 @@ impl Add for Cost {
             lines: self.lines + other.lines,
             execute: self.execute + other.execute,
             tokens: self.tokens + other.tokens,
+            marshal: self.marshal + other.marshal,
             queue_bytes: self.queue_bytes + other.queue_bytes,
             dram_bytes: self.dram_bytes + other.dram_bytes,
             energy: self.energy + other.energy,
@@ -77,6 +82,7 @@ impl Mul<f64> for Cost {
             lines: self.lines * by,
             execute: self.execute * by,
             tokens: self.tokens * by,
+            marshal: self.marshal * by,
             queue_bytes: self.queue_bytes * by,
             dram_bytes: self.dram_bytes * by,
             energy: self.energy * by,
@@ -101,6 +107,12 @@ pub struct Rates {
     pub fold_latency: f64,
     /// Cycles of the execute unit for a callback's token.
     pub dispatch: f64,
+    /// Cycles of the execute unit for reading a line of the data queue, where nothing hides them.
+    pub pop: f64,
+    /// Cycles of the marshaller for a token.
+    pub token: f64,
+    /// Cycles of the marshaller for starting a traversal.
+    pub traversal: f64,
     /// Cycles that a load of the execute unit waits for DRAM, after what its window hides.
     pub exposed_latency: f64,
     /// The same for the last level cache.
@@ -136,6 +148,9 @@ impl Rates {
             exponential: core.exp_uops as f64,
             fold_latency: core.float_add_latency as f64,
             dispatch: core.dispatch_cycles as f64,
+            pop: machine.queue.read_latency as f64,
+            token: machine.access.token_cycles as f64,
+            traversal: machine.access.traversal_cycles as f64,
             // A full window of scalar code keeps a few misses in flight.
             exposed_latency: machine.cycles(unloaded) as f64 / 4.0,
             exposed_llc: machine.llc.latency as f64 / 4.0,
@@ -164,6 +179,17 @@ impl Rates {
         }
     }
 
+    /// The cost of a callback whose case pops so many bytes: they are read before the next token is
+    /// taken. Narrow operands share lines.
+    pub fn callback(&self, popped: f64) -> Cost {
+        Cost {
+            execute: self.dispatch + (popped / self.line_bytes).min(1.0) * self.pop,
+            tokens: 1.0,
+            marshal: self.token,
+            ..Cost::default()
+        }
+    }
+
     /// An estimate in cycles: the units overlap, so the slowest resource decides; a small share of
     /// the rest tells apart programs that it does not.
     pub fn cycles(&self, cost: &Cost) -> f64 {
@@ -171,7 +197,7 @@ impl Rates {
             cost.steps,
             cost.lines / self.requests,
             cost.execute,
-            cost.queue_bytes / self.queue_rate,
+            cost.marshal + cost.queue_bytes / self.queue_rate,
             cost.dram_bytes / self.dram_rate,
         ];
         let slowest = resources.iter().copied().fold(0.0, f64::max);

@@ -2,7 +2,7 @@
 //! rows. Checked before a run, so that no program reads outside a tensor.
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::model::{Input, Source};
+use crate::model::{Input, Model, Source, TensorId};
 use ember_targets::tensor::Tensor;
 
 /// The elements of a tensor of positions.
@@ -18,13 +18,18 @@ fn origin(source: &(Source, Span), element: usize) -> Span {
     }
 }
 
+/// How messages call what indices point into.
+pub(super) fn table(model: &Model, table: Option<TensorId>) -> String {
+    table.map_or_else(|| "the table".to_owned(), |table| format!("`{}`", model.tensor(table).name))
+}
+
 /// Checks that offsets start at 0 and never fall; their end, where they are right.
 pub(super) fn offsets(
     input: &Input,
     source: &(Source, Span),
     tensor: &Tensor,
 ) -> Result<u64, Diagnostic> {
-    let name = &input.name;
+    let name = &input.tensor.name;
     let mut before = 0;
     for (i, offset) in positions(tensor).enumerate() {
         let at = origin(source, i);
@@ -56,7 +61,7 @@ pub(super) fn end(
     if end == lookups {
         return Ok(());
     }
-    let message = format!("`{}` ends at {end}, but there are {lookups} lookups", input.name);
+    let message = format!("`{}` ends at {end}, but there are {lookups} lookups", input.tensor.name);
     let at = origin(source, (tensor.len() as usize).saturating_sub(1));
     Err(Diagnostic::error(message, at, "the last bag ends with the last lookup"))
 }
@@ -72,14 +77,23 @@ pub(super) fn indices(
     let outside = |index: i64| !u64::try_from(index).is_ok_and(|index| index < rows);
     let mut bad = positions(tensor).enumerate().filter(|(_, index)| outside(*index));
     let Some((i, index)) = bad.next() else { return Ok(()) };
-    let message = format!("`{}[{i}]` is {index}, but `{table}` has {rows} rows", input.name);
+    let name = &input.tensor.name;
+    let message = format!("`{name}[{i}]` is {index}, but {table} has {rows} rows");
     let error = Diagnostic::error(message, origin(source, i), "no such row");
-    Err(match (rows, bad.count()) {
-        (0, _) => error.with_help("a table without rows takes no lookups"),
-        (_, 0) => error.with_help(format!("rows are numbered from 0 to {}", rows - 1)),
-        (_, n) => error.with_help(format!(
-            "rows are numbered from 0 to {}; {n} more indices are outside",
-            rows - 1
-        )),
-    })
+    if rows == 0 {
+        return Err(error.with_help("a table without rows takes no lookups"));
+    }
+    let mut help = format!("rows are numbered from 0 to {}", rows - 1);
+    match bad.count() {
+        0 => {}
+        n => help.push_str(&format!("; {n} more indices are outside")),
+    }
+    let least = positions(tensor).min().unwrap_or(0);
+    let most = positions(tensor).max().unwrap_or(0);
+    if least >= 1 && u64::try_from(most) == Ok(rows) {
+        help.push_str(&format!("; `{name}` seems to count from 1, so subtract 1 from it"));
+    } else if least == -1 {
+        help.push_str(&format!("; if `{name}` had 1 subtracted, it counted from 0 before"));
+    }
+    Err(error.with_help(help))
 }

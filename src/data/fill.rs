@@ -2,7 +2,7 @@
 
 use super::instantiate::Maker;
 use super::random::tensor_seed;
-use super::{generate, held};
+use super::{check, generate, held};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::model::{Input, Source};
 use ember_targets::scalar::{DType, Scalar};
@@ -13,9 +13,12 @@ impl Maker<'_> {
     /// Makes a tensor from its source.
     pub(super) fn fill(&mut self, at: usize) {
         let (input, Some((source, span))) = (self.input(at), self.source(at)) else { return };
-        let Some(shape) = self.shape(&input.shape, input.dtype, input.span) else { return };
+        let Some(shape) = self.shape(&input.tensor.shape, input.tensor.dtype, input.tensor.span)
+        else {
+            return;
+        };
         let len = shape.iter().product::<u64>();
-        let seed = tensor_seed(self.seed, &input.name);
+        let seed = tensor_seed(self.seed, &input.tensor.name);
         let data = match source {
             Source::Values(values) => Some(values.data.clone()),
             Source::Constant(x) => self.constant(input, *x, len, *span),
@@ -23,7 +26,7 @@ impl Maker<'_> {
                 Some(Data::Hashed(Hashed { seed, lo: *lo, hi: *hi }))
             }
             Source::Ragged { mean, empty } => {
-                if !self.hold(input, len, input.dtype.bytes_of(1), *span) {
+                if !self.hold(&input.tensor, len, input.tensor.dtype.bytes_of(1), *span) {
                     return;
                 }
                 let most = self.left / 4;
@@ -41,7 +44,7 @@ impl Maker<'_> {
             _ => self.rows(input, source, len, seed, *span),
         };
         if let Some(data) = data {
-            self.made.insert(at, Tensor { dtype: input.dtype, shape, data });
+            self.made.insert(at, Tensor { dtype: input.tensor.dtype, shape, data });
         }
     }
 
@@ -49,11 +52,11 @@ impl Maker<'_> {
     fn constant(&mut self, input: &Input, x: Scalar, len: u64, span: Span) -> Option<Data> {
         let value = x.as_f64();
         let hashed = Hashed { seed: 0, lo: value, hi: value };
-        if !input.role.is_index() && hashed.at(input.dtype, 0) == x {
+        if !input.role.is_index() && hashed.at(input.tensor.dtype, 0) == x {
             return Some(Data::Hashed(hashed));
         }
-        let fits = self.hold(input, len, input.dtype.bytes_of(1), span);
-        fits.then(|| held(input.dtype, std::iter::repeat_n(x, len as usize)))
+        let fits = self.hold(&input.tensor, len, input.tensor.dtype.bytes_of(1), span);
+        fits.then(|| held(input.tensor.dtype, std::iter::repeat_n(x, len as usize)))
     }
 
     /// Rows of a table for lookups.
@@ -65,13 +68,24 @@ impl Maker<'_> {
         seed: u64,
         span: Span,
     ) -> Option<Data> {
-        let table = self.input(self.model.output.operation.table());
-        let rows = table.shape[0].value(&self.sizes)?;
         let uniform = matches!(source, Source::Uniform { .. });
+        // Indices that are used for several tables must name rows of the smallest.
+        let uses = self
+            .model
+            .index_uses()
+            .into_iter()
+            .filter(|u| std::ptr::eq(self.input(u.indices.0), input));
+        let smallest = uses.filter_map(|u| Some((u.rows.value(&self.sizes)?, u.table)));
+        let (rows, table) = smallest.min_by_key(|(rows, _)| *rows)?;
         if rows == 0 && len > 0 && !uniform {
-            let message = format!("{len} lookups into `{}`, which has no rows", table.name);
+            let named = check::table(self.model, table);
+            let message = format!("{len} lookups into {named}, which has no rows");
             let error = Diagnostic::error(message, span, "there is no row to look up");
-            self.errors.push(error.with_related(table.extent_spans[0], "its rows"));
+            let declared = table.map(|table| self.model.tensor(table).span);
+            self.errors.push(match declared {
+                Some(declared) => error.with_related(declared, "declared here"),
+                None => error,
+            });
             return None;
         }
         if rows > generate::ZIPF_ROWS && !uniform {
@@ -81,8 +95,8 @@ impl Maker<'_> {
             return None;
         }
         // What is drawn is 64 bits wide before it takes its type.
-        let bytes = (8 + input.dtype.bytes_of(1)) + generate::scratch(source);
-        if !self.hold(input, len, bytes, span) {
+        let bytes = (8 + input.tensor.dtype.bytes_of(1)) + generate::scratch(source);
+        if !self.hold(&input.tensor, len, bytes, span) {
             return None;
         }
         let drawn = generate::rows(source, rows.max(1), len as usize, seed)?;
@@ -91,15 +105,15 @@ impl Maker<'_> {
 
     /// Held integers of an input's type; one that does not fit is an error.
     fn integers(&mut self, input: &Input, values: Vec<i64>, span: Span) -> Option<Data> {
-        if input.dtype == DType::I64 {
+        if input.tensor.dtype == DType::I64 {
             return Some(Data::I64(Arc::new(values)));
         }
         let narrow: Result<Vec<i32>, _> = values.into_iter().map(i32::try_from).collect();
         if narrow.is_err() {
-            let message = format!("`{}` needs i64", input.name);
+            let message = format!("`{}` needs i64", input.tensor.name);
             let label = "some of its elements do not fit i32";
             let error = Diagnostic::error(message, span, label);
-            self.errors.push(error.with_related(input.span, "declared as i32"));
+            self.errors.push(error.with_related(input.tensor.span, "declared as i32"));
         }
         narrow.ok().map(|v| Data::I32(Arc::new(v)))
     }

@@ -1,7 +1,8 @@
 //! Generated positions: the offsets of ragged bags and the rows of lookups. All are held.
 
-use super::locality;
-use super::random::{Permutation, Random};
+use super::HELD_LIMIT;
+use super::locality::{self, Locality};
+use super::random::{Permutation, Random, nth_seed, tensor_seed};
 use super::zipf::Zipf;
 use crate::model::Source;
 
@@ -25,6 +26,42 @@ pub(super) fn ragged(bags: u64, mean: f64, empty: f64, most: u64, seed: u64) -> 
         offsets.push(i64::try_from(end).ok()?);
     }
     Some(offsets)
+}
+
+/// Offsets of one of many tables' bags, `lookups` in each or, with a share of empty ones, on average.
+/// Those of table 0 are what a model's input `offsets` draws from the same seed. `None` for more
+/// lookups than memory holds.
+pub fn bag_offsets(
+    bags: u64,
+    lookups: u64,
+    empty: Option<f64>,
+    seed: u64,
+    table: u64,
+) -> Option<Vec<i64>> {
+    let most = HELD_LIMIT / 16;
+    match empty {
+        Some(empty) => {
+            ragged(bags, lookups as f64, empty, most, table_seed(seed, "offsets", table))
+        }
+        _ => fixed(bags, lookups, most),
+    }
+}
+
+/// Rows of the lookups into one of many tables, at least one row for any lookup. Those of table 0 are
+/// what a model's input `indices` draws from the same seed.
+pub fn bag_lookups(kind: Locality, rows: u64, lookups: u64, seed: u64, table: u64) -> Vec<i64> {
+    locality::draw(kind, rows.max(1), lookups as usize, table_seed(seed, "indices", table))
+}
+
+fn table_seed(seed: u64, name: &str, table: u64) -> u64 {
+    let first = tensor_seed(seed, name);
+    if table == 0 { first } else { nth_seed(first, table) }
+}
+
+/// Offsets of bags that all have as many lookups; `None` for more than `most` in all.
+pub(super) fn fixed(bags: u64, lookups: u64, most: u64) -> Option<Vec<i64>> {
+    bags.checked_mul(lookups).filter(|n| *n <= most)?;
+    (bags < most).then(|| (0..=bags).map(|bag| (bag * lookups) as i64).collect())
 }
 
 /// Bytes that drawing from a source needs for each lookup beside the result.
@@ -56,7 +93,6 @@ pub(super) fn rows(source: &Source, rows: u64, lookups: usize, seed: u64) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Locality;
 
     #[test]
     fn ragged_bags_have_the_mean_and_the_empty_ones() {

@@ -3,10 +3,12 @@
 
 use super::{HELD_LIMIT, Instance, WORK_LIMIT, check, file};
 use crate::diagnostic::{Checked, Diagnostic, Span};
-use crate::model::{Extent, Input, Model, Source};
+use crate::model::{
+    Computed, Declared, Extent, IndexUse, Input, Model, OffsetsUse, Source, TensorId,
+};
 use ember_targets::scalar::DType;
 use ember_targets::tensor::Tensor;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The state of one instantiation. Inputs are told apart by their positions in the model.
 pub(super) struct Maker<'a> {
@@ -46,9 +48,10 @@ pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
     }
     maker.stop()?;
     maker.check();
-    let output = maker.output();
     maker.stop()?;
-    Ok(maker.finish(output))
+    maker.computed();
+    maker.stop()?;
+    Ok(maker.finish())
 }
 
 impl<'a> Maker<'a> {
@@ -63,7 +66,7 @@ impl<'a> Maker<'a> {
     }
 
     pub(super) fn source(&self, at: usize) -> Option<&'a (Source, Span)> {
-        self.model.data.sources.get(&self.input(at).name)
+        self.model.data.sources.get(&self.input(at).tensor.name)
     }
 
     /// Takes files and written values, and binds the sizes in their shapes.
@@ -71,9 +74,10 @@ impl<'a> Maker<'a> {
         for at in 0..self.model.inputs.len() {
             let input = self.input(at);
             let Some((source, span)) = self.source(at) else {
-                let message = format!("no data for input `{}`", input.name);
-                let error = Diagnostic::error(message, input.span, "its elements are not known");
-                let help = format!("add `({} SOURCE)` to the data form", input.name);
+                let message = format!("no data for input `{}`", input.tensor.name);
+                let error =
+                    Diagnostic::error(message, input.tensor.span, "its elements are not known");
+                let help = format!("add `({} SOURCE)` to the data form", input.tensor.name);
                 self.errors.push(error.with_help(help));
                 continue;
             };
@@ -83,13 +87,13 @@ impl<'a> Maker<'a> {
                     // Extents inside an empty one may follow from other data, so they wait.
                     if let Some(shape) = values.shape.iter().copied().collect() {
                         let data = values.data.clone();
-                        self.made.insert(at, Tensor { dtype: input.dtype, shape, data });
+                        self.made.insert(at, Tensor { dtype: input.tensor.dtype, shape, data });
                     }
                 }
                 Source::File { path, tensor } => {
-                    let name = tensor.as_deref().unwrap_or(&input.name);
+                    let name = tensor.as_deref().unwrap_or(&input.tensor.name);
                     let full = self.model.data.directory.join(path);
-                    match file::read(&full, name, input.dtype) {
+                    match file::read(&full, name, input.tensor.dtype) {
                         Ok(tensor) => self.take_file(at, tensor, *span),
                         Err((reason, help)) => {
                             let message = format!("{}: {reason}", full.display());
@@ -105,28 +109,28 @@ impl<'a> Maker<'a> {
 
     fn take_file(&mut self, at: usize, tensor: Tensor, span: Span) {
         let input = self.input(at);
-        if tensor.dtype != input.dtype || tensor.shape.len() != input.shape.len() {
-            let message = format!("the file does not hold `{}`", input.name);
+        if tensor.dtype != input.tensor.dtype || tensor.shape.len() != input.tensor.shape.len() {
+            let message = format!("the file does not hold `{}`", input.tensor.name);
             let label = format!(
                 "{} of rank {} in the file, {} of rank {} in the model",
                 tensor.dtype,
                 tensor.shape.len(),
-                input.dtype,
-                input.shape.len()
+                input.tensor.dtype,
+                input.tensor.shape.len()
             );
             let error = Diagnostic::error(message, span, label);
-            self.errors.push(error.with_related(input.span, "declared here"));
+            self.errors.push(error.with_related(input.tensor.span, "declared here"));
             return;
         }
         let shape: Vec<_> = tensor.shape.iter().copied().map(Some).collect();
         self.bind(input, &shape, span);
-        self.hold(input, tensor.len(), tensor.dtype.bytes_of(1), span);
+        self.hold(&input.tensor, tensor.len(), tensor.dtype.bytes_of(1), span);
         self.made.insert(at, tensor);
     }
 
     /// Makes the extents of an input's shape agree with those of its data.
     fn bind(&mut self, input: &Input, shape: &[Option<u64>], span: Span) {
-        let extents = input.shape.iter().zip(&input.extent_spans);
+        let extents = input.tensor.shape.iter().zip(&input.extent_spans);
         for ((extent, declared), n) in extents.zip(shape) {
             let Some(n) = *n else { continue };
             let clash = match extent {
@@ -146,7 +150,7 @@ impl<'a> Maker<'a> {
                 },
             };
             if let Some((wanted, origin)) = clash {
-                let message = format!("`{}` does not have its shape", input.name);
+                let message = format!("`{}` does not have its shape", input.tensor.name);
                 let (label, related) = match extent {
                     Extent::Const(_) => ("the model says".to_owned(), "declared here".to_owned()),
                     _ => (format!("`{extent}` is"), format!("`{extent}` follows from this")),
@@ -160,29 +164,31 @@ impl<'a> Maker<'a> {
 
     /// Makes the offsets and lets the end of the last bag say how many lookups there are.
     fn offsets(&mut self) {
-        let operation = self.model.output.operation;
-        let Some(at) = operation.offsets() else { return };
-        if !self.made.contains_key(&at) {
-            // Their extent alone is needed; that of the lookups follows.
-            if self.input(at).shape[0].value(&self.sizes).is_none() {
-                return;
-            }
-            self.fill(at);
-        }
-        let (Some(tensor), Some(source)) = (self.made.get(&at), self.source(at)) else { return };
-        match check::offsets(self.input(at), source, tensor) {
-            Ok(end) => {
-                let indices = operation.indices();
-                if !self.made.contains_key(&indices) {
-                    self.bind_lookups(indices, end, source.1);
+        let mut broken = BTreeSet::new();
+        for OffsetsUse { offsets, indices } in self.model.offsets_uses() {
+            let at = offsets.0;
+            if !self.made.contains_key(&at) {
+                // Their extent alone is needed; that of the lookups follows.
+                if self.input(at).tensor.shape[0].value(&self.sizes).is_none() {
+                    continue;
                 }
+                self.fill(at);
             }
-            Err(error) => self.errors.push(error),
+            let (Some(tensor), Some(source)) = (self.made.get(&at), self.source(at)) else {
+                continue;
+            };
+            match check::offsets(self.input(at), source, tensor) {
+                Ok(end) if !self.made.contains_key(&indices.0) => {
+                    self.bind_lookups(indices.0, end, source.1);
+                }
+                Err(error) if broken.insert(at) => self.errors.push(error),
+                _ => {}
+            }
         }
     }
 
     fn bind_lookups(&mut self, indices: usize, end: u64, span: Span) {
-        let Extent::Size { name, plus } = &self.input(indices).shape[0] else { return };
+        let Extent::Size { name, plus } = &self.input(indices).tensor.shape[0] else { return };
         let Some(rest) = end.checked_sub(*plus) else { return };
         if !self.sizes.contains_key(name) {
             self.sizes.insert(name.clone(), rest);
@@ -194,7 +200,7 @@ impl<'a> Maker<'a> {
     fn sizes_known(&mut self) {
         let mut unknown: BTreeMap<&str, Span> = BTreeMap::new();
         for input in &self.model.inputs {
-            for (extent, span) in input.shape.iter().zip(&input.extent_spans) {
+            for (extent, span) in input.tensor.shape.iter().zip(&input.extent_spans) {
                 if let Extent::Size { name, .. } = extent
                     && !self.sizes.contains_key(name)
                 {
@@ -203,13 +209,15 @@ impl<'a> Maker<'a> {
             }
         }
         // The number of lookups follows from the offsets once these can be made.
-        let operation = self.model.output.operation;
-        let waiting = operation.offsets().is_some_and(|at| !self.made.contains_key(&at));
-        if let Extent::Size { name, .. } = &self.input(operation.indices()).shape[0]
-            && waiting
-            && unknown.len() > 1
-        {
-            unknown.remove(name.as_str());
+        let waiting: BTreeSet<&str> = (self.model.offsets_uses().iter())
+            .filter(|u| !self.made.contains_key(&u.offsets.0))
+            .filter_map(|u| match &self.input(u.indices.0).tensor.shape[0] {
+                Extent::Size { name, .. } => Some(name.as_str()),
+                Extent::Const(_) => None,
+            })
+            .collect();
+        if unknown.keys().any(|name| !waiting.contains(name)) {
+            unknown.retain(|name, _| !waiting.contains(name));
         }
         for (name, span) in unknown {
             let error = Diagnostic::error(
@@ -244,67 +252,77 @@ impl<'a> Maker<'a> {
     }
 
     /// Counts bytes that will be held; more than the limit is an error.
-    pub(super) fn hold(&mut self, input: &Input, elements: u64, bytes: u64, span: Span) -> bool {
+    pub(super) fn hold(
+        &mut self,
+        tensor: &Declared,
+        elements: u64,
+        bytes: u64,
+        span: Span,
+    ) -> bool {
         let fits = elements.checked_mul(bytes).and_then(|n| self.left.checked_sub(n));
         match fits {
             Some(left) => self.left = left,
-            None => self.errors.push(too_large(&input.name, elements, span)),
+            None => self.errors.push(too_large(&tensor.name, elements, span)),
         }
         fits.is_some()
     }
 
     /// Checks positions against the tensors that they point into.
     fn check(&mut self) {
-        let operation = self.model.output.operation;
-        let (table, indices) = (operation.table(), operation.indices());
-        let (Some(rows), Some(lookups)) = (self.made.get(&table), self.made.get(&indices)) else {
-            return;
-        };
         let mut results = Vec::new();
-        if let Some(source) = self.source(indices) {
-            let name = &self.input(table).name;
-            let input = self.input(indices);
-            results.push(check::indices(input, source, lookups, name, rows.shape[0]));
+        for IndexUse { indices, rows, table } in self.model.index_uses() {
+            if let (Some(source), Some(tensor), Some(rows)) =
+                (self.source(indices.0), self.made.get(&indices.0), rows.value(&self.sizes))
+            {
+                let table = check::table(self.model, table);
+                let input = self.input(indices.0);
+                results.push(check::indices(input, source, tensor, &table, rows));
+            }
         }
-        if let Some(offsets) = operation.offsets()
-            && let (Some(source), Some(tensor)) = (self.source(offsets), self.made.get(&offsets))
-        {
-            let input = self.input(offsets);
+        for OffsetsUse { offsets, indices } in self.model.offsets_uses() {
+            let (Some(source), Some(tensor), Some(lookups)) =
+                (self.source(offsets.0), self.made.get(&offsets.0), self.made.get(&indices.0))
+            else {
+                continue;
+            };
+            let input = self.input(offsets.0);
             let end = check::offsets(input, source, tensor);
             results.push(end.and_then(|n| check::end(input, source, tensor, n, lookups.len())));
         }
-        let read = lookups.len().saturating_mul(rows.shape[1]);
-        if read > WORK_LIMIT {
-            let span = self.source(indices).map_or(self.model.output.span, |(_, span)| *span);
-            let message = format!("{read} elements to be read, more than {WORK_LIMIT}");
-            results.push(Err(Diagnostic::error(message, span, "too many lookups")));
+        let mut work = 0u64;
+        for expr in self.model.expressions() {
+            work = work.saturating_add(self.model.work(expr, &self.sizes));
+            if work > WORK_LIMIT {
+                let message = format!("{work} elements to be read, more than {WORK_LIMIT}");
+                results.push(Err(Diagnostic::error(message, expr.span, "too much work")));
+                break;
+            }
         }
         self.errors.extend(results.into_iter().filter_map(Result::err));
     }
 
-    /// The output, all zero.
-    fn output(&mut self) -> Option<Tensor> {
-        let output = &self.model.output;
-        let shape = self.shape(&output.shape, output.dtype, output.span)?;
-        let len = shape.iter().product::<u64>();
-        if len.saturating_mul(output.dtype.bytes_of(1)) > self.left {
-            self.errors.push(too_large(&output.name, len, output.span));
-            return None;
+    /// The computed tensors, all zero.
+    fn computed(&mut self) {
+        for (i, Computed { tensor, .. }) in self.model.computed.iter().enumerate() {
+            let Some(shape) = self.shape(&tensor.shape, tensor.dtype, tensor.span) else { return };
+            let len = shape.iter().product::<u64>();
+            if !self.hold(tensor, len, tensor.dtype.bytes_of(1), tensor.span) {
+                return;
+            }
+            let zeros = Tensor::zeros(tensor.dtype, shape);
+            self.made.insert(self.model.inputs.len() + i, zeros);
         }
-        Some(Tensor::zeros(output.dtype, shape))
     }
 
-    fn finish(self, output: Option<Tensor>) -> Instance {
+    fn finish(self) -> Instance {
         let mut sizes = self.sizes;
-        let shapes = self.model.inputs.iter().map(|i| &i.shape).chain([&self.model.output.shape]);
-        for extent in shapes.flatten() {
+        for extent in self.model.tensors().flat_map(|tensor| &tensor.shape) {
             if let (Extent::Size { .. }, Some(n)) = (extent, extent.value(&sizes)) {
                 sizes.insert(extent.to_string(), n);
             }
         }
-        let named = |(at, tensor): (usize, Tensor)| (self.model.inputs[at].name.clone(), tensor);
-        let mut tensors: BTreeMap<_, _> = self.made.into_iter().map(named).collect();
-        tensors.extend(output.map(|tensor| (self.model.output.name.clone(), tensor)));
+        let named = |(at, tensor)| (self.model.tensor(TensorId(at)).name.clone(), tensor);
+        let tensors = self.made.into_iter().map(named).collect();
         Instance { tensors, sizes, seed: self.seed }
     }
 }

@@ -19,6 +19,11 @@ pub(super) fn tensor_seed(seed: u64, name: &str) -> u64 {
     mix(mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)) ^ hash)
 }
 
+/// The seed of one of many streams that belong together.
+pub(super) fn nth_seed(seed: u64, n: u64) -> u64 {
+    mix(mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)).wrapping_add(n))
+}
+
 impl Random {
     pub(super) fn new(seed: u64) -> Random {
         Random(seed)

@@ -30,7 +30,7 @@ impl Lowering<'_> {
                     indices.push(index);
                     at = inner;
                 }
-                // That nothing writes it here is for the verifier to prove.
+                // What was written is read-only behind a barrier; where it lies does not change.
                 "freeze" | "exe.freeze" | "slc.freeze" => [at] = self.terms.operands(at)?,
                 "in" | "out" | "exe.in" | "exe.out" | "slc.in" | "slc.out" => {
                     let [name] = self.terms.operands(at)?;

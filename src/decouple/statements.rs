@@ -23,6 +23,8 @@ impl Lowering<'_> {
         let op = name.strip_prefix(self.level.dialect()).and_then(|n| n.strip_prefix('.'));
         match op {
             Some("skip") => Ok(()),
+            // One unit runs in order anyway.
+            Some("barrier") if self.level == Level::Scf => Ok(()),
             Some("seq") => {
                 let [first, second] = self.terms.operands(id)?;
                 self.statement(first)?;

@@ -338,7 +338,8 @@ impl Interpreter {
         let lanes: Option<Vec<Scalar>> = lanes.into_iter().collect();
         let mut lanes = lanes.ok_or(Error::InactiveLane)?;
         let dtypes: Vec<DType> = lanes.iter().map(|x| x.dtype()).collect();
-        if lanes.windows(2).any(|x| op.apply(x[0], x[1]).is_none_or(|y| y.dtype() != x[0].dtype())) {
+        if lanes.windows(2).any(|x| op.apply(x[0], x[1]).is_none_or(|y| y.dtype() != x[0].dtype()))
+        {
             return Err(Error::types(self.head(at), &dtypes));
         }
         let folded = fold_lanes(&mut lanes, |a, b| op.apply(a, b).unwrap_or(a));

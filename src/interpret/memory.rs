@@ -214,7 +214,13 @@ impl Interpreter {
     }
 
     /// `a op b` of two scalars.
-    pub(super) fn apply(&self, at: At, op: BinaryOp, a: Scalar, b: Scalar) -> Result<Scalar, Error> {
+    pub(super) fn apply(
+        &self,
+        at: At,
+        op: BinaryOp,
+        a: Scalar,
+        b: Scalar,
+    ) -> Result<Scalar, Error> {
         op.apply(a, b).ok_or_else(|| Error::types(self.head(at), &[a.dtype(), b.dtype()]))
     }
 

@@ -17,9 +17,7 @@ impl Interpreter {
                 self.demand(from, all)?;
                 (all.to_vec(), None, 0)
             }
-            (Part::Slot(k), &[rows, _, columns]) => {
-                (vec![rows, columns], Some(self.index(k)?), 0)
-            }
+            (Part::Slot(k), &[rows, _, columns]) => (vec![rows, columns], Some(self.index(k)?), 0),
             (Part::Columns(k), &[rows, _]) => {
                 let columns = self.extent_of(&self.shape(from)?, 1)?;
                 (vec![rows, columns], None, self.index(k)?)

@@ -363,10 +363,7 @@ impl Program {
             "edge.sigmoid" => Map::Sigmoid,
             "edge.exp" => Map::Exp,
             other => {
-                return Err(Error::Sort {
-                    expected: "an edge function",
-                    found: other.to_string(),
-                });
+                return Err(Error::Sort { expected: "an edge function", found: other.to_string() });
             }
         })
     }

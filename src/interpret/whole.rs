@@ -170,10 +170,8 @@ impl Interpreter {
             }
             (Whole::Dequantise { q, scales }, &[row, column]) => {
                 let (to, q, scales) = (self.dtype(scales)?, self.place(q)?, self.place(scales)?);
-                let (q, scales) = (
-                    self.within(q, Scalar::I64(row))?,
-                    self.within(scales, Scalar::I64(row))?,
-                );
+                let (q, scales) =
+                    (self.within(q, Scalar::I64(row))?, self.within(scales, Scalar::I64(row))?);
                 let (scale, bias) = (self.at(scales, 0)?, self.at(scales, 1)?);
                 let x = self.at(q, column)?.cast(to);
                 let x = self.apply(of, BinaryOp::Mul, x, scale)?;

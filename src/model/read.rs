@@ -1,42 +1,57 @@
-//! The forms of a model file: `model`, `input`, `output` and `data`, and the names they introduce.
+//! The forms of a model file: `model`, `input`, `let`, `output`, `programs` and `data`.
 
-use super::{DataSpec, Extent, HandWritten, Input, Model, Role, operation, source};
+use super::operand::Target;
+use super::{
+    Computed, Declared, HandWritten, Input, Kind, Model, Role, Statement, TensorId, operator,
+    source,
+};
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::sexp::{self, Sexp};
 use crate::suggest;
-use crate::term::{Head, parse_head};
-use ember_targets::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The highest rank of a tensor; operations have their own, lower ones.
-const MAX_RANK: usize = 8;
-
-/// The largest extent that is written as a number: indices are 64-bit integers.
-const MAX_EXTENT: u64 = i64::MAX as u64;
-
 /// The most inputs of a model.
-const MAX_INPUTS: usize = 256;
+const MAX_INPUTS: usize = 1024;
+
+/// The most tensors that a model file computes by name.
+const MAX_STEPS: usize = 1024;
 
 /// After so many errors, the rest of the file is not read.
 const MAX_ERRORS: usize = 100;
-
-/// Words that would be mistaken for another form where data is given to an input of that name.
-const RESERVED: [&str; 2] = ["seed", "size"];
 
 /// What has been read so far.
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) errors: Vec<Diagnostic>,
-    /// Inputs; the role is settled when the output is read.
+    /// Inputs; the role is settled when what is computed is read.
     pub(super) inputs: Vec<(Input, Option<Role>)>,
-    /// Inputs that were named but not understood: using one is no further error.
+    /// What is computed by the statements read so far.
+    pub(super) computed: Vec<Computed>,
+    pub(super) statements: Vec<Statement>,
+    /// What the file computes, by name, in order.
+    pub(super) plans: Vec<Plan>,
+    /// The plan that is being read, how many names have been made for it, and how deep in its
+    /// operators the reader is.
+    pub(super) current: usize,
+    pub(super) generated: usize,
+    pub(super) depth: usize,
+    /// Tensors that were named but not understood: using one is no further error.
     pub(super) broken: BTreeSet<String>,
     /// Every size and where it is first mentioned.
     pub(super) sizes: BTreeMap<String, Span>,
     /// Every tensor and where it is declared.
-    tensors: BTreeMap<String, Span>,
+    pub(super) tensors: BTreeMap<String, Span>,
     programs: Vec<HandWritten>,
+}
+
+/// A tensor that the file computes.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) span: Span,
+    /// The words in its expression, the names of other tensors among them.
+    pub(super) uses: BTreeSet<String>,
 }
 
 /// Reads the one model of a text.
@@ -138,7 +153,7 @@ impl Reader {
             return None;
         };
         let name = self.name("model", name);
-        let (mut outputs, mut data) = (Vec::new(), Vec::new());
+        let (mut steps, mut data) = (Vec::new(), Vec::new());
         for item in items {
             if self.full() {
                 break;
@@ -149,15 +164,44 @@ impl Reader {
                     self.error(head_span(item), message, "one too many");
                     return None;
                 }
+                Some(("let" | "output", _)) if steps.len() == MAX_STEPS => {
+                    let message = format!("a model computes at most {MAX_STEPS} tensors");
+                    self.error(head_span(item), message, "one too many");
+                    return None;
+                }
                 Some(("input", rest)) => self.input(item, rest),
-                Some(("output", rest)) => outputs.push((item, rest)),
+                Some(("let", rest)) => steps.push((item, rest, Kind::Temporary)),
+                Some(("output", rest)) => steps.push((item, rest, Kind::Output)),
                 Some(("data", rest)) => data.push((item, rest)),
                 Some(("programs", rest)) => self.programs(rest, &directory),
-                _ => self.unknown_form(item, &["input", "output", "data", "programs"]),
+                _ => self.unknown_form(item, &["input", "let", "output", "data", "programs"]),
             }
         }
-        let output = outputs.first().and_then(|(item, rest)| self.output(item, rest));
-        if outputs.is_empty() {
+        let all_read = self.steps(form, &steps);
+        let spec = source::read(self, data.first().map(|(_, rest)| *rest), directory);
+        for pair in data.windows(2) {
+            self.second("a model has one data form", pair[1].0, pair[0].0);
+        }
+        // Without all of what is computed nobody knows what is used.
+        if all_read {
+            self.unused();
+        }
+        let inputs = std::mem::take(&mut self.inputs);
+        let settle = |(input, role): (Input, Option<Role>)| Some(Input { role: role?, ..input });
+        let inputs = inputs.into_iter().map(settle).collect::<Option<_>>()?;
+        Some(Model {
+            name: name?,
+            inputs,
+            computed: std::mem::take(&mut self.computed),
+            statements: std::mem::take(&mut self.statements),
+            data: spec,
+            programs: std::mem::take(&mut self.programs),
+        })
+    }
+
+    /// Reads what is computed, in order; whether all of it could be read.
+    fn steps(&mut self, form: &Sexp, steps: &[(&Sexp, &[Sexp], Kind)]) -> bool {
+        if !steps.iter().any(|(_, _, kind)| *kind == Kind::Output) {
             self.error_with_help(
                 head_span(form),
                 "a model needs an output",
@@ -165,27 +209,68 @@ impl Reader {
                 "add `(output NAME (emb.bag sum TABLE INDICES OFFSETS))`",
             );
         }
-        for pair in outputs.windows(2) {
-            self.second("a model has one output", pair[1].0, pair[0].0);
+        let mut expressions = Vec::new();
+        for (item, rest, kind) in steps {
+            let [name, expression] = rest else {
+                let (what, word) = match kind {
+                    Kind::Output => ("an output", "output"),
+                    _ => ("a temporary", "let"),
+                };
+                self.error_with_help(
+                    item.span,
+                    format!("{what} has a name and an operation"),
+                    "not these two",
+                    format!("write `({word} NAME (emb.bag sum TABLE INDICES OFFSETS))`"),
+                );
+                if let Some(name) = rest.first().and_then(Sexp::atom) {
+                    self.broken.insert(name.to_owned());
+                }
+                continue;
+            };
+            // A tensor without a proper name is read too, so that all that is wrong is told.
+            let word = self.name("tensor", name).unwrap_or_default();
+            if !word.is_empty() {
+                self.declare(&word, name.span);
+            }
+            self.plans.push(Plan { name: word, span: name.span, uses: words(expression) });
+            expressions.push((expression, *kind));
         }
-        let spec = source::read(self, data.first().map(|(_, rest)| *rest), directory);
-        for pair in data.windows(2) {
-            self.second("a model has one data form", pair[1].0, pair[0].0);
-        }
-        // Without a readable output nobody knows what is used.
-        if output.is_some() {
-            for (input, _) in self.inputs.iter().filter(|(_, role)| role.is_none()) {
-                let message = format!("input `{}` is not used", input.name);
-                let error = Diagnostic::error(message, input.span, "no operation takes it");
-                self.errors
-                    .push(error.with_help("remove it, or pass it to the output's operation"));
+        let mut all_read = expressions.len() == steps.len();
+        for (i, (expression, kind)) in expressions.into_iter().enumerate() {
+            (self.current, self.generated) = (i, 0);
+            let Plan { name, span, .. } = self.plans[i].clone();
+            match operator::read(self, expression) {
+                Some(value) => {
+                    self.compute(value, Target { name, kind, span });
+                }
+                None => {
+                    self.broken.insert(name);
+                    all_read = false;
+                }
             }
         }
-        let inputs = std::mem::take(&mut self.inputs);
-        let settle = |(input, role): (Input, Option<Role>)| Some(Input { role: role?, ..input });
-        let inputs = inputs.into_iter().map(settle).collect::<Option<_>>()?;
-        let programs = std::mem::take(&mut self.programs);
-        Some(Model { name: name?, inputs, output: output?, data: spec, programs })
+        all_read
+    }
+
+    /// Reports inputs and temporaries that nothing uses.
+    fn unused(&mut self) {
+        for (input, _) in self.inputs.iter().filter(|(_, role)| role.is_none()) {
+            let message = format!("input `{}` is not used", input.tensor.name);
+            let error = Diagnostic::error(message, input.tensor.span, "no operation takes it");
+            self.errors.push(error.with_help("remove it, or pass it to an operation"));
+        }
+        let read: BTreeSet<TensorId> =
+            self.statements.iter().flat_map(|statement| statement.reads()).collect();
+        for (i, computed) in self.computed.iter().enumerate() {
+            if computed.kind == Kind::Temporary && !read.contains(&TensorId(self.inputs.len() + i))
+            {
+                let Declared { name, span, .. } = &computed.tensor;
+                let message = format!("`{name}` is computed and not used");
+                let error = Diagnostic::error(message, *span, "no operation takes it");
+                let help = "remove it, or write `output` in the place of `let`";
+                self.errors.push(error.with_help(help));
+            }
+        }
     }
 
     /// Hand-written programs to compare with: `(NAME "FILE")` each.
@@ -223,53 +308,6 @@ impl Reader {
         self.errors.push(error.with_related(head_span(before), "one before it"));
     }
 
-    /// A single word.
-    pub(super) fn word<'a>(&mut self, what: &str, item: &'a Sexp) -> Option<&'a str> {
-        if item.atom().is_none() {
-            self.error(item.span, format!("{what} was expected"), "not a word");
-        }
-        item.atom()
-    }
-
-    /// A name that the model introduces or mentions.
-    pub(super) fn name(&mut self, what: &str, item: &Sexp) -> Option<String> {
-        let fit = |word: &&str| {
-            let mut chars = word.chars();
-            chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-                && chars.all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
-                && matches!(parse_head(word), Head::Op(_))
-        };
-        let name = item.atom().filter(fit);
-        if name.is_none() {
-            self.error_with_help(
-                item.span,
-                format!("not a name for a {what}"),
-                "not a name",
-                "a name starts with a letter or `_` and goes on with letters, digits, `_`, `-`, `.`",
-            );
-        }
-        name.map(str::to_owned)
-    }
-
-    /// Declares a tensor; whether its name was free.
-    fn declare(&mut self, name: &str, span: Span) -> bool {
-        if RESERVED.contains(&name) {
-            let message = format!("`{name}` cannot name a tensor");
-            self.error(span, message, "a word of the data form");
-        } else if let Some(before) = self.tensors.get(name) {
-            let error = Diagnostic::error(format!("`{name}` is declared twice"), span, "again");
-            self.errors.push(error.with_related(*before, "first declared here"));
-        } else if let Some(before) = self.sizes.get(name) {
-            let message = format!("`{name}` names both a tensor and a size");
-            let error = Diagnostic::error(message, span, "a tensor");
-            self.errors.push(error.with_related(*before, "a size"));
-        } else {
-            self.tensors.insert(name.to_owned(), span);
-            return true;
-        }
-        false
-    }
-
     fn input(&mut self, form: &Sexp, rest: &[Sexp]) {
         let [name_item, dtype, shape] = rest else {
             self.error_with_help(
@@ -295,122 +333,18 @@ impl Reader {
             return;
         }
         let (shape, extent_spans) = shape.into_iter().unzip();
-        let (role, span) = (Role::Table, name_item.span);
-        self.inputs.push((Input { name, dtype, shape, role, span, extent_spans }, None));
-    }
-
-    fn dtype(&mut self, item: &Sexp) -> Option<DType> {
-        let word = self.word("an element type", item)?;
-        let dtype = DType::parse(word);
-        if dtype.is_none() {
-            let names = DType::ALL.iter().map(|d| d.name());
-            self.errors.push(suggest::unknown("element type", word, item.span, names));
-        }
-        dtype
-    }
-
-    fn shape(&mut self, item: &Sexp) -> Option<Vec<(Extent, Span)>> {
-        let Some(items) = item.list() else {
-            self.error_with_help(
-                item.span,
-                "a shape is a list of extents",
-                "not a list",
-                "write it in parentheses, such as `(rows 64)`",
-            );
-            return None;
-        };
-        if items.first().and_then(Sexp::atom) == Some("+") {
-            self.error_with_help(
-                item.span,
-                "a shape is a list of extents",
-                "this is a single extent",
-                "put another pair of parentheses around it",
-            );
-            return None;
-        }
-        if items.len() > MAX_RANK {
-            let label = format!("{} extents", items.len());
-            self.error(item.span, format!("a tensor has at most {MAX_RANK} dimensions"), label);
-            return None;
-        }
-        let extents: Vec<_> = items.iter().map(|e| Some((self.extent(e)?, e.span))).collect();
-        extents.into_iter().collect()
-    }
-
-    /// `64`, `rows`, `bags+1` or `(+ bags 1)`.
-    fn extent(&mut self, item: &Sexp) -> Option<Extent> {
-        let parts = match (item.atom(), item.form()) {
-            (Some(word), _) => match word.split_once('+') {
-                Some((name, plus)) if !name.is_empty() => Some((name, Some(plus))),
-                _ => Some((word, None)),
-            },
-            (_, Some(("+", [name, plus]))) => name.atom().zip(Some(plus.atom())),
-            _ => None,
-        };
-        let Some((word, plus)) = parts else {
-            self.not_an_extent(item);
-            return None;
-        };
-        let number = |word: &str| word.parse::<u64>().ok().filter(|n| *n <= MAX_EXTENT);
-        let plus = match plus.map(number) {
-            None => 0,
-            Some(Some(n)) => n,
-            Some(None) => {
-                self.not_an_extent(item);
-                return None;
-            }
-        };
-        if word.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)) {
-            let extent =
-                number(word).and_then(|n| n.checked_add(plus)).filter(|n| *n <= MAX_EXTENT);
-            if extent.is_none() {
-                self.not_an_extent(item);
-            }
-            return extent.map(Extent::Const);
-        }
-        let atom = Sexp { span: item.span, kind: sexp::Kind::Atom(word.to_owned()) };
-        let name = self.name("size", &atom)?;
-        if let Some(before) = self.tensors.get(&name) {
-            let message = format!("`{name}` names both a tensor and a size");
-            let error = Diagnostic::error(message, item.span, "a size");
-            self.errors.push(error.with_related(*before, "a tensor"));
-            return None;
-        }
-        self.sizes.entry(name.clone()).or_insert(item.span);
-        Some(Extent::Size { name, plus })
-    }
-
-    fn not_an_extent(&mut self, item: &Sexp) {
-        self.error_with_help(
-            item.span,
-            "not an extent",
-            "not an extent",
-            format!("an extent is a number from 0 to {MAX_EXTENT}, a name, or `(+ NAME NUMBER)`"),
-        );
-    }
-
-    fn output(&mut self, form: &Sexp, rest: &[Sexp]) -> Option<super::Output> {
-        let [name_item, expression] = rest else {
-            self.error_with_help(
-                form.span,
-                "an output has a name and an operation",
-                "not these two",
-                "write `(output NAME (emb.bag sum TABLE INDICES OFFSETS))`",
-            );
-            return None;
-        };
-        let name = self.name("tensor", name_item);
-        if let Some(name) = &name {
-            self.declare(name, name_item.span);
-        }
-        let (operation, dtype, shape) = operation::read(self, expression)?;
-        Some(super::Output { name: name?, dtype, shape, operation, span: name_item.span })
+        let tensor = Declared { name, dtype, shape, span: name_item.span };
+        self.inputs.push((Input { tensor, role: Role::Values, extent_spans }, None));
     }
 }
 
-impl DataSpec {
-    /// No data at all.
-    pub(super) fn empty(directory: PathBuf) -> DataSpec {
-        DataSpec { seed: 0, sizes: BTreeMap::new(), sources: BTreeMap::new(), directory }
+/// Every word of an expression.
+fn words(expression: &Sexp) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    let mut open = vec![expression];
+    while let Some(item) = open.pop() {
+        words.extend(item.atom().map(str::to_owned));
+        open.extend(item.list().into_iter().flatten());
     }
+    words
 }

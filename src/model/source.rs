@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use Role::{Indices, Offsets, Table, Weights};
+use Role::{Indices, Offsets, Values as Elements};
 
 /// A kind of source.
 struct Form {
@@ -29,25 +29,25 @@ const FORMS: [Form; 7] = [
     Form {
         head: "uniform",
         usage: "(uniform LOW HIGH)",
-        roles: &[Table, Weights, Indices],
+        roles: &[Elements, Indices],
         read: uniform,
     },
     Form {
         head: "constant",
         usage: "(constant NUMBER)",
-        roles: &[Table, Weights, Indices, Offsets],
+        roles: &[Elements, Indices, Offsets],
         read: constant,
     },
     Form {
         head: "values",
         usage: "(values NUMBER …) or (values (NUMBER …) …)",
-        roles: &[Table, Weights, Indices, Offsets],
+        roles: &[Elements, Indices, Offsets],
         read: values,
     },
     Form {
         head: "file",
         usage: "(file \"PATH\" [\"TENSOR\"])",
-        roles: &[Table, Weights, Indices, Offsets],
+        roles: &[Elements, Indices, Offsets],
         read: file,
     },
     Form {
@@ -80,7 +80,7 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathB
             break;
         }
         let Some((head, rest)) = item.form() else {
-            let names: Vec<_> = reader.inputs.iter().map(|(i, _)| i.name.clone()).collect();
+            let names: Vec<_> = reader.inputs.iter().map(|(i, _)| i.tensor.name.clone()).collect();
             let names: Vec<_> = names.iter().map(String::as_str).chain(["seed", "size"]).collect();
             reader.unknown_form(item, &names);
             continue;
@@ -144,10 +144,10 @@ fn size(reader: &mut Reader, item: &Sexp, rest: &[Sexp]) -> Option<(String, u64,
 
 /// The source of one input's elements.
 fn entry(reader: &mut Reader, item: &Sexp, name: &str, rest: &[Sexp]) -> Option<Source> {
-    let found = reader.inputs.iter().find(|(input, _)| input.name == name);
+    let found = reader.inputs.iter().find(|(input, _)| input.tensor.name == name);
     let Some((input, role)) = found.map(|(input, role)| (input.clone(), *role)) else {
         if !reader.broken.contains(name) {
-            let inputs = reader.inputs.iter().map(|(input, _)| input.name.as_str());
+            let inputs = reader.inputs.iter().map(|(input, _)| input.tensor.name.as_str());
             let error =
                 suggest::unknown("input", name, head_span(item), inputs.chain(["seed", "size"]));
             reader.errors.push(error);
@@ -213,7 +213,7 @@ fn bounded(reader: &mut Reader, item: &Sexp, within: RangeInclusive<f64>) -> Opt
 fn uniform(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
     let [low, high] = args else { return None };
     // The width must be finite too, so each bound stays within half the range of a wide type.
-    let (least, most) = match input.dtype {
+    let (least, most) = match input.tensor.dtype {
         DType::F32 | DType::BF16 => (-f64::from(f32::MAX) / 2.0, f64::from(f32::MAX) / 2.0),
         DType::F64 => (-f64::MAX / 2.0, f64::MAX / 2.0),
         DType::I32 => (-f64::from(i32::MAX) / 2.0, f64::from(i32::MAX) / 2.0),
@@ -234,7 +234,7 @@ fn uniform(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> 
 
 fn constant(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
     let [x] = args else { return None };
-    literal(reader, input.dtype, x).map(Source::Constant)
+    literal(reader, input.tensor.dtype, x).map(Source::Constant)
 }
 
 /// A number of an element type. A real number is rounded once; `inf` and `nan` are numbers too.
@@ -247,12 +247,12 @@ fn literal(reader: &mut Reader, dtype: DType, item: &Sexp) -> Option<Scalar> {
 }
 
 fn values(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
-    let mut shape = vec![None; input.shape.len()];
+    let mut shape = vec![None; input.tensor.shape.len()];
     let (mut scalars, mut spans) = (Vec::new(), Vec::new());
     // One level of nesting a dimension; the rank is small, whatever the nesting of the text.
     let mut level: Vec<(Option<Span>, &[Sexp])> = vec![(None, args)];
     for (dimension, extent) in shape.iter_mut().enumerate() {
-        let last = dimension + 1 == input.shape.len();
+        let last = dimension + 1 == input.tensor.shape.len();
         let mut next = Vec::new();
         for (span, items) in level {
             let n = items.len() as u64;
@@ -266,7 +266,7 @@ fn values(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
                 if reader.full() {
                     return None;
                 } else if last {
-                    scalars.extend(literal(reader, input.dtype, item));
+                    scalars.extend(literal(reader, input.tensor.dtype, item));
                     spans.push(item.span);
                 } else if let Some(row) = item.list() {
                     next.push((Some(item.span), row));
@@ -282,7 +282,11 @@ fn values(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
     if scalars.len() < spans.len() {
         return None;
     }
-    Some(Source::Values(Values { data: held(input.dtype, scalars.into_iter()), shape, spans }))
+    Some(Source::Values(Values {
+        data: held(input.tensor.dtype, scalars.into_iter()),
+        shape,
+        spans,
+    }))
 }
 
 fn file(reader: &mut Reader, _: &Input, args: &[Sexp]) -> Option<Source> {

@@ -21,6 +21,11 @@ pub enum Mismatch {
         /// How far they may be apart; 0 where they must agree in every bit.
         bound: f64,
     },
+    /// An output that the program does not have.
+    Missing {
+        /// Its name.
+        name: String,
+    },
     /// The whole: another type or shape.
     Shape {
         /// The reference's.
@@ -37,6 +42,7 @@ impl fmt::Display for Mismatch {
                 write!(f, "element {index:?} is {got}, expected {expected}")?;
                 if *bound > 0.0 { write!(f, " to within {bound:e}") } else { Ok(()) }
             }
+            Mismatch::Missing { name } => write!(f, "the program has no tensor `{name}`"),
             Mismatch::Shape { expected, got } => write!(
                 f,
                 "the output is {} {:?}, expected {} {:?}",

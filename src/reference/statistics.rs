@@ -67,6 +67,6 @@ pub fn statistics(model: &Model, instance: &Instance) -> Option<Statistics> {
     }
     let streamed = [Some(problem.indices), problem.offsets, problem.weights];
     s.input_lines = s.table_lines + streamed.into_iter().flatten().map(lines).sum::<u64>();
-    s.output_lines = lines(instance.tensors.get(&model.output.name)?);
+    s.output_lines = lines(instance.tensors.get(&model.outputs().next()?.name)?);
     Some(s)
 }

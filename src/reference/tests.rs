@@ -12,6 +12,11 @@ fn instance(text: &str) -> (Model, Instance) {
     (model, instance)
 }
 
+/// The output of a model that has one.
+fn only(model: &Model, instance: &Instance) -> Tensor {
+    evaluate(model, instance).expect("evaluates").remove("out").expect("an output")
+}
+
 /// Evaluates an operation on a table of f32 rows (1 -2) (4 8) (-0 nan).
 fn run(output: &str, data: &str) -> Vec<f64> {
     let weights = if output.contains("weights") { "(input weights f32 (n))" } else { "" };
@@ -21,7 +26,7 @@ fn run(output: &str, data: &str) -> Vec<f64> {
            (output out ({output}))
            (data (table (values (1 -2) (4 8) (-0.0 nan))) {data}))"
     ));
-    let out = evaluate(&model, &instance).expect("evaluates");
+    let out = only(&model, &instance);
     (0..out.len()).filter_map(|i| out.get(i)).map(Scalar::as_f64).collect()
 }
 
@@ -63,7 +68,7 @@ fn integers_wrap_and_divide() {
            (output out (emb.bag mean t i o))
            (data (t (values (2147483647) (1) (-7))) (i (values 0 1 2 2)) (o (values 0 2 4))))",
     );
-    let out = evaluate(&model, &instance).expect("evaluates");
+    let out = only(&model, &instance);
     assert_eq!(out.get(0), Some(Scalar::I32(i32::MIN / 2)));
     assert_eq!(out.get(1), Some(Scalar::I32(-7)));
 }
@@ -75,7 +80,7 @@ fn generated_tables_are_what_their_elements_are() {
            (data (seed 4) (size rows 1000000000000) (size n 5)
              (t (uniform -1 1)) (i (zipf 0))))",
     );
-    let out = evaluate(&model, &instance).expect("evaluates");
+    let out = only(&model, &instance);
     let (table, rows) = (&instance.tensors["t"], &instance.tensors["i"]);
     for j in 0..5 {
         let row = rows.get(j).and_then(Scalar::as_i64).expect("a row") as u64;
@@ -96,7 +101,7 @@ fn magnitudes_bound_other_orders() {
         )
     };
     let (model, mut instance) = instance(&text(1000));
-    let expected = evaluate(&model, &instance).expect("evaluates");
+    let expected = only(&model, &instance);
     let bound = magnitudes(&model, &instance).expect("bounded");
     // Reversing every bag changes the order of additions and nothing else.
     let problem = Problem::new(&model, &instance).expect("a problem");
@@ -110,7 +115,7 @@ fn magnitudes_bound_other_orders() {
         }
         instance.tensors.insert(name.to_owned(), new);
     }
-    let got = evaluate(&model, &instance).expect("evaluates");
+    let got = only(&model, &instance);
     assert!(compare(&expected, &got, Exactness::Bitwise, &bound).is_err(), "another order");
     assert_eq!(compare(&expected, &got, Exactness::Reassoc, &bound), Ok(()));
     let wrong = Tensor::zeros(got.dtype, got.shape.clone());

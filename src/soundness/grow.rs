@@ -245,7 +245,8 @@ impl Grow<'_> {
             15 if ty.lanes == 1 => {
                 let op = self.pick(&FOLDS, "add");
                 let lanes = self.rng.usize(2..=4);
-                let (op, x) = (self.bank.op(op, &[]), self.value(Type { lanes, ..ty }, scope, depth));
+                let (op, x) =
+                    (self.bank.op(op, &[]), self.value(Type { lanes, ..ty }, scope, depth));
                 self.bank.op("scf.fold", &[op, x])
             }
             12 => {

@@ -44,7 +44,8 @@ fn every_operator_that_runs_has_a_meaning() {
         };
         for sort in sorts {
             // Names of things, and whole tensors, are only ever operands.
-            let named = ["DType", "BinOp", "VarName", "Var", "Mode", "Edge", "Score", "Hint", "Tensor"];
+            let named =
+                ["DType", "BinOp", "VarName", "Var", "Mode", "Edge", "Score", "Hint", "Tensor"];
             if !named.contains(&sort.name()) {
                 tried += 1;
                 let name = operator.name;

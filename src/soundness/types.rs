@@ -211,8 +211,10 @@ impl Visit<'_> {
         if want.count {
             self.types.counts.push(want.lanes);
         }
-        let Want { sort, dtype, lanes, rank, step, count, written, role, read_only, binders } = want;
-        let hole = Hole { sort, dtype, lanes, rank, step, count, written, role, read_only, binders };
+        let Want { sort, dtype, lanes, rank, step, count, written, role, read_only, binders } =
+            want;
+        let hole =
+            Hole { sort, dtype, lanes, rank, step, count, written, role, read_only, binders };
         self.types.holes.insert(v, hole);
         Some(())
     }

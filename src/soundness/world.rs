@@ -87,11 +87,9 @@ impl World {
                 // What is gathered from blocks has the rows of several of them.
                 let rows = if writable { dim(WIDE) } else { Dim::Const(block) };
                 let (entries, columns) = (dim(ENTRIES), dim(COLUMNS));
-                for shape in [
-                    vec![entries],
-                    vec![dim(ROWS), columns],
-                    vec![dim(ROWS), rows, columns],
-                ] {
+                for shape in
+                    [vec![entries], vec![dim(ROWS), columns], vec![dim(ROWS), rows, columns]]
+                {
                     let name = tensor_name(writable, dtype, shape.len());
                     tensors.push(TensorDecl { name, dtype, shape, writable });
                 }

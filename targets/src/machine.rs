@@ -24,6 +24,9 @@ pub struct Figure {
     pub source: String,
     /// Whether it is recalled or estimated rather than read from the source.
     pub estimated: bool,
+    /// For an estimate that was fitted to published results: the range that is physically plausible,
+    /// within which it was fitted.
+    pub calibrated: Option<[f64; 2]>,
 }
 
 /// What the schema says of one key.
@@ -131,7 +134,8 @@ schema! {
         permute_latency: u64, Count "cycles" 1, 100;
         /// From a store's data to a load of the same address.
         forward_latency: u64, Count "cycles" 1, 100;
-        /// Front-end cost of taking a callback's token: loading it and branching to its case.
+        /// Front-end cost of taking a callback's token: loading it and branching to its case. It
+        /// begins once the operands of the callback before have been read.
         dispatch_cycles: u64, Count "cycles" 0, 1000;
         /// Front-end cost of a mispredicted branch.
         mispredict_cycles: u64, Count "cycles" 0, 1000;
@@ -191,8 +195,12 @@ schema! {
         requests_per_cycle: u64, Count "requests/cycle" 1, 64;
         /// Cycles between two iterations of one traversal unit.
         iteration_cycles: u64, Count "cycles" 1, 1000;
-        /// Operands and tokens marshalled in a cycle.
+        /// Operands marshalled in a cycle.
         marshal_per_cycle: u64, Count "operands/cycle" 1, 64;
+        /// Cycles that starting a traversal occupies the marshaller.
+        traversal_cycles: u64, Count "cycles" 0, 1000;
+        /// Cycles that pushing a token occupies the marshaller.
+        token_cycles: u64, Count "cycles" 1, 1000;
     }
 
     /// The queues from the access unit to the execute unit, mapped into the core's private L2.
@@ -203,6 +211,8 @@ schema! {
         chunks: u64, Count "chunks" 2, 64;
         /// Tokens that the control queue holds.
         control_entries: u64, Count "tokens" 1, 1048576;
+        /// From the pop of an operand in a line that the core has not read yet to its data.
+        read_latency: u64, Count "cycles" 1, 1000;
         /// What the access unit writes into the L2 in a cycle.
         write_bytes_per_cycle: u64, Count "bytes/cycle" 1, 1024;
     }

@@ -26,6 +26,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
 
+pub use overlap::Footprint;
+
 /// Units nest at most this deep, in any program for any target.
 pub const MAX_UNIT_DEPTH: usize = 256;
 
@@ -34,7 +36,7 @@ pub const MAX_UNIT_DEPTH: usize = 256;
 pub struct Limits {
     /// How deep traversal units nest.
     pub layers: u32,
-    /// Traversal units in all.
+    /// Traversal units of one traversal at the root, which are configured together.
     pub units: u32,
     /// Bytes of stream elements that the access unit holds. Traversals at the root have it in turn;
     /// each needs room for one element of every stream that advances with it.

@@ -346,7 +346,7 @@ fn the_targets_limits_hold() {
     assert!(limits(|l| l.layers = 2).is_empty());
     says(limits(|l| l.layers = 1), "needs 2 layers of traversal units, and the target has 1");
     assert!(limits(|l| l.units = 2).is_empty());
-    says(limits(|l| l.units = 1), "needs 2 traversal units");
+    says(limits(|l| l.units = 1), "unit `b`: needs 2 traversal units");
     assert!(limits(|l| l.cases = 1).is_empty());
     says(limits(|l| l.cases = 0), "needs 1 kinds of callback");
     assert!(limits(|l| l.operand_bytes = 64).is_empty());

@@ -1,6 +1,7 @@
 //! DLC programs end to end: their text, what the verifier proves, how SLC terms become them.
 
 mod bag;
+mod barriers;
 mod counters;
 mod decouple;
 mod laws;

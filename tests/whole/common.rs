@@ -106,6 +106,6 @@ pub fn judged(
 ) -> Result<u64, String> {
     let outcome = pipeline::simulate(program, &inputs.machine, case, core, false)
         .map_err(|failure| failure.to_string())?;
-    case.compare(&outcome, options().exact).map_err(|mismatch| mismatch.to_string())?;
+    case.compare(program, &outcome, options().exact).map_err(|mismatch| mismatch.to_string())?;
     Ok(outcome.stats.cycles)
 }

@@ -21,6 +21,19 @@ pub(crate) struct AccessCode {
     /// Outermost first.
     pub(crate) fetchers: Vec<FetcherCode>,
     pub(crate) steps: Vec<Step>,
+    /// What runs between two root actions that the engine is configured for.
+    pub(crate) epochs: Vec<Epoch>,
+    /// Bytes of storage that the units of one root traversal share.
+    pub(crate) storage: u64,
+}
+
+/// The fetchers of one root traversal and of the streams of no unit that are needed with it.
+#[derive(Debug, Default)]
+pub(crate) struct Epoch {
+    pub(crate) fetchers: Vec<usize>,
+    /// Whether it may be begun while what the one before has fetched is marshalled: no barrier
+    /// lies between.
+    pub(crate) ahead: bool,
 }
 
 /// A stream.
@@ -69,7 +82,7 @@ pub(crate) struct FetcherCode {
     pub(crate) unit: usize,
     /// The level below, which it follows; `None` at level 0.
     pub(crate) after: Option<usize>,
-    /// Root actions that must be over before it starts.
+    /// The root traversal that it belongs to.
     pub(crate) epoch: usize,
     /// Its streams, in definition order.
     pub(crate) streams: Vec<usize>,
@@ -77,6 +90,8 @@ pub(crate) struct FetcherCode {
     pub(crate) cycles: u64,
     /// Iterations that its storage holds.
     pub(crate) capacity: u64,
+    /// Bytes of storage that one iteration takes; none outside every unit.
+    pub(crate) bytes: u64,
 }
 
 /// A step of the marshaller.
@@ -86,7 +101,7 @@ pub(crate) enum Step {
     Token(usize),
     Store(Address<usize>, usize),
     Barrier,
-    /// A root action is over: the engine may be configured for the next.
+    /// A root traversal or a barrier is over: the next has the engine to itself.
     Epoch,
     /// Waits for the unit's next iteration; an empty traversal goes on at the step named.
     Enter(usize, usize),
@@ -112,6 +127,7 @@ pub(crate) fn compile_access(
         used: vec![None; program.streams.len()],
         steps: Vec::new(),
         epoch: 0,
+        ahead: vec![false],
     };
     for stream in &program.streams {
         let code = c.stream(stream)?;
@@ -122,6 +138,7 @@ pub(crate) fn compile_access(
         if matches!(action, Action::Traverse(_) | Action::Barrier) {
             c.steps.push(Step::Epoch);
             c.epoch += 1;
+            c.ahead.push(matches!(action, Action::Traverse(_)));
         }
     }
     c.finish(machine)
@@ -139,6 +156,8 @@ pub(super) struct Compiler<'a> {
     pub(super) used: Vec<Option<usize>>,
     pub(super) steps: Vec<Step>,
     pub(super) epoch: usize,
+    /// For each epoch, whether no barrier comes right before it.
+    pub(super) ahead: Vec<bool>,
 }
 
 impl Compiler<'_> {

@@ -1,6 +1,6 @@
 //! Lays out the access half: which fetcher makes each stream, and how storage is divided.
 
-use super::access::{AccessCode, Compiler, FetcherCode, Kind, UnitCode};
+use super::access::{AccessCode, Compiler, Epoch, FetcherCode, Kind, UnitCode};
 use crate::error::SimError;
 use ember_targets::machine::Machine;
 use std::collections::BTreeMap;
@@ -56,11 +56,27 @@ impl Compiler<'_> {
             }
             steppers[unit].1 = f;
             let cycles = cycles.max(machine.access.iteration_cycles);
-            fetchers.push(FetcherCode { unit, after, epoch, streams, cycles, capacity: 1 });
+            let sizes = streams.iter().map(|&s| self.streams[s].ty.bytes());
+            let bytes = if unit == 0 { 0 } else { sizes.sum::<u64>().max(8) };
+            let capacity = 1;
+            fetchers.push(FetcherCode { unit, after, epoch, streams, cycles, capacity, bytes });
         }
         self.divide(machine, &mut fetchers)?;
         let units = self.units(&steppers, &fetchers);
-        Ok(AccessCode { streams: self.streams, units, fetchers, steps: self.steps })
+        let with_ahead = |ahead: &bool| Epoch { fetchers: Vec::new(), ahead: *ahead };
+        let mut epochs: Vec<Epoch> = self.ahead.iter().map(with_ahead).collect();
+        for (f, fetcher) in fetchers.iter().enumerate() {
+            epochs[fetcher.epoch].fetchers.push(f);
+        }
+        let storage = machine.access.lanes * machine.access.storage_bytes;
+        Ok(AccessCode {
+            streams: self.streams,
+            units,
+            fetchers,
+            steps: self.steps,
+            epochs,
+            storage,
+        })
     }
 
     /// The units, each with room for the records of its roomiest fetcher.
@@ -93,21 +109,18 @@ impl Compiler<'_> {
         units
     }
 
-    /// Divides the storage. A program's root actions run one after another, so each has all of it.
+    /// Divides the storage. Root traversals have it in turn, so each has all of it.
     /// Its fetchers get room for as many iterations as requests may be in flight, those with small
     /// iterations first, or an equal share of what is left.
     fn divide(&self, machine: &Machine, fetchers: &mut [FetcherCode]) -> Result<(), SimError> {
-        let bytes = |f: &FetcherCode| -> u64 {
-            f.streams.iter().map(|&s| self.streams[s].ty.bytes()).sum::<u64>().max(8)
-        };
         for epoch in 0..=self.epoch {
             let mut left = machine.access.lanes * machine.access.storage_bytes;
             let mut group: Vec<&mut FetcherCode> =
                 fetchers.iter_mut().filter(|f| f.unit != 0 && f.epoch == epoch).collect();
-            group.sort_by_key(|f| bytes(f));
+            group.sort_by_key(|f| f.bytes);
             let count = group.len() as u64;
             for (i, fetcher) in group.into_iter().enumerate() {
-                let (size, share) = (bytes(fetcher), left / (count - i as u64));
+                let (size, share) = (fetcher.bytes, left / (count - i as u64));
                 fetcher.capacity = (share / size).min(machine.access.outstanding);
                 left -= fetcher.capacity * size;
                 if fetcher.capacity == 0 {

@@ -139,6 +139,7 @@ impl Sim<'_> {
             // Its increment is an addressing mode.
             self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
         }
+        self.execution.popped = self.execution.popped.max(read);
         if self.data.pop(&operand, read) {
             self.execution.queue_line = u64::MAX;
             self.sample(self.core.clock);

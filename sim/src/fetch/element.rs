@@ -106,7 +106,8 @@ impl Sim<'_> {
         let located = address.locate(&self.tensors, |i, _| state.values[i])?;
         if located.active > 0 {
             let lines = self.lines.covering(located.address, located.end);
-            if !self.request(f, state, s, lines, hint) {
+            let written = self.tensors[address.tensor].is_writable();
+            if !self.request(f, state, s, lines, hint, written) {
                 return Ok(false);
             }
         }
@@ -135,6 +136,7 @@ impl Sim<'_> {
         s: usize,
         lines: Range<u64>,
         hint: Hint,
+        written: bool,
     ) -> bool {
         let first = if state.line == 0 { lines.start } else { state.line };
         for line in first..lines.end {
@@ -146,7 +148,8 @@ impl Sim<'_> {
                 }
                 let at = self.request_port.take(self.clocks[f]);
                 self.clocks[f] = at;
-                let done = self.memory.access_read(line, at, hint);
+                let from = if written { self.memory.snoop(line, at) } else { at };
+                let done = self.memory.access_read(line, from, hint);
                 self.memory.counters.requests += 1;
                 self.outstanding.pop();
                 self.outstanding.push(Reverse(done));

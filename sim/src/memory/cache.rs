@@ -69,6 +69,15 @@ impl Cache {
         self.state[entry] |= 1;
     }
 
+    /// Takes an entry's line for written back; whether it was dirty.
+    pub(super) fn clean(&mut self, line: u64) -> bool {
+        let first = self.set(line);
+        let entries = first..first + self.ways;
+        let found = entries.into_iter().find(|&e| self.tags[e] == line + 1);
+        let dirty = found.filter(|&e| self.state[e] & 1 == 1);
+        dirty.inspect(|&e| self.state[e] &= !1).is_some()
+    }
+
     /// Puts a line that is not there in place of the set's least recently used one; that one, if
     /// it must be written back.
     pub(super) fn insert(&mut self, line: u64, ready: u64, dirty: bool) -> Option<u64> {
@@ -118,6 +127,8 @@ mod tests {
         assert_eq!(cache.insert(4, 9, false), None, "line 2 was clean");
         assert_eq!(cache.find(2), None);
         assert_eq!(cache.insert(6, 9, false), Some(0), "line 0 was dirty");
+        cache.insert(8, 9, true);
+        assert!(cache.clean(8) && !cache.clean(8) && !cache.clean(10), "clean once");
         cache.drop_line(6);
         assert_eq!(cache.find(6), None);
     }

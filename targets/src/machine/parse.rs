@@ -23,8 +23,13 @@ pub(super) struct Figures {
 }
 
 /// The parts of a figure, and whether a figure must have them.
-const PARTS: [(&str, bool); 4] =
-    [("value", true), ("unit", true), ("source", true), ("estimated", false)];
+const PARTS: [(&str, bool); 5] = [
+    ("value", true),
+    ("unit", true),
+    ("source", true),
+    ("estimated", false),
+    ("calibrated", false),
+];
 
 /// Reads the text against the schema.
 pub(super) fn figures(text: &str) -> Result<Figures, Vec<MachineError>> {
@@ -178,14 +183,41 @@ impl Reader {
                 false
             }
         };
+        let calibrated = table.get("calibrated").and_then(|v| self.range(field, v, number));
         (self.errors.len() == before).then(|| Figure {
             section: section.to_string(),
             key: key.to_string(),
             value: number,
             unit: field.unit.to_string(),
             source: source.map_or(String::new(), |(s, _)| s),
-            estimated,
+            // What was fitted was not read from its source either.
+            estimated: estimated || calibrated.is_some(),
+            calibrated,
         })
+    }
+
+    /// The range within which a number was fitted; the number must lie in it.
+    fn range(
+        &mut self,
+        field: &Field,
+        value: &Spanned<DeValue<'_>>,
+        number: f64,
+    ) -> Option<[f64; 2]> {
+        let key = field.key;
+        let ends = value.get_ref().as_array().filter(|ends| ends.len() == 2);
+        let Some(ends) = ends else {
+            let help = "write `calibrated = [LOW, HIGH]`".to_string();
+            let message = format!("`calibrated` of `{key}` is not a range");
+            self.error(Some(value.span()), message, help);
+            return None;
+        };
+        let low = self.number(field, ends.get(0)?)?;
+        let high = self.number(field, ends.get(1)?)?;
+        if number < low || number > high {
+            let message = format!("`{key}` is {number}, outside of its range {low} to {high}");
+            self.error(Some(value.span()), message, String::new());
+        }
+        Some([low, high])
     }
 
     /// The number, if it is one that the schema admits.

@@ -16,7 +16,6 @@ pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Error
     };
     let layers = tree.depth.iter().copied().max().unwrap_or(0) as u64;
     at_most(layers, limits.layers.into(), "layers of traversal units", &whole);
-    at_most(program.units.len() as u64, limits.units.into(), "traversal units", &whole);
     at_most(program.cases.len() as u64, limits.cases.into(), "kinds of callback", &whole);
     for action in program.units.iter().flat_map(events).flatten().chain(&program.access) {
         if let Action::Operand(id) = action {
@@ -24,6 +23,15 @@ pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Error
             let place = Place::new(Part::Stream, &stream.name);
             at_most(stream.ty.bytes(), limits.operand_bytes, "bytes in one operand", &place);
         }
+    }
+    // Traversals at the root have the access unit in turn.
+    let mut units: BTreeMap<UnitId, u64> = BTreeMap::new();
+    for at in 0..program.units.len() {
+        *units.entry(tree.root_of(UnitId(at as u32))).or_default() += 1;
+    }
+    for (unit, needs) in units {
+        let place = Place::new(Part::Unit, &program.units[unit.index()].name);
+        at_most(needs, limits.units.into(), "traversal units", &place);
     }
     let mut storage: BTreeMap<UnitId, u64> = BTreeMap::new();
     for (stream, unit) in program.streams.iter().zip(&tree.innermost) {

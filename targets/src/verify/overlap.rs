@@ -7,8 +7,8 @@ use crate::dlc::{Action, Addr, Expr, Program, Stmt, StreamId, StreamKind, Tensor
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What happens between two barriers at the root.
-#[derive(Clone, Default)]
-struct Epoch {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
     /// Tensors that streams load.
     loads: BTreeSet<TensorId>,
     /// Tensors that the access unit stores to.
@@ -24,11 +24,11 @@ struct Epoch {
 /// Checks that effects of the two units commute.
 pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
     let advancing = advancing(program, tree);
-    let mut epochs = vec![Epoch::default()];
+    let mut epochs = vec![Footprint::default()];
     effects(&program.main, &mut epochs[0]);
     for action in &program.access {
         if matches!(action, Action::Barrier) {
-            let mut next = Epoch::default();
+            let mut next = Footprint::default();
             // A barrier waits for callbacks; `main` is known to be over only behind one of them.
             if let Some(last) = epochs.last().filter(|e| !e.callbacks) {
                 (next.reads, next.writes) = (last.reads.clone(), last.writes.clone());
@@ -58,18 +58,60 @@ pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
     }
 }
 
-fn report(program: &Program, epoch: &Epoch, errors: &mut Errors) {
-    let clashes: [(&BTreeSet<TensorId>, &BTreeSet<TensorId>, &str); 4] = [
-        (&epoch.loads, &epoch.writes, "streams load it while the execute unit writes it"),
-        (&epoch.loads, &epoch.stores, "streams load it while the access unit stores to it"),
-        (
-            &epoch.stores,
-            &epoch.reads,
-            "the access unit stores to it while the execute unit reads it",
-        ),
-        (&epoch.stores, &epoch.writes, "both units write it"),
-    ];
-    for (a, b, message) in clashes {
+impl Footprint {
+    /// What a whole program does, taken as if it had no barrier.
+    pub fn of(program: &Program) -> Footprint {
+        let mut whole = Footprint::default();
+        effects(&program.main, &mut whole);
+        program.access.iter().for_each(|action| performs(program, action, &mut whole));
+        for stream in &program.streams {
+            if let StreamKind::Mem { addr, .. } = &stream.kind {
+                whole.loads.insert(addr.tensor);
+            }
+        }
+        whole
+    }
+
+    /// The same with tensors told apart by other ids; one without an id is left out.
+    pub fn renumbered(&self, id: impl Fn(TensorId) -> Option<TensorId>) -> Footprint {
+        let set = |set: &BTreeSet<TensorId>| set.iter().filter_map(|t| id(*t)).collect();
+        Footprint {
+            loads: set(&self.loads),
+            stores: set(&self.stores),
+            reads: set(&self.reads),
+            writes: set(&self.writes),
+            callbacks: self.callbacks,
+        }
+    }
+
+    /// Both together, without a barrier between; `None` where one is needed.
+    pub fn beside(&self, other: &Footprint) -> Option<Footprint> {
+        let union = |a: &BTreeSet<TensorId>, b| a.union(b).copied().collect();
+        let both = Footprint {
+            loads: union(&self.loads, &other.loads),
+            stores: union(&self.stores, &other.stores),
+            reads: union(&self.reads, &other.reads),
+            writes: union(&self.writes, &other.writes),
+            callbacks: self.callbacks || other.callbacks,
+        };
+        let free = both.clashes().iter().all(|(a, b, _)| a.is_disjoint(b));
+        free.then_some(both)
+    }
+
+    /// Tensors that one unit must not touch as it does while the other does as it does, and why.
+    fn clashes(&self) -> [(&BTreeSet<TensorId>, &BTreeSet<TensorId>, &'static str); 4] {
+        let Footprint { loads, stores, reads, writes, .. } = self;
+        [
+            (loads, writes, "streams load it while the execute unit writes it"),
+            (loads, stores, "streams load it while the access unit stores to it"),
+            (stores, reads, "the access unit stores to it while the execute unit reads it"),
+            (stores, writes, "both units write it"),
+        ]
+    }
+}
+
+fn report(program: &Program, epoch: &Footprint, errors: &mut Errors) {
+    for (a, b, message) in epoch.clashes() {
         for tensor in a.intersection(b) {
             let place = Place::new(Part::Tensor, &program.tensors[tensor.index()].name);
             errors.push(Kind::Overlap, &place, format!("{message}, without a barrier between"));
@@ -88,7 +130,7 @@ fn advancing(program: &Program, tree: &Tree) -> BTreeMap<UnitId, BTreeSet<Tensor
     loads
 }
 
-fn performs(program: &Program, action: &Action, epoch: &mut Epoch) {
+fn performs(program: &Program, action: &Action, epoch: &mut Footprint) {
     action_streams(action).iter().for_each(|s| loads(program, *s, epoch));
     match action {
         Action::Callback(case) => {
@@ -106,13 +148,13 @@ fn performs(program: &Program, action: &Action, epoch: &mut Epoch) {
     }
 }
 
-fn loads(program: &Program, id: StreamId, epoch: &mut Epoch) {
+fn loads(program: &Program, id: StreamId, epoch: &mut Footprint) {
     if let StreamKind::Mem { addr, .. } = &program.streams[id.index()].kind {
         epoch.loads.insert(addr.tensor);
     }
 }
 
-fn effects(body: &[Stmt], epoch: &mut Epoch) {
+fn effects(body: &[Stmt], epoch: &mut Footprint) {
     for stmt in body {
         match stmt {
             Stmt::Set(_, value) => reads(value, epoch),
@@ -138,12 +180,12 @@ fn effects(body: &[Stmt], epoch: &mut Epoch) {
     }
 }
 
-fn reads_index(addr: &Addr<Expr>, epoch: &mut Epoch) {
+fn reads_index(addr: &Addr<Expr>, epoch: &mut Footprint) {
     addr.index.iter().for_each(|i| reads(i, epoch));
     addr.lanes.iter().for_each(|l| reads(&l.limit, epoch));
 }
 
-fn reads(expr: &Expr, epoch: &mut Epoch) {
+fn reads(expr: &Expr, epoch: &mut Footprint) {
     match expr {
         Expr::Register(_) | Expr::Const(_) | Expr::Size(_) => {}
         Expr::Load(addr) => {

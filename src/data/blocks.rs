@@ -1,0 +1,83 @@
+//! Block-sparse attention patterns: which blocks of keys a block of queries attends to.
+//!
+//! The pattern is BigBird's (Zaheer et al., "Big Bird: transformers for longer sequences", NeurIPS
+//! 2020): a window around the block's own place, which wraps round at the ends; the first blocks of
+//! the sequence, which everything attends to; and blocks at random. A row's blocks all differ: where
+//! window and global blocks coincide, there are more random ones, so that every row has as many.
+
+use super::random::{Random, nth_seed};
+
+/// How many blocks of each kind a block of queries attends to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockPattern {
+    /// Blocks around its own place, itself among them.
+    pub window: u64,
+    /// Blocks at the start of the sequence.
+    pub global: u64,
+    /// Blocks at random.
+    pub random: u64,
+}
+
+impl BlockPattern {
+    /// The blocks in a row: of all three kinds; `None` for more than can be numbered.
+    pub fn width(&self) -> Option<u64> {
+        self.window.checked_add(self.global)?.checked_add(self.random)
+    }
+
+    /// The key blocks of a block of queries, of `blocks` in all, at least [`Self::width`]: window,
+    /// global and random ones in this order.
+    pub fn row(&self, query: u64, blocks: u64, seed: u64) -> Vec<u64> {
+        let mut random = Random::new(nth_seed(seed, query));
+        let width = self.width().unwrap_or(0) as usize;
+        let mut row: Vec<u64> = Vec::with_capacity(width);
+        let first = query % blocks + blocks - self.window / 2 % blocks;
+        let regular = (0..self.window).map(|i| (first + i) % blocks).chain(0..self.global);
+        for block in regular {
+            if !row.contains(&block) {
+                row.push(block);
+            }
+        }
+        while row.len() < width {
+            let block = (random.unit() * blocks as f64) as u64;
+            // Most blocks of a long sequence are free; of a short one, the next free one is taken.
+            let free = (0..blocks).map(|i| (block + i) % blocks).find(|b| !row.contains(b));
+            row.extend(free);
+        }
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use itertools::Itertools;
+
+    #[test]
+    fn rows_have_window_global_and_random_blocks() {
+        let pattern = BlockPattern { window: 3, global: 2, random: 3 };
+        for query in 0..64 {
+            let row = pattern.row(query, 64, 1);
+            assert_eq!(row.len(), 8);
+            assert!(row.iter().all_unique() && row.iter().all(|b| *b < 64), "{row:?}");
+            for wanted in [(query + 63) % 64, query, (query + 1) % 64, 0, 1] {
+                assert!(row.contains(&wanted), "{query}: {row:?}");
+            }
+        }
+        assert_eq!(pattern.row(9, 64, 1)[..5], [8, 9, 10, 0, 1]);
+        assert_ne!(pattern.row(9, 64, 1), pattern.row(9, 64, 2));
+        assert_ne!(pattern.row(9, 64, 1)[5..], pattern.row(10, 64, 1)[5..]);
+    }
+
+    #[test]
+    fn a_row_may_take_every_block() {
+        let pattern = BlockPattern { window: 3, global: 2, random: 3 };
+        for query in 0..8 {
+            assert_eq!(
+                pattern.row(query, 8, 1).into_iter().sorted().collect_vec(),
+                (0..8).collect_vec()
+            );
+        }
+        let window = BlockPattern { window: 1, global: 0, random: 0 };
+        assert_eq!(window.row(5, 1, 1), [0]);
+    }
+}

@@ -1,0 +1,126 @@
+//! Compressed rows: where each row's entries start, and each entry's column.
+
+/// A sparse matrix, or the adjacency of a graph: the entries of row `r` stand at
+/// `offsets[r] .. offsets[r + 1]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Csr {
+    /// Where rows start, and where the last one ends.
+    pub offsets: Vec<u64>,
+    /// The column of each entry.
+    pub columns: Vec<u32>,
+    /// The value of each entry, where there are values.
+    pub values: Option<Vec<f64>>,
+    /// How many columns there are.
+    pub width: u64,
+}
+
+/// The entries of a matrix in any order, as they were read.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// Row and column of each.
+    pub(super) places: Vec<(u32, u32)>,
+    /// The value of each, or nothing where entries have no values.
+    pub(super) values: Vec<f64>,
+    /// Whether an entry away from the diagonal also stands for the one mirrored there.
+    pub(super) mirrored: bool,
+}
+
+impl Csr {
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.offsets.len() as u64 - 1
+    }
+
+    /// Keeps the first rows only.
+    pub fn truncate(&mut self, rows: u64) {
+        if rows < self.rows() {
+            self.offsets.truncate(rows as usize + 1);
+            let entries = self.offsets.last().copied().unwrap_or(0) as usize;
+            self.columns.truncate(entries);
+            if let Some(values) = &mut self.values {
+                values.truncate(entries);
+            }
+        }
+    }
+
+    /// From rows in order.
+    pub(super) fn of_rows(rows: impl Iterator<Item = Vec<u32>>, width: u64) -> Csr {
+        let (mut offsets, mut columns) = (vec![0], Vec::new());
+        for row in rows {
+            columns.extend(row);
+            offsets.push(columns.len() as u64);
+        }
+        Csr { offsets, columns, values: None, width }
+    }
+
+    /// From rows that hold each undirected edge once: the first `keep` rows with every edge at both
+    /// of its ends, self loops once, and columns in ascending order. The rows are gone through twice,
+    /// to count and to place, so that nothing else is held.
+    pub(super) fn both_directions<I: Iterator<Item = Vec<u32>>>(
+        rows: impl Fn() -> I,
+        keep: u64,
+        width: u64,
+    ) -> Csr {
+        fn each(rows: impl Iterator<Item = Vec<u32>>, keep: u64, mut act: impl FnMut(u32, u32)) {
+            for (row, columns) in (0u32..).zip(rows) {
+                for column in columns {
+                    if u64::from(row) < keep {
+                        act(row, column);
+                    }
+                    if u64::from(column) < keep && column != row {
+                        act(column, row);
+                    }
+                }
+            }
+        }
+        let mut lengths = vec![0u64; keep as usize];
+        each(rows(), keep, |row, _| lengths[row as usize] += 1);
+        let (offsets, mut next) = starts(&lengths);
+        let mut columns = vec![0; offsets.last().map_or(0, |n| *n as usize)];
+        each(rows(), keep, |row, column| {
+            let at = &mut next[row as usize];
+            columns[*at as usize] = column;
+            *at += 1;
+        });
+        for bounds in offsets.windows(2) {
+            columns[bounds[0] as usize..bounds[1] as usize].sort_unstable();
+        }
+        Csr { offsets, columns, values: None, width }
+    }
+
+    /// From entries whose rows are below `rows`; those of one row stay in the order they have.
+    pub(super) fn of_entries(entries: &Entries, rows: u64, width: u64) -> Csr {
+        let places = || {
+            entries.places.iter().enumerate().flat_map(|(i, &(row, column))| {
+                let mirror = (entries.mirrored && row != column).then_some((i, column, row));
+                [(i, row, column)].into_iter().chain(mirror)
+            })
+        };
+        let mut lengths = vec![0u64; rows as usize];
+        places().for_each(|(_, row, _)| lengths[row as usize] += 1);
+        let (offsets, mut next) = starts(&lengths);
+        let total = offsets.last().map_or(0, |n| *n as usize);
+        let mut columns = vec![0; total];
+        let mut values = (!entries.values.is_empty()).then(|| vec![0.0; total]);
+        for (i, row, column) in places() {
+            let at = next[row as usize] as usize;
+            next[row as usize] += 1;
+            columns[at] = column;
+            if let Some(values) = &mut values {
+                values[at] = entries.values[i];
+            }
+        }
+        Csr { offsets, columns, values, width }
+    }
+}
+
+/// Where rows of these lengths start, once with the end of the last and once without.
+fn starts(lengths: &[u64]) -> (Vec<u64>, Vec<u64>) {
+    let mut offsets = vec![0];
+    offsets.extend(lengths.iter().scan(0, |sum, n| {
+        *sum += n;
+        Some(*sum)
+    }));
+    let next = offsets[..lengths.len()].to_vec();
+    (offsets, next)
+}
