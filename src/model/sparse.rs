@@ -208,7 +208,11 @@ pub(super) fn dequantise(reader: &mut Reader, form: Form) -> Option<Value> {
     reader.same_type(scales_item, ("scales", &scale), ("the result", DType::F32))?;
     let rows = ("rows of scales", &scale.shape[0]);
     reader.same_extent(scales_item.span, rows, ("those of codes", &code.shape[0]))?;
-    let columns = ("columns of scales", &scale.shape[1]);
-    reader.same_extent(scales_item.span, columns, ("scale and bias", &Extent::Const(2)))?;
+    if scale.shape[1] != Extent::Const(2) {
+        let label = format!("{} has {} columns", shown(scales_item), scale.shape[1]);
+        let message = "scales must have 2 columns, the scale and the bias of each row";
+        reader.about(&scale, Diagnostic::error(message, scales_item.span, label));
+        return None;
+    }
     whole(Op::Dequantise { codes, scales }, DType::F32, code.shape, form)
 }
