@@ -398,3 +398,6 @@ fn distinct_lines(mut rows: Vec<u64>, bits: u64) -> u64 {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use super::*;
 use crate::diagnostic::Sources;
 use crate::rules::Exactness;
 use ember_targets::scalar::{DType, Scalar};
+use ember_targets::tensor::Data;
 use std::collections::BTreeMap;
 
 fn instance(text: &str) -> (Model, Instance) {
@@ -280,4 +281,91 @@ fn dense_operators() {
     assert_eq!(of("stacked"), [1.0, 2.0, 3.0, 1.0, 4.0, 9.0, -1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
     assert_eq!(of("most"), [3.0, 1.0]);
     assert_eq!(of("shared"), [1.0, 3.0, 3.0, 7.0, 5.0, 11.0]);
+}
+
+/// Two layers of a graph network with attention-like weights, everything in one type.
+const NETWORK: &str = "(model m (input x TYPE (nodes 24)) (input w TYPE (24 8)) (input b TYPE (8))
+   (input i i64 (edges)) (input o i64 (nodes+1)) (input v TYPE (edges)) (input r TYPE (3 8))
+   (input k i64 (n)) (input l i64 (n))
+   (let h (nn.relu (nn.linear (emb.spmm x i o v) w b)))
+   (let weights (nn.sigmoid (emb.sddmm h h i o)))
+   (let second (emb.spmm h i o weights))
+   (output mean (emb.bag mean second i o v))
+   (output most (emb.bag max (nn.scale 0.3 second) i o))
+   (output soft (nn.softmax (nn.scale 0.1 second)))
+   (output messages (emb.mp exp (nn.scale 0.1 h) (nn.scale 0.1 h) i o))
+   (output pairs (nn.interact (nn.stack h second)))
+   (output turned (emb.kg rotate h r k l k)) (output product (emb.kg complex second r k l k))
+   (output moved (emb.kg transe h r k l k))
+   (data (seed 7) (size nodes 60) (size n 40) (x (uniform -1 1)) (w (uniform -1 1))
+     (b (uniform -1 1)) (v (uniform 0 1)) (r (uniform -1 1)) (k (zipf 0)) (l (zipf 0))
+     (o (ragged (mean 12) (empty 0.1))) (i (zipf 0.5))))";
+
+#[test]
+fn errors_follow_through_statements() {
+    let run = |dtype: &str| instance(&NETWORK.replace("TYPE", dtype));
+    let ((model, narrow), (wide_model, wide)) = (run("f32"), run("f64"));
+    let got = evaluate(&model, &narrow).expect("evaluates");
+    let exact = evaluate(&wide_model, &wide).expect("evaluates");
+    let errors = error_bounds(&model, &narrow).expect("bounded");
+    for out in model.outputs() {
+        let (got, exact) = (floats(&got[&out.name]), floats(&exact[&out.name]));
+        let largest = exact.iter().fold(0f64, |a, x| a.max(x.abs()));
+        for ((x, y), error) in got.iter().zip(&exact).zip(&errors[&out.name]) {
+            assert!((x - y).abs() <= *error, "{}: {x} {y} {error:e}", out.name);
+            assert!(*error <= 1e-2 * largest, "{}: {error:e} of {largest}", out.name);
+        }
+        assert!(errors[&out.name].iter().any(|error| *error > 0.0), "{}", out.name);
+    }
+}
+
+#[test]
+fn an_edge_that_is_left_out_is_found_in_a_second_layer() {
+    let (model, whole) = instance(&NETWORK.replace("TYPE", "f32"));
+    let expected = evaluate(&model, &whole).expect("evaluates");
+    let errors = error_bounds(&model, &whole).expect("bounded");
+    let mut without = whole.clone();
+    let values = without.tensors.get_mut("v").expect("values");
+    let elements: Vec<Scalar> = (0..values.len()).filter_map(|l| values.get(l)).collect();
+    values.data = Data::held(values.dtype, elements.into_iter());
+    assert!(values.set(100, Scalar::F32(0.0)));
+    let got = evaluate(&model, &without).expect("evaluates");
+    for name in ["mean", "soft", "messages"] {
+        let compared = compare(name, &expected[name], &got[name], Exactness::Approx, &errors[name]);
+        assert!(compared.is_err(), "{name}");
+    }
+}
+
+#[test]
+fn infinite_terms_decide_and_overflow_does_not() {
+    let errors = |values: &str| {
+        let (model, instance) = instance(&format!(
+            "(model m (input t f32 (n 1)) (input i i64 (k)) (input o i64 (b+1))
+               (output out (emb.bag sum t i o))
+               (data (t (values {values})) (i (values 0 1 2)) (o (values 0 3))))"
+        ));
+        error_bounds(&model, &instance).expect("bounded")["out"][0]
+    };
+    assert!(errors("(1) (inf) (2)").is_nan() && errors("(1) (nan) (2)").is_nan());
+    assert_eq!(errors("(3e38) (3e38) (-3e38)"), f64::INFINITY, "one order overflows");
+    assert!(errors("(1) (2) (3)") < 2e-6);
+}
+
+quickcheck::quickcheck! {
+    fn products_are_made_of_one_another(seed: u64, mean: u8) -> bool {
+        let (model, instance) = instance(&format!(
+            "(model m (input x f32 (nodes 5)) (input i i64 (edges)) (input o i64 (nodes+1))
+               (input one f32 (edges))
+               (let p (emb.sddmm x x i o))
+               (output a (emb.spmm x i o one)) (output b (emb.bag sum x i o))
+               (output c (emb.mp identity x x i o)) (output d (emb.spmm x i o p))
+               (output e (emb.mp relu x x i o)) (let q (nn.relu p)) (output f (emb.spmm x i o q))
+               (data (seed {seed}) (size nodes 20) (x (uniform -1 1)) (one (constant 1))
+                 (o (ragged (mean {}) (empty 0.3))) (i (zipf 0.8))))",
+            u32::from(mean) % 8 + 1
+        ));
+        let all = evaluate(&model, &instance).expect("evaluates");
+        let same = |a: &str, b: &str| compare(a, &all[a], &all[b], Exactness::Bitwise, &[]).is_ok();
+        same("a", "b") && same("c", "d") && same("e", "f")
+    }
 }
