@@ -19,12 +19,15 @@
 //!   Temporaries need not be stored.
 //! - **Multiply-adds** of matrices, less the share that the vector ports could do beside the matrix unit.
 
+mod operations;
+
 use crate::data::Instance;
-use crate::model::{Expr, Kind, Mode, Model, Op, Score, Statement, TensorId, Unary};
+use crate::model::{Expr, Kind, Mode, Model, Op, Score, Statement, TensorId};
 use ember_sim::Demand;
 use ember_targets::machine::Machine;
 use ember_targets::scalar::DType;
 use ember_targets::tensor::Tensor;
+use operations::{edge, operations};
 use std::collections::BTreeMap;
 
 /// Bits of a cache line.
@@ -170,7 +173,10 @@ impl Counter<'_> {
                 // A product and a sum each, of which the first sum of an edge is none.
                 self.edges(left, right, *indices, *offsets, 2)?;
             }
-            Op::Mp { left, right, indices, offsets, .. } => {
+            Op::Mp { edge: function, left, right, indices, offsets, .. } => {
+                let edges = self.tensor(*indices)?.len();
+                let each = self.registers(expr.dtype, edges);
+                self.operate(each.saturating_mul(edge(*function, self.machine)));
                 let rows = self.edges(left, right, *indices, *offsets, 4)?;
                 return Some(rows.saturating_mul(self.width(right)));
             }
@@ -210,7 +216,9 @@ impl Counter<'_> {
             }
             _ => {}
         }
-        self.operate(operations(expr).saturating_mul(self.registers(expr.dtype, len)));
+        self.operate(
+            operations(expr, self.machine).saturating_mul(self.registers(expr.dtype, len)),
+        );
         if let Op::Row(_, x) = &expr.op {
             let folded = self.registers(x.dtype, self.len(x));
             self.operate(folded.saturating_sub(len));
@@ -236,7 +244,7 @@ impl Counter<'_> {
         }
         for part in table.walk() {
             let row = self.registers(part.dtype, self.width(part));
-            self.operate(operations(part).saturating_mul(row).saturating_mul(n));
+            self.operate(operations(part, self.machine).saturating_mul(row).saturating_mul(n));
             match &part.op {
                 Op::Tensor(id) => self.rows(*id, rows, usage)?,
                 Op::Dequantise { codes, scales } => {
@@ -362,23 +370,6 @@ impl Counter<'_> {
 /// Whether an operator's operands are tables that it looks rows up in.
 fn is_lookup(op: &Op) -> bool {
     matches!(op, Op::Gather { .. } | Op::BlockGather { .. } | Op::Sddmm { .. } | Op::Kg { .. })
-}
-
-/// Operations of the vector unit for one register of an operator's result, where these are the same
-/// for every register.
-fn operations(expr: &Expr) -> u64 {
-    match &expr.op {
-        Op::Unary(Unary::Relu | Unary::Exp, _)
-        | Op::Binary(..)
-        | Op::Scale(..)
-        | Op::Bias(..)
-        | Op::Rows(..) => 1,
-        Op::Unary(Unary::Sigmoid, _) => 4,
-        Op::Cast(x) => u64::from(x.dtype != expr.dtype),
-        // A conversion, a product and a sum.
-        Op::Dequantise { .. } => 3,
-        _ => 0,
-    }
 }
 
 /// Lines of rows that start at the beginning of a line with the first. Rows need not fill lines.

@@ -51,7 +51,7 @@ fn operators_ask_for_their_operations() {
     assert_eq!(elements, 64 * 32 + 32 * 16);
     assert_eq!(demand.lines, 64 * 2 + 32);
     assert_eq!(demand.macs, 64 * 32 * 16 * 16 / 17, "the vector ports could do the rest");
-    assert_eq!(demand.vector_ops, 4 * 64 * 2);
+    assert_eq!(demand.vector_ops, 13 * 64 * 2);
     assert_eq!((demand.loads, demand.stores), (64 * 2 * 2 + 32, 64 + 64 * 2));
     // An edge function's inner product, and the row that is added up: of 3 edges and one row.
     let graph = "(input x f32 (b 32)) (input i i64 (n)) (input o i64 (b+1))
