@@ -3,10 +3,11 @@
 //! Results go to standard output and nothing else does. Exit codes: 0 all right; 1 a program's
 //! output is wrong or its run did not end; 2 bad input.
 
+use crate::bench::{self, Bench};
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::generate;
-use crate::job::{self, Done};
+use crate::job::{self, Done, Scope};
 use crate::pipeline::{self, Inputs, Options};
 use crate::print_term::print_term;
 use crate::progress::Line;
@@ -62,11 +63,58 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Runs every workload of a folder and prints one table.
+    #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
+                            workloads/published.json --svg bench.svg")]
+    Bench(BenchArgs),
     /// Generates data: bags, graphs, triples or block patterns, from a seed.
     Gen {
         #[command(subcommand)]
         what: generate::What,
     },
+}
+
+#[derive(Debug, Args)]
+struct BenchArgs {
+    /// The folder of workloads: FAMILY/NAME.sexp.
+    #[arg(long, value_name = "FOLDER", default_value = "workloads")]
+    workloads: PathBuf,
+    /// Runs those whose name this regular expression fits.
+    #[arg(long, value_name = "PATTERN")]
+    filter: Option<String>,
+    /// What the workloads' batches are multiplied by.
+    #[arg(long, value_name = "FACTOR", value_parser = generate::scale, default_value_t = 1.0)]
+    scale: f64,
+    /// Prints published figures beside ours, such as workloads/published.json.
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+    /// Writes a plot.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// A folder of rule files, or one rule file; may be given again.
+    #[arg(long, value_name = "PATH", default_value = "rules")]
+    rules: Vec<PathBuf>,
+    /// The machine: a name, or the file of a description.
+    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    target: String,
+    /// The least exact rules that may run: dot products are vectorised only from `reassoc` on.
+    #[arg(long, value_enum, default_value_t = Exact::Reassoc)]
+    exact: Exact,
+    /// The seed of the data that programs are judged on [default: one after the model's].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The seed of the data that programs are chosen on [default: the model's].
+    #[arg(long, value_name = "N")]
+    tune_seed: Option<u64>,
+    /// How many of the best candidates the simulator ranks.
+    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
+    candidates: usize,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON list.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -80,6 +128,16 @@ enum Exact {
     Bitwise,
     Reassoc,
     Approx,
+}
+
+impl From<Exact> for Exactness {
+    fn from(exact: Exact) -> Exactness {
+        match exact {
+            Exact::Bitwise => Exactness::Bitwise,
+            Exact::Reassoc => Exactness::Reassoc,
+            Exact::Approx => Exactness::Approx,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -138,11 +196,7 @@ impl Common {
             rules: self.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone(),
-            exact: match self.exact {
-                Exact::Bitwise => Exactness::Bitwise,
-                Exact::Reassoc => Exactness::Reassoc,
-                Exact::Approx => Exactness::Approx,
-            },
+            exact: self.exact.into(),
             seed: self.seed,
             tune_seed: self.tune_seed,
             node_limit: self.node_limit,
@@ -164,6 +218,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)
         }
+        (Some(Command::Bench(args)), _) => run_bench(&mut sources, args),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(what, &line);
@@ -189,18 +244,19 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     render::emit(sources, &inputs.warnings);
     if let Some(level) = common.emit {
         let text = emit(&inputs, &options, level)?;
-        return write_result(common, &text).map(|()| ExitCode::SUCCESS);
+        return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
     }
     let line = Line::on_terminal();
     let read = (started, started.elapsed());
-    let done = job::run(sources, &inputs, &options, common.timeline.is_some(), read, &line);
+    let done =
+        job::run(sources, &inputs, &options, Scope::Whole, common.timeline.is_some(), read, &line);
     line.done();
     let done = done?;
     if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
         write_file(path, &trace.to_string())?;
     }
     let text = if common.json { to_json(&done.report) } else { text(&done) };
-    write_result(common, &text)?;
+    write_result(common.output.as_deref(), &text)?;
     let failed: Vec<&Record> = done.report.failed().collect();
     for record in &failed {
         complain(record);
@@ -229,6 +285,38 @@ fn emit(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
     })
 }
 
+fn run_bench(sources: &mut Sources, args: &BenchArgs) -> Checked<ExitCode> {
+    let bench = Bench {
+        workloads: args.workloads.clone(),
+        filter: args.filter.clone(),
+        scale: args.scale,
+        compare: args.compare.clone(),
+        svg: args.svg.clone(),
+        options: Options {
+            rules: args.rules.clone(),
+            target: args.target.clone(),
+            exact: args.exact.into(),
+            seed: args.seed,
+            tune_seed: args.tune_seed,
+            candidates: args.candidates.max(1),
+            ..Options::default()
+        },
+    };
+    let line = Line::on_terminal();
+    let done = bench::run(sources, &bench, &line);
+    line.done();
+    let done = done?;
+    let text = if args.json { to_json(&done.rows) } else { done.text };
+    write_result(args.output.as_deref(), &text)?;
+    let failed = done.rows.iter().filter(|row| !row.valid);
+    let errors: Vec<Diagnostic> = failed
+        .flat_map(|row| row.errors.iter().map(move |e| format!("workload `{}`: {e}", row.workload)))
+        .map(Diagnostic::global)
+        .collect();
+    render::emit(&Sources::default(), &errors);
+    Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
 fn run_program(
     sources: &mut Sources,
     program: &Path,
@@ -240,7 +328,8 @@ fn run_program(
     let inputs = pipeline::read(sources, model, &options)?;
     let program = run::read_program(sources, program, &inputs)?;
     if common.emit == Some(Level::Dlc) {
-        return write_result(common, &print(program.program())).map(|()| ExitCode::SUCCESS);
+        return write_result(common.output.as_deref(), &print(program.program()))
+            .map(|()| ExitCode::SUCCESS);
     }
     if common.emit.is_some() {
         let error = Diagnostic::global("`run` can emit a program as DLC only");
@@ -256,7 +345,7 @@ fn run_program(
         write_file(path, &trace.to_string())?;
     }
     let text = if common.json { to_json(&record) } else { report::one(&record) };
-    write_result(common, &text)?;
+    write_result(common.output.as_deref(), &text)?;
     if record.valid {
         return Ok(ExitCode::SUCCESS);
     }
@@ -299,8 +388,8 @@ fn to_json(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
 }
 
-fn write_result(common: &Common, text: &str) -> Checked<()> {
-    match &common.output {
+fn write_result(output: Option<&Path>, text: &str) -> Checked<()> {
+    match output {
         Some(path) => write_file(path, text),
         None => {
             // A reader that has seen enough closes the pipe; that is not an error.

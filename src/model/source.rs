@@ -1,7 +1,8 @@
 //! The `data` form: the seed, sizes, and a source of elements for each input.
 
 use super::read::{Reader, head_span};
-use super::{DataSpec, Input, Role, Source, Values};
+use super::{DataSpec, Input, Role, Source, Values, origin};
+use crate::data::blocks::BlockPattern;
 use crate::data::{Locality, held};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
@@ -25,7 +26,7 @@ struct Form {
     read: fn(&mut Reader, &Input, &[Sexp]) -> Option<Source>,
 }
 
-const FORMS: [Form; 7] = [
+const FORMS: [Form; 15] = [
     Form {
         head: "uniform",
         usage: "(uniform LOW HIGH)",
@@ -63,7 +64,53 @@ const FORMS: [Form; 7] = [
         roles: &[Indices],
         read: locality,
     },
+    Form { head: "fixed", usage: "(fixed NUMBER)", roles: &[Offsets], read: fixed },
+    Form {
+        head: "blocks",
+        usage: "(blocks (window NUMBER) (global NUMBER) (random NUMBER))",
+        roles: &[Indices],
+        read: blocks,
+    },
+    Form {
+        head: "offsets-of",
+        usage: "(offsets-of GRAPH)",
+        roles: &[Offsets],
+        read: origin::offsets_of,
+    },
+    Form {
+        head: "neighbours-of",
+        usage: "(neighbours-of GRAPH)",
+        roles: &[Indices],
+        read: origin::neighbours_of,
+    },
+    Form {
+        head: "values-of",
+        usage: "(values-of GRAPH)",
+        roles: &[Elements],
+        read: origin::values_of,
+    },
+    Form {
+        head: "heads-of",
+        usage: "(heads-of TRIPLES)",
+        roles: &[Indices],
+        read: origin::heads_of,
+    },
+    Form {
+        head: "relations-of",
+        usage: "(relations-of TRIPLES)",
+        roles: &[Indices],
+        read: origin::relations_of,
+    },
+    Form {
+        head: "tails-of",
+        usage: "(tails-of TRIPLES)",
+        roles: &[Indices],
+        read: origin::tails_of,
+    },
 ];
+
+/// The forms of the data form that give no input's data.
+const OTHERS: [&str; 5] = ["seed", "size", "batch", "graph", "triples"];
 
 /// Zipf exponents that are drawn from; above, practically every lookup is of one row.
 const EXPONENTS: RangeInclusive<f64> = 0.0..=10.0;
@@ -75,19 +122,28 @@ const MEANS: RangeInclusive<f64> = 0.0..=1e12;
 pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathBuf) -> DataSpec {
     let mut spec = DataSpec::empty(directory);
     let mut seen: BTreeMap<(bool, &str), Span> = BTreeMap::new();
-    for item in items.unwrap_or_default() {
+    let items = items.unwrap_or_default();
+    // What inputs take their data from may stand behind them.
+    for item in items {
+        if let Some((head @ ("graph" | "triples"), rest)) = item.form() {
+            origin::read(reader, item, head, rest);
+        }
+    }
+    spec.origins = reader.origins.clone();
+    for item in items {
         if reader.full() {
             break;
         }
         let Some((head, rest)) = item.form() else {
             let names: Vec<_> = reader.inputs.iter().map(|(i, _)| i.tensor.name.clone()).collect();
-            let names: Vec<_> = names.iter().map(String::as_str).chain(["seed", "size"]).collect();
+            let names: Vec<_> = names.iter().map(String::as_str).chain(OTHERS).collect();
             reader.unknown_form(item, &names);
             continue;
         };
         // What is given: the seed, a size or an input.
         let (is_size, given) = match (head, rest) {
-            ("size", [name, ..]) => (true, name.atom().unwrap_or(head)),
+            ("graph" | "triples", _) => continue,
+            ("size" | "batch", [name, ..]) => (true, name.atom().unwrap_or(head)),
             _ => (false, head),
         };
         if let Some(before) = seen.insert((is_size, given), head_span(item)) {
@@ -108,8 +164,11 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathB
                     format!("write `(seed NUMBER)`, a number from 0 to {}", u64::MAX),
                 ),
             },
-            "size" => {
-                if let Some((name, n, span)) = size(reader, item, rest) {
+            "size" | "batch" => {
+                if let Some((name, n, span)) = size(reader, item, head, rest) {
+                    if head == "batch" {
+                        spec.batches.insert(name.clone());
+                    }
                     spec.sizes.insert(name, (n, span));
                 }
             }
@@ -123,13 +182,18 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathB
     spec
 }
 
-fn size(reader: &mut Reader, item: &Sexp, rest: &[Sexp]) -> Option<(String, u64, Span)> {
+fn size(
+    reader: &mut Reader,
+    item: &Sexp,
+    head: &str,
+    rest: &[Sexp],
+) -> Option<(String, u64, Span)> {
     let read = match rest {
         [name, n] => name.atom().zip(number::<u64>(n).filter(|n| i64::try_from(*n).is_ok())),
         _ => None,
     };
     let Some((name, n)) = read else {
-        let help = format!("write `(size NAME NUMBER)`, a number from 0 to {}", i64::MAX);
+        let help = format!("write `({head} NAME NUMBER)`, a number from 0 to {}", i64::MAX);
         reader.error_with_help(item.span, "not a size", "not understood", help);
         return None;
     };
@@ -148,8 +212,7 @@ fn entry(reader: &mut Reader, item: &Sexp, name: &str, rest: &[Sexp]) -> Option<
     let Some((input, role)) = found.map(|(input, role)| (input.clone(), *role)) else {
         if !reader.broken.contains(name) {
             let inputs = reader.inputs.iter().map(|(input, _)| input.tensor.name.as_str());
-            let error =
-                suggest::unknown("input", name, head_span(item), inputs.chain(["seed", "size"]));
+            let error = suggest::unknown("input", name, head_span(item), inputs.chain(OTHERS));
             reader.errors.push(error);
         }
         return None;
@@ -195,7 +258,7 @@ fn entry(reader: &mut Reader, item: &Sexp, name: &str, rest: &[Sexp]) -> Option<
 }
 
 /// A number of any type that is read from text.
-fn number<T: std::str::FromStr>(item: &Sexp) -> Option<T> {
+pub(super) fn number<T: std::str::FromStr>(item: &Sexp) -> Option<T> {
     item.atom()?.parse().ok()
 }
 
@@ -350,4 +413,23 @@ fn locality(reader: &mut Reader, _: &Input, args: &[Sexp]) -> Option<Source> {
         reader.errors.push(suggest::unknown("locality", word, item.span, names));
     }
     Some(Source::Locality(locality?))
+}
+
+fn fixed(_: &mut Reader, _: &Input, args: &[Sexp]) -> Option<Source> {
+    let [lookups] = args else { return None };
+    Some(Source::Fixed { lookups: number(lookups)? })
+}
+
+fn blocks(_: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
+    let mut counts = [None; 3];
+    for part in args {
+        let (head, [n]) = part.form()? else { return None };
+        let at = ["window", "global", "random"].iter().position(|known| *known == head)?;
+        if counts[at].replace(number(n)?).is_some() {
+            return None;
+        }
+    }
+    let [window, global, random] = counts.map(|n| n.unwrap_or(0));
+    let pattern = BlockPattern { window, global, random };
+    (pattern.width()? > 0 && input.tensor.shape.len() <= 2).then_some(Source::Blocks(pattern))
 }
