@@ -7,9 +7,9 @@
 use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::job;
-use ember_rewrite::pipeline::{self, Case, Chosen, Inputs, Options};
+use ember_rewrite::pipeline::{self, Case, Inputs, Options};
 use ember_rewrite::progress::Line;
-use ember_rewrite::search::Found;
+use ember_rewrite::whole::{self, Chosen, Searched};
 use ember_sim::CoreKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -59,13 +59,14 @@ fn case(inputs: &Inputs, options: &Options) -> Case {
     Case::new(&inputs.model, None, options.exact).expect("data")
 }
 
-fn find(inputs: &Inputs, case: &Case, options: &Options, schedule: &str) -> Found {
+fn find(inputs: &Inputs, case: &Case, options: &Options, schedule: &str) -> Searched {
     let schedule = inputs.schedule(schedule).expect("a schedule");
-    pipeline::search(inputs, case, options, schedule, Goal::Decoupled, None, &mut |_| ())
+    let statistics = case.statistics(&inputs.model);
+    pipeline::search(inputs, &statistics, options, schedule, Goal::Decoupled, &|_| ())
 }
 
-fn choose(inputs: &Inputs, case: &Case, found: &Found) -> Chosen {
-    pipeline::choose(inputs, case, &found.candidates, Goal::Decoupled).expect("a program")
+fn choose(inputs: &Inputs, case: &Case, found: &Searched) -> Chosen {
+    whole::choose(inputs, Some(case), found, Goal::Decoupled).expect("a program")
 }
 
 /// Seconds that this thread has run, or that have passed where the system does not tell.
@@ -111,7 +112,9 @@ fn pruning(path: &str, options: &Options) {
     let case = case(&inputs, options);
     let [pruned, unpruned] = ["search", "search-unpruned"].map(|schedule| {
         let found = find(&inputs, &case, options, schedule);
-        (choose(&inputs, &case, &found).cycles, found.nodes)
+        let chosen = choose(&inputs, &case, &found);
+        let measure = case.rank(&chosen.program, &inputs.machine).expect("the program runs");
+        (measure.cycles, found.nodes())
     });
     let ratio = pruned.0 as f64 / unpruned.0.max(1) as f64;
     let name = &inputs.model.name;

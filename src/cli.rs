@@ -176,6 +176,9 @@ struct Common {
     /// How many of the best candidates the simulator ranks.
     #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
     candidates: usize,
+    /// Let the cost model choose, and run no candidate: with `--emit`, nothing is run at all.
+    #[arg(long)]
+    no_rank: bool,
     /// Print the best program at a level, and nothing else.
     #[arg(long, value_enum, conflicts_with = "json")]
     emit: Option<Level>,
@@ -202,6 +205,7 @@ impl Common {
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
             candidates: self.candidates.max(1),
+            rank: !self.no_rank,
         }
     }
 }
@@ -267,20 +271,17 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
 /// The best program at a level.
 fn emit(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
     let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
-    let case =
-        pipeline::Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
-    let mut untimed = Duration::default();
-    let (_, chosen) = job::best_of(
-        inputs,
-        &case,
-        options,
-        &options.schedule,
-        goal,
-        &mut untimed,
-        &Line::hidden(),
-    )?;
+    let chosen = if options.rank {
+        let seed = options.tune_seed.or(options.seed);
+        let case = pipeline::Case::new(&inputs.model, seed, options.exact)?;
+        let tuning = job::Tuning::new(inputs, &case, options);
+        let mut untimed = Duration::default();
+        tuning.best_of(&options.schedule, goal, &mut untimed, &Line::hidden())?.1
+    } else {
+        pipeline::compile(inputs, options, goal)?
+    };
     Ok(match level {
-        Level::Scf | Level::Slc => format!("{}\n", print_term(&chosen.candidate.term).trim_end()),
+        Level::Scf | Level::Slc => format!("{}\n", print_term(&chosen.term).trim_end()),
         Level::Dlc => print(chosen.program.program()),
     })
 }
@@ -358,7 +359,7 @@ fn text(done: &Done) -> String {
     let report = &done.report;
     format!(
         "{}\nAssumes:\n{}\n{} on {}, seed {}, {} table elements\n{}\n\nWhere the cycles of `{}` go\n{}\n\n\
-         What each rule set is worth\n{}\n\n{}",
+         What each rule set is worth\n{}\n{}\n{}",
         print(done.best.program.program()).trim_end(),
         report::assumptions(report),
         report.model,
@@ -369,6 +370,7 @@ fn text(done: &Done) -> String {
         report.best.record.name,
         report::stalls(report),
         report::worth(report),
+        report::groups(report),
         report::summary(report)
     )
 }

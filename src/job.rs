@@ -3,16 +3,18 @@
 
 use crate::cost::Goal;
 use crate::demand::demand;
-use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::diagnostic::{Checked, Sources};
 use crate::dlc_text::DlcText;
 use crate::load::load;
 use crate::model::{IndexUse, OffsetsUse, TensorId};
-use crate::pipeline::{Case, Chosen, Failure, Inputs, Options, choose, search, simulate};
+use crate::pipeline::{
+    Case, Failure, Inputs, Options, consistent, no_program, search, search_without, simulate,
+};
 use crate::progress::Line;
-use crate::report::{Ablation, Best, EGraphReport, Record, Report, Times};
+use crate::report::{Ablation, Best, EGraphReport, GroupReport, Record, Report, Times};
 use crate::rules::{Exactness, Schedule, ScheduleStep};
-use crate::saturate::StopReason;
-use crate::search::Found;
+use crate::whole::{Chosen, ChosenGroup, Searched, choose};
+use crate::workload::Statistics;
 use ember_sim::{Bound, bound};
 use ember_sim::{CoreKind, Outcome};
 use ember_targets::dlc::Program;
@@ -77,14 +79,13 @@ pub fn run(
         }
         _ => None,
     };
-    let tune = other.as_ref().unwrap_or(&judge);
+    let tuning = Tuning::new(inputs, other.as_ref().unwrap_or(&judge), options);
 
     let mut simulate_time = Duration::ZERO;
     let mut contenders = Vec::new();
     if scope == Scope::Whole && inputs.book.schedule(COUPLED).is_some() {
         line.say("lowering the coupled loop nest");
-        let (found, chosen) =
-            best_of(inputs, tune, options, COUPLED, Goal::Coupled, &mut simulate_time, line)?;
+        let (found, chosen) = tuning.best_of(COUPLED, Goal::Coupled, &mut simulate_time, line)?;
         for (name, core) in
             [("coupled-inorder", CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)]
         {
@@ -92,8 +93,7 @@ pub fn run(
         }
     }
     for name in BASELINES.into_iter().filter(|n| inputs.book.schedule(n).is_some()) {
-        let (found, chosen) =
-            best_of(inputs, tune, options, name, Goal::Decoupled, &mut simulate_time, line)?;
+        let (found, chosen) = tuning.best_of(name, Goal::Decoupled, &mut simulate_time, line)?;
         contenders.push(contender(name, CoreKind::OutOfOrder, &found, &chosen));
     }
     contenders.extend(hand_written.into_iter().map(|(name, program)| Contender {
@@ -103,15 +103,8 @@ pub fn run(
         exact: options.exact,
         rules: BTreeSet::new(),
     }));
-    let (found, chosen) = best_of(
-        inputs,
-        tune,
-        options,
-        &options.schedule,
-        Goal::Decoupled,
-        &mut simulate_time,
-        line,
-    )?;
+    let (found, chosen) =
+        tuning.best_of(&options.schedule, Goal::Decoupled, &mut simulate_time, line)?;
     contenders.retain(|c| c.name != options.schedule);
     contenders.push(contender(&options.schedule, CoreKind::OutOfOrder, &found, &chosen));
 
@@ -135,7 +128,7 @@ pub fn run(
 
     let start = Instant::now();
     let ablation = match scope {
-        Scope::Whole => ablation(inputs, tune, options, schedule, &chosen, line),
+        Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
         Scope::Compared => Vec::new(),
     };
     simulate_time += start.elapsed();
@@ -153,17 +146,18 @@ pub fn run(
             bound_by: bound.bound_by.name().to_owned(),
             assumptions: assumptions(inputs),
             ablation,
+            groups: groups(inputs, &chosen),
         },
         egraph: EGraphReport {
-            nodes: found.nodes,
-            classes: found.classes,
-            iterations: found.iterations,
-            stop_reason: found.stop.to_string(),
+            nodes: found.nodes(),
+            classes: found.classes(),
+            iterations: found.iterations(),
+            stop_reason: found.stop().to_string(),
         },
         time_ms: Times {
             read: millis(read_time),
-            saturate: millis(found.saturate_time),
-            extract: millis(found.extract_time),
+            saturate: millis(found.saturate_time()),
+            extract: millis(found.extract_time()),
             simulate: millis(simulate_time),
             total: millis(started.elapsed()),
         },
@@ -175,52 +169,51 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn contender(name: &str, core: CoreKind, found: &Found, chosen: &Chosen) -> Contender {
+fn contender(name: &str, core: CoreKind, found: &Searched, chosen: &Chosen) -> Contender {
     Contender {
         name: name.to_owned(),
         program: chosen.program.program().clone(),
         core,
-        exact: found.exactness,
-        rules: found.fired.clone(),
+        exact: found.exactness(),
+        rules: found.fired(),
     }
 }
 
-/// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error
-/// that says why, and so is one whose rules contradict each other.
-pub(crate) fn best_of(
-    inputs: &Inputs,
-    tune: &Case,
-    options: &Options,
-    name: &str,
-    goal: Goal,
-    simulate_time: &mut Duration,
-    line: &Line,
-) -> Checked<(Found, Chosen)> {
-    let schedule = inputs.schedule(name)?;
-    let found = search(inputs, tune, options, schedule, goal, None, &mut |progress| {
-        line.say(format!("{name}: {} e-nodes", progress.nodes));
-    });
-    if let StopReason::Contradiction { .. } = found.stop {
-        let error = Diagnostic::global(format!("schedule `{name}`: {}", found.stop));
-        return Err(vec![
-            error.with_help("one of these rules is wrong; take it out or correct it"),
-        ]);
+/// What programs are searched and chosen for.
+pub(crate) struct Tuning<'a> {
+    pub(crate) inputs: &'a Inputs,
+    pub(crate) case: &'a Case,
+    pub(crate) statistics: Statistics<'a>,
+    pub(crate) options: &'a Options,
+}
+
+impl<'a> Tuning<'a> {
+    pub(crate) fn new(inputs: &'a Inputs, case: &'a Case, options: &'a Options) -> Tuning<'a> {
+        Tuning { inputs, case, statistics: case.statistics(&inputs.model), options }
     }
-    line.say(format!("{name}: ranking {} candidates", found.candidates.len()));
-    let start = Instant::now();
-    let chosen = choose(inputs, tune, &found.candidates, goal).map_err(|rejected| {
-        let error = Diagnostic::global(format!(
-            "schedule `{name}` found no program that runs ({})",
-            found.stop
-        ));
-        let why = rejected.first().map_or_else(
-            || "the rules reach no finished term; see that every operator has its rules".to_owned(),
-            |first| format!("the best candidate: {first}"),
-        );
-        vec![error.with_help(why)]
-    })?;
-    *simulate_time += start.elapsed();
-    Ok((found, chosen))
+
+    /// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error
+    /// that says why, and so is one whose rules contradict each other.
+    pub(crate) fn best_of(
+        &self,
+        name: &str,
+        goal: Goal,
+        simulate_time: &mut Duration,
+        line: &Line,
+    ) -> Checked<(Searched, Chosen)> {
+        let Tuning { inputs, case, statistics, options } = self;
+        let schedule = inputs.schedule(name)?;
+        let searched = search(inputs, statistics, options, schedule, goal, &|progress| {
+            line.say(format!("{name}: {} e-nodes", progress.nodes));
+        });
+        consistent(&searched, name)?;
+        line.say(format!("{name}: ranking {} candidates", searched.candidates()));
+        let start = Instant::now();
+        let chosen = choose(inputs, options.rank.then_some(*case), &searched, goal)
+            .map_err(|rejected| vec![no_program(&searched, name, &rejected)])?;
+        *simulate_time += start.elapsed();
+        Ok((searched, chosen))
+    }
 }
 
 /// The hand-written programs that the model names, verified.
@@ -269,10 +262,9 @@ fn record(
 
 /// What each rule set of the schedule is worth: the cycles of the best program without it.
 fn ablation(
-    inputs: &Inputs,
-    tune: &Case,
-    options: &Options,
+    tuning: &Tuning<'_>,
     schedule: &Schedule,
+    searched: &Searched,
     chosen: &Chosen,
     line: &Line,
 ) -> Vec<Ablation> {
@@ -285,21 +277,26 @@ fn ablation(
             }
         }
     }
+    let Tuning { inputs, case, statistics, options } = tuning;
     let mut rules = BTreeSet::new();
     rules_of(&schedule.steps, &mut rules);
     let allowed = rules.iter().filter(|rule| inputs.compiled[**rule].exact <= options.exact);
     let sets: Vec<usize> = allowed.map(|rule| inputs.book.rules[*rule].set).unique().collect();
     line.say("leaving out each rule set");
+    let cycles =
+        |chosen: &Chosen| case.rank(&chosen.program, &inputs.machine).ok().map(|m| m.cycles);
+    let with = cycles(chosen);
     sets.par_iter()
         .map(|set| {
-            let found =
-                search(inputs, tune, options, schedule, Goal::Decoupled, Some(*set), &mut |_| ());
-            let without = choose(inputs, tune, &found.candidates, Goal::Decoupled).ok();
-            let cycles = without.map(|program| program.cycles);
+            let found = search_without(inputs, statistics, options, schedule, *set, searched);
+            let rank = options.rank.then_some(*case);
+            let without = choose(inputs, rank, &found, Goal::Decoupled).ok();
+            let cycles = without.as_ref().and_then(cycles);
+            let slowdown = |(without, with): (u64, u64)| without as f64 / with.max(1) as f64;
             Ablation {
                 rules: inputs.book.sets[*set].name.to_string(),
                 cycles,
-                slowdown: cycles.map(|cycles| cycles as f64 / chosen.cycles.max(1) as f64),
+                slowdown: cycles.zip(with).map(slowdown),
             }
         })
         .collect()
@@ -310,6 +307,20 @@ fn ablation(
 pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
     let (demand, elements) = demand(&inputs.model, &case.instance, &inputs.machine);
     (bound(&demand, &inputs.machine), elements)
+}
+
+/// How the statements of a model were searched.
+fn groups(inputs: &Inputs, chosen: &Chosen) -> Vec<GroupReport> {
+    let names = |statements: &[usize]| {
+        let name = |at: &usize| inputs.model.statement_name(*at);
+        statements.iter().map(name).collect::<Vec<_>>()
+    };
+    let report = |(at, group): (usize, &ChosenGroup)| GroupReport {
+        statements: names(&group.statements),
+        like: (group.like != at).then(|| names(&chosen.groups[group.like].statements)),
+        cycles: group.measure.as_ref().map(|measure| measure.cycles),
+    };
+    chosen.groups.iter().enumerate().map(report).collect()
 }
 
 /// What a program assumes beyond the declared shapes and types; checked when data is made or read.

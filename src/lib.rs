@@ -34,4 +34,5 @@ pub mod soundness;
 pub mod suggest;
 pub mod target;
 pub mod term;
+pub mod whole;
 pub mod workload;

@@ -227,6 +227,17 @@ impl Model {
         self.inputs.iter().map(|i| &i.tensor).chain(self.computed.iter().map(|c| &c.tensor))
     }
 
+    /// What a statement is called: the tensor that it writes, or the part of it.
+    pub fn statement_name(&self, i: usize) -> String {
+        let statement = &self.statements[i];
+        let name = &self.tensor(statement.target).name;
+        match statement.part {
+            Part::Whole => name.clone(),
+            Part::Slot(k) => format!("{name}[{k}]"),
+            Part::Columns(k) => format!("{name} from column {k}"),
+        }
+    }
+
     /// What a program for this model declares. Extents whose sizes are among `known` are constants;
     /// with none known, the program is for all data of the declared shapes, with all those of an
     /// [`Instance`](crate::data::Instance), for data of its shapes only.

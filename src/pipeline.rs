@@ -15,9 +15,11 @@ use crate::model::Model;
 use crate::reference::{Magnitudes, Mismatch, compare, evaluate, magnitudes};
 use crate::rules::{self, CompiledRule, Exactness, RuleBook, Schedule};
 use crate::saturate::{self, Progress};
-use crate::search::{Candidate, Found, Search};
+use crate::search::{Found, Search};
 use crate::suggest;
 use crate::target;
+use crate::term::Term;
+use crate::whole::{Chosen, Plan, Searched, choose};
 use crate::workload::Statistics;
 use ember_sim::{Bindings, CoreKind, Outcome, SimError};
 use ember_targets::dlc::Program;
@@ -26,7 +28,7 @@ use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, Verified, verify};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -51,6 +53,8 @@ pub struct Options {
     pub iter_limit: usize,
     /// How many of the best candidates the simulator ranks.
     pub candidates: usize,
+    /// Whether the simulator ranks them; else the cost model's best is taken.
+    pub rank: bool,
 }
 
 impl Default for Options {
@@ -65,6 +69,7 @@ impl Default for Options {
             node_limit: 100_000,
             iter_limit: 100,
             candidates: 6,
+            rank: true,
         }
     }
 }
@@ -153,16 +158,18 @@ impl Case {
                 magnitudes(model, &instance).ok_or_else(fail)?
             }
         };
-        let store = Store {
-            tensors: instance.tensors.clone(),
-            sizes: instance.sizes.iter().map(|(name, n)| (name.clone(), *n as i64)).collect(),
-        };
+        let store = store(&instance);
         let outputs = model.outputs().map(|out| out.name.clone()).collect();
         Ok(Case { instance, store, expected, outputs, magnitudes, ranked: Mutex::default() })
     }
 
+    /// What the data says about the loops and loads of programs for the model.
+    pub fn statistics<'a>(&'a self, model: &Model) -> Statistics<'a> {
+        Statistics::new(model, &self.instance, &self.store)
+    }
+
     /// What a program takes on this data, or why it does not come to its end.
-    fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, String> {
+    pub fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, String> {
         let text = print(program);
         let known = || self.ranked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(measure) = known().get(&text) {
@@ -197,48 +204,137 @@ impl Case {
     }
 }
 
-/// One run of the search over a model.
+/// One run of the search over a model, each group of its statements by itself.
 pub fn search(
     inputs: &Inputs,
-    case: &Case,
+    statistics: &Statistics<'_>,
     options: &Options,
     schedule: &Schedule,
     goal: Goal,
-    without: Option<usize>,
-    progress: &mut dyn FnMut(Progress),
-) -> Found {
-    let context = inputs.context();
-    let vector_unit = VectorUnit {
-        simd_bytes: inputs.machine.core.simd_bytes,
-        registers: inputs.machine.core.vector_registers,
-    };
-    let binders = inputs.book.signature.binders();
-    let search = Search {
-        book: &inputs.book,
-        rules: &inputs.compiled,
-        schedule,
-        without,
-        exact: options.exact,
-        goal,
-        facts: &Facts::new(&context.tensors, &context.sizes, binders, vector_unit),
-        statistics: &Statistics::new(&inputs.model, &case.instance, &case.store),
-        rates: &Rates::of(&inputs.machine),
-        limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
-        best: options.candidates,
-    };
-    search.run(&inputs.model.root_term(), progress)
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Searched {
+    let plan = Plan::new(&inputs.model, statistics);
+    let run = Run { inputs, statistics, options, schedule, goal, without: None };
+    let groups: Vec<usize> = plan.searched().collect();
+    let found = groups.into_par_iter().map(|at| (at, run.group(&plan, at, progress))).collect();
+    Searched { plan, found }
 }
 
-/// A candidate's program: decoupled or coupled, and verified. `Err` says why it is none.
-pub fn lower(inputs: &Inputs, candidate: &Candidate, goal: Goal) -> Result<Verified, String> {
-    let context = inputs.context();
+/// The same without one rule set, given what was found with it: where none of its rules changed
+/// anything, nothing changes.
+pub fn search_without(
+    inputs: &Inputs,
+    statistics: &Statistics<'_>,
+    options: &Options,
+    schedule: &Schedule,
+    set: usize,
+    with: &Searched,
+) -> Searched {
+    let without = Some(set);
+    let run = Run { inputs, statistics, options, schedule, goal: Goal::Decoupled, without };
+    let rules = inputs.book.rules.iter().filter(|rule| rule.set == set);
+    let rules: BTreeSet<&str> = rules.map(|rule| rule.name.as_str()).collect();
+    let plan = with.plan.clone();
+    let found = with.found.par_iter().map(|(at, found)| {
+        let same = found.fired.iter().all(|rule| !rules.contains(rule));
+        (*at, if same { found.clone() } else { run.group(&plan, *at, &|_| ()) })
+    });
+    let found = found.collect();
+    Searched { plan, found }
+}
+
+/// What the searches of all groups have in common.
+struct Run<'a> {
+    inputs: &'a Inputs,
+    statistics: &'a Statistics<'a>,
+    options: &'a Options,
+    schedule: &'a Schedule,
+    goal: Goal,
+    without: Option<usize>,
+}
+
+impl Run<'_> {
+    /// Searches one group.
+    fn group(&self, plan: &Plan, at: usize, progress: &(dyn Fn(Progress) + Sync)) -> Found {
+        let Run { inputs, options, .. } = *self;
+        let group = &plan.groups[at];
+        let vector_unit = VectorUnit {
+            simd_bytes: inputs.machine.core.simd_bytes,
+            registers: inputs.machine.core.vector_registers,
+        };
+        let binders = inputs.book.signature.binders();
+        let search = Search {
+            book: &inputs.book,
+            rules: &inputs.compiled,
+            schedule: self.schedule,
+            without: self.without,
+            exact: options.exact,
+            goal: self.goal,
+            facts: &Facts::new(&group.context.tensors, &group.sizes(), binders, vector_unit),
+            statistics: self.statistics,
+            rates: &Rates::of(&inputs.machine),
+            limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
+            best: options.candidates,
+        };
+        search.run(&group.term, &mut |p| progress(p))
+    }
+}
+
+/// A finished term's program: decoupled or coupled, and verified. `Err` says why it is none.
+pub fn lower(
+    term: &Term,
+    context: &ModelContext,
+    machine: &Machine,
+    goal: Goal,
+) -> Result<Verified, String> {
     let program = match goal {
-        Goal::Decoupled => decouple(&candidate.term, &context),
-        Goal::Coupled => coupled(&candidate.term, &context),
+        Goal::Decoupled => decouple(term, context),
+        Goal::Coupled => coupled(term, context),
     };
     let program = program.map_err(|e| e.to_string())?;
-    verify(program, &Limits::of(&inputs.machine))
+    verify(program, &Limits::of(machine))
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+/// From a model to its program without running anything: the cost model chooses.
+pub fn compile(inputs: &Inputs, options: &Options, goal: Goal) -> Checked<Chosen> {
+    let instance = inputs.model.instantiate(options.tune_seed.or(options.seed))?;
+    let store = store(&instance);
+    let statistics = Statistics::new(&inputs.model, &instance, &store);
+    let schedule = inputs.schedule(&options.schedule)?;
+    let searched = search(inputs, &statistics, options, schedule, goal, &|_| ());
+    consistent(&searched, &options.schedule)?;
+    choose(inputs, None, &searched, goal)
+        .map_err(|rejected| vec![no_program(&searched, &options.schedule, &rejected)])
+}
+
+/// An error where the rules of a schedule contradict each other.
+pub fn consistent(searched: &Searched, schedule: &str) -> Checked<()> {
+    let stop = searched.stop();
+    if !matches!(stop, saturate::StopReason::Contradiction { .. }) {
+        return Ok(());
+    }
+    let error = Diagnostic::global(format!("schedule `{schedule}`: {stop}"));
+    Err(vec![error.with_help("one of these rules is wrong; take it out or correct it")])
+}
+
+/// The error that a schedule's search has led to nothing.
+pub fn no_program(searched: &Searched, schedule: &str, rejected: &[String]) -> Diagnostic {
+    let stop = searched.stop();
+    let error =
+        Diagnostic::global(format!("schedule `{schedule}` found no program that runs ({stop})"));
+    error.with_help(rejected.first().map_or_else(
+        || "the rules reach no finished term; see that every operator has its rules".to_owned(),
+        |first| format!("the best candidate: {first}"),
+    ))
+}
+
+/// An instance for the interpreter of terms.
+fn store(instance: &Instance) -> Store {
+    Store {
+        tensors: instance.tensors.clone(),
+        sizes: instance.sizes.iter().map(|(name, n)| (name.clone(), *n as i64)).collect(),
+    }
 }
 
 /// Runs a program on the data of a case.
@@ -249,7 +345,13 @@ pub fn simulate(
     core: CoreKind,
     timeline: bool,
 ) -> Result<Outcome, Failure> {
-    let (tensors, sizes) = case.instance.bind(program).map_err(Failure::Input)?;
+    let (mut tensors, sizes) = case.instance.bind(program).map_err(Failure::Input)?;
+    // What a program for some of the statements only reads, others have computed.
+    for (decl, tensor) in program.tensors.iter().zip(&mut tensors).filter(|(t, _)| !t.writable) {
+        if let Some(computed) = case.expected.get(&decl.name) {
+            *tensor = computed.clone();
+        }
+    }
     let options = ember_sim::Options { core, timeline, ..ember_sim::Options::default() };
     ember_sim::run(program, machine, Bindings { tensors, sizes }, options).map_err(Failure::Run)
 }
@@ -263,55 +365,13 @@ pub enum Failure {
     Run(SimError),
 }
 
-/// Two programs are as fast as one another where their cycles differ by no more than this part:
-/// other data would turn them round.
-const SAME_SPEED: u64 = 5000;
-
 /// What a program takes.
-#[derive(Clone, Debug)]
-struct Measure {
-    cycles: u64,
-    energy_j: f64,
-}
-
-/// A program chosen from candidates.
-#[derive(Clone, Debug)]
-pub struct Chosen {
-    /// Its term.
-    pub candidate: Candidate,
-    /// The program.
-    pub program: Verified,
-    /// Its cycles on the data it was chosen on.
+#[derive(Clone, Debug, Default)]
+pub struct Measure {
+    /// Cycles from the start to the last result.
     pub cycles: u64,
-    /// Its energy there, in joules.
+    /// Energy in joules.
     pub energy_j: f64,
-}
-
-/// The candidate that runs fastest on a case; among those that are as fast, the one that takes the
-/// least energy, the first of equals. Candidates that the verifier
-/// rejects or that do not come to their end are passed over, and why is told.
-pub fn choose(
-    inputs: &Inputs,
-    case: &Case,
-    candidates: &[Candidate],
-    goal: Goal,
-) -> Result<Chosen, Vec<String>> {
-    let tried: Vec<Result<Chosen, String>> = candidates
-        .par_iter()
-        .map(|candidate| {
-            let program = lower(inputs, candidate, goal)?;
-            let Measure { cycles, energy_j } = case.rank(program.program(), &inputs.machine)?;
-            Ok(Chosen { candidate: candidate.clone(), program, cycles, energy_j })
-        })
-        .collect();
-    let (chosen, rejected): (Vec<Chosen>, Vec<String>) =
-        itertools::Itertools::partition_result(tried.into_iter());
-    let fastest = chosen.iter().map(|chosen| chosen.cycles).min().unwrap_or(0);
-    chosen
-        .into_iter()
-        .filter(|chosen| chosen.cycles - fastest <= fastest / SAME_SPEED)
-        .min_by(|a, b| a.energy_j.total_cmp(&b.energy_j))
-        .ok_or(rejected)
 }
 
 impl std::fmt::Display for Failure {

@@ -6,7 +6,7 @@ mod tables;
 use ember_sim::{Stats, UnitStats};
 use serde::Serialize;
 
-pub use tables::{assumptions, one, programs, stalls, summary, worth};
+pub use tables::{assumptions, groups, one, programs, stalls, summary, worth};
 pub(crate) use tables::{grouped, table};
 
 /// The whole report; with `--json` it is printed as it stands here.
@@ -85,6 +85,26 @@ pub struct Best {
     pub assumptions: Vec<String>,
     /// What each rule set is worth.
     pub ablation: Vec<Ablation>,
+    /// The statements that were searched together, where there are several such groups.
+    #[serde(skip_serializing_if = "is_one")]
+    pub groups: Vec<GroupReport>,
+}
+
+fn is_one(groups: &[GroupReport]) -> bool {
+    groups.len() <= 1
+}
+
+/// Statements that were searched together.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupReport {
+    /// The tensors that they write.
+    pub statements: Vec<String>,
+    /// The statements that were searched for these, which are equal up to names; `null` where these
+    /// were searched.
+    pub like: Option<Vec<String>>,
+    /// Cycles of their program alone, on the data that candidates are ranked on; of those that were
+    /// searched. `null` where candidates are not ranked.
+    pub cycles: Option<u64>,
 }
 
 /// The search without one rule set.
@@ -101,7 +121,7 @@ pub struct Ablation {
 /// The e-graph of the search.
 #[derive(Clone, Debug, Serialize)]
 pub struct EGraphReport {
-    /// The most e-nodes it had.
+    /// The most e-nodes it had; over all groups together, where there are several.
     pub nodes: usize,
     /// The e-classes it had then.
     pub classes: usize,

@@ -52,7 +52,7 @@ pub struct Candidate {
 }
 
 /// What a search found, and what it took.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Found {
     /// The programs, best estimate first.
     pub candidates: Vec<Candidate>,

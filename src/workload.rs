@@ -9,7 +9,7 @@ use crate::interpret::{Store, average_trip_count};
 use crate::model::{IndexUse, Model, OffsetsUse, TensorId};
 use egg::Symbol;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 /// Statistics of one instance of a model. Trip counts are computed when first asked for.
@@ -33,9 +33,11 @@ impl<'a> Statistics<'a> {
             if let Some(table) = table
                 && let Some(indices) = instance.tensors.get(&model.tensor(indices).name)
             {
-                let rows: BTreeSet<i64> = (0..indices.len())
+                let mut rows: Vec<i64> = (0..indices.len())
                     .filter_map(|l| indices.get(l).and_then(|x| x.as_i64()))
                     .collect();
+                rows.sort_unstable();
+                rows.dedup();
                 touch(table, rows.len() as f64 / (indices.len() as f64).max(1.0));
             }
         }
@@ -46,6 +48,11 @@ impl<'a> Statistics<'a> {
         Statistics { store, first_touch, trips: Mutex::default() }
     }
 
+    /// The symbolic sizes of the instance.
+    pub fn sizes(&self) -> &BTreeMap<String, i64> {
+        &self.store.sizes
+    }
+
     /// The workload of the loops in an e-graph.
     pub fn workload(&self, egraph: &EGraph) -> Workload {
         let mut workload =
@@ -54,10 +61,15 @@ impl<'a> Statistics<'a> {
             let Some(key) = variable_key(egraph, class.id) else { continue };
             let term = egraph.id_to_expr(class.id);
             // A loop that cannot be evaluated on this data is not worth more than one guess.
-            let mut known = self.trips.lock().unwrap_or_else(PoisonError::into_inner);
-            let trips = *known
-                .entry(term.to_string())
-                .or_insert_with(|| average_trip_count(&term, self.store).unwrap_or(1.0));
+            let text = term.to_string();
+            let known = || self.trips.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = known().get(&text).copied();
+            // Counted without the lock: others need not wait, and would count the same.
+            let trips = before.unwrap_or_else(|| {
+                let counted = average_trip_count(&term, self.store).unwrap_or(1.0);
+                known().insert(text, counted);
+                counted
+            });
             workload.trips.insert(key, trips);
         }
         workload

@@ -95,9 +95,10 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
             "coupled" => Goal::Coupled,
             _ => Goal::Decoupled,
         };
-        let found = search(&inputs, &case, &options, schedule, goal, None, &mut |_| ());
-        assert!(!found.candidates.is_empty(), "{} finds no program", schedule.name);
-        for candidate in &found.candidates {
+        let statistics = case.statistics(&inputs.model);
+        let found = search(&inputs, &statistics, &options, schedule, goal, &|_| ());
+        assert!(found.candidates() > 0, "{} finds no program", schedule.name);
+        for candidate in found.found.values().flat_map(|found| &found.candidates) {
             let shown = || format!("{}\n{}", schedule.name, candidate.term);
             let mut interpreter = Interpreter::new(&candidate.term, case.store.clone());
             let root = interpreter.root();
@@ -106,8 +107,8 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
             expected.tensors.extend(case.expected.clone());
             assert_eq!(interpreter.store().difference(&expected), None, "{}", shown());
 
-            let program =
-                lower(&inputs, candidate, goal).unwrap_or_else(|e| panic!("{e}\n{}", shown()));
+            let program = lower(&candidate.term, &inputs.context(), &inputs.machine, goal)
+                .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
             let outcome =
                 simulate(program.program(), &inputs.machine, &case, CoreKind::OutOfOrder, false)
                     .unwrap_or_else(|e| panic!("{e}\n{}", shown()));

@@ -93,6 +93,22 @@ pub fn worth(report: &Report) -> String {
     table.to_string()
 }
 
+/// The groups of statements that were searched, where there are several.
+pub fn groups(report: &Report) -> String {
+    let groups = &report.best.groups;
+    if groups.len() <= 1 {
+        return String::new();
+    }
+    let mut table = table(&["statements", "groups", "cycles alone"]);
+    for group in groups.iter().filter(|group| group.like.is_none()) {
+        let same = |other: &&super::GroupReport| other.like.as_ref() == Some(&group.statements);
+        let alone = group.cycles.map_or_else(|| "-".to_owned(), grouped);
+        let times = 1 + groups.iter().filter(same).count();
+        table.add_row([group.statements.join(", "), times.to_string(), alone]);
+    }
+    format!("\nWhat was searched by itself\n{table}\n")
+}
+
 /// What the chosen program assumes of its data, one line each.
 pub fn assumptions(report: &Report) -> String {
     report.best.assumptions.iter().map(|a| format!("  - {a}\n")).collect()

@@ -3,8 +3,9 @@
 use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::model::Model;
-use ember_rewrite::pipeline::{self, Case, Chosen, Inputs, Options};
+use ember_rewrite::pipeline::{self, Case, Inputs, Options};
 use ember_rewrite::render::render;
+use ember_rewrite::whole::{self, Chosen};
 use ember_sim::CoreKind;
 use ember_targets::dlc::Program;
 use serde_json::Value;
@@ -92,8 +93,9 @@ pub fn case(inputs: &Inputs, seed: u64) -> Case {
 pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen {
     let name = schedule;
     let schedule = inputs.schedule(name).unwrap_or_else(|e| panic!("{e:#?}"));
-    let found = pipeline::search(inputs, tune, &options(), schedule, goal, None, &mut |_| ());
-    pipeline::choose(inputs, tune, &found.candidates, goal)
+    let statistics = tune.statistics(&inputs.model);
+    let found = pipeline::search(inputs, &statistics, &options(), schedule, goal, &|_| ());
+    whole::choose(inputs, Some(tune), &found, goal)
         .unwrap_or_else(|why| panic!("{name} finds nothing for {}: {why:?}", inputs.model.name))
 }
 
