@@ -13,6 +13,9 @@ use crate::job::{self, Scope};
 use crate::pipeline::{self, Options};
 use crate::progress::Line;
 use crate::render;
+use crate::report::Report;
+use crate::rules;
+use crate::target;
 use compare::Published;
 use regex_lite::Regex;
 use std::path::{Path, PathBuf};
@@ -52,6 +55,15 @@ pub struct Done {
 pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     let workloads = find(bench)?;
     let published = bench.compare.as_deref().map(Published::read).transpose()?;
+    // What is wrong with rules or machine is said once, not for every workload.
+    let wrong = [
+        rules::load(sources, &bench.options.rules).err(),
+        target::load(sources, &bench.options.target).err(),
+    ];
+    let wrong: Vec<Diagnostic> = wrong.into_iter().flatten().flatten().collect();
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
     let mut rows = Vec::new();
     for (i, (family, path)) in workloads.iter().enumerate() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -114,12 +126,7 @@ fn find(bench: &Bench) -> Checked<Vec<(String, PathBuf)>> {
 }
 
 /// Runs one workload.
-fn measure(
-    sources: &mut Sources,
-    bench: &Bench,
-    path: &Path,
-    line: &Line,
-) -> Checked<crate::report::Report> {
+fn measure(sources: &mut Sources, bench: &Bench, path: &Path, line: &Line) -> Checked<Report> {
     let started = Instant::now();
     let mut options = bench.options.clone();
     let mut inputs = pipeline::read(sources, path, &options)?;

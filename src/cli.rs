@@ -3,7 +3,8 @@
 //! Results go to standard output and nothing else does. Exit codes: 0 all right; 1 a program's
 //! output is wrong or its run did not end; 2 bad input.
 
-use crate::bench::{self, Bench};
+mod bench;
+
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::generate;
@@ -66,55 +67,12 @@ enum Command {
     /// Runs every workload of a folder and prints one table.
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
-    Bench(BenchArgs),
+    Bench(bench::BenchArgs),
     /// Generates data: bags, graphs, triples or block patterns, from a seed.
     Gen {
         #[command(subcommand)]
         what: generate::What,
     },
-}
-
-#[derive(Debug, Args)]
-struct BenchArgs {
-    /// The folder of workloads: FAMILY/NAME.sexp.
-    #[arg(long, value_name = "FOLDER", default_value = "workloads")]
-    workloads: PathBuf,
-    /// Runs those whose name this regular expression fits.
-    #[arg(long, value_name = "PATTERN")]
-    filter: Option<String>,
-    /// What the workloads' batches are multiplied by.
-    #[arg(long, value_name = "FACTOR", value_parser = generate::scale, default_value_t = 1.0)]
-    scale: f64,
-    /// Prints published figures beside ours, such as workloads/published.json.
-    #[arg(long, value_name = "FILE")]
-    compare: Option<PathBuf>,
-    /// Writes a plot.
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-    /// A folder of rule files, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
-    /// The machine: a name, or the file of a description.
-    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
-    target: String,
-    /// The least exact rules that may run: dot products are vectorised only from `reassoc` on.
-    #[arg(long, value_enum, default_value_t = Exact::Reassoc)]
-    exact: Exact,
-    /// The seed of the data that programs are judged on [default: one after the model's].
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// The seed of the data that programs are chosen on [default: the model's].
-    #[arg(long, value_name = "N")]
-    tune_seed: Option<u64>,
-    /// How many of the best candidates the simulator ranks.
-    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
-    candidates: usize,
-    /// Write what is printed to a file.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Print one JSON list.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -222,7 +180,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)
         }
-        (Some(Command::Bench(args)), _) => run_bench(&mut sources, args),
+        (Some(Command::Bench(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(what, &line);
@@ -284,38 +242,6 @@ fn emit(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
         Level::Scf | Level::Slc => format!("{}\n", print_term(&chosen.term).trim_end()),
         Level::Dlc => print(chosen.program.program()),
     })
-}
-
-fn run_bench(sources: &mut Sources, args: &BenchArgs) -> Checked<ExitCode> {
-    let bench = Bench {
-        workloads: args.workloads.clone(),
-        filter: args.filter.clone(),
-        scale: args.scale,
-        compare: args.compare.clone(),
-        svg: args.svg.clone(),
-        options: Options {
-            rules: args.rules.clone(),
-            target: args.target.clone(),
-            exact: args.exact.into(),
-            seed: args.seed,
-            tune_seed: args.tune_seed,
-            candidates: args.candidates.max(1),
-            ..Options::default()
-        },
-    };
-    let line = Line::on_terminal();
-    let done = bench::run(sources, &bench, &line);
-    line.done();
-    let done = done?;
-    let text = if args.json { to_json(&done.rows) } else { done.text };
-    write_result(args.output.as_deref(), &text)?;
-    let failed = done.rows.iter().filter(|row| !row.valid);
-    let errors: Vec<Diagnostic> = failed
-        .flat_map(|row| row.errors.iter().map(move |e| format!("workload `{}`: {e}", row.workload)))
-        .map(Diagnostic::global)
-        .collect();
-    render::emit(&Sources::default(), &errors);
-    Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn run_program(

@@ -13,13 +13,13 @@ use crate::sexp::Sexp;
 use crate::suggest;
 use std::path::PathBuf;
 
-/// How a graph is written.
-const GRAPH: &str = "(graph NAME (kind KIND) [(scale FACTOR)] [(batch ROWS)]), (graph NAME \
-                     (rmat|grid (nodes N) (edges N)) [(undirected)] [(batch ROWS)]) or (graph NAME \
-                     (file \"PATH\") [(base 0|1)] [(nodes N)] [(undirected)] [(batch ROWS)])";
+/// How a graph is written, without what may be added.
+const GRAPH: &str = "`(graph NAME (kind KIND))`, `(graph NAME (rmat|grid (nodes N) (edges N)))` or \
+                     `(graph NAME (file \"PATH\"))`; all take `(batch ROWS)`, a kind takes `(scale \
+                     FACTOR)`, the others `(undirected)`, a list of edges `(base 0|1)` and `(nodes N)`";
 
 /// How triples are written.
-const TRIPLES: &str = "(triples NAME (kind KIND) [(scale FACTOR)] [(batch TRIPLES)])";
+const TRIPLES: &str = "`(triples NAME (kind KIND))`, with `(scale FACTOR)` and `(batch TRIPLES)`";
 
 /// The parts of a form that were given, each once.
 struct Parts<'a> {

@@ -130,7 +130,9 @@ fn place<R: BufRead>(
     extent: u64,
     lines: &Lines<R>,
 ) -> Result<u32, Problem> {
-    let word = word.unwrap_or("");
+    let Some(word) = word else {
+        return Err(lines.problem(format!("ends before its {what}")));
+    };
     match word.parse::<u64>() {
         Ok(0) => {
             let problem = lines.problem(format!("{what} 0, but Matrix Market counts from 1"));
