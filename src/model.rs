@@ -20,6 +20,7 @@ mod composite;
 mod dense;
 mod expression;
 mod extent;
+mod kinds;
 mod names;
 mod operand;
 mod operator;

@@ -119,6 +119,8 @@ impl Published {
             line(format!("{name} access, published"), theirs(&published.access));
             let access = PROGRAMS.iter().map(|p| Some(busy(p)?.access)).collect();
             line(format!("{name} access unit busy, ours"), access);
+            let speed = PROGRAMS.iter().map(|p| row.cycles.percent_of_bound(p)).collect();
+            line(format!("{name} speed in percent of the bound, ours"), speed);
         }
         if table.is_empty() { String::new() } else { format!("\nThroughput\n{table}\n") }
     }

@@ -26,17 +26,14 @@ fn plot(rows: &[Row], text: &mut String) -> Result<(), Box<dyn std::error::Error
     let area = SVGBackend::with_string(text, (width, 760)).into_drawing_area();
     area.fill(&WHITE)?;
     let (upper, lower) = area.split_vertically(380);
-    let speedups = |row: &Row, program: &str| row.cycles.speedup(program);
-    let shares = |row: &Row, program: &str| {
-        let of = |name| row.cycles.named().into_iter().find(|(n, _)| *n == name)?.1;
-        Some(100.0 * of("bound")? as f64 / of(program)?.max(1) as f64)
-    };
     let most = rows
         .iter()
         .flat_map(|row| BARS.iter().filter_map(|(program, _)| row.cycles.speedup(program)))
         .fold(1.0, f64::max);
-    bars(rows, &upper, "Speedup over opt0", most * 1.1, speedups)?;
-    bars(rows, &lower, "Percent of the physical bound", 105.0, shares)?;
+    bars(rows, &upper, "Speedup over opt0", most * 1.1, |row, p| row.cycles.speedup(p))?;
+    bars(rows, &lower, "Percent of the physical bound", 105.0, |row, p| {
+        row.cycles.percent_of_bound(p)
+    })?;
     area.present()?;
     Ok(())
 }

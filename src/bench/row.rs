@@ -79,10 +79,18 @@ impl Cycles {
         ]
     }
 
+    fn of(&self, program: &str) -> Option<u64> {
+        self.named().into_iter().find(|(name, _)| *name == program).and_then(|(_, cycles)| cycles)
+    }
+
     /// How many times as fast as `opt0` a program is.
     pub fn speedup(&self, program: &str) -> Option<f64> {
-        let of = |name| self.named().into_iter().find(|(n, _)| *n == name).and_then(|(_, c)| c);
-        Some(of("opt0")? as f64 / of(program)?.max(1) as f64)
+        Some(self.opt0? as f64 / self.of(program)?.max(1) as f64)
+    }
+
+    /// The bound's cycles in percent of a program's.
+    pub fn percent_of_bound(&self, program: &str) -> Option<f64> {
+        Some(100.0 * self.bound? as f64 / self.of(program)?.max(1) as f64)
     }
 }
 

@@ -92,7 +92,7 @@ fn bags_and_patterns_that_went_through_files_are_those_of_the_model() {
             format!("{common} (size bags 40) (indices (locality high)) (offsets {offsets})");
         same(inputs, &drawn, &read(&part));
     }
-    let inputs = "(input keys f32 (blocks 2 4)) (input indices i64 (queries width))
+    let inputs = "(input keys f32 (blocks 2 4)) (input indices i64 (queries 8))
         (output out (emb.block_gather keys indices))";
     let file = folder.join("pattern.npy");
     generated("blocks --tokens 640 --block-size 64 --seed 5", &file);

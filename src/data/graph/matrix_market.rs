@@ -34,7 +34,9 @@ pub(super) fn read<R: BufRead>(mut lines: Lines<R>) -> Result<Csr, Problem> {
         let row = place::<R>(words.next(), "row", rows, &lines)?;
         let column = place::<R>(words.next(), "column", columns, &lines)?;
         if header.values {
-            let word = words.next().unwrap_or("");
+            let Some(word) = words.next() else {
+                return Err(lines.problem("ends before its value".to_owned()));
+            };
             let value = word
                 .parse()
                 .map_err(|_| lines.problem(format!("not a number: {}", Lines::<R>::show(word))))?;
