@@ -46,12 +46,14 @@ fn bars(
     most: f64,
     value: impl Fn(&Row, &str) -> Option<f64>,
 ) -> Result<(), Box<dyn std::error::Error>> {
+    // The names of the bars stand to the right of them.
+    let places = rows.len() + 2;
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 18))
         .margin(10)
         .x_label_area_size(90)
         .y_label_area_size(50)
-        .build_cartesian_2d(0.0..rows.len() as f64, 0.0..most)?;
+        .build_cartesian_2d(0.0..places as f64, 0.0..most)?;
     let middle = |x: &f64| {
         let row = rows.get(*x as usize).filter(|_| (x.fract() - 0.5).abs() < 1e-6);
         row.map_or_else(String::new, |row| row.workload.clone())
@@ -59,7 +61,9 @@ fn bars(
     chart
         .configure_mesh()
         .disable_x_mesh()
-        .x_labels(2 * rows.len() + 1)
+        .max_light_lines(0)
+        .x_labels(2 * places + 1)
+        .y_label_formatter(&|y| format!("{y:.0}"))
         .x_label_formatter(&middle)
         .x_label_style(("sans-serif", 12).into_font().transform(FontTransform::Rotate90))
         .y_label_style(("sans-serif", 12))
