@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The forms of the data form that give no input's data.
-const OTHERS: [&str; 5] = ["seed", "size", "batch", "graph", "triples"];
+const OTHERS: [&str; 4] = ["seed", "size", "graph", "triples"];
 
 /// Reads what follows `data`; without the form, there is no data.
 pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathBuf) -> DataSpec {
@@ -37,7 +37,7 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathB
         // What is given: the seed, a size or an input.
         let (is_size, given) = match (head, rest) {
             ("graph" | "triples", _) => continue,
-            ("size" | "batch", [name, ..]) => (true, name.atom().unwrap_or(head)),
+            ("size", [name, ..]) => (true, name.atom().unwrap_or(head)),
             _ => (false, head),
         };
         if let Some(before) = seen.insert((is_size, given), head_span(item)) {
@@ -58,12 +58,12 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathB
                     format!("write `(seed NUMBER)`, a number from 0 to {}", u64::MAX),
                 ),
             },
-            "size" | "batch" => {
-                if let Some((name, n, span)) = size(reader, item, head, rest) {
-                    if head == "batch" {
+            "size" => {
+                if let Some((name, n, batch)) = size(reader, item, rest) {
+                    if batch {
                         spec.batches.insert(name.clone());
                     }
-                    spec.sizes.insert(name, (n, span));
+                    spec.sizes.insert(name, (n, item.span));
                 }
             }
             _ => {
@@ -76,18 +76,18 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathB
     spec
 }
 
-fn size(
-    reader: &mut Reader,
-    item: &Sexp,
-    head: &str,
-    rest: &[Sexp],
-) -> Option<(String, u64, Span)> {
-    let read = match rest {
+/// `(size NAME NUMBER)`, or with `batch` behind it: the name, the number, and whether it is a batch.
+fn size(reader: &mut Reader, item: &Sexp, rest: &[Sexp]) -> Option<(String, u64, bool)> {
+    let (parts, batch) = match rest {
+        [parts @ .., last] if last.atom() == Some("batch") && parts.len() == 2 => (parts, true),
+        _ => (rest, false),
+    };
+    let read = match parts {
         [name, n] => name.atom().zip(number::<u64>(n).filter(|n| i64::try_from(*n).is_ok())),
         _ => None,
     };
     let Some((name, n)) = read else {
-        let help = format!("write `({head} NAME NUMBER)`, a number from 0 to {}", i64::MAX);
+        let help = format!("write `(size NAME NUMBER)`, a number from 0 to {}", i64::MAX);
         reader.error_with_help(item.span, "not a size", "not understood", help);
         return None;
     };
@@ -97,7 +97,7 @@ fn size(
         reader.errors.push(error);
         return None;
     }
-    Some((name.to_owned(), n, item.span))
+    Some((name.to_owned(), n, batch))
 }
 
 /// The source of one input's elements.

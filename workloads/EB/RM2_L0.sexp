@@ -9,7 +9,7 @@
     (expert "../../programs/bag_sum_expert_64.dlc"))
   (data (seed 1)
     (size rows 32000000)                ; 32 tables of 1 000 000 rows
-    (batch bags 256)                   ; 32 tables, 8 samples
+    (size bags 256 batch)                   ; 32 tables, 8 samples
     (table   (uniform -1.0 1.0))
     (offsets (fixed 120))
     (indices (locality low))))

@@ -5,6 +5,6 @@
   (output out (emb.block_gather keys pattern))
   (data (seed 1)
     (size blocks 4096)
-    (batch queries 1024)
+    (size queries 1024 batch)
     (keys (uniform -1.0 1.0))
     (pattern (blocks (window 3) (global 2) (random 3)))))

@@ -5,6 +5,6 @@
   (output out (emb.block_gather keys pattern))
   (data (seed 1)
     (size blocks 2048)
-    (batch queries 512)
+    (size queries 512 batch)
     (keys (uniform -1.0 1.0))
     (pattern (blocks (window 3) (global 2) (random 3)))))

@@ -17,4 +17,4 @@
     (x (uniform 0 1))
     (i (heads-of h))
     (o (offsets-of q))
-    (batch rows x)))
+    (size rows 3 batches)))
