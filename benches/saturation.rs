@@ -23,8 +23,7 @@ const CALCULUS: [&str; 7] = [
     "(/ 1 (- (/ (+ 1 (sqrt five)) 2) (/ (- 1 (sqrt five)) 2)))",
 ];
 
-const BAG: &str =
-    "(slc (emb.output (out %out) (emb.bag mode.sum (in %table) (in %indices) (in %offsets))))";
+const BAG: &str = "(slc (emb.output (out %out) (emb.bag mode.sum (emb.tensor (in %table)) (in %indices) (in %offsets))))";
 
 fn main() {
     let bag = load("rules");

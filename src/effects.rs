@@ -16,6 +16,8 @@ pub struct AddressFact {
     pub tensor: Symbol,
     /// Whether the address allows writing.
     pub writable: bool,
+    /// Whether it is of a tensor that was written before the last barrier.
+    pub frozen: bool,
     /// The indices, outermost dimension first.
     pub index: Vec<Index>,
     /// The number of lanes that the address has, 1 for a single element; `None` if not known.
@@ -41,6 +43,8 @@ pub struct Place {
     pub tensor: Symbol,
     /// The indices.
     pub index: Vec<Index>,
+    /// Whether it is read as frozen: nothing writes it before the next barrier.
+    pub frozen: bool,
 }
 
 /// The places that evaluation reads and writes; more than it truly does, never fewer.
@@ -60,7 +64,7 @@ impl AddressFact {
 
     /// The place that the address is.
     pub fn place(&self) -> Place {
-        Place { tensor: self.tensor, index: self.index.clone() }
+        Place { tensor: self.tensor, index: self.index.clone(), frozen: self.frozen }
     }
 
     /// The address that a node of sort Address is.
@@ -74,9 +78,14 @@ impl AddressFact {
                 Some(AddressFact {
                     tensor,
                     writable: root == "out",
+                    frozen: false,
                     index: Vec::new(),
                     lanes: Some(1),
                 })
+            }
+            ("freeze", [address]) => {
+                let address = egraph[*address].data.address.clone()?;
+                Some(AddressFact { writable: false, frozen: true, ..address })
             }
             ("at", [address, index]) => {
                 let mut address = egraph[*address].data.address.clone()?;
@@ -183,7 +192,14 @@ impl Effects {
                     || children.is_empty()
                     || dtype_named_op(name)
                     || matches!(name, "iv" | "in" | "out" | "at" | "dim" | "size" | "const")
-                    || matches!(name, "outer" | "inner" | "depth" | "fresh");
+                    || matches!(name, "outer" | "inner" | "depth" | "fresh" | "freeze");
+                // What a barrier parts does not change places.
+                if name.ends_with(".barrier") {
+                    return None;
+                }
+                if name.starts_with("emb.") || name.starts_with("nn.") {
+                    return whole(egraph, name, children);
+                }
                 if !pure {
                     return None;
                 }
@@ -204,12 +220,39 @@ impl Effects {
                         effects.reads.insert(address(1)?.place());
                         effects.writes.insert(address(1)?.place());
                     }
+                    "scf.matmul" | "scf.matmul_t" => {
+                        effects.reads.insert(address(1)?.place());
+                        effects.reads.insert(address(2)?.place());
+                        effects.writes.insert(address(0)?.place());
+                    }
                     _ => {}
                 }
                 Some(effects)
             }
         }
     }
+}
+
+/// What operators on whole tensors do: they read all of the tensors that they name, and those that
+/// write an output write all of it.
+fn whole(egraph: &EGraph, name: &str, children: &[Id]) -> Option<Effects> {
+    let mut effects = Effects::none();
+    let written = name.starts_with("emb.output");
+    for (at, child) in children.iter().enumerate() {
+        let fact = &egraph[*child].data;
+        effects.extend(fact.effects.clone()?);
+        let Some(address) = &fact.address else { continue };
+        let place = address.place();
+        if name == "emb.mp" && at + 1 == children.len() {
+            effects.writes.insert(place.clone());
+        }
+        if written {
+            effects.writes.insert(place)
+        } else {
+            effects.reads.insert(place)
+        };
+    }
+    Some(effects)
 }
 
 /// Whether an operator only names an element type.

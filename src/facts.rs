@@ -96,7 +96,7 @@ impl Interval {
 pub struct Fact {
     /// The value, where it is the same in every environment and store.
     pub constant: Option<Scalar>,
-    /// The element type of a value.
+    /// The element type of a value or a tensor.
     pub dtype: Option<DType>,
     /// The number of lanes of a value, 1 for a scalar.
     pub lanes: Option<i64>,

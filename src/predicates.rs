@@ -45,11 +45,15 @@ pub const PREDICATES: &[Predicate] = &[
     },
     Predicate {
         name: "constant",
-        doc: "the same value in every environment, or a symbolic size",
+        doc: "the same value in every environment: a number, or arithmetic on sizes of the model",
         sorts: &["Value"],
         holds: |g, x| {
-            g[x[0]].data.constant.is_some()
-                || g[x[0]].nodes.iter().any(|n| n.name() == Some("size"))
+            let fact = &g[x[0]].data;
+            fact.constant.is_some()
+                || (fact.free.is_empty()
+                    && fact.dtype == Some(DType::I64)
+                    && fact.lanes == Some(1)
+                    && fact.effects.as_ref().is_some_and(Effects::is_empty))
         },
     },
     Predicate {
@@ -126,19 +130,32 @@ pub const PREDICATES: &[Predicate] = &[
         holds: |g, x| own_lane(g, x[0], x[1], x[2]).unwrap_or(false),
     },
     Predicate {
+        name: "rank",
+        doc: "the address lacks as many indices as the second, a number, says",
+        sorts: &["Address", "Value"],
+        holds: |g, x| {
+            let rank =
+                g[x[0]].data.address.as_ref().and_then(|a| {
+                    g.analysis.tensor(a.tensor)?.shape.len().checked_sub(a.index.len())
+                });
+            rank.is_some() && rank.map(|n| n as i64) == g[x[1]].data.integer()
+        },
+    },
+    Predicate {
         name: "read-only",
-        doc: "the address is of a tensor that the program never writes",
+        doc: "the address is of a tensor that nothing writes before the next barrier",
         sorts: &["Address"],
         holds: |g, x| g[x[0]].data.address.as_ref().is_some_and(|a| !a.writable),
     },
     Predicate {
         name: "reads-only-in",
-        doc: "a value that reads no tensor that the program writes",
+        doc: "a value that reads no tensor that something writes before the next barrier",
         sorts: &["'a"],
         holds: |g, x| {
             g[x[0]].data.dtype.is_some()
                 && effects(g, x[0]).is_some_and(|e| {
-                    e.writes.is_empty() && e.reads.iter().all(|p| !writable(g, p.tensor.as_str()))
+                    let fixed = |p: &Place| p.frozen || !writable(g, p.tensor.as_str());
+                    e.writes.is_empty() && e.reads.iter().all(fixed)
                 })
         },
     },
@@ -202,8 +219,22 @@ pub const PREDICATES: &[Predicate] = &[
 /// Every generator, by name.
 pub const GENERATORS: &[Generator] = &[
     Generator {
+        name: "even-simd-lanes",
+        doc: "the lanes of one vector register, for the element type of the third, where the bounds are \
+              constants that these lanes divide",
+        sorts: &["Value", "Value", "Value"],
+        values: |g, x| even(g, x, simd_lanes(g, x[2]).into_iter().collect()),
+    },
+    Generator {
+        name: "even-wide-lanes",
+        doc: "those of the `wide-lanes` of the second that divide both bounds, which are constants",
+        sorts: &["Value", "Value", "Value"],
+        values: |g, x| even(g, x, wide_lanes(g, x[1], x[2]).unwrap_or_default()),
+    },
+    Generator {
         name: "simd-lanes",
-        doc: "the lanes of one vector register, for the element type that the statement writes",
+        doc: "the lanes of one vector register, for the element type that a statement writes or a value \
+              has",
         sorts: &["'a"],
         values: |g, x| simd_lanes(g, x[0]).into_iter().collect(),
     },
@@ -280,13 +311,28 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
     Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))
 }
 
-fn simd_lanes(egraph: &EGraph, statement: Id) -> Option<i64> {
-    let dtypes: Vec<DType> = effects(egraph, statement)?
-        .writes
-        .iter()
-        .map(|place| egraph.analysis.tensor(place.tensor).map(|t| t.dtype))
-        .collect::<Option<_>>()?;
-    let dtype = dtypes.into_iter().all_equal_value().ok()?;
+/// The lengths that divide the first two, which are constants.
+fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
+    let whole = |n: i64| {
+        let divides =
+            |id: &Id| egraph[*id].data.integer().and_then(|x| x.checked_rem(n)) == Some(0);
+        bounds.iter().take(2).all(divides)
+    };
+    lengths.into_iter().filter(|n| whole(*n)).collect()
+}
+
+fn simd_lanes(egraph: &EGraph, id: Id) -> Option<i64> {
+    let dtype = match egraph[id].data.dtype {
+        Some(dtype) => dtype,
+        None => effects(egraph, id)?
+            .writes
+            .iter()
+            .map(|place| egraph.analysis.tensor(place.tensor).map(|t| t.dtype))
+            .collect::<Option<Vec<DType>>>()?
+            .into_iter()
+            .all_equal_value()
+            .ok()?,
+    };
     i64::try_from(dtype.elements_in(egraph.analysis.vector_unit().simd_bytes))
         .ok()
         .filter(|n| *n >= 2)

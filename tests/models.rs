@@ -29,12 +29,12 @@ fn root_terms() {
     let text = |model: Model| model.root_term().to_string().replace('"', "");
     assert_eq!(
         text(parse(WEIGHTED).expect("a model")),
-        "(emb.output (out %out) (emb.bag mode.sum (in %table) (in %indices) (in %offsets) \
+        "(emb.output (out %out) (emb.bag mode.sum (emb.tensor (in %table)) (in %indices) (in %offsets) \
          (in %weights)))"
     );
     assert_eq!(
         text(parse(include_str!("../examples/gather.sexp")).expect("a model")),
-        "(emb.output (out %out) (emb.gather (in %table) (in %indices)))"
+        "(emb.output (out %out) (emb.gather (emb.tensor (in %table)) (in %indices)))"
     );
 }
 

@@ -87,7 +87,7 @@ fn bag(book: &RuleBook) -> EGraph {
     let binders = book.signature.binders();
     let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, binders, Default::default()));
     let term = "(slc (emb.output (out %out)
-        (emb.bag mode.sum (in %table) (in %indices) (in %offsets))))";
+        (emb.bag mode.sum (emb.tensor (in %table)) (in %indices) (in %offsets))))";
     add(book, &mut egraph, term);
     egraph
 }

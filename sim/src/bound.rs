@@ -4,6 +4,7 @@
 
 use crate::memory::unloaded_latency;
 use ember_targets::machine::Machine;
+use ember_targets::scalar::DType;
 use serde::Serialize;
 
 /// What a computation asks of the machine whichever program does it. Fields that a kind of program
@@ -22,6 +23,8 @@ pub struct Demand {
     pub loads: u64,
     /// Stores by the execute unit, each of at most one vector register.
     pub stores: u64,
+    /// Multiply-adds of binary32 on the matrix unit; one of binary64 counts as four.
+    pub macs: u64,
 }
 
 /// A resource that bounds a run.
@@ -39,6 +42,9 @@ pub enum Resource {
     /// What is written into the data queue.
     #[serde(rename = "queue")]
     Queue,
+    /// The matrix unit.
+    #[serde(rename = "matrix unit")]
+    MatrixUnit,
     /// The execute unit's ports.
     #[serde(rename = "execute ports")]
     ExecutePorts,
@@ -52,6 +58,7 @@ impl Resource {
             Resource::OutstandingRequests => "outstanding requests",
             Resource::Lanes => "lanes",
             Resource::Queue => "queue",
+            Resource::MatrixUnit => "matrix unit",
             Resource::ExecutePorts => "execute ports",
         }
     }
@@ -80,11 +87,14 @@ pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
         (demand.loads, core.load_ports),
         (demand.stores, core.store_ports),
     ];
+    let side = DType::F32.elements_in(core.simd_bytes);
+    let products = machine.matrix.products_per_cycle * side * side;
     let each = vec![
         (Resource::DramBandwidth, (bytes / machine.share_bytes_per_cycle()) as u64),
         (Resource::OutstandingRequests, (demand.lines as f64 * latency / in_flight) as u64),
         (Resource::Lanes, demand.lane_bytes / (access.lanes * access.lane_bytes_per_cycle)),
         (Resource::Queue, demand.queue_bytes / machine.queue.write_bytes_per_cycle),
+        (Resource::MatrixUnit, demand.macs / products),
         (Resource::ExecutePorts, ports.into_iter().map(|(n, k)| n / k).max().unwrap_or(0)),
     ];
     let mut greatest = (Resource::DramBandwidth, 0);

@@ -6,9 +6,11 @@ mod access;
 mod execute;
 mod expression;
 mod layout;
+mod matrix;
 
 pub(crate) use access::{AccessCode, Kind, Step, StreamCode, UnitCode, compile_access};
 pub(crate) use execute::{ExecuteCode, Inst, Place, Reg, compile_execute};
+pub(crate) use matrix::Product;
 
 use crate::data::Held;
 use crate::error::SimError;

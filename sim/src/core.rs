@@ -45,6 +45,7 @@ pub(crate) enum Port {
     Vector,
     Load,
     Store,
+    Matrix,
 }
 
 /// Recent stores that a load may depend on; a direct-mapped table by address.
@@ -62,7 +63,7 @@ pub(crate) struct Core {
     head: usize,
     /// When the last one does: the end of everything so far.
     pub(crate) retired: Ready,
-    ports: [Calendar; 4],
+    ports: [Calendar; 5],
     /// An in-order core starts nothing before its predecessor.
     in_order: bool,
     started: u64,
@@ -75,8 +76,10 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(core: &machine::Core, in_order: bool, recorded: bool) -> Core {
-        let ports = [core.int_ports, core.vector_ports, core.load_ports, core.store_ports];
+    /// The figures' core, beside a matrix unit that starts so many products a cycle.
+    pub(crate) fn new(core: &machine::Core, products: u64, in_order: bool, recorded: bool) -> Core {
+        let ports =
+            [core.int_ports, core.vector_ports, core.load_ports, core.store_ports, products];
         Core {
             clock: 0,
             slots: 0,

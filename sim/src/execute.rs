@@ -1,5 +1,6 @@
 //! The execute unit: interprets instructions and gives each its micro-operations.
 
+mod matrix;
 mod transfer;
 
 use crate::code::{ExecuteCode, Inst, Reg};
@@ -9,7 +10,9 @@ use crate::error::SimError;
 use crate::fetch::apply;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
+use ember_targets::dlc::Type;
 use ember_targets::scalar::{BinaryOp, DType, UnaryOp, fold_lanes};
+use matrix::Multiplication;
 
 /// Where the execute unit stands.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct Execution {
     trips: Vec<(u64, u64)>,
     /// Lanes that are being folded.
     folded: Vec<u64>,
+    /// A product that has been begun.
+    product: Option<Box<Multiplication>>,
     /// The line of the data queue that was read last.
     queue_line: u64,
     /// When all operands that were popped have been read.
@@ -43,6 +48,7 @@ impl Execution {
             ready: vec![Ready::default(); code.pieces],
             trips: vec![(u64::MAX, 0); code.loops],
             folded: Vec::new(),
+            product: None,
             queue_line: u64::MAX,
             popped: 0,
         }
@@ -144,7 +150,12 @@ impl Sim<'_> {
                     Port::Int => self.core_figures.int_latency,
                     _ => self.core_figures.convert_latency,
                 };
-                self.operate(*port, latency, dst, &[src]);
+                let (mut from, both) = (&[src][..], [src, dst]);
+                for _ in 0..repacks(src.ty).max(repacks(dst.ty)) {
+                    self.operate(*port, self.core_figures.permute_latency, dst, from);
+                    from = &both;
+                }
+                self.operate(*port, latency, dst, from);
             }
             Inst::Unary { op, dst, src } => {
                 let (dst, src) = (reg(dst), reg(src));
@@ -214,6 +225,11 @@ impl Sim<'_> {
                 binary(*op, src.ty.dtype, &mut self.execution.lanes, old, old, src);
                 self.operate(*port, *latency, old, &[old, src]);
                 self.store(old, addr, &at);
+            }
+            Inst::Multiply(product) => {
+                if !self.multiply(product) {
+                    return Ok(true);
+                }
             }
             Inst::Pop { dst } => {
                 if !self.pop(reg(dst))? {
@@ -326,6 +342,13 @@ impl Sim<'_> {
             self.set_ready(dst, done);
         }
     }
+}
+
+/// Operations that spread packed lanes to wider ones before a conversion, or pack them after it, for
+/// each register of the wider type. A single narrow lane is loaded as a whole register; half a byte
+/// must be taken out of its byte.
+fn repacks(ty: Type) -> u32 {
+    u32::from(ty.lanes > 1 && ty.dtype.is_storage()) + u32::from(ty.dtype == DType::U4)
 }
 
 /// A function lane by lane.

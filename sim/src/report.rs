@@ -32,6 +32,7 @@ impl Sim<'_> {
             elements: c.elements,
             uops: self.core.uops,
             vector_uops: self.core.vector_uops,
+            macs: c.macs,
             units: units
                 .into_iter()
                 .map(|(name, track, done)| track.stats(name, done, cycles))

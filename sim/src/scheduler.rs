@@ -129,7 +129,7 @@ impl Sim<'_> {
             control: ControlQueue::new(&machine.queue),
             samples: recorded.then(Samples::new),
             marshaller: Marshaller::new(access),
-            core: Core::new(core_figures, in_order, recorded),
+            core: Core::new(core_figures, machine.matrix.products_per_cycle, in_order, recorded),
             execution: Execution::new(code),
         }
     }

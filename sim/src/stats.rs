@@ -18,6 +18,7 @@ pub(crate) struct Counters {
     pub(crate) iterations: u64,
     pub(crate) requests: u64,
     pub(crate) elements: u64,
+    pub(crate) macs: u64,
 }
 
 /// What a run cost. Cycles are of the core's clock.
@@ -53,6 +54,8 @@ pub struct Stats {
     pub uops: u64,
     /// Those that need a vector port.
     pub vector_uops: u64,
+    /// Multiply-adds of the matrix unit.
+    pub macs: u64,
     /// Where the cycles of every unit went: traversal units, the marshaller, the execute unit.
     pub units: Vec<UnitStats>,
 }
@@ -73,6 +76,8 @@ pub struct Energy {
     pub alu: f64,
     /// Vector operations.
     pub vector: f64,
+    /// The matrix unit.
+    pub matrix: f64,
     /// First-level cache.
     pub l1: f64,
     /// Second-level cache.
@@ -99,6 +104,7 @@ impl Energy {
         Energy {
             alu: joules(c.alu, e.alu_pj),
             vector: joules(c.vector, e.vector_pj),
+            matrix: joules(c.macs, e.mac_pj),
             l1: joules(c.l1, e.l1_pj),
             l2: joules(c.l2, e.l2_pj),
             llc: joules(c.llc, e.llc_pj),
@@ -112,8 +118,9 @@ impl Energy {
 
     /// The sum of all parts.
     pub fn total(&self) -> f64 {
-        let Energy { alu, vector, l1, l2, llc, dram, queue, dispatch, access, idle } = *self;
-        alu + vector + l1 + l2 + llc + dram + queue + dispatch + access + idle
+        let Energy { alu, vector, matrix, l1, l2, llc, dram, queue, dispatch, access, idle } =
+            *self;
+        alu + vector + matrix + l1 + l2 + llc + dram + queue + dispatch + access + idle
     }
 }
 

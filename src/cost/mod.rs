@@ -16,6 +16,7 @@ use crate::facts::{EGraph, Facts, dtype_named};
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
 use ember_extract::CostModel;
+use ember_targets::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the data says about a program's loops and loads.
@@ -63,7 +64,11 @@ impl CostModel<Node, Facts> for Model<'_> {
                 self.execute(egraph, node, operator, children)?
             }
             Some(("scf", "for" | "seq" | "store" | "accumulate" | "skip")) => return None,
-            Some(("scf", _)) => Summary::passive(children),
+            // Arithmetic on sizes is done when the program meets its data.
+            Some(("scf", operator)) => Summary {
+                literal: BinaryOp::parse(operator).is_some() && children.iter().all(|c| c.literal),
+                ..Summary::passive(children)
+            },
             _ => self.core(egraph, node, name, children)?,
         };
         summary.identify(node, children);
@@ -103,11 +108,13 @@ impl Model<'_> {
         match (name, self.goal) {
             ("slc" | "exe" | "val" | "ead" | "str" | "sad" | "vec", _) => None,
             // Tensors stand in the names of loop variables; what they compute must be lowered.
-            ("emb.output" | "emb.element" | "rename", _) => None,
+            ("emb.element" | "emb.extent" | "emb.edge" | "rename", _) => None,
+            ("emb.output" | "emb.output_slot" | "emb.output_columns", _) => None,
             ("size" | "const", _) => Some(Summary { literal: true, ..Summary::passive(children) }),
             ("iv", Goal::Coupled) => self.index(egraph, node, false),
             ("in" | "out", Goal::Coupled) => Some(tensor(egraph, node, children)),
             ("at", Goal::Coupled) => Some(at(children)),
+            ("freeze", Goal::Coupled) => Some(children[0].clone()),
             _ => Some(Summary::passive(children)),
         }
     }
@@ -167,6 +174,7 @@ impl Model<'_> {
             ("slc", "iv") => self.index(egraph, node, true),
             ("slc", "in" | "out") => Some(tensor(egraph, node, children)),
             ("slc", "at") => Some(at(children)),
+            ("slc", "freeze") => Some(children[0].clone()),
             ("slc", "lanes") => Some(run(egraph, node, children)),
             ("slc", "broadcast") => {
                 let mut summary = Summary::merge(children)?;
@@ -226,7 +234,14 @@ impl Model<'_> {
         children: &[&Summary],
     ) -> Option<Summary> {
         match operator {
-            "skip" => Some(Summary::passive(children)),
+            "skip" | "barrier" => Some(Summary::passive(children)),
+            "matmul" | "matmul_t" => {
+                let mut summary = Summary::merge(children)?;
+                summary.touched.extend(children.iter().filter_map(|c| c.tensor));
+                // No other form of a product competes with it, so that its own cost decides nothing.
+                summary.cost = summary.cost + self.rates.operations(1.0);
+                summary.admissible().then_some(summary)
+            }
             "seq" => Summary::merge(children),
             "const" => {
                 children[0].literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
@@ -234,6 +249,7 @@ impl Model<'_> {
             "counter" => self.index(egraph, node, false),
             "in" | "out" => Some(tensor(egraph, node, children)),
             "at" => Some(at(children)),
+            "freeze" => Some(children[0].clone()),
             "lanes" => Some(run(egraph, node, children)),
             "for" => {
                 self.execute_loop(egraph, node.children()[0], &children[1..3], children[4], None)
@@ -307,6 +323,29 @@ impl Model<'_> {
                 summary.lanes = children[1].lanes;
                 let registers = self.rates.registers(summary.bytes());
                 summary.cost = summary.cost + self.rates.operations(registers);
+                Some(summary)
+            }
+            "fold" => {
+                let mut summary = Summary::merge(children)?;
+                let value = children.last()?;
+                (summary.element, summary.lanes) = (value.element, 1.0);
+                // Registers are combined to one, and its halves again and again: a permutation and an
+                // operation each.
+                let registers = self.rates.registers(value.bytes());
+                let lanes = (self.rates.simd_bytes / value.element.max(1.0)).min(value.lanes);
+                let operations = registers - 1.0 + 2.0 * lanes.max(1.0).log2().ceil();
+                summary.cost = summary.cost + self.rates.operations(operations);
+                Some(summary)
+            }
+            "exp" | "sqrt" => {
+                let mut summary = Summary::merge(children)?;
+                (summary.element, summary.lanes) = (children[0].element, children[0].lanes);
+                let registers = self.rates.registers(summary.bytes());
+                let each = if operator == "exp" { self.rates.exponential } else { 1.0 };
+                summary.cost = summary.cost + self.rates.operations(registers * each);
+                if operator == "sqrt" {
+                    summary.cost.execute += registers * self.rates.divide;
+                }
                 Some(summary)
             }
             _ => {

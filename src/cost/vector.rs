@@ -99,8 +99,10 @@ pub struct Rates {
     pub simd_bytes: f64,
     /// Vector operations in a cycle; also loads, which are as many on every machine described.
     pub vector_ports: f64,
-    /// Extra cycles of a division per register.
+    /// Extra cycles of a division or a square root per register.
     pub divide: f64,
+    /// Micro-operations of an exponential per register.
+    pub exponential: f64,
     /// Cycles from one step of a fold to the next.
     pub fold_latency: f64,
     /// Cycles of the execute unit for a callback's token.
@@ -143,6 +145,7 @@ impl Rates {
             simd_bytes: core.simd_bytes as f64,
             vector_ports: core.vector_ports.min(core.load_ports) as f64,
             divide: core.float_div_latency as f64,
+            exponential: core.exp_uops as f64,
             fold_latency: core.float_add_latency as f64,
             dispatch: core.dispatch_cycles as f64,
             pop: machine.queue.read_latency as f64,

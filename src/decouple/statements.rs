@@ -8,7 +8,7 @@ use super::terms::Level;
 use super::values::{Typed, broadcast};
 use egg::Id;
 use ember_targets::dlc::{
-    Action, Expr, Loop, RegisterId, Stmt, StreamId, TraversalUnit, Type, UnitId,
+    Action, Expr, Loop, RegisterId, Stmt, StreamId, TensorId, TraversalUnit, Type, UnitId,
 };
 use ember_targets::scalar::{BinaryOp, DType};
 
@@ -46,6 +46,20 @@ impl Lowering<'_> {
                 let (addr, ty) = self.target(address)?;
                 self.same_type(id, ty, &value)?;
                 self.block.push(Stmt::Accumulate(op, addr, value.expr));
+                Ok(())
+            }
+            Some(op @ ("matmul" | "matmul_t")) => {
+                let operands: [Id; 3] = self.terms.operands(id)?;
+                let mut tensors = [TensorId(0); 3];
+                for (tensor, operand) in tensors.iter_mut().zip(operands) {
+                    let (found, indices) = self.address_parts(operand)?;
+                    if !indices.is_empty() {
+                        return Err(self.terms.error(operand, "a product takes whole tensors"));
+                    }
+                    *tensor = found;
+                }
+                let [out, a, b] = tensors;
+                self.block.push(Stmt::Matmul { out, a, b, transposed: op == "matmul_t" });
                 Ok(())
             }
             Some("for") => {

@@ -7,7 +7,7 @@ use super::builder::Lowering;
 use super::terms::Level;
 use egg::Id;
 use ember_targets::dlc::{Dim, Expr, SizeId, Stmt, StreamId, StreamKind, Type};
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// Expressions nest at most this deep; what is deeper is first put in a register.
 const MAX_DEPTH: u32 = 64;
@@ -82,8 +82,8 @@ impl Lowering<'_> {
                 return self.marshalled(stream);
             }
             (Level::Scf, "scf.identity") => {
-                let [op, address] = self.terms.operands(id)?;
-                let dtype = self.tensor_dtype(address)?;
+                let [op, like] = self.terms.operands(id)?;
+                let dtype = self.dtype_like(like)?;
                 let identity = self.binary_op(op)?.identity(dtype);
                 return identity
                     .map(Typed::constant)
@@ -91,12 +91,12 @@ impl Lowering<'_> {
             }
             (Level::Scf, "scf.one") => {
                 let [like] = self.terms.operands(id)?;
-                let dtype = self.value(like)?.ty.dtype;
+                let dtype = self.dtype_like(like)?;
                 return Ok(Typed::constant(Scalar::from_f64(dtype, 1.0)));
             }
             (Level::Scf, "scf.convert") => {
-                let [address, x] = self.terms.operands(id)?;
-                let dtype = self.tensor_dtype(address)?;
+                let [like, x] = self.terms.operands(id)?;
+                let dtype = self.dtype_like(like)?;
                 return Ok(cast(dtype, self.value(x)?));
             }
             _ => {}
@@ -125,6 +125,15 @@ impl Lowering<'_> {
                 let dtype = self.dtype(dtype)?;
                 Ok(cast(dtype, self.value(x)?))
             }
+            Some("fold") => {
+                let [op, x] = self.terms.operands(id)?;
+                let (op, x) = (self.binary_op(op)?, self.value(x)?);
+                let ty = Type::scalar(x.ty.dtype);
+                if op.result(ty.dtype) != ty.dtype {
+                    return Err(self.terms.error(id, "folds with a comparison"));
+                }
+                Ok(Typed::over(Expr::Fold(op, Box::new(x.expr)), ty, &[x.depth]))
+            }
             Some("broadcast") => {
                 let [n, x] = self.terms.operands(id)?;
                 let lanes = self.lanes(n)?;
@@ -142,20 +151,40 @@ impl Lowering<'_> {
                 let base = cast(DType::I64, x);
                 Ok(Typed::over(Expr::Iota(lanes, Box::new(base.expr)), ty, &[base.depth]))
             }
-            Some(op) if BinaryOp::parse(op).is_some() => {
-                let [a, b] = self.terms.operands(id)?;
-                let op = BinaryOp::parse(op).unwrap_or(BinaryOp::Add);
-                let (a, b) = (self.value(a)?, self.value(b)?);
-                self.binary(id, op, a, b)
-            }
-            _ => {
-                let wanted = match self.level {
-                    Level::Scf => "a value of a coupled program",
-                    Level::Exe => "a value of the execute unit",
-                };
-                Err(self.terms.unexpected(id, wanted))
-            }
+            Some(name) => match (BinaryOp::parse(name), UnaryOp::parse(name)) {
+                (Some(op), _) => {
+                    let [a, b] = self.terms.operands(id)?;
+                    let (a, b) = (self.value(a)?, self.value(b)?);
+                    self.binary(id, op, a, b)
+                }
+                (None, Some(op)) => {
+                    let [x] = self.terms.operands(id)?;
+                    let x = self.value(x)?;
+                    if !op.takes(x.ty.dtype) {
+                        return Err(self.terms.error(id, format!("is applied to {}", x.ty)));
+                    }
+                    Ok(Typed::over(Expr::Unary(op, Box::new(x.expr)), x.ty, &[x.depth]))
+                }
+                (None, None) => Err(self.unexpected_value(id)),
+            },
+            None => Err(self.unexpected_value(id)),
         }
+    }
+
+    /// The element type of an address or a value.
+    fn dtype_like(&mut self, id: Id) -> Result<DType, DecoupleError> {
+        match self.tensor_dtype(id) {
+            Ok(dtype) => Ok(dtype),
+            Err(_) => self.value(id).map(|x| x.ty.dtype),
+        }
+    }
+
+    fn unexpected_value(&self, id: Id) -> DecoupleError {
+        let wanted = match self.level {
+            Level::Scf => "a value of a coupled program",
+            Level::Exe => "a value of the execute unit",
+        };
+        self.terms.unexpected(id, wanted)
     }
 
     /// Arithmetic on two values of one type.

@@ -68,10 +68,7 @@ fn simplified(egraph: &EGraph, id: Id) -> Option<Simplified> {
     let (name, children) = (node.name()?, node.children());
     match (name, children) {
         ("dim", _) => egraph.analysis.size_name(dimension(egraph, node)?).map(Simplified::Size),
-        ("scf.convert", [address, value]) => {
-            let dtype = egraph[*address].data.address.as_ref()?.dtype(&egraph.analysis)?;
-            Some(Simplified::Cast(dtype, *value))
-        }
+        ("scf.convert", [_, value]) => Some(Simplified::Cast(egraph[id].data.dtype?, *value)),
         ("scf.cast", [dtype, value]) => {
             let from = egraph[*value].data.dtype?;
             (dtype_named(egraph, *dtype)? == from).then_some(Simplified::Same(*value))

@@ -1,12 +1,12 @@
 //! The facts of one node, from those of its children.
 
-use super::{EGraph, Fact, Interval};
+use super::{EGraph, Fact, Facts, Interval};
 use crate::affine::Affine;
 use crate::effects::{AddressFact, Effects};
 use crate::term::{Head, Node};
 use egg::{Id, Language};
 use ember_targets::dlc::Dim;
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use std::collections::BTreeSet;
 
 /// The facts of one node.
@@ -87,7 +87,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         }
         "scf.load" => fact.dtype = child(0).address.as_ref().and_then(|a| a.dtype(facts)),
         "scf.identity" => {
-            let dtype = child(1).address.as_ref().and_then(|a| a.dtype(facts));
+            let dtype = element_type(child(1), facts);
             fact.dtype = dtype;
             fact.constant = binary_op(egraph, children[0])
                 .zip(dtype)
@@ -97,7 +97,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             let dtype = if name.as_str() == "scf.cast" {
                 dtype_named(egraph, children[0])
             } else {
-                child(0).address.as_ref().and_then(|a| a.dtype(facts))
+                element_type(child(0), facts)
             };
             fact.dtype = dtype;
             fact.constant = dtype.zip(child(1).constant).map(|(d, x)| x.cast(d));
@@ -110,12 +110,23 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             fact.dtype = child(0).dtype;
             fact.constant = child(0).dtype.map(|dtype| Scalar::from_f64(dtype, 1.0));
         }
-        "scf.select" => fact.dtype = child(1).dtype,
+        "scf.select" | "scf.fold" | "emb.edge" => fact.dtype = child(1).dtype,
+        "scf.exp" | "scf.sqrt" => {
+            let op = name.as_str().strip_prefix("scf.").and_then(UnaryOp::parse);
+            fact.dtype = child(0).dtype;
+            fact.constant = op.zip(child(0).constant).and_then(|(op, x)| op.apply(x));
+        }
         "scf.reduce" => fact.dtype = child(5).dtype,
         "scf.broadcast" => fact.dtype = child(1).dtype,
         "vec" => fact.dtype = child(4).dtype,
         "rename" => fact.dtype = child(2).dtype,
         "scf.lanes" => fact.dtype = Some(DType::I64),
+        "emb.element" => fact.dtype = child(0).dtype,
+        "emb.extent" => {
+            fact.dtype = Some(DType::I64);
+            fact.range = Interval { min: 0, max: i64::MAX };
+        }
+        tensor if is_tensor(tensor) => fact.dtype = tensor_type(egraph, tensor, children),
         other => {
             if let Some(op) = other.strip_prefix("scf.").and_then(BinaryOp::parse) {
                 arithmetic(&mut fact, op, child(0), child(1));
@@ -151,8 +162,34 @@ fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
         "scf.cast" | "scf.convert" => of(1),
         "scf.reduce" => of(5),
         "scf.select" => of(1),
+        "emb.element" | "emb.extent" | "emb.edge" | "scf.fold" => Some(1),
+        name if is_tensor(name) => None,
         _ => of(0),
     }
+}
+
+/// Whether an operator makes a tensor: one of those that neither write one nor ask for its parts.
+fn is_tensor(name: &str) -> bool {
+    let parts = ["element", "extent", "edge", "output", "output_slot", "output_columns"];
+    name.starts_with("nn.") || name.strip_prefix("emb.").is_some_and(|op| !parts.contains(&op))
+}
+
+/// The element type of a tensor of this operator: that of the operand that holds what is combined.
+fn tensor_type(egraph: &EGraph, name: &str, children: &[Id]) -> Option<DType> {
+    let of = |i: usize| element_type(&egraph[*children.get(i)?].data, &egraph.analysis);
+    match name {
+        "nn.cast" => dtype_named(egraph, children[0]),
+        "emb.bag" | "emb.kg" | "emb.dequantise" | "nn.scale" => of(1),
+        "emb.spmm" => of(3),
+        "emb.sddmm" => of(2),
+        "emb.mp" => of(4),
+        _ => of(0),
+    }
+}
+
+/// The element type of what a tensor, an address or a value holds.
+fn element_type(fact: &Fact, facts: &Facts) -> Option<DType> {
+    fact.address.as_ref().map_or(fact.dtype, |a| a.dtype(facts))
 }
 
 /// The facts of `a op b`.

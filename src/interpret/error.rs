@@ -90,6 +90,20 @@ pub enum Error {
     /// A store to memory that the program must not write.
     #[error("a store to `{0}`, which is read-only")]
     ReadOnly(String),
+    /// A tensor that is written, and read as frozen, with no barrier between.
+    #[error("`{0}` is written and read as frozen without a barrier between")]
+    Unfrozen(String),
+    /// A tensor of another shape than the place where it goes.
+    #[error("a tensor of shape {found:?} where one of shape {expected:?} is needed")]
+    Shape {
+        /// The shape that is needed.
+        expected: Vec<i64>,
+        /// The shape of the tensor.
+        found: Vec<i64>,
+    },
+    /// Offsets that are not those of a matrix in CSR form.
+    #[error("offsets do not rise from 0 to {0}, the number of entries")]
+    Offsets(i64),
     /// A tensor or size that the store does not have.
     #[error("there is no {kind} called `{name}`")]
     UnknownName {

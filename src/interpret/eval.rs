@@ -1,11 +1,11 @@
-//! Evaluation: values, statements, and the loops around them. Addresses and whole tensors are in
-//! [`super::memory`].
+//! Evaluation: values, statements, and the loops around them. Addresses are in [`super::memory`],
+//! whole tensors in [`super::whole`].
 
 use super::op::{At, Loop, Op};
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use crate::term::Head;
-use ember_targets::scalar::{BinaryOp, Scalar};
+use ember_targets::scalar::{BinaryOp, DType, Scalar, fold_lanes};
 
 /// Stack that one level of a term may take, and by how much the stack grows where less is left.
 pub(super) const RED_ZONE: usize = 64 << 10;
@@ -40,6 +40,15 @@ impl Interpreter {
                 self.scalar_stream(at, stream, &operands)?;
                 self.lanewise(at, operands, |[a, b]| op.apply(a, b))
             }
+            Op::Unary { op, x } => {
+                let x = [self.value(x)?];
+                self.lanewise(at, x, |[x]| op.apply(x))
+            }
+            Op::Fold { op, x } => self.fold_lanes(at, op, x),
+            Op::Map { f, x } => {
+                let x = self.scalar(x)?;
+                self.mapped(at, f, x).map(Value::Scalar)
+            }
             Op::Select { c, a, b } => {
                 let operands = [self.value(c)?, self.value(a)?, self.value(b)?];
                 self.lanewise(at, operands, |[c, a, b]| {
@@ -53,21 +62,17 @@ impl Interpreter {
                 self.lanewise(at, x, |[x]| Some(x.cast(to)))
             }
             Op::Convert { like, x } => {
-                let to = self.dtype(like)?;
+                let to = self.type_of(like)?;
                 let x = [self.value(x)?];
                 self.lanewise(at, x, |[x]| Some(x.cast(to)))
             }
             Op::Identity { op, like } => {
-                let dtype = self.dtype(like)?;
+                let dtype = self.type_of(like)?;
                 let identity = op.identity(dtype).map(Value::Scalar);
                 identity.ok_or_else(|| Error::types(op.name().to_string(), &[dtype]))
             }
             Op::One(like) => {
-                let like = match self.value(like)? {
-                    Value::Scalar(x) => Some(x),
-                    Value::Lanes(lanes) => lanes.into_iter().flatten().next(),
-                };
-                let dtype = like.ok_or(Error::InactiveLane)?.dtype();
+                let dtype = self.type_of(like)?;
                 Ok(Value::Scalar(Scalar::from_f64(dtype, 1.0)))
             }
             Op::Dim { of, k } => self.dimension(of, k),
@@ -92,7 +97,8 @@ impl Interpreter {
                 let lane = |k: usize| x.checked_add(k as i64).filter(|i| *i < hi).map(Scalar::I64);
                 Ok(Value::Lanes((0..n).map(lane).collect()))
             }
-            Op::Element { of, row, column } => self.element(of, row, column),
+            Op::Element { of, index, rank } => self.element(of, &index[..rank.min(3)]),
+            Op::Extent { of, k } => self.extent(of, k),
             Op::Vec { v, e, n, hi, x } => {
                 let mut lanes = Vec::new();
                 self.block(v, e, n, hi, |this, active| {
@@ -126,7 +132,12 @@ impl Interpreter {
                 let value = self.value(value)?;
                 self.accumulate(at, op, address, value)
             }
-            Op::Output { to, from } => self.output(to, from),
+            Op::Output { to, part, from } => self.output(to, part, from),
+            Op::Barrier => {
+                self.barrier();
+                Ok(())
+            }
+            Op::Matmul { out, a, b, transposed } => self.matmul(at, out, a, b, transposed),
             Op::Vec { v, e, n, hi, x } => self
                 .block(v, e, n, hi, |this, active| if active { this.statement(x) } else { Ok(()) }),
             Op::Rename { x, y, t } => self.renamed(x, y, |this| this.statement(t)),
@@ -319,6 +330,37 @@ impl Interpreter {
             result.push(if active { Some(apply(lane)?) } else { None });
         }
         Ok(Value::Lanes(result))
+    }
+
+    /// Lanes as one scalar, as the vector unit folds them.
+    fn fold_lanes(&mut self, at: At, op: BinaryOp, x: At) -> Result<Value, Error> {
+        let Value::Lanes(lanes) = self.value(x)? else { return Err(self.lanes_error(at, 1, 2)) };
+        let lanes: Option<Vec<Scalar>> = lanes.into_iter().collect();
+        let mut lanes = lanes.ok_or(Error::InactiveLane)?;
+        let dtypes: Vec<DType> = lanes.iter().map(|x| x.dtype()).collect();
+        if lanes.windows(2).any(|x| op.apply(x[0], x[1]).is_none_or(|y| y.dtype() != x[0].dtype()))
+        {
+            return Err(Error::types(self.head(at), &dtypes));
+        }
+        let folded = fold_lanes(&mut lanes, |a, b| op.apply(a, b).unwrap_or(a));
+        folded.map(Value::Scalar).ok_or(Error::LaneCount(0))
+    }
+
+    /// The element type of an address, a tensor or a value; only a value is evaluated for it.
+    fn type_of(&mut self, like: At) -> Result<DType, Error> {
+        match self.program.ops[like] {
+            Op::Tensor(_) | Op::Root { .. } | Op::Index { .. } | Op::Freeze { .. } => {
+                self.dtype(like)
+            }
+            Op::Vec { .. } | Op::Rename { .. } if self.dtype(like).is_ok() => self.dtype(like),
+            _ => {
+                let like = match self.value(like)? {
+                    Value::Scalar(x) => Some(x),
+                    Value::Lanes(lanes) => lanes.into_iter().flatten().next(),
+                };
+                Ok(like.ok_or(Error::InactiveLane)?.dtype())
+            }
+        }
     }
 
     /// The error where the access unit, which computes scalars only, is given a vector.

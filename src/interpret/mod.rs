@@ -14,9 +14,11 @@ mod error;
 mod eval;
 mod memory;
 mod op;
+mod outputs;
 mod program;
 mod trips;
 mod value;
+mod whole;
 
 pub use error::Error;
 pub use trips::average_trip_count;
@@ -24,6 +26,7 @@ pub use value::Value;
 
 use crate::term::Term;
 use egg::Id;
+use ember_targets::scalar::Scalar;
 use ember_targets::tensor::Tensor;
 use op::Op;
 use program::Program;
@@ -70,6 +73,9 @@ pub struct Interpreter {
     names: Vec<String>,
     tensors: Vec<Tensor>,
     sizes: BTreeMap<String, i64>,
+    /// By tensor, whether it was written since the last barrier, and whether it was read as frozen.
+    written: Vec<bool>,
+    frozen: Vec<bool>,
     environment: Vec<Option<Bound>>,
     /// Loops around that the execute unit runs alone.
     alone: usize,
@@ -89,6 +95,8 @@ impl Interpreter {
         let environment = vec![None; program.ops.len()];
         Interpreter {
             program,
+            written: vec![false; tensors.len()],
+            frozen: vec![false; tensors.len()],
             names,
             tensors,
             sizes: store.sizes,
@@ -126,6 +134,18 @@ impl Interpreter {
     pub fn eval(&mut self, id: Id) -> Result<Value, Error> {
         let at = self.node(id)?;
         self.value(at)
+    }
+
+    /// The elements of a term of sort Tensor, in row-major order.
+    pub fn elements(&mut self, id: Id) -> Result<Vec<Scalar>, Error> {
+        let at = self.node(id)?;
+        let shape = self.shape(at)?;
+        let mut elements = Vec::new();
+        self.each_index(&shape, |this, index| {
+            elements.push(this.element_at(at, index)?);
+            Ok(())
+        })?;
+        Ok(elements)
     }
 
     /// Runs a term of sort Stmt, Slc or Exec on the store.

@@ -1,7 +1,7 @@
 //! The operations that terms are compiled to: one for all operators that mean the same, on whatever
 //! level they stand. Which operator is which operation is in [`super::program`].
 
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// A node by its position in [`super::program::Program::ops`].
 pub(super) type At = usize;
@@ -27,6 +27,35 @@ pub(super) enum Mode {
     Max,
 }
 
+/// A function of one scalar that tensors are mapped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Map {
+    Identity,
+    Relu,
+    Sigmoid,
+    Exp,
+}
+
+/// How a triple of a knowledge graph is scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Score {
+    TransE,
+    DistMult,
+    ComplEx,
+    RotatE,
+}
+
+/// Where in an output a tensor is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All of it.
+    Whole,
+    /// The second index is this.
+    Slot(At),
+    /// The second index starts from this.
+    Columns(At),
+}
+
 /// What a node does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Op {
@@ -46,6 +75,18 @@ pub(super) enum Op {
         a: At,
         b: At,
         stream: bool,
+    },
+    Unary {
+        op: UnaryOp,
+        x: At,
+    },
+    Fold {
+        op: BinaryOp,
+        x: At,
+    },
+    Map {
+        f: Map,
+        x: At,
     },
     Select {
         c: At,
@@ -87,13 +128,20 @@ pub(super) enum Op {
     },
     Element {
         of: At,
-        row: At,
-        column: At,
+        index: [At; 3],
+        rank: usize,
+    },
+    Extent {
+        of: At,
+        k: At,
     },
     // Addresses.
     Root {
         tensor: u32,
         writable: bool,
+    },
+    Freeze {
+        address: At,
     },
     Index {
         address: At,
@@ -101,6 +149,13 @@ pub(super) enum Op {
     },
     // Statements.
     Skip,
+    Barrier,
+    Matmul {
+        out: At,
+        a: At,
+        b: At,
+        transposed: bool,
+    },
     Seq {
         a: At,
         b: At,
@@ -120,6 +175,7 @@ pub(super) enum Op {
     },
     Output {
         to: At,
+        part: Part,
         from: At,
     },
     // Any sort.
@@ -141,19 +197,31 @@ pub(super) enum Op {
         hi: At,
         step: At,
     },
-    Bag {
-        mode: Mode,
-        table: At,
-        indices: At,
-        offsets: At,
-        weights: Option<At>,
-    },
-    Gather {
-        table: At,
-        indices: At,
-    },
+    Tensor(Whole),
     /// A name that only its parent reads.
     Name,
     /// Has no meaning; the error is the one at this position.
     Wrong(usize),
+}
+
+/// A tensor as a function of its indices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Whole {
+    Stored { address: At },
+    Bag { mode: Mode, table: At, indices: At, offsets: At, weights: Option<At> },
+    Gather { table: At, indices: At },
+    Sddmm { offsets: At, indices: At, a: At, b: At },
+    Messages { edge: Map, offsets: At, indices: At, x: At, y: At, scratch: At },
+    Triples { score: Score, entities: At, relations: At, heads: At, rels: At, tails: At },
+    Blocks { table: At, indices: At },
+    Dequantise { q: At, scales: At },
+    Cast { to: DType, x: At },
+    Map { f: Map, x: At },
+    Zip { op: BinaryOp, a: At, b: At },
+    Scale { by: At, x: At },
+    Bias { x: At, bias: At },
+    RowFold { op: BinaryOp, x: At },
+    Rows { op: BinaryOp, x: At, m: At },
+    Matmul { a: At, b: At, transposed: bool },
+    Triangle { x: At },
 }

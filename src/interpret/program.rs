@@ -2,10 +2,10 @@
 //! mean the same on every level are one operation.
 
 use super::Error;
-use super::op::{At, Loop, Mode, Op};
+use super::op::{At, Loop, Map, Mode, Op, Part, Score, Whole};
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language};
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use std::collections::{BTreeMap, HashMap};
 
 /// A term made ready to run.
@@ -37,10 +37,22 @@ const NAMES: &[&str] = &[
     "mode.sum",
     "mode.mean",
     "mode.max",
+    "edge.identity",
+    "edge.relu",
+    "edge.sigmoid",
+    "edge.exp",
+    "score.transe",
+    "score.distmult",
+    "score.complex",
+    "score.rotate",
     "f32",
     "f64",
     "i32",
     "i64",
+    "f16",
+    "bf16",
+    "u8",
+    "u4",
     "add",
     "sub",
     "mul",
@@ -200,6 +212,7 @@ impl Program {
             ("out" | "slc.out" | "exe.out", &[t]) => {
                 Op::Root { tensor: self.tensor(t, tensors)?, writable: true }
             }
+            ("freeze" | "slc.freeze" | "exe.freeze", &[address]) => Op::Freeze { address },
             ("at" | "slc.at" | "exe.at", &[address, index]) => Op::Index { address, index },
             ("scf.load" | "exe.load", &[address]) => Op::Load { address, stream: false },
             ("slc.mem_stream", &[_, address]) => Op::Load { address, stream: true },
@@ -211,6 +224,8 @@ impl Program {
             ("scf.cast" | "exe.cast", &[to, x]) => {
                 Op::Cast { to: self.dtype(to)?, x, stream: false }
             }
+            ("scf.fold" | "exe.fold", &[op, x]) => Op::Fold { op: self.binary_op(op)?, x },
+            ("emb.edge", &[edge, x]) => Op::Map { f: self.edge(edge)?, x },
             ("slc.index_cast", &[x]) => Op::Cast { to: DType::I64, x, stream: true },
             ("scf.convert", &[like, x]) => Op::Convert { like, x },
             ("scf.identity", &[op, like]) => Op::Identity { op: self.binary_op(op)?, like },
@@ -220,7 +235,14 @@ impl Program {
             }
             ("scf.lanes" | "slc.lanes" | "exe.lanes", &[n, hi, x]) => Op::Lanes { n, hi, x },
 
-            ("scf.skip" | "slc.skip" | "exe.skip" | "slc.barrier", &[]) => Op::Skip,
+            ("scf.skip" | "slc.skip" | "exe.skip", &[]) => Op::Skip,
+            ("scf.barrier" | "slc.barrier", &[]) => Op::Barrier,
+            ("scf.matmul" | "exe.matmul", &[out, a, b]) => {
+                Op::Matmul { out, a, b, transposed: false }
+            }
+            ("scf.matmul_t" | "exe.matmul_t", &[out, a, b]) => {
+                Op::Matmul { out, a, b, transposed: true }
+            }
             ("scf.seq" | "slc.seq" | "exe.seq", &[a, b]) => Op::Seq { a, b },
             ("scf.for" | "slc.for" | "exe.for", &[v, lo, hi, step, body]) => {
                 Op::For { over: sequential(&[v, lo, hi, step], name == "exe.for"), body }
@@ -251,6 +273,29 @@ impl Program {
 
             ("rename", &[x, y, t]) => Op::Rename { x, y, t },
 
+            ("emb.output", &[to, from]) => Op::Output { to, part: Part::Whole, from },
+            ("emb.output_slot", &[to, k, from]) => Op::Output { to, part: Part::Slot(k), from },
+            ("emb.output_columns", &[to, k, from]) => {
+                Op::Output { to, part: Part::Columns(k), from }
+            }
+            ("emb.element", &[of, i]) => Op::Element { of, index: [i; 3], rank: 1 },
+            ("emb.element", &[of, i, j]) => Op::Element { of, index: [i, j, j], rank: 2 },
+            ("emb.element", &[of, i, j, k]) => Op::Element { of, index: [i, j, k], rank: 3 },
+            ("emb.extent", &[of, k]) => Op::Extent { of, k },
+
+            (name, _) if NAMES.contains(&name) || name.starts_with('%') => Op::Name,
+            (name, operands) => match (binary(name), unary(name), operands) {
+                (Some(op), _, &[a, b]) => Op::Binary { op, a, b, stream: false },
+                (_, Some(op), &[x]) => Op::Unary { op, x },
+                _ => Op::Tensor(self.whole(name, operands)?),
+            },
+        })
+    }
+
+    /// The tensor that a node of sort Tensor is.
+    fn whole(&self, name: &str, operands: &[At]) -> Result<Whole, Error> {
+        Ok(match (name, operands) {
+            ("emb.tensor", &[address]) => Whole::Stored { address },
             ("emb.bag", &[mode, table, indices, offsets, ref weights @ ..])
                 if weights.len() <= 1 =>
             {
@@ -262,20 +307,64 @@ impl Program {
                         return Err(Error::Sort { expected: "a mode", found: other.to_string() });
                     }
                 };
-                Op::Bag { mode, table, indices, offsets, weights: weights.first().copied() }
+                Whole::Bag { mode, table, indices, offsets, weights: weights.first().copied() }
             }
-            ("emb.gather", &[table, indices]) => Op::Gather { table, indices },
-            ("emb.output", &[to, from]) => Op::Output { to, from },
-            ("emb.element", &[of, row, column]) => Op::Element { of, row, column },
+            ("emb.spmm", &[offsets, indices, values, table]) => {
+                let (mode, weights) = (Mode::Sum, Some(values));
+                Whole::Bag { mode, table, indices, offsets, weights }
+            }
+            ("emb.gather", &[table, indices]) => Whole::Gather { table, indices },
+            ("emb.sddmm", &[offsets, indices, a, b]) => Whole::Sddmm { offsets, indices, a, b },
+            ("emb.mp", &[edge, offsets, indices, x, y, scratch]) => {
+                Whole::Messages { edge: self.edge(edge)?, offsets, indices, x, y, scratch }
+            }
+            ("emb.kg", &[score, entities, relations, heads, rels, tails]) => {
+                let score = match self.name(score) {
+                    "score.transe" => Score::TransE,
+                    "score.distmult" => Score::DistMult,
+                    "score.complex" => Score::ComplEx,
+                    "score.rotate" => Score::RotatE,
+                    other => {
+                        return Err(Error::Sort { expected: "a score", found: other.to_string() });
+                    }
+                };
+                Whole::Triples { score, entities, relations, heads, rels, tails }
+            }
+            ("emb.block_gather", &[table, indices]) => Whole::Blocks { table, indices },
+            ("emb.dequantise", &[q, scales]) => Whole::Dequantise { q, scales },
+            ("nn.cast", &[to, x]) => Whole::Cast { to: self.dtype(to)?, x },
+            ("nn.relu", &[x]) => Whole::Map { f: Map::Relu, x },
+            ("nn.sigmoid", &[x]) => Whole::Map { f: Map::Sigmoid, x },
+            ("nn.exp", &[x]) => Whole::Map { f: Map::Exp, x },
+            ("nn.add", &[a, b]) => Whole::Zip { op: BinaryOp::Add, a, b },
+            ("nn.sub", &[a, b]) => Whole::Zip { op: BinaryOp::Sub, a, b },
+            ("nn.mul", &[a, b]) => Whole::Zip { op: BinaryOp::Mul, a, b },
+            ("nn.scale", &[by, x]) => Whole::Scale { by, x },
+            ("nn.bias", &[x, bias]) => Whole::Bias { x, bias },
+            ("nn.row_max", &[x]) => Whole::RowFold { op: BinaryOp::Max, x },
+            ("nn.row_sum", &[x]) => Whole::RowFold { op: BinaryOp::Add, x },
+            ("nn.sub_rows", &[x, m]) => Whole::Rows { op: BinaryOp::Sub, x, m },
+            ("nn.div_rows", &[x, m]) => Whole::Rows { op: BinaryOp::Div, x, m },
+            ("nn.matmul", &[a, b]) => Whole::Matmul { a, b, transposed: false },
+            ("nn.matmul_t", &[a, b]) => Whole::Matmul { a, b, transposed: true },
+            ("nn.triangle", &[x]) => Whole::Triangle { x },
+            (name, operands) => {
+                let arity = operands.len();
+                return Err(Error::UnknownOperator { name: name.to_string(), arity });
+            }
+        })
+    }
 
-            (name, _) if NAMES.contains(&name) || name.starts_with('%') => Op::Name,
-            (name, operands) => match (arithmetic(name), operands) {
-                (Some(op), &[a, b]) => Op::Binary { op, a, b, stream: false },
-                _ => {
-                    let arity = operands.len();
-                    return Err(Error::UnknownOperator { name: name.to_string(), arity });
-                }
-            },
+    /// What message passing does to an edge's product.
+    fn edge(&self, at: At) -> Result<Map, Error> {
+        Ok(match self.name(at) {
+            "edge.identity" => Map::Identity,
+            "edge.relu" => Map::Relu,
+            "edge.sigmoid" => Map::Sigmoid,
+            "edge.exp" => Map::Exp,
+            other => {
+                return Err(Error::Sort { expected: "an edge function", found: other.to_string() });
+            }
         })
     }
 
@@ -292,9 +381,14 @@ impl Program {
     }
 }
 
-/// The operation of `scf.OP` and `exe.OP`.
-fn arithmetic(name: &str) -> Option<BinaryOp> {
+/// The binary operation of `scf.OP` and `exe.OP`.
+fn binary(name: &str) -> Option<BinaryOp> {
     BinaryOp::parse(name.strip_prefix("scf.").or_else(|| name.strip_prefix("exe."))?)
+}
+
+/// The unary operation of `scf.OP` and `exe.OP`.
+fn unary(name: &str) -> Option<UnaryOp> {
+    UnaryOp::parse(name.strip_prefix("scf.").or_else(|| name.strip_prefix("exe."))?)
 }
 
 /// A name of the model as the store has it.

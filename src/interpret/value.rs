@@ -49,6 +49,8 @@ pub(super) struct Place {
     pub depth: u32,
     pub position: u64,
     pub writable: bool,
+    /// Whether what stands there must not change between two barriers.
+    pub frozen: bool,
 }
 
 /// What a term of sort Address evaluates to.

@@ -92,14 +92,14 @@ impl Builder<'_> {
             }
             Op::Bag { mode, table, indices, offsets, weights } => {
                 let mode = self.op(&format!("mode.{}", mode.name()), &[]);
-                let table = self.table(table);
+                let table = self.expr(table);
                 let [indices, offsets] = self.addresses([*indices, *offsets]);
                 let mut args = vec![mode, table, indices, offsets];
                 args.extend(weights.map(|weights| self.address(weights)));
                 self.op("emb.bag", &args)
             }
             Op::Gather { table, indices } => {
-                let table = self.table(table);
+                let table = self.expr(table);
                 let indices = self.address(*indices);
                 self.op("emb.gather", &[table, indices])
             }
@@ -169,13 +169,5 @@ impl Builder<'_> {
     fn applied(&mut self, name: &str, operands: &[&Expr]) -> Id {
         let args: Vec<Id> = operands.iter().map(|x| self.expr(x)).collect();
         self.op(&format!("nn.{name}"), &args)
-    }
-
-    /// The table of a bag or gather: the address of a tensor, or another expression.
-    fn table(&mut self, table: &Expr) -> Id {
-        match table.op {
-            Op::Tensor(tensor) => self.address(tensor),
-            _ => self.expr(table),
-        }
     }
 }

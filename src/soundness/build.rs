@@ -2,8 +2,8 @@
 //! asks of it and the loop variables that are bound around it.
 
 use super::grow::{Grow, Range, Scope, Type};
-use super::types::{Hole, Types, loop_operands};
-use super::world::tensor_name;
+use super::types::{Hole, Types, is_address, loop_operands};
+use super::world::{SCRATCH, tensor_name};
 use crate::rules::{Signature, Sort, SortTerm};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
@@ -261,12 +261,16 @@ impl<'a, 'b> Build<'a, 'b> {
             }
             "Address" | "SAddress" | "EAddress" => {
                 let ty = self.ty(hole)?;
-                self.grow.address(ty, hole.rank, hole.written, &scope, size.min(1))
+                // Scratch is named nowhere else; offsets may be anything.
+                match hole.role.filter(|role| *role == SCRATCH || !self.grow.one_in(8)) {
+                    Some(role) => self.grow.own_tensor(role, ty.dtype),
+                    None => self.grow.address(ty, hole.rank, hole.written, &scope, size.min(1)),
+                }
             }
             "Stmt" | "Slc" | "Exec" => self.grow.statement(&scope, size),
             "Tensor" => {
                 let dtype = self.ty(hole)?.dtype;
-                self.grow.whole_tensor(dtype, &scope)
+                self.grow.whole_tensor(dtype, hole.rank, &scope, size.min(2))
             }
             "Var" => {
                 let range = self.grow.range(&scope, 1);
@@ -315,6 +319,10 @@ impl<'a, 'b> Build<'a, 'b> {
         let lanes = self.lanes(hole.lanes, 1)?;
         if self.types.dtypes.get(hole.dtype).is_none() {
             let choices = [DType::F32, DType::F32, DType::F32, DType::I64, DType::I32, DType::F64];
+            // What is only stored is converted before anything else is done with it.
+            let stored = is_address(hole.sort) && self.grow.one_in(4);
+            let storage = [DType::U8, DType::U4, DType::F16, DType::BF16, DType::U8, DType::F16];
+            let choices = if stored { storage } else { choices };
             let choices = if self.grow.alias { [DType::I64; 6] } else { choices };
             self.types.dtypes.set(hole.dtype, self.grow.rng.choice(choices)?)?;
         }

@@ -1,6 +1,7 @@
 //! Both sides of an instance, interpreted and compared.
 
 use super::instance::Instance;
+use super::world::SCRATCH;
 use crate::interpret::{Error, Interpreter, Store, Value};
 use egg::Id;
 use ember_targets::scalar::Scalar;
@@ -42,6 +43,10 @@ pub(super) fn meaning(
     }
     match instance.sort.name() {
         "Value" | "Stream" | "EValue" => interpreter.eval(term).map(Meaning::Value),
+        "Tensor" => {
+            let elements = interpreter.elements(term)?.into_iter().map(Some).collect();
+            Ok(Meaning::Value(Value::Lanes(elements)))
+        }
         "Address" | "SAddress" | "EAddress" => {
             let places = interpreter.places(term)?;
             let owned = |(name, at): (&str, u64)| (name.to_string(), at);
@@ -49,7 +54,9 @@ pub(super) fn meaning(
         }
         "Stmt" | "Slc" | "Exec" => {
             interpreter.run(term)?;
-            Ok(Meaning::Store(interpreter.into_store()))
+            let mut store = interpreter.into_store();
+            store.tensors.retain(|name, _| !name.starts_with(SCRATCH));
+            Ok(Meaning::Store(store))
         }
         other => Err(Error::Sort { expected: "something that has a meaning", found: other.into() }),
     }

@@ -1,7 +1,7 @@
 //! Random terms of a given type over the loop variables in scope.
 
 use super::bank::Bank;
-use super::world::{COLUMNS, ENTRIES, ROWS, World, edge, tensor_name};
+use super::world::{COLUMNS, ENTRIES, OFFSETS, ROWS, SCRATCH, World, edge, tensor_name};
 use crate::term::{Head, Node};
 use egg::Id;
 use ember_targets::scalar::DType;
@@ -117,7 +117,17 @@ impl Grow<'_> {
         let writable = written || (!scope.read_only && often);
         let name = format!("%{}", tensor_name(writable, dtype, rank));
         let name = self.bank.op(&name, &[]);
-        self.bank.op(if writable { "out" } else { "in" }, &[name])
+        let tensor = self.bank.op(if writable { "out" } else { "in" }, &[name]);
+        if writable && !written && self.one_in(6) {
+            return self.bank.op("freeze", &[tensor]);
+        }
+        tensor
+    }
+
+    /// The tensor of a type with a part of its own.
+    pub fn own_tensor(&mut self, role: &str, dtype: DType) -> Id {
+        let name = self.bank.op(&format!("%{role}_{dtype}"), &[]);
+        self.bank.op(if role == SCRATCH { "out" } else { "in" }, &[name])
     }
 
     /// An address with `missing` indices to be fixed yet.
@@ -130,7 +140,11 @@ impl Grow<'_> {
         depth: u32,
     ) -> Id {
         let least = missing.max(usize::from(ty.lanes > 1) + missing).max(1);
-        let rank = if self.alias || self.one_in(3) { least.min(2) } else { 2 };
+        let rank = match least {
+            3.. => 3,
+            _ if self.alias || self.one_in(3) => least,
+            _ => 2 + usize::from(self.one_in(6)),
+        };
         let mut address = self.tensor(ty.dtype, rank, written, scope);
         let fixed = rank.saturating_sub(missing);
         // Most loops walk along rows: the last index is the innermost variable, and no other is.
@@ -177,7 +191,7 @@ impl Grow<'_> {
 
     /// A value.
     pub fn value(&mut self, ty: Type, scope: &Scope, depth: u32) -> Id {
-        let choice = self.rng.u8(0..14);
+        let choice = self.rng.u8(0..16);
         if ty.lanes > 1 && (choice < 4 || depth == 0) {
             let n = self.bank.int(ty.lanes as i64);
             if ty.dtype == DType::I64 && self.rng.bool() {
@@ -222,6 +236,18 @@ impl Grow<'_> {
                 let x = self.value(Type { dtype: from, ..ty }, scope, depth);
                 let dtype = self.bank.op(ty.dtype.name(), &[]);
                 self.bank.op("scf.cast", &[dtype, x])
+            }
+            14 if ty.dtype.is_float() => {
+                let op = self.pick(&["scf.exp", "scf.sqrt"], "scf.exp");
+                let x = self.value(ty, scope, depth);
+                self.bank.op(op, &[x])
+            }
+            15 if ty.lanes == 1 => {
+                let op = self.pick(&FOLDS, "add");
+                let lanes = self.rng.usize(2..=4);
+                let (op, x) =
+                    (self.bank.op(op, &[]), self.value(Type { lanes, ..ty }, scope, depth));
+                self.bank.op("scf.fold", &[op, x])
             }
             12 => {
                 let range = self.range(scope, depth);
@@ -320,7 +346,10 @@ impl Grow<'_> {
                 let value = self.value(ty, scope, depth);
                 self.bank.op("scf.accumulate", &[op, address, value])
             }
-            8 if depth == 0 => self.bank.op("scf.skip", &[]),
+            8 if depth == 0 => {
+                let op = self.pick(&["scf.skip", "scf.barrier"], "scf.skip");
+                self.bank.op(op, &[])
+            }
             _ if depth == 0 => self.statement(scope, 1),
             8 | 9 => {
                 let a = self.statement(scope, depth - 1);
@@ -337,16 +366,55 @@ impl Grow<'_> {
         }
     }
 
-    /// A tensor of rank 2 as a function of its indices.
-    pub fn whole_tensor(&mut self, dtype: DType, scope: &Scope) -> Id {
-        let mode = self.pick(&["mode.sum", "mode.mean", "mode.max"], "mode.sum");
-        let table = self.tensor(dtype, 2, false, scope);
-        let indices = self.tensor(DType::I64, 1, false, scope);
-        if self.one_in(3) {
-            return self.bank.op("emb.gather", &[table, indices]);
+    /// A tensor of a rank as a function of its indices.
+    pub fn whole_tensor(&mut self, dtype: DType, rank: usize, scope: &Scope, depth: u32) -> Id {
+        let choice = self.rng.u8(0..8);
+        if depth == 0 || choice < 3 {
+            let stored = self.tensor(dtype, rank, false, scope);
+            return self.bank.op("emb.tensor", &[stored]);
         }
-        let mode = self.bank.op(mode, &[]);
-        let offsets = self.tensor(DType::I64, 1, false, scope);
-        self.bank.op("emb.bag", &[mode, table, indices, offsets])
+        let depth = depth - 1;
+        match (choice, rank) {
+            (3, _) => {
+                let op = self.pick(&["nn.relu", "nn.sigmoid", "nn.exp"], "nn.relu");
+                let x = self.whole_tensor(dtype, rank, scope, depth);
+                self.bank.op(op, &[x])
+            }
+            (4, _) => {
+                let op = self.pick(&["nn.add", "nn.sub", "nn.mul"], "nn.add");
+                let a = self.whole_tensor(dtype, rank, scope, depth);
+                let b = self.whole_tensor(dtype, rank, scope, depth);
+                self.bank.op(op, &[a, b])
+            }
+            (_, 1) => {
+                let op = self.pick(&["nn.row_max", "nn.row_sum"], "nn.row_sum");
+                let x = self.whole_tensor(dtype, 2, scope, depth);
+                self.bank.op(op, &[x])
+            }
+            (5.., 2) => {
+                let table = self.whole_tensor(dtype, 2, scope, depth);
+                let indices = self.tensor(DType::I64, 1, false, scope);
+                if self.one_in(3) {
+                    return self.bank.op("emb.gather", &[table, indices]);
+                }
+                let mode = self.pick(&["mode.sum", "mode.mean", "mode.max"], "mode.sum");
+                let mode = self.bank.op(mode, &[]);
+                let offsets = match self.rng.bool() {
+                    true => self.own_tensor(OFFSETS, DType::I64),
+                    false => self.tensor(DType::I64, 1, false, scope),
+                };
+                self.bank.op("emb.bag", &[mode, table, indices, offsets])
+            }
+            (_, 3) => {
+                let table = self.whole_tensor(dtype, 3, scope, depth);
+                let indices = self.tensor(DType::I64, 1, false, scope);
+                self.bank.op("emb.block_gather", &[table, indices])
+            }
+            _ => {
+                let x = self.whole_tensor(dtype, rank, scope, depth);
+                let s = self.value(Type { dtype, lanes: 1 }, scope, 0);
+                self.bank.op("nn.scale", &[s, x])
+            }
+        }
     }
 }

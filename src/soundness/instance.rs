@@ -5,7 +5,7 @@ use super::build::Build;
 use super::grow::Grow;
 use super::types::Types;
 use super::world::World;
-use crate::rules::{Rule, Signature, Sort};
+use crate::rules::{Arg, Rule, Signature, Sort};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_targets::scalar::BinaryOp;
@@ -40,7 +40,8 @@ impl Instance {
         let sort = rule.sort.or_else(|| rng.choice(any))?;
         let world = World::random(rng, !rule.fors.is_empty());
         let pattern = with_wheres(rule);
-        let mut instance = Instance::of(&pattern, sort, signature, world, rng, size, tame)?;
+        let ranks = ranks(rule);
+        let mut instance = Instance::of(&pattern, sort, &ranks, signature, world, rng, size, tame)?;
         for (x, inner) in &rule.wheres {
             let id = instance.substitute(inner, &BTreeMap::new())?;
             instance.holes.insert(*x, id);
@@ -48,17 +49,19 @@ impl Instance {
         Some(instance)
     }
 
-    /// A random instance of a pattern of this sort.
+    /// A random instance of a pattern of this sort, with variables of these ranks.
+    #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
     pub fn of(
         pattern: &PatternAst<Node>,
         sort: Sort,
+        ranks: &BTreeMap<Var, usize>,
         signature: &Signature,
         world: World,
         rng: &mut Rng,
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let types = Types::of(signature, pattern, sort, rng.usize(0..3) / 2)?;
+        let types = Types::of(signature, pattern, sort, rng.usize(0..3) / 2, ranks)?;
         let alias = rng.u8(0..4) == 0;
         let mut bank = Bank::default();
         let grow = Grow { bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
@@ -137,6 +140,17 @@ impl Instance {
         }
         self.free.iter().copied().filter(|v| seen.contains(v)).collect()
     }
+}
+
+/// The ranks that a rule asks of its variables.
+fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
+    let guards = rule.guards.iter().filter(|guard| guard.what.name == "rank");
+    guards
+        .filter_map(|guard| match guard.args.as_slice() {
+            [Arg::Var(v), Arg::Int(n)] => Some((*v, usize::try_from(*n).ok()?)),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The left side of a rule with the patterns that variables must also be written out.

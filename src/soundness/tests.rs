@@ -8,6 +8,7 @@ use crate::rules::{self, Operator, RuleBook, Signature, Sort, SortTerm};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, PatternAst, Var};
 use fastrand::Rng;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 fn book() -> RuleBook {
@@ -25,7 +26,8 @@ fn has_meaning(signature: &Signature, operator: &Operator, sort: Sort) -> bool {
     let mut rng = Rng::with_seed(7);
     (0..500).any(|round| {
         let world = World::random(&mut rng, false);
-        Instance::of(&pattern, sort, signature, world, &mut rng, round % 3, false)
+        let ranks = BTreeMap::new();
+        Instance::of(&pattern, sort, &ranks, signature, world, &mut rng, round % 3, false)
             .and_then(|instance| Case::random(&instance, &mut rng, false))
             .is_some()
     })
@@ -42,7 +44,8 @@ fn every_operator_that_runs_has_a_meaning() {
         };
         for sort in sorts {
             // Names of things, and whole tensors, are only ever operands.
-            let named = ["DType", "BinOp", "VarName", "Var", "Mode", "Hint", "Tensor"];
+            let named =
+                ["DType", "BinOp", "VarName", "Var", "Mode", "Edge", "Score", "Hint", "Tensor"];
             if !named.contains(&sort.name()) {
                 tried += 1;
                 let name = operator.name;

@@ -4,6 +4,7 @@
 //! address with too few indices). This pass follows what each operator of the dialects asks of its
 //! operands, so that instances are made that have one.
 
+use super::world::{OFFSETS, SCRATCH};
 use crate::rules::{Signature, Sort, SortTerm};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
@@ -19,7 +20,7 @@ pub(super) struct Hole {
     pub dtype: usize,
     /// The class of its number of lanes.
     pub lanes: usize,
-    /// Of an address, how many indices are missing.
+    /// Of an address, how many indices are missing; of a tensor, how many it has.
     pub rank: usize,
     /// Whether it is a step: a literal number.
     pub step: bool,
@@ -27,6 +28,8 @@ pub(super) struct Hole {
     pub count: bool,
     /// Whether it is an address that is written.
     pub written: bool,
+    /// Of an address of a tensor with a part of its own, the tensor's name without its type.
+    pub role: Option<&'static str>,
     /// Whether only memory that is never written may be read.
     pub read_only: bool,
     /// The pattern variables that are bound around it wherever it stands, outermost first.
@@ -106,6 +109,7 @@ struct Want {
     step: bool,
     count: bool,
     written: bool,
+    role: Option<&'static str>,
     read_only: bool,
     binders: Vec<Var>,
 }
@@ -125,18 +129,19 @@ pub(super) fn loop_operands(name: &str) -> Option<[usize; 4]> {
 const TYPED: [&str; 5] = ["Value", "Stream", "EValue", "Tensor", "DType"];
 
 /// Whether terms of a sort stand for parts of tensors.
-fn is_address(sort: Sort) -> bool {
+pub(super) fn is_address(sort: Sort) -> bool {
     matches!(sort.name(), "Address" | "SAddress" | "EAddress" | "Name")
 }
 
 impl Types {
     /// Follows a pattern whose root has the given sort, and an address at the root this many
-    /// missing indices. `None` where the pattern asks for contradictory things.
+    /// missing indices; `ranks` are those that a rule asks of its variables. `None` where the pattern asks for contradictory things.
     pub fn of(
         signature: &Signature,
         pattern: &PatternAst<Node>,
         sort: Sort,
         rank: usize,
+        ranks: &BTreeMap<Var, usize>,
     ) -> Option<Types> {
         let mut types = Types::default();
         let (dtype, lanes) = (types.dtypes.fresh(), types.lanes.fresh());
@@ -148,10 +153,11 @@ impl Types {
             step: false,
             count: false,
             written: false,
+            role: None,
             read_only: false,
             binders: Vec::new(),
         };
-        let mut visit = Visit { signature, pattern, types: &mut types };
+        let mut visit = Visit { signature, pattern, ranks, types: &mut types };
         visit.node(Id::from(pattern.len().checked_sub(1)?), want)?;
         Some(types)
     }
@@ -167,6 +173,7 @@ impl Types {
 struct Visit<'a> {
     signature: &'a Signature,
     pattern: &'a PatternAst<Node>,
+    ranks: &'a BTreeMap<Var, usize>,
     types: &'a mut Types,
 }
 
@@ -194,6 +201,7 @@ impl Visit<'_> {
             known.step |= want.step;
             known.count |= want.count;
             known.written |= want.written;
+            known.role = known.role.or(want.role);
             known.read_only |= want.read_only;
             known.binders.retain(|b| want.binders.contains(b));
             let (dtype, lanes) = (known.dtype, known.lanes);
@@ -203,8 +211,10 @@ impl Visit<'_> {
         if want.count {
             self.types.counts.push(want.lanes);
         }
-        let Want { sort, dtype, lanes, rank, step, count, written, read_only, binders } = want;
-        let hole = Hole { sort, dtype, lanes, rank, step, count, written, read_only, binders };
+        let Want { sort, dtype, lanes, rank, step, count, written, role, read_only, binders } =
+            want;
+        let hole =
+            Hole { sort, dtype, lanes, rank, step, count, written, role, read_only, binders };
         self.types.holes.insert(v, hole);
         Some(())
     }
@@ -224,7 +234,7 @@ impl Visit<'_> {
                     SortTerm::Any(_) => want.sort,
                 };
                 let address = is_address(sort);
-                let rank = if address { want.rank } else { 0 };
+                let rank = if address || sort.name() == "Tensor" { want.rank } else { 0 };
                 let written = want.written && address;
                 let typed = address || TYPED.contains(&sort.name());
                 let (dtype, lanes) = match typed {
@@ -232,7 +242,8 @@ impl Visit<'_> {
                     false => (self.types.dtypes.fresh(), self.types.lanes.fresh()),
                 };
                 let want = want.clone();
-                Want { sort, dtype, lanes, rank, step: false, count: false, written, ..want }
+                let role = want.role.filter(|_| address);
+                Want { sort, dtype, lanes, rank, step: false, count: false, written, role, ..want }
             })
             .collect();
         if let Some((variable, body)) = operator.binds
@@ -281,6 +292,9 @@ impl Visit<'_> {
             wants[lo..=step.max(hi)].iter_mut().for_each(|w| self.index(w));
             wants[step].step = true;
             return Some(());
+        }
+        if name.starts_with("emb.") || name.starts_with("nn.") {
+            return self.tensors(name, children, want, wants);
         }
         let plain = name.strip_prefix("scf.").or_else(|| name.strip_prefix("exe.")).unwrap_or(name);
         match plain {
@@ -340,27 +354,19 @@ impl Visit<'_> {
                 self.index(&mut wants[3]);
                 self.scalar(&mut wants[4]);
             }
-            "emb.element" => {
+            "fold" => {
                 self.types.lanes.set(want.lanes, 1)?;
-                self.index(&mut wants[1]);
-                self.index(&mut wants[2]);
+                wants[1].lanes = self.types.lanes.fresh();
+                let lanes = wants[1].lanes;
+                self.types.counts.push(lanes);
             }
-            "emb.output" => {
-                (wants[0].rank, wants[0].written) = (2, true);
-                wants.iter_mut().for_each(|w| self.scalar(w));
-                self.other_dtype(&mut wants[0]);
-                wants[1].dtype = wants[0].dtype;
-            }
-            "emb.bag" | "emb.gather" => {
-                // Table, indices, offsets, weights, behind the mode.
-                let first = usize::from(plain == "emb.bag");
-                for (at, w) in wants.iter_mut().enumerate().skip(first) {
-                    w.rank = if at == first { 2 } else { 1 };
-                    if at == first + 1 || at == first + 2 {
-                        self.index(w);
-                    }
+            "matmul" | "matmul_t" => {
+                let dtype = self.types.dtypes.fresh();
+                for w in wants.iter_mut() {
+                    (w.dtype, w.rank) = (dtype, 2);
                     self.scalar(w);
                 }
+                wants[0].written = true;
             }
             "seq" | "slc.seq" | "skip" | "slc.skip" | "slc.barrier" | "rename" => {}
             _ if BinaryOp::parse(plain).is_some() && children.len() == 2 => {}
@@ -372,6 +378,99 @@ impl Visit<'_> {
             }
         }
         Some(())
+    }
+
+    /// What operators on whole tensors ask of their operands.
+    fn tensors(
+        &mut self,
+        name: &str,
+        children: &[Id],
+        want: &Want,
+        wants: &mut [Want],
+    ) -> Option<()> {
+        wants.iter_mut().for_each(|w| self.scalar(w));
+        // Positions of indices, of offsets, and the ranks of operands that are tensors or parts of them.
+        let (indices, offsets, ranks): (&[usize], Option<usize>, &[usize]) = match name {
+            "emb.bag" => (&[2], Some(3), &[0, 2, 1, 1, 1]),
+            "emb.gather" => (&[1], None, &[2, 1]),
+            "emb.spmm" => (&[1], Some(0), &[1, 1, 1, 2]),
+            "emb.sddmm" => (&[1], Some(0), &[1, 1, 2, 2]),
+            "emb.mp" => (&[2], Some(1), &[0, 1, 1, 2, 2, 1]),
+            "emb.kg" => (&[3, 4, 5], None, &[0, 2, 2, 1, 1, 1]),
+            "emb.block_gather" => (&[1], None, &[3, 1]),
+            "emb.dequantise" => (&[], None, &[2, 2]),
+            "nn.triangle" => (&[], None, &[3]),
+            _ => (&[], None, &[]),
+        };
+        wants.iter_mut().zip(ranks).for_each(|(w, rank)| w.rank = *rank);
+        for at in indices.iter().copied().chain(offsets) {
+            self.index(&mut wants[at]);
+        }
+        if let Some(at) = offsets {
+            wants[at].role = Some(OFFSETS);
+        }
+        match name {
+            "emb.element" => {
+                self.types.lanes.set(want.lanes, 1)?;
+                wants[0].rank = wants.len() - 1;
+                wants[1..].iter_mut().for_each(|w| self.index(w));
+            }
+            "emb.extent" => {
+                self.types.dtypes.set(want.dtype, DType::I64)?;
+                self.types.lanes.set(want.lanes, 1)?;
+                self.other_dtype(&mut wants[0]);
+                wants[0].rank = self.rank(children[0]);
+                self.index(&mut wants[1]);
+            }
+            "emb.edge" => self.types.lanes.set(want.lanes, 1)?,
+            "emb.output" | "emb.output_slot" | "emb.output_columns" => {
+                let last = wants.len() - 1;
+                self.other_dtype(&mut wants[0]);
+                wants[last].dtype = wants[0].dtype;
+                wants[last].rank = self.rank(children[last]);
+                wants[0].written = true;
+                wants[0].rank = match name {
+                    "emb.output" => self.asked(children[0]).unwrap_or(wants[last].rank),
+                    "emb.output_slot" => 3,
+                    _ => 2,
+                };
+                if last == 1 {
+                    wants[1].rank = wants[0].rank;
+                } else {
+                    self.index(&mut wants[1]);
+                }
+            }
+            "emb.mp" => (wants[5].role, wants[5].written) = (Some(SCRATCH), true),
+            "emb.block_gather" => wants[1].rank = self.asked(children[1]).unwrap_or(1),
+            "emb.dequantise" => self.other_dtype(&mut wants[0]),
+            "nn.cast" => self.other_dtype(&mut wants[1]),
+            "nn.scale" => wants[0].rank = 0,
+            "nn.bias" => wants[1].rank = 1,
+            "nn.row_max" | "nn.row_sum" => wants[0].rank = want.rank + 1,
+            "nn.sub_rows" | "nn.div_rows" => wants[1].rank = want.rank.checked_sub(1)?,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// The rank that a rule asks of a variable.
+    fn asked(&self, id: Id) -> Option<usize> {
+        match &self.pattern[id] {
+            ENodeOrVar::Var(v) => self.ranks.get(v).copied(),
+            ENodeOrVar::ENode(_) => None,
+        }
+    }
+
+    /// The rank of a tensor in a place where any rank may stand.
+    fn rank(&self, id: Id) -> usize {
+        match &self.pattern[id] {
+            ENodeOrVar::Var(_) => 2,
+            ENodeOrVar::ENode(node) => match node.name().unwrap_or_default() {
+                "emb.sddmm" | "emb.kg" | "nn.row_max" | "nn.row_sum" => 1,
+                "emb.block_gather" => 3,
+                _ => 2,
+            },
+        }
     }
 
     /// An address that is written and the value that goes there.

@@ -79,8 +79,9 @@ fn program(rng: &mut Rng, size: u32) -> Instance {
         ("Value", grow.value(Type { dtype, lanes: 1 }, &scope, size))
     } else {
         let statement = if grow.one_in(5) {
-            let to = grow.tensor(DType::F32, 2, true, &scope);
-            let from = grow.whole_tensor(DType::F32, &scope);
+            let rank = grow.rng.usize(1..=3);
+            let to = grow.tensor(DType::F32, rank, true, &scope);
+            let from = grow.whole_tensor(DType::F32, rank, &scope, 2);
             grow.bank.op("emb.output", &[to, from])
         } else {
             grow.statement(&scope, size)

@@ -13,9 +13,16 @@ pub(super) const ROWS: usize = 0;
 pub(super) const COLUMNS: usize = 1;
 /// See [`ROWS`].
 pub(super) const ENTRIES: usize = 2;
+/// The columns of as many blocks as there are columns.
+const WIDE: usize = 3;
 
 /// The names of the extents where they are symbolic.
-const SIZES: [&str; 3] = ["rows", "columns", "entries"];
+const SIZES: [&str; 4] = ["rows", "columns", "entries", "wide"];
+
+/// The tensor of a type that holds offsets, and the one that may be written without being looked at.
+pub(super) const OFFSETS: &str = "offsets";
+/// See [`OFFSETS`].
+pub(super) const SCRATCH: &str = "scratch";
 
 /// Numbers that tell operations apart: both zeros, NaN, infinities, a denormal, sums that round.
 const EDGES: [f64; 14] = [
@@ -35,14 +42,16 @@ const EDGES: [f64; 14] = [
     -2.5,
 ];
 
-/// Declarations of one input and one output of every type and rank 1 and 2, and the machine's
-/// vectors.
+/// Declarations of one input and one output of every type and of ranks 1, 2 and 3, of offsets and
+/// scratch, and the machine's vectors.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub tensors: Vec<TensorDecl>,
     pub sizes: Vec<String>,
     /// The extents: a number, or nothing for a symbolic size.
     pub extents: [Option<u64>; 3],
+    /// The rows of a block.
+    block: u64,
     /// The width of a vector register.
     pub simd_bytes: u64,
 }
@@ -56,27 +65,40 @@ impl World {
     /// A random world; in a wide one, columns mostly are a power of two that is known.
     pub fn random(rng: &mut Rng, wide: bool) -> World {
         if wide && rng.u8(0..4) > 0 {
-            return World::new([None, rng.choice([8, 16]), None], 8 << rng.u32(0..2));
+            return World::new([None, rng.choice([8, 16]), None], 2, 8 << rng.u32(0..2));
         }
         let columns = rng.choice([1, 2, 3, 4, 5, 8]).unwrap_or(1);
         let rows = rng.u64(1..=4);
         let extents = [rows, columns, rows + 1].map(|n| (rng.u8(0..3) > 0).then_some(n));
-        World::new(extents, if rng.bool() { 16 } else { 8 })
+        let block = if rng.bool() { columns.min(3) } else { rng.u64(1..=3) };
+        World::new(extents, block, if rng.bool() { 16 } else { 8 })
     }
 
     /// A world with these extents.
-    pub fn new(extents: [Option<u64>; 3], simd_bytes: u64) -> World {
-        let dim = |k: usize| extents[k].map_or(Dim::Size(SizeId(k as u32)), Dim::Const);
+    pub fn new(extents: [Option<u64>; 3], block: u64, simd_bytes: u64) -> World {
+        let known = |k: usize| match k {
+            WIDE => extents[COLUMNS].map(|n| n * block),
+            k => extents[k],
+        };
+        let dim = |k: usize| known(k).map_or(Dim::Size(SizeId(k as u32)), Dim::Const);
         let mut tensors = Vec::new();
         for writable in [false, true] {
-            for dtype in DType::ARITHMETIC {
-                for shape in [vec![dim(ENTRIES)], vec![dim(ROWS), dim(COLUMNS)]] {
+            for dtype in DType::ALL {
+                // What is gathered from blocks has the rows of several of them.
+                let rows = if writable { dim(WIDE) } else { Dim::Const(block) };
+                let (entries, columns) = (dim(ENTRIES), dim(COLUMNS));
+                for shape in
+                    [vec![entries], vec![dim(ROWS), columns], vec![dim(ROWS), rows, columns]]
+                {
                     let name = tensor_name(writable, dtype, shape.len());
                     tensors.push(TensorDecl { name, dtype, shape, writable });
                 }
+                let name = format!("{}_{dtype}", if writable { SCRATCH } else { OFFSETS });
+                tensors.push(TensorDecl { name, dtype, shape: vec![entries], writable });
             }
         }
-        World { tensors, sizes: SIZES.map(String::from).to_vec(), extents, simd_bytes }
+        let sizes = SIZES.map(String::from).to_vec();
+        World { tensors, sizes, extents, block, simd_bytes }
     }
 
     /// The extents of a store: those of the world, or what `free` says for the symbolic ones.
@@ -86,6 +108,8 @@ impl World {
 
     /// Zeros in every tensor of these names.
     pub fn zeros(&self, names: &BTreeSet<String>, extents: [u64; 3]) -> Store {
+        let [rows, columns, entries] = extents;
+        let extents = [rows, columns, entries, columns * self.block];
         let mut store = Store::default();
         for (k, name) in self.sizes.iter().enumerate() {
             store.sizes.insert(name.clone(), extents[k] as i64);
@@ -113,12 +137,17 @@ impl World {
         let mut store = self.zeros(names, extents);
         let least = extents[ROWS].min(extents[COLUMNS]).max(1) as i64;
         let bound = least + i64::from(rng.u8(0..4) == 0);
-        for tensor in store.tensors.values_mut() {
+        for (name, tensor) in &mut store.tensors {
+            let offsets = name.starts_with(OFFSETS) && rng.u8(0..8) > 0;
+            let bound = if offsets { extents[ENTRIES] as i64 + 1 } else { bound };
             let mut integers: Vec<i64> = (0..tensor.len())
                 .map(|_| if rng.u8(0..40) == 0 { rng.i64(-1..=9) } else { rng.i64(0..bound) })
                 .collect();
-            if rng.bool() {
+            if offsets || rng.bool() {
                 integers.sort_unstable();
+            }
+            if let (true, [first, .., last]) = (offsets, integers.as_mut_slice()) {
+                (*first, *last) = (0, extents[ENTRIES] as i64);
             }
             for (i, integer) in integers.into_iter().enumerate() {
                 let value = match tensor.dtype {

@@ -143,6 +143,17 @@ schema! {
         mshrs: u64, Count "misses" 1, 1024;
     }
 
+    /// The execute unit's matrix unit: outer products of two vector registers, added to a square of
+    /// accumulators as wide and as high in bytes as a register.
+    Matrix {
+        /// Outer products started in a cycle.
+        products_per_cycle: u64, Count "products/cycle" 1, 16;
+        /// From one outer product to the next of the same accumulators.
+        product_latency: u64, Count "cycles" 1, 100;
+        /// From entering the unit's mode to its first operation, and leaving it again.
+        startup_cycles: u64, Count "cycles" 0, 100000;
+    }
+
     /// A cache, set-associative with least-recently-used replacement.
     Cache {
         /// Its capacity; a multiple of `ways` lines.
@@ -223,6 +234,8 @@ schema! {
         alu_pj: f64, Real "pJ" 0, 1000000;
         /// A vector operation of one register.
         vector_pj: f64, Real "pJ" 0, 1000000;
+        /// A multiply-add of the matrix unit.
+        mac_pj: f64, Real "pJ" 0, 1000000;
         /// An access of the first-level cache.
         l1_pj: f64, Real "pJ" 0, 1000000;
         /// An access of the second-level cache.
@@ -251,6 +264,8 @@ pub struct Machine {
     pub core: Core,
     /// The in-order core of the baseline.
     pub in_order: Core,
+    /// The matrix unit, whichever core runs.
+    pub matrix: Matrix,
     /// The first-level data cache.
     pub l1: Cache,
     /// The private second-level cache.
@@ -273,6 +288,7 @@ pub struct Machine {
 const SECTIONS: &[(&str, &[Field])] = &[
     ("core", Core::FIELDS),
     ("in_order", Core::FIELDS),
+    ("matrix", Matrix::FIELDS),
     ("l1", Cache::FIELDS),
     ("l2", Cache::FIELDS),
     ("llc", Cache::FIELDS),
@@ -299,6 +315,7 @@ impl Machine {
         Ok(Machine {
             core: Core::build(&section("core")),
             in_order: Core::build(&section("in_order")),
+            matrix: Matrix::build(&section("matrix")),
             l1: Cache::build(&section("l1")),
             l2: Cache::build(&section("l2")),
             llc: Cache::build(&section("llc")),

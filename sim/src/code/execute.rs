@@ -1,6 +1,6 @@
 //! Compiles the execute half to three-address instructions over registers.
 
-use super::{Address, Context, check_index, check_lanes};
+use super::{Address, Context, Product, check_index, check_lanes};
 use crate::core::Port;
 use crate::data::raw;
 use crate::error::SimError;
@@ -112,6 +112,8 @@ pub(crate) enum Inst {
     Pop {
         dst: u32,
     },
+    /// A product of whole matrices.
+    Multiply(Box<Product>),
     /// Begins a loop, or goes to `exit`.
     Begin {
         var: u32,
@@ -228,7 +230,11 @@ impl Compiler<'_> {
                 let op = *op;
                 self.code.insts.push(Inst::Accumulate { op, src, old, addr, port, latency });
             }
-            Stmt::Matmul { .. } => return Err(self.invalid("multiplies matrices")),
+            Stmt::Matmul { out, a, b, transposed } => {
+                let (tensors, simd) = ([*out, *a, *b], self.core.simd_bytes);
+                let product = self.context.product(tensors, *transposed, simd, &self.place)?;
+                self.code.insts.push(Inst::Multiply(Box::new(product)));
+            }
             Stmt::For(l) | Stmt::Walk(_, l) => self.repeat(l)?,
         }
         Ok(())

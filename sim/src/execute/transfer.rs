@@ -54,15 +54,7 @@ impl Sim<'_> {
         self.memory.counters.elements += at.active as u64;
         for p in 0..dst.pieces {
             let (first, end) = self.span(dst, at, p);
-            let start = self.core.start(Port::Load, at.ready);
-            let mut done = start + 1;
-            for line in self.lines.covering(first, end) {
-                if first < end {
-                    done = done.max(self.memory.core_load(line, start));
-                }
-            }
-            let done = self.core.forwarded(first, done);
-            self.execution.ready[dst.piece + p] = self.core.finish(done);
+            self.execution.ready[dst.piece + p] = self.load_span(first, end, at.ready);
         }
     }
 
@@ -74,14 +66,34 @@ impl Sim<'_> {
         for p in 0..src.pieces {
             let (first, end) = self.span(src, at, p);
             let ready = at.ready.max(self.execution.ready[src.piece + p]);
-            let start = self.core.start(Port::Store, ready);
-            self.core.finish(Ready::at(start + 1));
+            self.store_span(first, end, ready);
+        }
+    }
+
+    /// One load of a range of addresses, at most a register wide: when its data is there.
+    #[inline(always)]
+    pub(super) fn load_span(&mut self, first: u64, end: u64, ready: Ready) -> Ready {
+        let start = self.core.start(Port::Load, ready);
+        let mut done = start + 1;
+        for line in self.lines.covering(first, end) {
             if first < end {
-                self.core.stored(first, start);
-                let whole = self.lines.whole(first, end);
-                for line in self.lines.covering(first, end) {
-                    self.memory.core_store(line, start + 1, whole);
-                }
+                done = done.max(self.memory.core_load(line, start));
+            }
+        }
+        let done = self.core.forwarded(first, done);
+        self.core.finish(done)
+    }
+
+    /// One store to a range of addresses, at most a register wide.
+    #[inline(always)]
+    pub(super) fn store_span(&mut self, first: u64, end: u64, ready: Ready) {
+        let start = self.core.start(Port::Store, ready);
+        self.core.finish(Ready::at(start + 1));
+        if first < end {
+            self.core.stored(first, start);
+            let whole = self.lines.whole(first, end);
+            for line in self.lines.covering(first, end) {
+                self.memory.core_store(line, start + 1, whole);
             }
         }
     }

@@ -211,7 +211,7 @@ impl Reader {
             self.error(Some(value.span()), message, help);
             return None;
         };
-        let low = self.number(field, ends.get(0)?)?;
+        let low = self.number(field, ends.first()?)?;
         let high = self.number(field, ends.get(1)?)?;
         if number < low || number > high {
             let message = format!("`{key}` is {number}, outside of its range {low} to {high}");

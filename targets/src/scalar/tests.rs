@@ -37,7 +37,7 @@ fn nearest(found: Scalar, x: f64) -> bool {
     let distance = |bits: u64| (step(bits) - x.abs()).abs();
     let beats = |other: u64| {
         let (here, there) = (distance(magnitude), distance(other));
-        here < there || here == there && magnitude % 2 == 0
+        here < there || here == there && magnitude.is_multiple_of(2)
     };
     (x < 0.0) == (found.to_bits() >> 15 == 1)
         && (magnitude == 0 || beats(magnitude - 1))

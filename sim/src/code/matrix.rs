@@ -1,0 +1,104 @@
+//! Compiles a product of matrices: which tensors, and how the matrix unit blocks them.
+
+use super::Context;
+use crate::error::SimError;
+use ember_targets::dlc::{Dim, TensorDecl, TensorId};
+use ember_targets::scalar::DType;
+
+/// A product of matrices, or of batches of them, with its blocks.
+#[derive(Debug)]
+pub(crate) struct Product {
+    pub(crate) out: usize,
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    pub(crate) dtype: DType,
+    /// Whether `b` is `[n, k]`.
+    pub(crate) transposed: bool,
+    /// Whether every batch has a `b` of its own.
+    pub(crate) own_b: bool,
+    pub(crate) batches: u64,
+    pub(crate) rows: u64,
+    pub(crate) columns: u64,
+    /// The dimension that is folded.
+    pub(crate) depth: u64,
+    /// Elements of one vector register: the side of an accumulator tile, and the depth of a step.
+    pub(crate) side: u64,
+    /// Tiles of a block, in its rows and in its columns.
+    pub(crate) tiles: [u64; 2],
+}
+
+impl Product {
+    /// Rows and columns of a whole block.
+    pub(crate) fn block(&self) -> [u64; 2] {
+        self.tiles.map(|n| n * self.side)
+    }
+}
+
+impl Context<'_> {
+    /// Checks a product's types and shapes, and lays out its blocks for registers of so many bytes.
+    pub(super) fn product(
+        &self,
+        [out, a, b]: [TensorId; 3],
+        transposed: bool,
+        simd_bytes: u64,
+        place: &str,
+    ) -> Result<Product, SimError> {
+        let wrong = |what: &str| SimError::invalid(format!("{place} multiplies {what}"));
+        let decl = |id: TensorId| self.program.tensors.get(id.index());
+        let (Some(o), Some(x), Some(y)) = (decl(out), decl(a), decl(b)) else {
+            return Err(wrong("a tensor that is not declared"));
+        };
+        self.writable(out, place)?;
+        if out == a || out == b {
+            return Err(wrong("a matrix into itself"));
+        }
+        let dtype = x.dtype;
+        if !matches!(dtype, DType::F32 | DType::F64) || [o, y].iter().any(|t| t.dtype != dtype) {
+            return Err(wrong("other types than f32 or f64"));
+        }
+        let (a_shape, b_shape) = (self.extents(x)?, self.extents(y)?);
+        let shapes = (a_shape.split_last_chunk(), b_shape.split_last_chunk());
+        let (Some((batch, &[rows, depth])), Some((own, &[first, last]))) = shapes else {
+            return Err(wrong("tensors without rows and columns"));
+        };
+        let (inner, columns) = if transposed { (last, first) } else { (first, last) };
+        let fits = batch.len() <= 1 && (own.is_empty() || own == batch) && inner == depth;
+        if !fits || self.extents(o)? != [batch, &[rows, columns]].concat() {
+            return Err(wrong("shapes that do not match"));
+        }
+        let (side, tiles) = blocks(simd_bytes, dtype, columns);
+        Ok(Product {
+            out: out.index(),
+            a: a.index(),
+            b: b.index(),
+            dtype,
+            transposed,
+            own_b: !own.is_empty(),
+            batches: batch.iter().product(),
+            rows,
+            columns,
+            depth,
+            side,
+            tiles,
+        })
+    }
+
+    /// A tensor's extents.
+    fn extents(&self, decl: &TensorDecl) -> Result<Vec<u64>, SimError> {
+        let extent = |dim: &Dim| match *dim {
+            Dim::Const(n) => Ok(n),
+            Dim::Size(size) => Ok(u64::try_from(self.size(size)?).unwrap_or(0)),
+        };
+        decl.shape.iter().map(extent).collect()
+    }
+}
+
+/// The side of a tile and the tiles of a block. The accumulator is a square of registers by bytes,
+/// as in Arm's SME, so that there are as many tiles as an element has bytes. Blocks are as square
+/// as the tiles allow, but no wider than the columns.
+fn blocks(simd_bytes: u64, dtype: DType, columns: u64) -> (u64, [u64; 2]) {
+    let side = dtype.elements_in(simd_bytes).max(1);
+    let all = dtype.bytes_of(1);
+    let across = columns.div_ceil(side).clamp(1, all / 2);
+    (side, [all / across, across])
+}

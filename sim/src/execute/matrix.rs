@@ -1,0 +1,315 @@
+//! The matrix unit: products of whole matrices by outer products of vector registers.
+//!
+//! A block of the output stays in accumulator tiles while the folded dimension passes, one register
+//! of it a step: loads of both operands through the core's caches, outer products, and after the
+//! last step the stores. Each has its micro-operation in the core's pipeline, so that the reorder
+//! buffer, the ports and the caches limit the unit as they limit everything else. Vectors that lie
+//! along the folded dimension are turned first, by one permutation each.
+
+use crate::code::Product;
+use crate::core::{Port, Ready};
+use crate::data::Held;
+use crate::scheduler::Sim;
+use ember_targets::scalar::DType;
+
+/// A product on its way: the block and the step that come next.
+#[derive(Debug)]
+pub(super) struct Multiplication {
+    batch: u64,
+    row: u64,
+    column: u64,
+    depth: u64,
+    /// When each tile of the block is there.
+    tiles: Vec<Ready>,
+    values: Values,
+}
+
+/// The values of a block and of one step, in the type that they are computed in.
+#[derive(Debug)]
+enum Values {
+    F32(Block<f32>),
+    F64(Block<f64>),
+}
+
+/// Row-major values of a block, and of the operands of one step.
+#[derive(Debug, Default)]
+struct Block<T> {
+    sums: Vec<T>,
+    a: Vec<T>,
+    b: Vec<T>,
+    lanes: Vec<u64>,
+}
+
+/// The part of a product that one step computes.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    batch: u64,
+    row: u64,
+    rows: u64,
+    column: u64,
+    columns: u64,
+    depth: u64,
+    depths: u64,
+}
+
+impl Multiplication {
+    fn new(product: &Product) -> Multiplication {
+        let values = match product.dtype {
+            DType::F64 => Values::F64(Block::default()),
+            _ => Values::F32(Block::default()),
+        };
+        let tiles = vec![Ready::default(); product.tiles.iter().product::<u64>() as usize];
+        Multiplication { batch: 0, row: 0, column: 0, depth: 0, tiles, values }
+    }
+
+    /// The step that comes next; `None` behind the last.
+    fn step(&self, product: &Product) -> Option<Step> {
+        let [rows, columns] = product.block();
+        let some = self.batch < product.batches && product.rows > 0 && product.columns > 0;
+        some.then(|| Step {
+            batch: self.batch,
+            row: self.row,
+            rows: rows.min(product.rows - self.row),
+            column: self.column,
+            columns: columns.min(product.columns - self.column),
+            depth: self.depth,
+            depths: product.side.min(product.depth - self.depth),
+        })
+    }
+
+    /// Goes on to the next step; whether the block was done.
+    fn advance(&mut self, product: &Product, step: &Step) -> bool {
+        self.depth += step.depths;
+        if self.depth < product.depth {
+            return false;
+        }
+        self.depth = 0;
+        self.column += step.columns;
+        if self.column >= product.columns {
+            self.column = 0;
+            self.row += step.rows;
+        }
+        if self.row >= product.rows {
+            self.row = 0;
+            self.batch += 1;
+        }
+        true
+    }
+}
+
+impl Product {
+    /// Where row `row` of the left operand stands at a depth.
+    fn a_at(&self, step: &Step, row: u64) -> u64 {
+        (step.batch * self.rows + row) * self.depth + step.depth
+    }
+
+    /// Where the right operand stands: at a depth, from the first column of the step on; or if it
+    /// is transposed at a column, from the first depth of the step on.
+    fn b_at(&self, step: &Step, outer: u64) -> u64 {
+        let batch = if self.own_b { step.batch * self.depth * self.columns } else { 0 };
+        match self.transposed {
+            true => batch + outer * self.depth + step.depth,
+            false => batch + outer * self.columns + step.column,
+        }
+    }
+
+    /// Where a row of the output stands, from the first column of the step on.
+    fn out_at(&self, step: &Step, row: u64) -> u64 {
+        (step.batch * self.rows + row) * self.columns + step.column
+    }
+}
+
+impl Sim<'_> {
+    /// Runs one step of a product; whether it was the last.
+    pub(super) fn multiply(&mut self, product: &Product) -> bool {
+        let mut at = match self.execution.product.take() {
+            Some(at) => at,
+            None => {
+                self.core.wait(self.core.clock + self.machine.matrix.startup_cycles, None);
+                Box::new(Multiplication::new(product))
+            }
+        };
+        let Some(step) = at.step(product) else { return true };
+        match &mut at.values {
+            Values::F32(block) => block.step(product, &step, &self.tensors),
+            Values::F64(block) => block.step(product, &step, &self.tensors),
+        }
+        self.step_time(product, &step, &mut at.tiles);
+        if at.advance(product, &step) {
+            self.store_time(product, &step, &mut at.tiles);
+            let out = &mut self.tensors[product.out];
+            match &mut at.values {
+                Values::F32(block) => block.store(product, &step, out),
+                Values::F64(block) => block.store(product, &step, out),
+            }
+        }
+        let done = at.step(product).is_none();
+        self.execution.product = (!done).then_some(at);
+        done
+    }
+
+    /// Loads the operands of a step and forms its outer products.
+    fn step_time(&mut self, product: &Product, step: &Step, tiles: &mut [Ready]) {
+        let side = product.side as usize;
+        let mut left = vec![Ready::default(); product.tiles[0] as usize];
+        for row in 0..step.rows {
+            let at = product.a_at(step, step.row + row);
+            let turned = self.load_turned(product.a, at, step.depths);
+            let tile = &mut left[row as usize / side];
+            *tile = (*tile).max(turned);
+        }
+        let across = step.columns.div_ceil(product.side) as usize;
+        let mut right = vec![Ready::default(); across];
+        if product.transposed {
+            for column in 0..step.columns {
+                let at = product.b_at(step, step.column + column);
+                let turned = self.load_turned(product.b, at, step.depths);
+                let tile = &mut right[column as usize / side];
+                *tile = (*tile).max(turned);
+            }
+        }
+        let down = step.rows.div_ceil(product.side) as usize;
+        let latency = self.machine.matrix.product_latency;
+        for depth in 0..step.depths {
+            if !product.transposed {
+                let at = product.b_at(step, step.depth + depth);
+                for (tile, ready) in right.iter_mut().enumerate() {
+                    let first = tile as u64 * product.side;
+                    let n = product.side.min(step.columns - first);
+                    *ready = self.load_vector(product.b, at + first, n);
+                }
+            }
+            for (row, &left) in left.iter().take(down).enumerate() {
+                for (column, &right) in right.iter().enumerate() {
+                    let tile = &mut tiles[row * product.tiles[1] as usize + column];
+                    *tile = self.core.operate(Port::Matrix, left.max(right).max(*tile), latency);
+                }
+            }
+        }
+        self.memory.counters.macs += step.rows * step.columns * step.depths;
+    }
+
+    /// Stores a block, tile row by tile row, and clears its tiles.
+    fn store_time(&mut self, product: &Product, step: &Step, tiles: &mut [Ready]) {
+        for row in 0..step.rows {
+            let at = product.out_at(step, step.row + row);
+            for first in (0..step.columns).step_by(product.side as usize) {
+                let tile = (row / product.side * product.tiles[1] + first / product.side) as usize;
+                let n = product.side.min(step.columns - first);
+                let (from, to) = self.tensors[product.out].bytes(at + first, n);
+                self.store_span(from, to, tiles[tile]);
+            }
+        }
+        tiles.fill(Ready::default());
+    }
+
+    /// Loads a vector.
+    fn load_vector(&mut self, tensor: usize, position: u64, n: u64) -> Ready {
+        let (from, to) = self.tensors[tensor].bytes(position, n);
+        self.memory.counters.elements += n;
+        self.load_span(from, to, Ready::default())
+    }
+
+    /// Loads a vector that lies along the folded dimension, and turns it.
+    fn load_turned(&mut self, tensor: usize, position: u64, n: u64) -> Ready {
+        if n == 0 {
+            return Ready::default();
+        }
+        let loaded = self.load_vector(tensor, position, n);
+        self.core.operate(Port::Vector, loaded, self.core_figures.permute_latency)
+    }
+}
+
+/// A type that products are computed in; its products and sums are each rounded.
+trait Real: Copy + Default {
+    fn of(raw: u64) -> Self;
+    fn raw(self) -> u64;
+    fn add_product(self, a: Self, b: Self) -> Self;
+}
+
+macro_rules! real {
+    ($t:ty, $bits:ty) => {
+        impl Real for $t {
+            #[inline(always)]
+            fn of(raw: u64) -> Self {
+                <$t>::from_bits(raw as $bits)
+            }
+
+            #[inline(always)]
+            fn raw(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+
+            #[inline(always)]
+            fn add_product(self, a: Self, b: Self) -> Self {
+                self + a * b
+            }
+        }
+    };
+}
+
+real!(f32, u32);
+real!(f64, u64);
+
+impl<T: Real> Block<T> {
+    /// Adds a step's outer products to the sums, which start from +0.0.
+    fn step(&mut self, product: &Product, step: &Step, tensors: &[Held]) {
+        let (columns, depths) = (step.columns as usize, step.depths as usize);
+        if step.depth == 0 {
+            self.sums.clear();
+            self.sums.resize(step.rows as usize * columns, T::default());
+        }
+        self.a.resize(step.rows as usize * depths, T::default());
+        self.b.resize(depths * columns, T::default());
+        for row in 0..step.rows {
+            let at = product.a_at(step, step.row + row);
+            let to = &mut self.a[row as usize * depths..][..depths];
+            read(&tensors[product.a], at, &mut self.lanes, to.iter_mut());
+        }
+        let b = &tensors[product.b];
+        if product.transposed {
+            for column in 0..columns {
+                let at = product.b_at(step, step.column + column as u64);
+                let to = self.b[column.min(depths * columns)..].iter_mut().step_by(columns);
+                read(b, at, &mut self.lanes, to.take(depths));
+            }
+        } else {
+            for (depth, to) in self.b.chunks_exact_mut(columns).enumerate() {
+                let at = product.b_at(step, step.depth + depth as u64);
+                read(b, at, &mut self.lanes, to.iter_mut());
+            }
+        }
+        // Depths are innermost but one, so that each element is folded in their order while the
+        // columns run side by side.
+        for (row, sums) in self.sums.chunks_exact_mut(columns).enumerate() {
+            let a = &self.a[row * depths..][..depths];
+            for (&a, b) in a.iter().zip(self.b.chunks_exact(columns)) {
+                for (sum, &b) in sums.iter_mut().zip(b) {
+                    *sum = sum.add_product(a, b);
+                }
+            }
+        }
+    }
+
+    /// Writes the sums to the output.
+    fn store(&mut self, product: &Product, step: &Step, out: &mut Held) {
+        for (row, sums) in self.sums.chunks_exact(step.columns as usize).enumerate() {
+            self.lanes.clear();
+            self.lanes.extend(sums.iter().map(|x| x.raw()));
+            out.write(product.out_at(step, step.row + row as u64), &self.lanes);
+        }
+    }
+}
+
+/// Reads as many contiguous elements as there are places for.
+#[inline(always)]
+fn read<'a, T: Real + 'a>(
+    from: &Held,
+    position: u64,
+    lanes: &mut Vec<u64>,
+    to: impl ExactSizeIterator<Item = &'a mut T>,
+) {
+    lanes.resize(to.len(), 0);
+    from.read(position, lanes);
+    to.zip(lanes.iter()).for_each(|(to, &raw)| *to = T::of(raw));
+}

@@ -1,0 +1,240 @@
+//! Products of matrices: right bit by bit in every shape, never faster than the unit, and near its
+//! rate where nothing else binds.
+
+mod common;
+
+use common::machine;
+use ember_sim::{Bindings, CoreKind, Demand, Options, Outcome, Resource, SimError, bound, run};
+use ember_targets::dlc::*;
+use ember_targets::machine::Machine;
+use ember_targets::scalar::{DType, Scalar};
+use ember_targets::tensor::{Data, Hashed, Tensor};
+
+/// The shapes of a product: batches of `a` and `out`, and of `b`.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    dtype: DType,
+    batch: Option<u64>,
+    own_b: bool,
+    size: [u64; 3],
+    transposed: bool,
+}
+
+fn case(size: [u64; 3]) -> Case {
+    Case { dtype: DType::F32, batch: None, own_b: false, size, transposed: false }
+}
+
+impl Case {
+    fn shapes(&self) -> [Vec<u64>; 3] {
+        let [m, n, k] = self.size;
+        let b = if self.transposed { [n, k] } else { [k, n] };
+        let batch = self.batch.as_slice();
+        let own = if self.own_b { batch } else { &[] };
+        [[batch, &[m, n]].concat(), [batch, &[m, k]].concat(), [own, &b].concat()]
+    }
+
+    fn tensors(&self) -> Vec<Tensor> {
+        let [out, a, b] = self.shapes();
+        let made = |shape: Vec<u64>, seed| {
+            let tensor = Tensor {
+                dtype: self.dtype,
+                shape,
+                data: Data::Hashed(Hashed { seed, lo: -1.0, hi: 1.0 }),
+            };
+            // One operand held, one computed on demand.
+            let held = (0..tensor.len()).filter_map(|i| tensor.get(i));
+            let data = if seed == 1 { Data::held(self.dtype, held) } else { tensor.data.clone() };
+            Tensor { data, ..tensor }
+        };
+        vec![Tensor::zeros(self.dtype, out), made(a, 1), made(b, 2)]
+    }
+
+    fn program(&self) -> Program {
+        let decl = |(name, shape): (&str, Vec<u64>)| TensorDecl {
+            name: name.into(),
+            dtype: self.dtype,
+            shape: shape.into_iter().map(Dim::Const).collect(),
+            writable: name == "out",
+        };
+        let [out, a, b] = self.shapes();
+        let (transposed, [o, x, y]) = (self.transposed, [0, 1, 2].map(TensorId));
+        Program {
+            name: "product".into(),
+            tensors: [("out", out), ("a", a), ("b", b)].map(decl).to_vec(),
+            main: vec![Stmt::Matmul { out: o, a: x, b: y, transposed }],
+            ..Program::default()
+        }
+    }
+
+    fn run(&self, machine: &Machine, core: CoreKind) -> Outcome {
+        let data = Bindings { tensors: self.tensors(), sizes: vec![] };
+        let options = Options { core, ..Options::default() };
+        run(&self.program(), machine, data, options).unwrap_or_else(|e| panic!("{self:?}: {e}"))
+    }
+
+    fn expected(&self, tensors: &[Tensor]) -> Vec<Scalar> {
+        let [m, n, k] = self.size;
+        let mut out = Vec::new();
+        for batch in 0..self.batch.unwrap_or(1) {
+            let b_start = if self.own_b { batch * k * n } else { 0 };
+            for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let mut sum = Scalar::zero(self.dtype);
+                for l in 0..k {
+                    let at = if self.transposed { j * k + l } else { l * n + j };
+                    let a = tensors[1].get((batch * m + i) * k + l).unwrap();
+                    let b = tensors[2].get(b_start + at).unwrap();
+                    use ember_targets::scalar::BinaryOp::{Add, Mul};
+                    sum = Add.apply(sum, Mul.apply(a, b).unwrap()).unwrap();
+                }
+                out.push(sum);
+            }
+        }
+        out
+    }
+
+    fn macs(&self) -> u64 {
+        self.batch.unwrap_or(1) * self.size.iter().product::<u64>()
+    }
+}
+
+#[test]
+fn every_shape_is_right_bit_by_bit_and_no_faster_than_the_bound() {
+    let sizes = [
+        [1, 1, 1],
+        [5, 1, 7],
+        [1, 70, 3],
+        [33, 17, 40],
+        [16, 16, 16],
+        [65, 47, 31],
+        [0, 3, 2],
+        [3, 0, 2],
+        [3, 2, 0],
+    ];
+    let batches = [(None, false), (Some(3), false), (Some(3), true), (Some(0), true)];
+    for dtype in [DType::F32, DType::F64] {
+        for simd_bytes in [8, 64] {
+            let mut machine = machine();
+            machine.core.simd_bytes = simd_bytes;
+            for (size, (batch, own_b)) in
+                sizes.into_iter().flat_map(|s| batches.map(|batch| (s, batch)))
+            {
+                for transposed in [false, true] {
+                    let case = Case { dtype, batch, own_b, size, transposed };
+                    let outcome = case.run(&machine, CoreKind::OutOfOrder);
+                    let expected = case.expected(&case.tensors());
+                    let found = &outcome.tensors[0];
+                    assert_eq!(found.len(), expected.len() as u64);
+                    for (i, x) in expected.into_iter().enumerate() {
+                        assert_eq!(found.get(i as u64), Some(x), "{case:?}: element {i}");
+                    }
+                    assert_eq!(outcome.stats.macs, case.macs());
+                    let macs = case.macs() * if dtype == DType::F64 { 4 } else { 1 };
+                    let least = bound(&Demand { macs, ..Demand::default() }, &machine).cycles;
+                    assert!(outcome.stats.cycles >= least, "{case:?}: {:?}", outcome.stats);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_sum_overwrites_what_was_there() {
+    let case = case([2, 2, 0]);
+    let mut tensors = case.tensors();
+    tensors[0] = Tensor {
+        data: Data::held(DType::F32, [1.0; 4].map(Scalar::F32).into_iter()),
+        ..tensors[0].clone()
+    };
+    let outcome =
+        run(&case.program(), &machine(), Bindings { tensors, sizes: vec![] }, Options::default());
+    let out = &outcome.unwrap().tensors[0];
+    assert!((0..4).all(|i| out.get(i) == Some(Scalar::F32(0.0))));
+}
+
+#[test]
+fn time_follows_the_work_up_to_the_rate_of_the_unit() {
+    let machine = machine();
+    let cycles = |c: Case| c.run(&machine, CoreKind::OutOfOrder).stats.cycles;
+    let (small, large) = (case([256, 128, 128]), case([512, 128, 128]));
+    let (a, b) = (cycles(small), cycles(large));
+    assert!((1.8..2.1).contains(&(b as f64 / a as f64)), "{a} {b}");
+    let large = case([512, 256, 256]);
+    let lines = large.shapes().iter().map(|s| s.iter().product::<u64>() * 4 / 64).sum();
+    let of = |demand| bound(&demand, &machine);
+    let unit = of(Demand { macs: large.macs(), ..Demand::default() });
+    let memory = of(Demand { lines, ..Demand::default() });
+    assert_eq!(unit.bound_by, Resource::MatrixUnit);
+    // Blocks fill registers and not caches, so at worst one waits for the other all the time.
+    let found = cycles(large);
+    let serial = unit.cycles + memory.cycles;
+    assert!(found > unit.cycles && 5 * found < 6 * serial, "{found} {unit:?} {memory:?}");
+    // A tile that is used in part takes as long as a whole one.
+    let (whole, part) = (cycles(case([64, 64, 512])), cycles(case([64, 49, 512])));
+    assert!(10 * part > 9 * whole, "{part} {whole}");
+    // A dependent chain alone cannot fill the unit.
+    let mut slow = machine.clone();
+    slow.matrix.product_latency = 40;
+    assert!(large.run(&slow, CoreKind::OutOfOrder).stats.cycles > 5 * unit.cycles);
+    let in_order = large.run(&machine, CoreKind::InOrder).stats.cycles;
+    assert!(in_order > found, "{in_order} {found}");
+}
+
+#[test]
+fn large_operands_are_bound_by_memory() {
+    let machine = machine();
+    // One row by a matrix that fits no cache but the last: every element of it is read once.
+    let case = case([1, 1024, 4096]);
+    let stats = case.run(&machine, CoreKind::OutOfOrder).stats;
+    let lines = 1024 * 4096 * 4 / 64;
+    assert!(stats.llc_misses >= lines && stats.llc_misses < lines + lines / 16, "{stats:?}");
+    let least = bound(&Demand { lines, macs: case.macs(), ..Demand::default() }, &machine);
+    assert_eq!(least.bound_by, Resource::DramBandwidth);
+    assert!(stats.cycles >= least.cycles && stats.cycles < 4 * least.cycles, "{stats:?} {least:?}");
+}
+
+#[test]
+fn energy_counts_every_multiply_add() {
+    let machine = machine();
+    let case = case([64, 64, 64]);
+    let stats = case.run(&machine, CoreKind::OutOfOrder).stats;
+    let expected = case.macs() as f64 * machine.energy.mac_pj * 1e-12;
+    assert!((stats.energy.matrix - expected).abs() < 1e-9 * expected);
+    assert_eq!(stats.energy_j, stats.energy.total());
+}
+
+#[test]
+fn a_product_that_takes_too_long_ends() {
+    let case = case([1 << 14, 1 << 14, 1 << 14]);
+    let tensor = |shape| Tensor {
+        dtype: DType::F32,
+        shape,
+        data: Data::Hashed(Hashed { seed: 1, lo: 0.0, hi: 1.0 }),
+    };
+    let [out, a, b] = case.shapes();
+    let tensors = vec![Tensor::zeros(DType::F32, out), tensor(a), tensor(b)];
+    let options = Options { max_cycles: 100_000, ..Options::default() };
+    let data = Bindings { tensors, sizes: vec![] };
+    let error = run(&case.program(), &machine(), data, options).unwrap_err();
+    assert!(matches!(error, SimError::Limit { .. }), "{error}");
+}
+
+#[test]
+fn products_that_do_not_fit_are_refused() {
+    let refuse = |program: Program, tensors: Vec<Tensor>, expected: &str| {
+        let data = Bindings { tensors, sizes: vec![] };
+        let error = run(&program, &machine(), data, Options::default()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    let good = case([2, 3, 4]);
+    let mut program = good.program();
+    program.main =
+        vec![Stmt::Matmul { out: TensorId(0), a: TensorId(1), b: TensorId(2), transposed: true }];
+    refuse(program, good.tensors(), "shapes that do not match");
+    let square = case([2, 2, 2]);
+    let mut program = square.program();
+    program.main =
+        vec![Stmt::Matmul { out: TensorId(0), a: TensorId(0), b: TensorId(2), transposed: false }];
+    refuse(program, square.tensors(), "a matrix into itself");
+    let ints = Case { dtype: DType::I64, ..square };
+    refuse(ints.program(), ints.tensors(), "other types than f32 or f64");
+}
