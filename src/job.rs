@@ -270,12 +270,12 @@ fn ablation(
     let allowed = rules.iter().filter(|rule| inputs.compiled[**rule].exact <= options.exact);
     let sets: Vec<usize> = allowed.map(|rule| inputs.book.rules[*rule].set).unique().collect();
     line.say("leaving out each rule set");
-    let cycles = |chosen: &Chosen| case.rank(&chosen.program, &inputs.machine).ok().map(|m| m.cycles);
+    let cycles =
+        |chosen: &Chosen| case.rank(&chosen.program, &inputs.machine).ok().map(|m| m.cycles);
     let with = cycles(chosen);
     sets.par_iter()
         .map(|set| {
-            let found =
-                search_without(inputs, statistics, options, schedule, *set, searched);
+            let found = search_without(inputs, statistics, options, schedule, *set, searched);
             let rank = options.rank.then_some(*case);
             let without = choose(inputs, rank, &found, Goal::Decoupled).ok();
             let cycles = without.as_ref().and_then(cycles);

@@ -195,11 +195,7 @@ impl Group {
 
 /// What a program for some of the statements declares: what their term names, and the sizes of
 /// those shapes.
-fn context(
-    model: &Model,
-    statements: &[usize],
-    names: &[Symbol],
-) -> ModelContext {
+fn context(model: &Model, statements: &[usize], names: &[Symbol]) -> ModelContext {
     let all = model.declarations(&BTreeMap::new());
     let written: BTreeSet<TensorId> =
         statements.iter().flat_map(|at| model.statements[*at].writes()).collect();
