@@ -62,6 +62,11 @@ impl AddressFact {
         facts.tensor(self.tensor).map(|t| t.dtype)
     }
 
+    /// How much of it is not known: indices that may be anything.
+    pub fn vagueness(&self) -> usize {
+        self.index.iter().filter(|i| i.is_none()).count() + usize::from(self.lanes.is_none())
+    }
+
     /// The place that the address is.
     pub fn place(&self) -> Place {
         Place { tensor: self.tensor, index: self.index.clone(), frozen: self.frozen }
@@ -134,6 +139,13 @@ impl Effects {
     /// The number of places.
     pub fn len(&self) -> usize {
         self.reads.len() + self.writes.len()
+    }
+
+    /// How much more they may be than what is truly done: the places, and the indices that may be
+    /// anything.
+    pub fn vagueness(&self) -> usize {
+        let unknown = |p: &Place| p.index.iter().filter(|i| i.is_none()).count();
+        self.len() + self.places().map(unknown).sum::<usize>()
     }
 
     /// Whether there is no effect.

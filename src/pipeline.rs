@@ -12,7 +12,7 @@ use crate::facts::{Facts, VectorUnit};
 use crate::interpret::Store;
 use crate::load::load;
 use crate::model::Model;
-use crate::reference::{Magnitudes, Mismatch, compare, evaluate, magnitudes};
+use crate::reference::{Mismatch, compare, error_bounds, evaluate};
 use crate::rules::{self, CompiledRule, Exactness, RuleBook, Schedule};
 use crate::saturate::{self, Progress};
 use crate::search::{Found, Search};
@@ -140,7 +140,8 @@ pub struct Case {
     pub expected: BTreeMap<String, Tensor>,
     /// The names of the outputs among them.
     outputs: Vec<String>,
-    magnitudes: Magnitudes,
+    /// How far their elements may be off where programs need not be exact.
+    errors: BTreeMap<String, Vec<f64>>,
     /// Measures of programs that were run here to be ranked, by their text; the same program comes up
     /// in many searches.
     ranked: Mutex<HashMap<String, Result<Measure, String>>>,
@@ -152,15 +153,15 @@ impl Case {
         let instance = model.instantiate(seed)?;
         let fail = || vec![Diagnostic::global("the model's data does not fit its operation")];
         let expected = evaluate(model, &instance).ok_or_else(fail)?;
-        let magnitudes = match exact {
-            Exactness::Bitwise => Magnitudes { sums: Vec::new(), lengths: Vec::new() },
+        let errors = match exact {
+            Exactness::Bitwise => BTreeMap::new(),
             Exactness::Reassoc | Exactness::Approx => {
-                magnitudes(model, &instance).ok_or_else(fail)?
+                error_bounds(model, &instance).ok_or_else(fail)?
             }
         };
         let store = store(&instance);
         let outputs = model.outputs().map(|out| out.name.clone()).collect();
-        Ok(Case { instance, store, expected, outputs, magnitudes, ranked: Mutex::default() })
+        Ok(Case { instance, store, expected, outputs, errors, ranked: Mutex::default() })
     }
 
     /// What the data says about the loops and loads of programs for the model.
@@ -196,7 +197,10 @@ impl Case {
             let Some(expected) = self.expected.get(name) else { continue };
             let at = program.tensors.iter().position(|tensor| tensor.name == *name);
             match at.and_then(|at| outcome.tensors.get(at)) {
-                Some(output) => compare(expected, output, exact, &self.magnitudes)?,
+                Some(output) => {
+                    let errors = self.errors.get(name).map_or(&[][..], Vec::as_slice);
+                    compare(name, expected, output, exact, errors)?;
+                }
                 None => return Err(Mismatch::Missing { name: name.clone() }),
             }
         }

@@ -18,6 +18,21 @@ fn alike(x: Expr, form: Form, op: impl FnOnce(Box<Expr>) -> Op) -> Option<Value>
 }
 
 impl Reader {
+    /// Checks that an operand's type is one that there is arithmetic on.
+    pub(super) fn computable(&mut self, item: &Sexp, operator: &str, expr: &Expr) -> Option<()> {
+        if !expr.dtype.is_storage() {
+            return Some(());
+        }
+        let message = format!("`{operator}` cannot compute with {}", expr.dtype);
+        let help = match expr.dtype {
+            DType::U8 | DType::U4 => "convert it with `(emb.dequantise …)` or `(nn.cast f32 …)`",
+            _ => "convert it with `(nn.cast f32 …)`",
+        };
+        let label = format!("{} is {}, which is only stored", shown(item), expr.dtype);
+        self.about(expr, Diagnostic::error(message, item.span, label).with_help(help));
+        None
+    }
+
     /// Checks that an operand is of a floating-point type with arithmetic.
     pub(super) fn floating(&mut self, item: &Sexp, operator: &str, expr: &Expr) -> Option<()> {
         if matches!(expr.dtype, DType::F32 | DType::F64) {
@@ -44,8 +59,9 @@ pub(super) fn unary(reader: &mut Reader, form: Form) -> Option<Value> {
     let [item] = form.args else { return None };
     let f = Unary::ALL.into_iter().find(|f| form.name.strip_prefix("nn.") == Some(f.name()))?;
     let x = reader.ranked(item, "a tensor", &ANY, Keep::Once)?;
-    if f != Unary::Relu {
-        reader.floating(item, form.name, &x)?;
+    match f {
+        Unary::Relu => reader.computable(item, form.name, &x)?,
+        _ => reader.floating(item, form.name, &x)?,
     }
     alike(x, form, |x| Op::Unary(f, x))
 }
@@ -56,6 +72,7 @@ pub(super) fn binary(reader: &mut Reader, form: Form) -> Option<Value> {
     let b = reader.ranked(second, "a tensor", &ANY, Keep::Once);
     let (a, b) = (a?, b?);
     let op = BinaryOp::parse(form.name.strip_prefix("nn.")?)?;
+    reader.computable(first, form.name, &a)?;
     reader.same_type(second, ("the second", &b), ("the first", a.dtype))?;
     same_shape(reader, second, &b, &a)?;
     alike(a, form, |a| Op::Binary(op, a, Box::new(b)))
@@ -101,6 +118,7 @@ pub(super) fn biased(
     x: Expr,
     (item, bias): (&Sexp, Expr),
 ) -> Option<Value> {
+    reader.computable(&form.args[0], form.name, &x)?;
     reader.same_type(item, ("a bias", &bias), ("the tensor", x.dtype))?;
     let columns = ("columns", x.shape.last()?);
     reader.same_extent(item.span, ("elements of the bias", &bias.shape[0]), columns)?;
@@ -112,6 +130,7 @@ pub(super) fn row(reader: &mut Reader, form: Form) -> Option<Value> {
     let [item] = form.args else { return None };
     let op = if form.name == "nn.row_max" { BinaryOp::Max } else { BinaryOp::Add };
     let x = reader.ranked(item, "a tensor", &[2, 3], Keep::Once)?;
+    reader.computable(item, form.name, &x)?;
     Some(Value::Whole(folded(op, x, form)))
 }
 
@@ -126,6 +145,7 @@ pub(super) fn rows(reader: &mut Reader, form: Form) -> Option<Value> {
     let op = if form.name == "nn.sub_rows" { BinaryOp::Sub } else { BinaryOp::Div };
     let x = reader.ranked(item, "a tensor", &[2, 3], Keep::Once)?;
     let by = reader.ranked(numbers, "numbers of rows", &[x.shape.len() - 1], Keep::Stored)?;
+    reader.computable(item, form.name, &x)?;
     reader.same_type(numbers, ("numbers", &by), ("the tensor", x.dtype))?;
     for (n, rows) in by.shape.iter().zip(&x.shape) {
         reader.same_extent(numbers.span, ("numbers", n), ("rows", rows))?;

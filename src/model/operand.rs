@@ -8,6 +8,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest;
 use ember_targets::scalar::DType;
+use itertools::Itertools;
 
 /// What becomes of an operand that is not a tensor's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -189,7 +190,7 @@ impl Reader {
         }
         let inputs = self.inputs.iter().map(|(input, _)| input.tensor.name.as_str());
         let computed = self.plans.iter().take(self.current).map(|plan| plan.name.as_str());
-        let error = suggest::unknown("tensor", word, item.span, inputs.chain(computed));
+        let error = suggest::unknown("tensor", word, item.span, inputs.chain(computed).unique());
         self.errors.push(error);
         None
     }

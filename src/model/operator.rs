@@ -57,7 +57,7 @@ const OPERATORS: [Operator; 29] = [
     row("emb.kg", "transe|distmult|complex|rotate ENTITIES RELATIONS HEADS RELS TAILS", sparse::kg),
     row("emb.block_gather", "TABLE INDICES", sparse::block_gather),
     row("emb.dequantise", "CODES SCALES", sparse::dequantise),
-    row("nn.cast", "f32|f64|i32|i64 TENSOR", dense::cast),
+    row("nn.cast", "DTYPE TENSOR", dense::cast),
     row("nn.relu", "TENSOR", dense::unary),
     row("nn.sigmoid", "TENSOR", dense::unary),
     row("nn.exp", "TENSOR", dense::unary),

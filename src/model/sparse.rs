@@ -1,9 +1,10 @@
 //! Reading the operators of the dialect `emb`: lookups, sparse matrices, triples and blocks.
 
-use super::operand::Keep;
+use super::operand::{Keep, shown};
 use super::operator::{Form, Value};
 use super::read::Reader;
 use super::{Computed, Declared, Edge, Expr, Extent, Kind, Mode, Op, Role, Score, TensorId};
+use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
 use ember_targets::scalar::DType;
 
@@ -61,6 +62,7 @@ pub(super) fn bag(reader: &mut Reader, form: Form) -> Option<Value> {
     let table = table(reader, table_item);
     let bags = bags(reader, indices, offsets);
     let (mode, table, bags) = (mode?, table?, bags?);
+    reader.computable(table_item, form.name, &table)?;
     let weights = match rest.first() {
         Some(item) => Some(weights(reader, item, "weights", &table, &bags.lookups)?),
         None => None,
@@ -84,6 +86,7 @@ pub(super) fn spmm(reader: &mut Reader, form: Form) -> Option<Value> {
     let table = table(reader, table_item);
     let bags = bags(reader, indices, offsets);
     let (table, bags) = (table?, bags?);
+    reader.computable(table_item, form.name, &table)?;
     let values = weights(reader, values, "values", &table, &bags.lookups)?;
     let (dtype, shape) = (table.dtype, vec![bags.bags, table.shape[1].clone()]);
     let Bags { indices, offsets, .. } = bags;
@@ -91,12 +94,17 @@ pub(super) fn spmm(reader: &mut Reader, form: Form) -> Option<Value> {
 }
 
 /// The two sides of edges: rows of one width and type, one on the left for each bag.
-fn sides(reader: &mut Reader, items: [&Sexp; 4]) -> Option<(Box<Expr>, Box<Expr>, Bags)> {
+fn sides(
+    reader: &mut Reader,
+    name: &str,
+    items: [&Sexp; 4],
+) -> Option<(Box<Expr>, Box<Expr>, Bags)> {
     let [left_item, right_item, indices, offsets] = items;
     let left = reader.ranked(left_item, "the left side", &[2], Keep::Often);
     let right = reader.ranked(right_item, "the right side", &[2], Keep::Often);
     let bags = bags(reader, indices, offsets);
     let (left, right, bags) = (left?, right?, bags?);
+    reader.computable(left_item, name, &left)?;
     reader.same_type(right_item, ("the right side", &right), ("the left side", left.dtype))?;
     let columns = ("columns of the right side", &right.shape[1]);
     reader.same_extent(right_item.span, columns, ("those of the left one", &left.shape[1]))?;
@@ -107,7 +115,7 @@ fn sides(reader: &mut Reader, items: [&Sexp; 4]) -> Option<(Box<Expr>, Box<Expr>
 
 pub(super) fn sddmm(reader: &mut Reader, form: Form) -> Option<Value> {
     let [left, right, indices, offsets] = form.args else { return None };
-    let (left, right, bags) = sides(reader, [left, right, indices, offsets])?;
+    let (left, right, bags) = sides(reader, form.name, [left, right, indices, offsets])?;
     let (dtype, shape) = (left.dtype, vec![bags.lookups]);
     let Bags { indices, offsets, .. } = bags;
     whole(Op::Sddmm { left, right, indices, offsets }, dtype, shape, form)
@@ -116,7 +124,7 @@ pub(super) fn sddmm(reader: &mut Reader, form: Form) -> Option<Value> {
 pub(super) fn mp(reader: &mut Reader, form: Form) -> Option<Value> {
     let [edge, left, right, indices, offsets] = form.args else { return None };
     let edge = reader.choice("edge function", edge, &Edge::ALL, Edge::name);
-    let sides = sides(reader, [left, right, indices, offsets]);
+    let sides = sides(reader, form.name, [left, right, indices, offsets]);
     let (edge, (left, right, bags)) = (edge?, sides?);
     if matches!(edge, Edge::Sigmoid | Edge::Exp) {
         reader.floating(&form.args[1], form.name, &left)?;
@@ -191,10 +199,20 @@ pub(super) fn dequantise(reader: &mut Reader, form: Form) -> Option<Value> {
     let codes = reader.address(codes_item, "codes", &[2]);
     let scales = reader.address(scales_item, "scales", &[2]);
     let ((codes, code), (scales, scale)) = (codes?, scales?);
+    if !matches!(code.dtype, DType::U8 | DType::U4) {
+        let label = format!("{} is {}", shown(codes_item), code.dtype);
+        let error = Diagnostic::error("codes must be u8 or u4", codes_item.span, label);
+        reader.about(&code, error);
+        return None;
+    }
     reader.same_type(scales_item, ("scales", &scale), ("the result", DType::F32))?;
     let rows = ("rows of scales", &scale.shape[0]);
     reader.same_extent(scales_item.span, rows, ("those of codes", &code.shape[0]))?;
-    let columns = ("columns of scales", &scale.shape[1]);
-    reader.same_extent(scales_item.span, columns, ("scale and bias", &Extent::Const(2)))?;
+    if scale.shape[1] != Extent::Const(2) {
+        let label = format!("{} has {} columns", shown(scales_item), scale.shape[1]);
+        let message = "scales must have 2 columns, the scale and the bias of each row";
+        reader.about(&scale, Diagnostic::error(message, scales_item.span, label));
+        return None;
+    }
     whole(Op::Dequantise { codes, scales }, DType::F32, code.shape, form)
 }

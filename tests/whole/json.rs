@@ -87,7 +87,7 @@ fn a_wrong_program_exits_with_1_and_shows_the_first_difference() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let ran = ember(&["run", "--json", &file, &path("bag_max")]);
     assert_eq!((ran.code, &ran.json()["valid"]), (Some(1), &Value::from(false)), "{ran:#?}");
-    assert!(ran.err.contains("element [1, 0] is "), "{}", ran.err);
+    assert!(ran.err.contains("element [1, 0] of `out` is "), "{}", ran.err);
 }
 
 #[test]

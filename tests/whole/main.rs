@@ -3,6 +3,7 @@
 mod add_rule;
 mod command_line;
 mod common;
+mod families;
 mod json;
 mod main_job;
 mod random;

@@ -1,0 +1,6 @@
+(model m (input x f32 (n 4))
+  (let own (nn.add x own))
+  (let a (nn.add x b))
+  (let b (nn.relu c))
+  (let c (nn.relu a))
+  (output out (nn.add b own)))

@@ -1,0 +1,5 @@
+(model m (input e f32 (n 5)) (input r f32 (k 5)) (input s f32 (k d)) (input g i64 (n 5))
+  (input h i64 (t)) (input l i64 (t)) (input b i64 (u))
+  (output x (emb.kg complex e r h l h)) (output y (emb.kg transe e s h l h))
+  (output z (emb.kg distmult g g h l h)) (output w (emb.kg transe e r h l b))
+  (output v (emb.kg rotat e r h l h)))
