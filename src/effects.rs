@@ -62,6 +62,11 @@ impl AddressFact {
         facts.tensor(self.tensor).map(|t| t.dtype)
     }
 
+    /// How much of it is not known: indices that may be anything.
+    pub fn vagueness(&self) -> usize {
+        self.index.iter().filter(|i| i.is_none()).count() + usize::from(self.lanes.is_none())
+    }
+
     /// The place that the address is.
     pub fn place(&self) -> Place {
         Place { tensor: self.tensor, index: self.index.clone(), frozen: self.frozen }
@@ -121,7 +126,12 @@ fn run(egraph: &EGraph, id: Id) -> Index {
         _ => None,
     });
     let (lanes, start) = lanes.unwrap_or((1, id));
-    let start = egraph[start].data.affine.clone()?;
+    // A symbolic size is the same in every iteration, whatever it is.
+    let size = || {
+        let is_size = egraph[start].nodes.iter().any(|n| n.name() == Some("size"));
+        is_size.then(|| AffineForm::variable(egraph.find(start)))
+    };
+    let start = egraph[start].data.affine.clone().or_else(size)?;
     (lanes >= 1).then_some(Run { start, lanes })
 }
 
@@ -134,6 +144,13 @@ impl Effects {
     /// The number of places.
     pub fn len(&self) -> usize {
         self.reads.len() + self.writes.len()
+    }
+
+    /// How much more they may be than what is truly done: the places, and the indices that may be
+    /// anything.
+    pub fn vagueness(&self) -> usize {
+        let unknown = |p: &Place| p.index.iter().filter(|i| i.is_none()).count();
+        self.len() + self.places().map(unknown).sum::<usize>()
     }
 
     /// Whether there is no effect.

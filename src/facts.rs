@@ -258,8 +258,8 @@ fn merge(facts: &Facts, a: &Fact, b: &Fact) -> Fact {
         affine: sharper(&a.affine, &b.affine, |x| x.terms.len()),
         free: canonical(&a.free).intersection(&canonical(&b.free)).copied().collect(),
         variable: a.variable.or(b.variable),
-        address: a.address.clone().or_else(|| b.address.clone()),
-        effects: sharper(&a.effects, &b.effects, Effects::len),
+        address: sharper(&a.address, &b.address, AddressFact::vagueness),
+        effects: sharper(&a.effects, &b.effects, Effects::vagueness),
         has_loop: a.has_loop && b.has_loop,
     }
 }

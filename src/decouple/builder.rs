@@ -4,6 +4,7 @@
 use super::frames::{Frame, FrameKind, Level as AccessLevel};
 use super::names::Names;
 use super::terms::{Level, Terms};
+use super::values::Typed;
 use super::{DecoupleError, ModelContext};
 use crate::term::Term;
 use egg::Id;
@@ -31,6 +32,9 @@ pub(crate) struct Lowering<'a> {
     pub(super) frames: Vec<Frame>,
     /// The statements of the current body.
     pub(super) block: Vec<Stmt>,
+    /// Vectors that the current statement uses more than once, in registers; by the loops around,
+    /// since what is computed inside of one is not there outside.
+    pub(super) kept: Vec<BTreeMap<Id, Typed>>,
     pub(super) stream_names: Names,
     pub(super) unit_names: Names,
     pub(super) register_names: Names,
@@ -58,6 +62,7 @@ impl<'a> Lowering<'a> {
                 popped: BTreeMap::new(),
             }],
             block: Vec::new(),
+            kept: Vec::new(),
             stream_names: Names::default(),
             unit_names: Names::default(),
             register_names: Names::default(),

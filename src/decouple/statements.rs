@@ -11,11 +11,16 @@ use ember_targets::dlc::{
     Action, Expr, Loop, RegisterId, Stmt, StreamId, TensorId, TraversalUnit, Type, UnitId,
 };
 use ember_targets::scalar::{BinaryOp, DType};
+use std::collections::BTreeMap;
 
 impl Lowering<'_> {
     /// Appends a statement to the current body.
     pub(super) fn statement(&mut self, id: Id) -> Result<(), DecoupleError> {
-        self.deeper(id, |l| l.statement_here(id))
+        // The statement before may have changed what this one's values load.
+        let outer = std::mem::replace(&mut self.kept, vec![BTreeMap::new()]);
+        let result = self.deeper(id, |l| l.statement_here(id));
+        self.kept = outer;
+        result
     }
 
     fn statement_here(&mut self, id: Id) -> Result<(), DecoupleError> {
@@ -164,7 +169,9 @@ impl Lowering<'_> {
         let register = self.register(&loop_name(&self.terms, var), Type::scalar(DType::I64));
         self.enter(var, FrameKind::Execute(register))?;
         let outer = std::mem::take(&mut self.block);
+        self.kept.push(BTreeMap::new());
         let result = body(self)?;
+        self.kept.pop();
         self.frames.pop();
         let body = std::mem::replace(&mut self.block, outer);
         self.block.push(Stmt::For(Loop { var: register, lo, hi, step, body }));
@@ -189,7 +196,9 @@ impl Lowering<'_> {
         let walk = Walk { unit, register, pops: Vec::new(), actions: Vec::new() };
         self.enter(var, FrameKind::Walk(walk))?;
         let outer = std::mem::take(&mut self.block);
+        self.kept.push(BTreeMap::new());
         let result = body(self)?;
+        self.kept.pop();
         let statements = std::mem::replace(&mut self.block, outer);
         let Some(FrameKind::Walk(walk)) = self.frames.pop().map(|f| f.kind) else {
             return Err(self.terms.error(var, "the walk was left twice"));

@@ -27,6 +27,8 @@ impl Level {
 /// A term whose equal subterms are shared, so that loop variables compare by id.
 pub struct Terms {
     nodes: RecExpr<Node>,
+    /// For each node, the places among operands where it stands.
+    uses: Vec<u32>,
     root: Id,
 }
 
@@ -43,7 +45,11 @@ impl Terms {
         }
         // An empty term has no root; a name that no operator has stands for it.
         let root = canonical.last().copied().unwrap_or_else(|| nodes.add(Node::op("nothing", &[])));
-        Terms { nodes, root }
+        let mut uses = vec![0; nodes.len()];
+        for node in nodes.as_ref() {
+            node.children().iter().for_each(|c| uses[usize::from(*c)] += 1);
+        }
+        Terms { nodes, uses, root }
     }
 
     /// The whole term.
@@ -54,6 +60,11 @@ impl Terms {
     /// The node with this id.
     pub fn node(&self, id: Id) -> &Node {
         &self.nodes[id]
+    }
+
+    /// Whether the term stands in more than one place.
+    pub fn is_shared(&self, id: Id) -> bool {
+        self.uses[usize::from(id)] > 1
     }
 
     /// The operator's name; empty for a number.

@@ -45,13 +45,26 @@ impl Typed {
 impl Lowering<'_> {
     /// A value's expression. Statements that it needs first go to the current body.
     pub(super) fn value(&mut self, id: Id) -> Result<Typed, DecoupleError> {
-        let value = self.deeper(id, |l| l.value_here(id))?;
-        if value.depth < MAX_DEPTH {
-            return Ok(value);
+        if let Some(known) = self.kept.iter().rev().find_map(|kept| kept.get(&id)) {
+            return Ok(known.clone());
         }
-        let register = self.register("part", value.ty);
+        let value = self.deeper(id, |l| l.value_here(id))?;
+        let twice = value.depth > 0 && value.ty.lanes > 1 && self.terms.is_shared(id);
+        let computed = !matches!(value.expr, Expr::Broadcast(..) | Expr::Iota(..));
+        if twice && computed && !self.kept.is_empty() {
+            let kept = self.in_register("both", value);
+            if let Some(innermost) = self.kept.last_mut() {
+                innermost.insert(id, kept.clone());
+            }
+            return Ok(kept);
+        }
+        if value.depth < MAX_DEPTH { Ok(value) } else { Ok(self.in_register("part", value)) }
+    }
+
+    fn in_register(&mut self, name: &str, value: Typed) -> Typed {
+        let register = self.register(name, value.ty);
         self.block.push(Stmt::Set(register, value.expr));
-        Ok(Typed::leaf(Expr::Register(register), value.ty))
+        Typed::leaf(Expr::Register(register), value.ty)
     }
 
     /// A scalar integer value: an index, a bound.

@@ -76,7 +76,9 @@ fn check_bag(text: &str) {
 
 #[test]
 fn every_level_of_a_bag_means_the_same() {
-    check_bag("(emb.output (out %out) (emb.bag mode.sum (in %table) (in %indices) (in %offsets)))");
+    check_bag(
+        "(emb.output (out %out) (emb.bag mode.sum (emb.tensor (in %table)) (in %indices) (in %offsets)))",
+    );
     check_bag(
         "(scf.for $B 0 (size %batch) 1 (scf.for $E 0 3 1
            (scf.store (at (at (out %out) (iv $B)) (iv $E))
@@ -116,7 +118,7 @@ fn bags_of_nothing_are_zero() {
     for (mode, full) in [("mode.sum", 9.0), ("mode.mean", 4.5), ("mode.max", 7.5)] {
         let element = |row| {
             eval(&format!(
-                "(emb.element (emb.bag {mode} (in %table) (in %indices) (in %offsets)) {row} 1)"
+                "(emb.element (emb.bag {mode} (emb.tensor (in %table)) (in %indices) (in %offsets)) {row} 1)"
             ))
         };
         assert_eq!(element(0), Ok(scalar(full)), "{mode}");

@@ -1,0 +1,15 @@
+; Scores of a few triples.
+(model kg_distmult
+  (input entities  f32 (nodes 21))
+  (input relations f32 (kinds 21))
+  (input heads i64 (triples))
+  (input rels  i64 (triples))
+  (input tails i64 (triples))
+  (output out (emb.kg distmult entities relations heads rels tails))
+  (data (seed 7)
+    (size nodes 8) (size kinds 3)
+    (entities  (uniform -1.0 1.0))
+    (relations (uniform -1.0 1.0))
+    (heads (values 0 7 3 3 1))
+    (rels  (values 0 2 1 0 2))
+    (tails (values 7 7 0 2 5))))

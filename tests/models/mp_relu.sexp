@@ -1,0 +1,13 @@
+; Message passing over a small graph: nodes without edges, an edge to itself, a double edge.
+(model mp_relu
+  (input x       f32 (nodes 32))
+  (input y       f32 (others 32))
+  (input indices i64 (edges))
+  (input offsets i64 ((+ nodes 1)))
+  (output out (emb.mp relu x y indices offsets))
+  (data (seed 7)
+    (size others 8)
+    (x (uniform -1.0 1.0))
+    (y (uniform -1.0 1.0))
+    (offsets (values 0 0 3 3 3 4 11 12 12))
+    (indices (values 5 0 7 7 1 2 3 4 5 6 0 7))))
