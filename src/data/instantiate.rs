@@ -55,9 +55,9 @@ pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
     }
     maker.stop()?;
     maker.check();
-    maker.buffers();
-    maker.stop()?;
     maker.computed();
+    maker.stop()?;
+    maker.buffers();
     maker.stop()?;
     Ok(maker.finish())
 }
