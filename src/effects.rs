@@ -126,7 +126,12 @@ fn run(egraph: &EGraph, id: Id) -> Index {
         _ => None,
     });
     let (lanes, start) = lanes.unwrap_or((1, id));
-    let start = egraph[start].data.affine.clone()?;
+    // A symbolic size is the same in every iteration, whatever it is.
+    let size = || {
+        let is_size = egraph[start].nodes.iter().any(|n| n.name() == Some("size"));
+        is_size.then(|| AffineForm::variable(egraph.find(start)))
+    };
+    let start = egraph[start].data.affine.clone().or_else(size)?;
     (lanes >= 1).then_some(Run { start, lanes })
 }
 

@@ -108,7 +108,7 @@ pub const PREDICATES: &[Predicate] = &[
     },
     Predicate {
         name: "loop-free",
-        doc: "some form of the term has no loop",
+        doc: "some form of the term has no loop; what is not lowered yet may have one",
         sorts: &["'a"],
         holds: |g, x| !g[x[0]].data.has_loop,
     },

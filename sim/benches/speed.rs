@@ -1,11 +1,15 @@
 //! How many table elements the simulator handles in a second of one core, and what each program
-//! costs, on a DLRM-sized bag: `cargo bench -p ember-sim`. Prints one line a program.
+//! costs, on a DLRM-sized bag: `cargo bench -p ember-sim`. Prints one line a program, and the
+//! multiply-adds of a second for the layers of a multilayer perceptron.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
 use common::*;
-use ember_sim::{CoreKind, Options, bound, run};
+use ember_sim::{Bindings, CoreKind, Options, bound, run};
+use ember_targets::dlc::*;
+use ember_targets::scalar::DType;
+use ember_targets::tensor::{Data, Hashed, Tensor};
 use std::time::Instant;
 
 /// Seconds that this thread has run, which other processes do not lengthen; wall time where the
@@ -16,9 +20,43 @@ fn seconds(start: Instant) -> f64 {
     ns.map_or(start.elapsed().as_secs_f64(), |ns| ns as f64 * 1e-9)
 }
 
+/// Runs a layer of a multilayer perceptron: a batch of rows by a matrix of weights.
+fn layer(epoch: Instant, [batch, inputs, outputs]: [u64; 3]) {
+    let tensor = |name: &str, shape: [u64; 2], writable| TensorDecl {
+        name: name.into(),
+        dtype: DType::F32,
+        shape: shape.map(Dim::Const).to_vec(),
+        writable,
+    };
+    let tensors = vec![
+        tensor("out", [batch, outputs], true),
+        tensor("rows", [batch, inputs], false),
+        tensor("weights", [inputs, outputs], false),
+    ];
+    let data = |shape: [u64; 2], seed| Tensor {
+        dtype: DType::F32,
+        shape: shape.to_vec(),
+        data: Data::Hashed(Hashed { seed, lo: -1.0, hi: 1.0 }),
+    };
+    let zeros = Tensor::zeros(DType::F32, vec![batch, outputs]);
+    let bound = vec![zeros, data([batch, inputs], 1), data([inputs, outputs], 2)];
+    let [out, a, b] = [0, 1, 2].map(TensorId);
+    let main = vec![Stmt::Matmul { out, a, b, transposed: false }];
+    let program = Program { tensors, main, ..Program::default() };
+    let start = seconds(epoch);
+    let bindings = Bindings { tensors: bound, sizes: vec![] };
+    let outcome = run(&program, &machine(), bindings, Options::default());
+    let stats = outcome.expect("the product runs").stats;
+    let rate = stats.macs as f64 / (seconds(epoch) - start) / 1e9;
+    println!("{batch} x {inputs} x {outputs}: {} cycles, {rate:.2} Gmac/s", stats.cycles);
+}
+
 fn main() {
     let epoch = Instant::now();
     let machine = machine();
+    for size in [[256, 2048, 512], [256, 512, 256]] {
+        layer(epoch, size);
+    }
     println!(
         "{:>4} {:>5} {:<16} {:>10} {:>8} {:>7} {:>9} {:>9} {:>10} {:>9} {:>6}",
         "dim",

@@ -19,7 +19,7 @@ mod timeline;
 
 pub use bound::{Bound, Demand, Resource, bound};
 pub use error::{Blocked, SimError};
-pub use stats::{DramBytes, Energy, Stats, UnitStats};
+pub use stats::{DramBytes, Energy, LoadsByHint, Stats, UnitStats};
 
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;

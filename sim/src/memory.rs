@@ -172,10 +172,20 @@ impl Memory {
     /// A read by the access unit: when the line is in its storage.
     #[inline]
     pub(crate) fn access_read(&mut self, line: u64, at: u64, hint: Hint) -> u64 {
+        let loads = &mut self.counters.llc_loads;
         match hint {
-            Hint::TemporalL2 => self.l2_read(line, at),
-            Hint::Temporal => self.llc_read(line, at, true),
-            Hint::NonTemporal => self.llc_read(line, at, false),
+            Hint::TemporalL2 => {
+                loads.temporal_l2 += u64::from(self.l2.find(line).is_none());
+                self.l2_read(line, at)
+            }
+            Hint::Temporal => {
+                loads.temporal += 1;
+                self.llc_read(line, at, true)
+            }
+            Hint::NonTemporal => {
+                loads.non_temporal += 1;
+                self.llc_read(line, at, false)
+            }
         }
     }
 

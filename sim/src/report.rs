@@ -27,6 +27,7 @@ impl Sim<'_> {
             l1_accesses: c.l1,
             l2_accesses: c.l2,
             llc_accesses: c.llc,
+            llc_loads: c.llc_loads,
             llc_misses: c.llc_misses,
             requests: c.requests,
             elements: c.elements,

@@ -9,6 +9,7 @@ pub(crate) struct Counters {
     pub(crate) l1: u64,
     pub(crate) l2: u64,
     pub(crate) llc: u64,
+    pub(crate) llc_loads: LoadsByHint,
     pub(crate) llc_misses: u64,
     pub(crate) alu: u64,
     pub(crate) vector: u64,
@@ -44,6 +45,8 @@ pub struct Stats {
     pub l2_accesses: u64,
     /// Accesses of the last-level cache.
     pub llc_accesses: u64,
+    /// Those made for loads of the access unit.
+    pub llc_loads: LoadsByHint,
     /// Reads that the last-level cache could not serve.
     pub llc_misses: u64,
     /// Memory requests of the access unit, after coalescing.
@@ -58,6 +61,18 @@ pub struct Stats {
     pub macs: u64,
     /// Where the cycles of every unit went: traversal units, the marshaller, the execute unit.
     pub units: Vec<UnitStats>,
+}
+
+/// Line reads of the access unit that reached the last-level cache, by the hint of the load: what
+/// the private L2 serves is not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LoadsByHint {
+    /// [`Hint::Temporal`](ember_targets::dlc::Hint::Temporal).
+    pub temporal: u64,
+    /// [`Hint::TemporalL2`](ember_targets::dlc::Hint::TemporalL2).
+    pub temporal_l2: u64,
+    /// [`Hint::NonTemporal`](ember_targets::dlc::Hint::NonTemporal).
+    pub non_temporal: u64,
 }
 
 /// Bytes moved between the last-level cache and main memory.

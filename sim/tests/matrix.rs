@@ -104,6 +104,7 @@ fn every_shape_is_right_bit_by_bit_and_no_faster_than_the_bound() {
         [5, 1, 7],
         [1, 70, 3],
         [33, 17, 40],
+        [40, 33, 700],
         [16, 16, 16],
         [65, 47, 31],
         [0, 3, 2],
@@ -164,7 +165,7 @@ fn time_follows_the_work_up_to_the_rate_of_the_unit() {
     let unit = of(Demand { macs: large.macs(), ..Demand::default() });
     let memory = of(Demand { lines, ..Demand::default() });
     assert_eq!(unit.bound_by, Resource::MatrixUnit);
-    // Blocks fill registers and not caches, so at worst one waits for the other all the time.
+    // Nothing is fetched ahead of the window, so at worst one waits for the other all the time.
     let found = cycles(large);
     let serial = unit.cycles + memory.cycles;
     assert!(found > unit.cycles && 5 * found < 6 * serial, "{found} {unit:?} {memory:?}");

@@ -170,5 +170,33 @@ fn only_temporal_loads_stay_in_the_last_level_cache() {
         let s = stats(&twice(hint), &machine, &data);
         assert_eq!(s.llc_misses, misses, "{hint:?}");
         assert_eq!(s.dram_bytes.read, misses * 64, "{hint:?}");
+        let loads = [s.llc_loads.temporal, s.llc_loads.temporal_l2, s.llc_loads.non_temporal];
+        let expected = match hint {
+            Hint::Temporal => [600, 0, 0],
+            // The L2 serves the second traversal.
+            Hint::TemporalL2 => [0, 300, 0],
+            Hint::NonTemporal => [0, 0, 600],
+        };
+        assert_eq!(loads, expected, "{hint:?}");
     }
+}
+
+#[test]
+fn a_traversal_a_token_and_a_pop_cost_what_the_machine_says() {
+    let data = Bag::of(300, 16, &[]);
+    let cycles = |change: &dyn Fn(&mut Machine)| {
+        let mut machine = machine();
+        change(&mut machine);
+        stats(&twice(Hint::Temporal), &machine, &data).cycles
+    };
+    let start = cycles(&|_| {});
+    // Of the two traversals one shows: while the first starts, rows are fetched. So they are while
+    // the one token is pushed.
+    let slow = cycles(&|m| m.access.traversal_cycles += 1000) - start;
+    assert!((1000..=2000).contains(&slow), "{slow}");
+    let slow = cycles(&|m| m.access.token_cycles += 10_000) - start;
+    assert!((1000..=10_000).contains(&slow), "{slow}");
+    // A walk's pops overlap, as many as the reorder buffer holds.
+    let slow = cycles(&|m| m.queue.read_latency += 1000) - start;
+    assert!((1000..=30_000).contains(&slow), "{slow}");
 }

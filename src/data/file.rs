@@ -235,6 +235,26 @@ mod tests {
     }
 
     #[test]
+    fn reads_types_that_are_only_stored() {
+        let of = |descr: &str, bytes: &[u8]| {
+            let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1, 2)}}");
+            read_npy(&npy(&text, bytes)).expect("reads")
+        };
+        let two = |tensor: &Tensor| [0, 1].map(|i| tensor.get(i).map(Scalar::as_f64));
+        let half = of("<f2", &[0x00, 0x3c, 0x00, 0xc0]);
+        assert_eq!((half.dtype, two(&half)), (DType::F16, [Some(1.0), Some(-2.0)]));
+        let half = of("|V2", &[0x80, 0x3f, 0x00, 0xc0]);
+        assert_eq!((half.dtype, two(&half)), (DType::BF16, [Some(1.0), Some(-2.0)]));
+        let bytes = of("|u1", &[0xa3, 0x0f]);
+        assert_eq!((bytes.dtype, two(&bytes)), (DType::U8, [Some(163.0), Some(15.0)]));
+        let packed = halves(bytes);
+        let elements: Vec<_> = (0..5).map(|i| packed.get(i)).collect();
+        let u4 = |x| Some(Scalar::U4(x));
+        assert_eq!((packed.dtype, packed.shape.as_slice()), (DType::U4, [1, 4].as_slice()));
+        assert_eq!(elements, [u4(3), u4(10), u4(15), u4(0), None]);
+    }
+
+    #[test]
     fn malformed_npy_files_are_errors() {
         let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 9)}";
         for bytes in [

@@ -135,13 +135,20 @@ impl Group {
                 rest = term.add(Node::op("scf.seq", &[part, rest]));
             }
         }
-        let names = super::rename::names(&term);
+        let mut names = super::rename::names(&term);
         let context = context(model, &statements, &names);
-        // The sizes of shapes that the term does not mention have names too.
-        let named: BTreeSet<Symbol> = names.iter().copied().collect();
-        let sizes = context.sizes.iter().map(|size| Symbol::from(format!("%{size}")));
-        let more: Vec<Symbol> = sizes.filter(|size| !named.contains(size)).collect();
-        let names = names.into_iter().chain(more).collect();
+        // The sizes that only shapes mention have names too, in an order that follows the term's.
+        for at in 0..names.len() {
+            let is = |t: &&TensorDecl| Some(t.name.as_str()) == names[at].as_str().strip_prefix('%');
+            for dim in context.tensors.iter().find(is).map_or(&[][..], |t| &t.shape) {
+                if let Dim::Size(size) = dim {
+                    let size = Symbol::from(format!("%{}", context.sizes[size.index()]));
+                    if !names.contains(&size) {
+                        names.push(size);
+                    }
+                }
+            }
+        }
         Group { statements, term, context, names, slots }
     }
 

@@ -210,3 +210,39 @@ impl Tensor {
         Some(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_integers_on_demand_are_uniform() {
+        for (dtype, hi) in [(DType::U8, 256usize), (DType::U4, 16)] {
+            let hashed = Hashed { seed: 5, lo: 0.0, hi: hi as f64 };
+            let mut counts = vec![0u64; hi];
+            let n = 1000 * hi as u64;
+            for position in 0..n {
+                let Some(x) = hashed.at(dtype, position).as_i64() else { panic!("an integer") };
+                counts[x as usize] += 1;
+            }
+            // A thousand on average, and five standard deviations to either side.
+            assert!(counts.iter().all(|c| (840..1160).contains(c)), "{dtype}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn held_elements_of_every_type_are_read_back_as_they_were_written() {
+        for dtype in DType::ALL {
+            let mut tensor = Tensor::zeros(dtype, vec![3, 5]);
+            assert_eq!(tensor.get(14), Some(Scalar::zero(dtype)));
+            let x = Scalar::from_f64(dtype, 9.0);
+            assert!(tensor.set(7, x) && !tensor.set(15, x));
+            assert_eq!((tensor.get(7), tensor.get(8)), (Some(x), Some(Scalar::zero(dtype))));
+            let other = if dtype == DType::U4 { Scalar::U8(9) } else { Scalar::U4(9) };
+            assert!(!tensor.set(7, other));
+            assert_eq!(tensor.bytes(), (15 * dtype.bits()).div_ceil(8));
+            let copy = Data::held(dtype, (0..15).filter_map(|i| tensor.get(i)));
+            assert_eq!(copy.held_len(), Some(15));
+        }
+    }
+}

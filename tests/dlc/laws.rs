@@ -362,3 +362,44 @@ fn the_targets_limits_hold() {
     assert!(vectors(2, 64) && !vectors(1, 64));
     assert!(vectors(4, 32) && !vectors(3, 32));
 }
+
+/// A program of two traversals: in the first the execute unit multiplies, in the second the access
+/// unit loads `loads`; what stands between is given.
+fn multiplied(loads: &str, between: &str) -> String {
+    format!(
+        "(dlc product (sizes n)
+          (tensor_out c f32 (n n)) (tensor_out a f32 (n n)) (tensor b f32 (n n))
+          (tensor_out d f32 (n n))
+          (configure_access_engine
+            (const_stream zero i64 0) (const_stream one i64 1) (size_stream n n)
+            (new_tu u zero one 1) (get_ind_var i u)
+            (new_tu v zero n 1) (get_ind_var j v)
+            (mem_stream x f32 (at {loads} j zero) temporal)
+            (on u ite (register_callback product))
+            (on v ite (register_callback use) (register_operand x))
+            (start (traverse u) {between} (traverse v)))
+          (compute_loop (register x f32)
+            (main)
+            (case product (matmul c a b))
+            (case use (pop_operand x) (store (at d 0 0) x))))"
+    )
+}
+
+#[test]
+fn a_product_reads_and_writes_whole_tensors() {
+    let says = |text: &str, message: &str| match check(text) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(errors) => assert!(errors.iter().any(|e| e.contains(message)), "{errors:#?}"),
+    };
+    check(&multiplied("c", "(barrier)")).expect("a barrier separates");
+    says(&multiplied("c", ""), "streams load it while the execute unit writes it");
+    check(&multiplied("a", "")).expect("both units read");
+    let stores = multiplied("b", "").replace(
+        "(register_operand x))",
+        "(register_operand x) \
+        (store_stream (at a j zero) x))",
+    );
+    says(&stores, "the access unit stores to it while the execute unit reads it");
+    check(&stores.replace("(traverse u)  ", "(traverse u) (barrier) "))
+        .expect("a barrier separates");
+}

@@ -46,12 +46,13 @@ fn the_empty_program_reads_back() {
 fn program(access: &str, compute: &str) -> String {
     format!(
         "(dlc test (sizes n) (tensor t f32 (n)) (tensor_out o f32 (n))
+           (tensor q u8 (n)) (tensor h f16 (n n)) (tensor w f32 (n 4)) (tensor_out p f32 (n n))
            (configure_access_engine
              (const_stream zero i64 0) (size_stream n n) (new_tu u zero n 1) (get_ind_var i u)
              (mem_stream x f32 (at t i) temporal)
              {access}
              (start (traverse u)))
-           (compute_loop (register r f32) (register k i64) {compute}))"
+           (compute_loop (register r f32) (register k i64) (register b u8) {compute}))"
     )
 }
 
@@ -59,7 +60,11 @@ fn program(access: &str, compute: &str) -> String {
 fn every_mistake_has_its_message() {
     let cases: &[(&str, &str, &str)] = &[
         ("(mem_stream y f32 (at t j) temporal)", "", "unknown stream `j` @ j"),
-        ("(mem_stream y f32 (at tt i) temporal)", "", "unknown tensor `tt` @ tt [known: `o`, `t`]"),
+        (
+            "(mem_stream y f32 (at tt i) temporal)",
+            "",
+            "unknown tensor `tt` @ tt [known: `h`, `o`, `p`, `q`, `t`, `w`]",
+        ),
         ("(mem_stream y f32 (at t i) temporl)", "", "unknown temporal hint `temporl`"),
         ("(mem_streem y f32 (at t i) temporal)", "", "[did you mean `mem_stream`?]"),
         ("(mem_stream y f32 (at t i))", "", "`mem_stream` takes 4 items"),
@@ -104,6 +109,30 @@ fn every_mistake_has_its_message() {
         ("", "(main (set k (summ k k)))", "unknown value `summ`"),
         ("", "(main) (main)", "`main` is given twice"),
         ("", "(case c)", "case `c`: no callback runs this case"),
+        (
+            "(mem_stream y u8 (at q i) temporal) (alu_stream z u8 add y y)",
+            "",
+            "`add` on u8, a type that is only stored: cast it first",
+        ),
+        ("(const_stream c u4 16)", "", "expected a number of type u4 @ 16"),
+        ("(const_stream c u8 -1)", "", "expected a number of type u8 @ -1"),
+        ("(const_stream c bf16 x)", "", "expected a number of type bf16 @ x"),
+        ("", "(main (set b (add b b)))", "`add` on u8, a type that is only stored"),
+        ("", "(main (set b (fold max b)))", "`fold` on u8, a type that is only stored"),
+        ("", "(main (set k (exp k)))", "`exp` of i64, and it takes f32 or f64"),
+        ("", "(main (set r (sqrt (load (at h 0 0)))))", "`sqrt` of f16, and it takes f32 or f64"),
+        ("", "(main (set r (fold sub r)))", "folds by `sub`, whose order matters"),
+        ("", "(main (set r (fold add (broadcast 4 k))))", "the value of `r` is i64, and f32 is"),
+        ("", "(main (set r (fold sum r)))", "unknown operation `sum`"),
+        ("", "(main (set r (exp r r)))", "`exp` takes 1 items @ (exp r r) [write `(exp VALUE)`]"),
+        ("", "(main (matmul p w))", "`matmul` takes 3 items"),
+        ("", "(main (matmul pp w w))", "unknown tensor `pp`"),
+        ("", "(main (matmul p w w))", "multiplies (n 4) by (n 4), which do not match"),
+        ("", "(main (matmul p w t))", "multiplies (n 4) by (n), which do not match"),
+        ("", "(main (matmul_t o w w))", "`o` is (n), the product (n n)"),
+        ("", "(main (matmul_t w w w))", "writes tensor `w`, which is read-only"),
+        ("", "(main (matmul p p w))", "multiplies `p` into itself"),
+        ("", "(main (matmul_t p h h))", "multiplies f16 by f16 into f32, and f32 or f64"),
         ("", "(case)", "`case` takes at least 1 items"),
     ];
     for (access, compute, expected) in cases {

@@ -58,15 +58,18 @@ impl Context<'_> {
         }
         let (a_shape, b_shape) = (self.extents(x)?, self.extents(y)?);
         let shapes = (a_shape.split_last_chunk(), b_shape.split_last_chunk());
-        let (Some((batch, &[rows, depth])), Some((own, &[first, last]))) = shapes else {
+        let (Some((batch, [rows, depth])), Some((own, &[first, last]))) = shapes else {
             return Err(wrong("tensors without rows and columns"));
         };
         let (inner, columns) = if transposed { (last, first) } else { (first, last) };
-        let fits = batch.len() <= 1 && (own.is_empty() || own == batch) && inner == depth;
-        if !fits || self.extents(o)? != [batch, &[rows, columns]].concat() {
+        let fits = batch.len() <= 1 && (own.is_empty() || own == batch) && inner == *depth;
+        if !fits || self.extents(o)? != [batch, &[*rows, columns]].concat() {
             return Err(wrong("shapes that do not match"));
         }
         let (side, tiles) = blocks(simd_bytes, dtype, columns);
+        // Batches that share `b` are rows of one product.
+        let all: u64 = batch.iter().product();
+        let (batches, rows) = if own.is_empty() { (1, all * rows) } else { (all, *rows) };
         Ok(Product {
             out: out.index(),
             a: a.index(),
@@ -74,10 +77,10 @@ impl Context<'_> {
             dtype,
             transposed,
             own_b: !own.is_empty(),
-            batches: batch.iter().product(),
+            batches,
             rows,
             columns,
-            depth,
+            depth: *depth,
             side,
             tiles,
         })

@@ -4,7 +4,8 @@
 //! of it a step: loads of both operands through the core's caches, outer products, and after the
 //! last step the stores. Each has its micro-operation in the core's pipeline, so that the reorder
 //! buffer, the ports and the caches limit the unit as they limit everything else. Vectors that lie
-//! along the folded dimension are turned first, by one permutation each.
+//! along the folded dimension are turned first, by one permutation each. Operands are read where they
+//! lie: they are neither packed nor blocked for the caches.
 
 use crate::code::Product;
 use crate::core::{Port, Ready};
@@ -283,7 +284,22 @@ impl<T: Real> Block<T> {
         // columns run side by side.
         for (row, sums) in self.sums.chunks_exact_mut(columns).enumerate() {
             let a = &self.a[row * depths..][..depths];
-            for (&a, b) in a.iter().zip(self.b.chunks_exact(columns)) {
+            let (fours, rest) = a.as_chunks();
+            let mut b = self.b.chunks_exact(columns);
+            for &[a0, a1, a2, a3] in fours {
+                let (Some(b0), Some(b1), Some(b2), Some(b3)) =
+                    (b.next(), b.next(), b.next(), b.next())
+                else {
+                    break;
+                };
+                for ((((sum, &b0), &b1), &b2), &b3) in
+                    sums.iter_mut().zip(b0).zip(b1).zip(b2).zip(b3)
+                {
+                    let two = sum.add_product(a0, b0).add_product(a1, b1);
+                    *sum = two.add_product(a2, b2).add_product(a3, b3);
+                }
+            }
+            for (&a, b) in rest.iter().zip(b) {
                 for (sum, &b) in sums.iter_mut().zip(b) {
                     *sum = sum.add_product(a, b);
                 }
