@@ -6,6 +6,9 @@
   (input neighbours i64 (edges))
   (input offsets    i64 ((+ rows 1)))
   (output out (emb.mp sigmoid states features neighbours offsets))
+  (programs
+    (paper  "../../programs/mp_sigmoid_paper.dlc")
+    (expert "../../programs/mp_sigmoid_expert_64.dlc"))
   (data (seed 1)
     (graph g (kind roadNet-CA) (scale 0.25) (batch 7000))
     (offsets    (offsets-of g))

@@ -3,6 +3,9 @@
   (input keys    f32 (blocks 2 128))
   (input pattern i32 (queries 8))
   (output out (emb.block_gather keys pattern))
+  (programs
+    (paper  "../../programs/block_gather_paper.dlc")
+    (expert "../../programs/block_gather_expert_128.dlc"))
   (data (seed 1)
     (size blocks 2048)
     (size queries 512 batch)
