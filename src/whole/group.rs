@@ -139,7 +139,8 @@ impl Group {
         let context = context(model, &statements, &names);
         // The sizes that only shapes mention have names too, in an order that follows the term's.
         for at in 0..names.len() {
-            let is = |t: &&TensorDecl| Some(t.name.as_str()) == names[at].as_str().strip_prefix('%');
+            let is =
+                |t: &&TensorDecl| Some(t.name.as_str()) == names[at].as_str().strip_prefix('%');
             for dim in context.tensors.iter().find(is).map_or(&[][..], |t| &t.shape) {
                 if let Dim::Size(size) = dim {
                     let size = Symbol::from(format!("%{}", context.sizes[size.index()]));
