@@ -6,6 +6,7 @@ mod common;
 mod families;
 mod json;
 mod main_job;
+mod models;
 mod random;
 mod readme;
 mod sorts;
