@@ -144,6 +144,7 @@ fn main_job(options: &Options) {
     let started = Instant::now();
     let inputs = pipeline::read(&mut sources, &root().join(BAG), options).expect("inputs");
     let read = (started, started.elapsed());
-    job::run(&mut sources, &inputs, options, false, read, &Line::hidden()).expect("a report");
+    job::run(&mut sources, &inputs, options, job::Scope::Whole, false, read, &Line::hidden())
+        .expect("a report");
     claim("the main job", started.elapsed().as_secs_f64(), "s", 5.0, true);
 }

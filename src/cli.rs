@@ -3,10 +3,12 @@
 //! Results go to standard output and nothing else does. Exit codes: 0 all right; 1 a program's
 //! output is wrong or its run did not end; 2 bad input.
 
+mod bench;
+
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::generate;
-use crate::job::{self, Done};
+use crate::job::{self, Done, Scope};
 use crate::pipeline::{self, Inputs, Options};
 use crate::print_term::print_term;
 use crate::progress::Line;
@@ -62,6 +64,10 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Runs every workload of a folder and prints one table.
+    #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
+                            workloads/published.json --svg bench.svg")]
+    Bench(bench::BenchArgs),
     /// Generates data: bags, graphs, triples or block patterns, from a seed.
     Gen {
         #[command(subcommand)]
@@ -80,6 +86,16 @@ enum Exact {
     Bitwise,
     Reassoc,
     Approx,
+}
+
+impl From<Exact> for Exactness {
+    fn from(exact: Exact) -> Exactness {
+        match exact {
+            Exact::Bitwise => Exactness::Bitwise,
+            Exact::Reassoc => Exactness::Reassoc,
+            Exact::Approx => Exactness::Approx,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -141,11 +157,7 @@ impl Common {
             rules: self.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone(),
-            exact: match self.exact {
-                Exact::Bitwise => Exactness::Bitwise,
-                Exact::Reassoc => Exactness::Reassoc,
-                Exact::Approx => Exactness::Approx,
-            },
+            exact: self.exact.into(),
             seed: self.seed,
             tune_seed: self.tune_seed,
             node_limit: self.node_limit,
@@ -168,6 +180,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)
         }
+        (Some(Command::Bench(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(what, &line);
@@ -193,18 +206,19 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     render::emit(sources, &inputs.warnings);
     if let Some(level) = common.emit {
         let text = emit(&inputs, &options, level)?;
-        return write_result(common, &text).map(|()| ExitCode::SUCCESS);
+        return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
     }
     let line = Line::on_terminal();
     let read = (started, started.elapsed());
-    let done = job::run(sources, &inputs, &options, common.timeline.is_some(), read, &line);
+    let done =
+        job::run(sources, &inputs, &options, Scope::Whole, common.timeline.is_some(), read, &line);
     line.done();
     let done = done?;
     if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
         write_file(path, &trace.to_string())?;
     }
     let text = if common.json { to_json(&done.report) } else { text(&done) };
-    write_result(common, &text)?;
+    write_result(common.output.as_deref(), &text)?;
     let failed: Vec<&Record> = done.report.failed().collect();
     for record in &failed {
         complain(record);
@@ -241,7 +255,8 @@ fn run_program(
     let inputs = pipeline::read(sources, model, &options)?;
     let program = run::read_program(sources, program, &inputs)?;
     if common.emit == Some(Level::Dlc) {
-        return write_result(common, &print(program.program())).map(|()| ExitCode::SUCCESS);
+        return write_result(common.output.as_deref(), &print(program.program()))
+            .map(|()| ExitCode::SUCCESS);
     }
     if common.emit.is_some() {
         let error = Diagnostic::global("`run` can emit a program as DLC only");
@@ -257,7 +272,7 @@ fn run_program(
         write_file(path, &trace.to_string())?;
     }
     let text = if common.json { to_json(&record) } else { report::one(&record) };
-    write_result(common, &text)?;
+    write_result(common.output.as_deref(), &text)?;
     if record.valid {
         return Ok(ExitCode::SUCCESS);
     }
@@ -301,8 +316,8 @@ fn to_json(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
 }
 
-fn write_result(common: &Common, text: &str) -> Checked<()> {
-    match &common.output {
+fn write_result(output: Option<&Path>, text: &str) -> Checked<()> {
+    match output {
         Some(path) => write_file(path, text),
         None => {
             // A reader that has seen enough closes the pipe; that is not an error.

@@ -19,10 +19,11 @@ mod generate;
 pub mod graph;
 mod instantiate;
 mod locality;
+mod origin;
 mod random;
 mod zipf;
 
-pub use generate::{bag_lookups, bag_offsets};
+pub use generate::{bag_lookups, bag_offsets, indices_seed};
 pub use locality::{BOUNDS, Locality, ReuseHistogram, reuse_distances};
 
 use crate::diagnostic::{Checked, Diagnostic};

@@ -11,7 +11,7 @@ use crate::data::blocks::BlockPattern;
 use crate::data::graph::{
     Graph, GraphModel, Triples, graph_names, known_graph, known_triples, triples_names,
 };
-use crate::data::{Locality, bag_lookups, bag_offsets};
+use crate::data::{Locality, bag_lookups, bag_offsets, indices_seed};
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::progress::Line;
 use crate::suggest;
@@ -159,8 +159,8 @@ fn locality(word: &str) -> Result<Locality, String> {
     })
 }
 
-/// A factor that sizes are multiplied by.
-fn scale(word: &str) -> Result<f64, String> {
+/// A factor that sizes are multiplied by, on the command line.
+pub fn scale(word: &str) -> Result<f64, String> {
     let scale: f64 = word.parse().map_err(|_| "not a number".to_owned())?;
     if scale.is_finite() && scale > 0.0 { Ok(scale) } else { Err("not above 0".to_owned()) }
 }
@@ -341,7 +341,8 @@ impl Blocks {
             let help = "the blocks of a row all differ".to_owned();
             return Err(error(message, Some(help)));
         };
-        let rows = || (0..blocks).map(|query| pattern.row(query, blocks, self.to.seed));
+        let rows =
+            || (0..blocks).map(|query| pattern.row(query, blocks, indices_seed(self.to.seed)));
         if outputs.format == Format::Tsv {
             return outputs.text(|out| each(rows(), |row| out.line(row.iter().map(|n| *n as i64))));
         }

@@ -30,6 +30,15 @@ const COUPLED: &str = "coupled";
 /// The schedules that the best program is compared with.
 const BASELINES: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
 
+/// How much of the main job is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything.
+    Whole,
+    /// Decoupled programs only, and no rule sets are left out.
+    Compared,
+}
+
 /// A program to be judged.
 struct Contender {
     name: String,
@@ -55,6 +64,7 @@ pub fn run(
     sources: &mut Sources,
     inputs: &Inputs,
     options: &Options,
+    scope: Scope,
     timeline: bool,
     (started, read_time): (Instant, Duration),
     line: &Line,
@@ -73,7 +83,7 @@ pub fn run(
 
     let mut simulate_time = Duration::ZERO;
     let mut contenders = Vec::new();
-    if inputs.book.schedule(COUPLED).is_some() {
+    if scope == Scope::Whole && inputs.book.schedule(COUPLED).is_some() {
         line.say("lowering the coupled loop nest");
         let (found, chosen) = tuning.best_of(COUPLED, Goal::Coupled, &mut simulate_time, line)?;
         for (name, core) in
@@ -90,7 +100,7 @@ pub fn run(
         name,
         program,
         core: CoreKind::OutOfOrder,
-        exact: Exactness::Bitwise,
+        exact: options.exact,
         rules: BTreeSet::new(),
     }));
     let (found, chosen) =
@@ -117,7 +127,10 @@ pub fn run(
         .collect();
 
     let start = Instant::now();
-    let ablation = ablation(&tuning, schedule, &found, &chosen, line);
+    let ablation = match scope {
+        Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
+        Scope::Compared => Vec::new(),
+    };
     simulate_time += start.elapsed();
     let (bound, elements) = physical_bound(inputs, &judge);
     let record = records.last().cloned().unwrap_or_default();

@@ -2,6 +2,7 @@
 //! declarative rules in an e-graph.
 
 pub mod affine;
+pub mod bench;
 pub mod cli;
 pub mod cost;
 pub mod coupled;

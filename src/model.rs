@@ -20,9 +20,11 @@ mod composite;
 mod dense;
 mod expression;
 mod extent;
+mod kinds;
 mod names;
 mod operand;
 mod operator;
+mod origin;
 mod read;
 mod source;
 mod sparse;
@@ -32,7 +34,7 @@ mod uses;
 
 pub use expression::{Edge, Expr, Mode, Op, Score, TensorId, Unary};
 pub use extent::Extent;
-pub use spec::{DataSpec, Source, Values};
+pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};
 pub use uses::{IndexUse, OffsetsUse};
 
 use crate::diagnostic::{Checked, FileId, Sources, Span};

@@ -12,7 +12,7 @@ impl Line {
     /// A line that is drawn where standard error is a terminal.
     pub fn on_terminal() -> Line {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}{msg} ({elapsed})") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(100));
@@ -22,6 +22,16 @@ impl Line {
     /// A line that is never drawn.
     pub fn hidden() -> Line {
         Line { bar: ProgressBar::hidden() }
+    }
+
+    /// Says what all that follows is a part of; it stands before what is being done.
+    pub fn within(&self, what: impl Into<String>) {
+        self.bar.set_prefix(what.into());
+    }
+
+    /// Lets something else write to standard error, without the line in between.
+    pub fn aside(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
     }
 
     /// Says what is being done.

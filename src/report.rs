@@ -7,6 +7,7 @@ use ember_sim::{Stats, UnitStats};
 use serde::Serialize;
 
 pub use tables::{assumptions, groups, one, programs, stalls, summary, worth};
+pub(crate) use tables::{grouped, table};
 
 /// The whole report; with `--json` it is printed as it stands here.
 #[derive(Clone, Debug, Serialize)]

@@ -24,8 +24,8 @@ impl BlockPattern {
         self.window.checked_add(self.global)?.checked_add(self.random)
     }
 
-    /// The key blocks of a block of queries, of `blocks` in all, at least [`Self::width`]: window,
-    /// global and random ones in this order.
+    /// The key blocks of a block of queries, of `blocks` in all, 1 at least: window, global and random
+    /// ones in this order. All of them where there are fewer than [`Self::width`].
     pub fn row(&self, query: u64, blocks: u64, seed: u64) -> Vec<u64> {
         let mut random = Random::new(nth_seed(seed, query));
         let width = self.width().unwrap_or(0) as usize;
@@ -41,7 +41,8 @@ impl BlockPattern {
             let block = (random.unit() * blocks as f64) as u64;
             // Most blocks of a long sequence are free; of a short one, the next free one is taken.
             let free = (0..blocks).map(|i| (block + i) % blocks).find(|b| !row.contains(b));
-            row.extend(free);
+            let Some(free) = free else { break };
+            row.push(free);
         }
         row
     }

@@ -25,12 +25,18 @@ impl Maker<'_> {
             Source::Uniform { lo, hi } if !input.role.is_index() => {
                 Some(Data::Hashed(Hashed { seed, lo: *lo, hi: *hi }))
             }
-            Source::Ragged { mean, empty } => {
+            Source::Ragged { .. } | Source::Fixed { .. } => {
                 if !self.hold(&input.tensor, len, input.tensor.dtype.bytes_of(1), *span) {
                     return;
                 }
                 let most = self.left / 4;
-                let made = generate::ragged(len - 1, *mean, *empty, most, seed);
+                let made = match source {
+                    Source::Fixed { lookups } => generate::fixed(len - 1, *lookups, most),
+                    Source::Ragged { mean, empty } => {
+                        generate::ragged(len - 1, *mean, *empty, most, seed)
+                    }
+                    _ => None,
+                };
                 if made.is_none() {
                     let error = Diagnostic::error(
                         format!("more than {most} lookups"),
@@ -94,6 +100,13 @@ impl Maker<'_> {
             self.errors.push(Diagnostic::error(message, span, label));
             return None;
         }
+        if let Source::Blocks(pattern) = source
+            && let Some(width) = pattern.width().filter(|width| *width > rows && len > 0)
+        {
+            let message = format!("rows of {width} blocks out of {rows}");
+            self.errors.push(Diagnostic::error(message, span, "the blocks of a row all differ"));
+            return None;
+        }
         // What is drawn is 64 bits wide before it takes its type.
         let bytes = (8 + input.tensor.dtype.bytes_of(1)) + generate::scratch(source);
         if !self.hold(&input.tensor, len, bytes, span) {
@@ -104,7 +117,7 @@ impl Maker<'_> {
     }
 
     /// Held integers of an input's type; one that does not fit is an error.
-    fn integers(&mut self, input: &Input, values: Vec<i64>, span: Span) -> Option<Data> {
+    pub(super) fn integers(&mut self, input: &Input, values: Vec<i64>, span: Span) -> Option<Data> {
         if input.tensor.dtype == DType::I64 {
             return Some(Data::I64(Arc::new(values)));
         }

@@ -53,6 +53,11 @@ pub fn bag_lookups(kind: Locality, rows: u64, lookups: u64, seed: u64, table: u6
     locality::draw(kind, rows.max(1), lookups as usize, table_seed(seed, "indices", table))
 }
 
+/// The seed that a model's input `indices` is drawn from.
+pub fn indices_seed(seed: u64) -> u64 {
+    tensor_seed(seed, "indices")
+}
+
 fn table_seed(seed: u64, name: &str, table: u64) -> u64 {
     let first = tensor_seed(seed, name);
     if table == 0 { first } else { nth_seed(first, table) }
@@ -83,6 +88,10 @@ pub(super) fn rows(source: &Source, rows: u64, lookups: usize, seed: u64) -> Opt
             Some((0..lookups).map(|_| scatter.at(zipf.rank(&mut random) - 1) as i64).collect())
         }
         Source::Locality(kind) => Some(locality::draw(kind, rows, lookups, seed)),
+        Source::Blocks(pattern) => {
+            let blocks = (0..).flat_map(|query| pattern.row(query, rows, seed));
+            Some(blocks.take(lookups).map(|block| block as i64).collect())
+        }
         Source::Uniform { lo, hi } => {
             Some((0..lookups).map(|_| (lo + random.unit() * (hi - lo)).floor() as i64).collect())
         }

@@ -1,14 +1,18 @@
 //! From a model and a seed to an instance: what is given is bound to sizes, sizes make shapes, and
 //! shapes are filled, by the rules of `fill`.
 
+use super::origin::Built;
 use super::{HELD_LIMIT, Instance, WORK_LIMIT, check, file};
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::model::{
-    Computed, Declared, Extent, IndexUse, Input, Model, OffsetsUse, Source, TensorId,
+    Computed, Declared, Extent, IndexUse, Input, Model, OffsetsUse, Op, Source, TensorId,
 };
 use ember_targets::scalar::DType;
 use ember_targets::tensor::Tensor;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The most bytes that evaluation takes for an element: a number with its error bound, and its sum.
+const NUMBER_BYTES: u64 = 32;
 
 /// The state of one instantiation. Inputs are told apart by their positions in the model.
 pub(super) struct Maker<'a> {
@@ -22,6 +26,8 @@ pub(super) struct Maker<'a> {
     pub(super) left: u64,
     /// Tensors made so far.
     pub(super) made: BTreeMap<usize, Tensor>,
+    /// Graphs and triples made so far.
+    pub(super) built: BTreeMap<&'a str, Built>,
 }
 
 /// Makes and checks the data of one run.
@@ -34,6 +40,7 @@ pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
         origins: model.data.sizes.iter().map(|(name, (_, at))| (name.clone(), *at)).collect(),
         left: HELD_LIMIT,
         made: BTreeMap::new(),
+        built: BTreeMap::new(),
     };
     maker.given();
     maker.stop()?;
@@ -48,8 +55,9 @@ pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
     }
     maker.stop()?;
     maker.check();
-    maker.stop()?;
     maker.computed();
+    maker.stop()?;
+    maker.buffers();
     maker.stop()?;
     Ok(maker.finish())
 }
@@ -102,9 +110,14 @@ impl<'a> Maker<'a> {
                         }
                     }
                 }
+                Source::Part { of, part } => self.take_part(at, of, *part, *span),
+                Source::Blocks(pattern) if input.tensor.shape.len() == 2 => {
+                    self.bind(input, &[None, pattern.width()], *span);
+                }
                 _ => {}
             }
         }
+        self.bind_pointed();
     }
 
     fn take_file(&mut self, at: usize, tensor: Tensor, span: Span) {
@@ -129,7 +142,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Makes the extents of an input's shape agree with those of its data.
-    fn bind(&mut self, input: &Input, shape: &[Option<u64>], span: Span) {
+    pub(super) fn bind(&mut self, input: &Input, shape: &[Option<u64>], span: Span) {
         let extents = input.tensor.shape.iter().zip(&input.extent_spans);
         for ((extent, declared), n) in extents.zip(shape) {
             let Some(n) = *n else { continue };
@@ -190,9 +203,14 @@ impl<'a> Maker<'a> {
     fn bind_lookups(&mut self, indices: usize, end: u64, span: Span) {
         let Extent::Size { name, plus } = &self.input(indices).tensor.shape[0] else { return };
         let Some(rest) = end.checked_sub(*plus) else { return };
+        self.give(name, rest, span);
+    }
+
+    /// Lets a size be known that is not yet.
+    pub(super) fn give(&mut self, name: &str, n: u64, span: Span) {
         if !self.sizes.contains_key(name) {
-            self.sizes.insert(name.clone(), rest);
-            self.origins.insert(name.clone(), span);
+            self.sizes.insert(name.to_owned(), n);
+            self.origins.insert(name.to_owned(), span);
         }
     }
 
@@ -299,6 +317,27 @@ impl<'a> Maker<'a> {
             }
         }
         self.errors.extend(results.into_iter().filter_map(Result::err));
+    }
+
+    /// Counts what evaluation holds beside tensors: a row of any tensor, and all of a second matrix.
+    fn buffers(&mut self) {
+        for tensor in self.model.tensors() {
+            let row = tensor.shape.last().and_then(|extent| extent.value(&self.sizes));
+            let row = row.unwrap_or(0);
+            if row.saturating_mul(NUMBER_BYTES) > HELD_LIMIT {
+                self.errors.push(too_large(&format!("a row of {}", tensor.name), row, tensor.span));
+            }
+        }
+        for expr in self.model.expressions() {
+            if let Op::Matmul { b, .. } = expr.op {
+                let tensor = self.model.tensor(b);
+                let extents = tensor.shape.iter().map(|e| e.value(&self.sizes).unwrap_or(0));
+                let len = extents.fold(1, u64::saturating_mul);
+                if len.saturating_mul(NUMBER_BYTES) > HELD_LIMIT {
+                    self.errors.push(too_large(&tensor.name, len, expr.span));
+                }
+            }
+        }
     }
 
     /// The computed tensors, all zero.

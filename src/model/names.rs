@@ -15,7 +15,7 @@ const MAX_RANK: usize = 8;
 const MAX_EXTENT: u64 = i64::MAX as u64;
 
 /// Words that would be mistaken for another form where data is given to an input of that name.
-const RESERVED: [&str; 2] = ["seed", "size"];
+const RESERVED: [&str; 4] = ["seed", "size", "graph", "triples"];
 
 impl Reader {
     /// A single word.

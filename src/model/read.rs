@@ -2,8 +2,8 @@
 
 use super::operand::Target;
 use super::{
-    Computed, Declared, HandWritten, Input, Kind, Model, Role, Statement, TensorId, operator,
-    source,
+    Computed, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement, TensorId,
+    operator, source,
 };
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::sexp::{self, Sexp};
@@ -38,6 +38,8 @@ pub(super) struct Reader {
     pub(super) depth: usize,
     /// Tensors that were named but not understood: using one is no further error.
     pub(super) broken: BTreeSet<String>,
+    /// What several inputs take their data from, and where it is described.
+    pub(super) origins: BTreeMap<String, (Origin, Span)>,
     /// Every size and where it is first mentioned.
     pub(super) sizes: BTreeMap<String, Span>,
     /// Every tensor and where it is declared.

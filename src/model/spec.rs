@@ -1,10 +1,12 @@
 //! How data is described: a seed, sizes, and a source of elements for each input.
 
 use crate::data::Locality;
+use crate::data::blocks::BlockPattern;
+use crate::data::graph::{EdgeListOptions, Graph, Triples};
 use crate::diagnostic::Span;
 use ember_targets::scalar::Scalar;
 use ember_targets::tensor::Data;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Where the data of a model comes from.
@@ -14,6 +16,10 @@ pub struct DataSpec {
     pub seed: u64,
     /// Sizes that are given, and where.
     pub sizes: BTreeMap<String, (u64, Span)>,
+    /// Those of them that are the batch: how much of the work is done.
+    pub batches: BTreeSet<String>,
+    /// What several inputs take their data from, by name, and where it is described.
+    pub origins: BTreeMap<String, (Origin, Span)>,
     /// The sources of the inputs that have one, by name, and where they are written.
     pub sources: BTreeMap<String, (Source, Span)>,
     /// The folder that the paths of data files start from: the model file's.
@@ -56,6 +62,77 @@ pub enum Source {
     },
     /// `(locality low|medium|high)`, for indices: by the distribution of reuse distances.
     Locality(Locality),
+    /// `(fixed N)`, for offsets: bags of one length.
+    Fixed {
+        /// The lookups of a bag.
+        lookups: u64,
+    },
+    /// `(blocks (window W) (global G) (random R))`, for indices: a block-sparse attention pattern.
+    Blocks(BlockPattern),
+    /// `(PART-of NAME)`: from a graph or from triples.
+    Part {
+        /// The name of the graph or the triples.
+        of: String,
+        /// What is taken of it.
+        part: Part,
+    },
+}
+
+/// What several inputs take their data from.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// `(graph NAME …)`.
+    Graph {
+        /// Where it comes from.
+        from: GraphFrom,
+        /// How many of its rows are taken; all of them if not given.
+        batch: Option<u64>,
+    },
+    /// `(triples NAME …)`.
+    Triples {
+        /// The knowledge graph they are drawn from.
+        from: Triples,
+        /// How many of them are taken; all of them if not given.
+        batch: Option<u64>,
+    },
+}
+
+/// Where a graph comes from.
+#[derive(Clone, Debug)]
+pub enum GraphFrom {
+    /// Generated.
+    Drawn(Graph),
+    /// Read.
+    File {
+        /// The path, from the folder of the model file.
+        path: PathBuf,
+        /// What a list of edges does not say.
+        options: EdgeListOptions,
+    },
+}
+
+/// What an input takes of a graph or of triples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Where the rows of a graph start, and where the last one ends.
+    Offsets,
+    /// The columns of a graph's entries.
+    Neighbours,
+    /// The values of a graph's entries; 1 where it has none.
+    Values,
+    /// The heads of triples.
+    Heads,
+    /// Their relations.
+    Relations,
+    /// Their tails.
+    Tails,
+}
+
+impl Part {
+    /// Whether it is a part of a graph, not of triples.
+    pub fn of_graph(self) -> bool {
+        matches!(self, Part::Offsets | Part::Neighbours | Part::Values)
+    }
 }
 
 /// Elements written in the model file.
@@ -72,6 +149,27 @@ pub struct Values {
 impl DataSpec {
     /// No data at all.
     pub(super) fn empty(directory: PathBuf) -> DataSpec {
-        DataSpec { seed: 0, sizes: BTreeMap::new(), sources: BTreeMap::new(), directory }
+        DataSpec {
+            seed: 0,
+            sizes: BTreeMap::new(),
+            batches: BTreeSet::new(),
+            origins: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            directory,
+        }
+    }
+
+    /// Multiplies every batch by a factor above 0, down to 1 at least where it is not 0.
+    pub fn scale_batches(&mut self, factor: f64) {
+        let scale = |n: &mut u64| *n = ((*n as f64 * factor).round() as u64).max((*n).min(1));
+        for name in &self.batches {
+            if let Some((n, _)) = self.sizes.get_mut(name) {
+                scale(n);
+            }
+        }
+        for (origin, _) in self.origins.values_mut() {
+            let (Origin::Graph { batch, .. } | Origin::Triples { batch, .. }) = origin;
+            batch.iter_mut().for_each(scale);
+        }
     }
 }

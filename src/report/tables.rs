@@ -6,7 +6,8 @@ use comfy_table::{CellAlignment, Table};
 use ember_sim::UnitStats;
 use std::fmt::Write;
 
-fn table(header: &[&str]) -> Table {
+/// A table with a header, numbers to the right.
+pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_header(header.iter().copied());
     for column in table.column_iter_mut().skip(1) {
@@ -16,7 +17,7 @@ fn table(header: &[&str]) -> Table {
 }
 
 /// A number with its thousands apart.
-fn grouped(n: u64) -> String {
+pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

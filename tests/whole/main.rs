@@ -1,9 +1,11 @@
 //! The whole pipeline: what the command prints, what its programs do, and what may be relied on.
 
 mod add_rule;
+mod bench;
 mod command_line;
 mod common;
 mod families;
+mod generators;
 mod json;
 mod main_job;
 mod models;

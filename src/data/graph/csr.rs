@@ -88,29 +88,27 @@ impl Csr {
         Csr { offsets, columns, values: None, width }
     }
 
-    /// From entries whose rows are below `rows`; those of one row stay in the order they have.
+    /// From entries whose rows are below `rows`. Columns ascend within a row; entries of one place stay
+    /// in the order they have.
     pub(super) fn of_entries(entries: &Entries, rows: u64, width: u64) -> Csr {
-        let places = || {
-            entries.places.iter().enumerate().flat_map(|(i, &(row, column))| {
-                let mirror = (entries.mirrored && row != column).then_some((i, column, row));
-                [(i, row, column)].into_iter().chain(mirror)
-            })
-        };
-        let mut lengths = vec![0u64; rows as usize];
-        places().for_each(|(_, row, _)| lengths[row as usize] += 1);
-        let (offsets, mut next) = starts(&lengths);
-        let total = offsets.last().map_or(0, |n| *n as usize);
-        let mut columns = vec![0; total];
-        let mut values = (!entries.values.is_empty()).then(|| vec![0.0; total]);
-        for (i, row, column) in places() {
-            let at = next[row as usize] as usize;
-            next[row as usize] += 1;
-            columns[at] = column;
-            if let Some(values) = &mut values {
-                values[at] = entries.values[i];
+        let mut placed: Vec<(u32, u32, u32)> = Vec::with_capacity(entries.places.len());
+        for (i, &(row, column)) in (0u32..).zip(&entries.places) {
+            placed.push((row, column, i));
+            if entries.mirrored && row != column {
+                placed.push((column, row, i));
             }
         }
-        Csr { offsets, columns, values, width }
+        placed.sort_unstable();
+        let mut lengths = vec![0u64; rows as usize];
+        placed.iter().for_each(|(row, ..)| lengths[*row as usize] += 1);
+        let value = |&(_, _, i): &(u32, u32, u32)| entries.values.get(i as usize).copied();
+        let valued = entries.places.is_empty() || !entries.values.is_empty();
+        Csr {
+            offsets: starts(&lengths).0,
+            columns: placed.iter().map(|(_, column, _)| *column).collect(),
+            values: valued.then(|| placed.iter().filter_map(value).collect()),
+            width,
+        }
     }
 }
 

@@ -67,7 +67,7 @@ fn node<R: BufRead>(
     options: &EdgeListOptions,
     lines: &Lines<R>,
 ) -> Result<u32, Problem> {
-    let word = word.unwrap_or("");
+    let Some(word) = word else { return Err(lines.problem("not a pair of nodes".to_owned())) };
     let Ok(n) = word.parse::<u64>() else {
         let problem = lines.problem(format!("not a node: {}", Lines::<R>::show(word)));
         return Err((problem.0, Some("an edge is a pair of numbers".to_owned())));

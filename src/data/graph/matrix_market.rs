@@ -34,7 +34,9 @@ pub(super) fn read<R: BufRead>(mut lines: Lines<R>) -> Result<Csr, Problem> {
         let row = place::<R>(words.next(), "row", rows, &lines)?;
         let column = place::<R>(words.next(), "column", columns, &lines)?;
         if header.values {
-            let word = words.next().unwrap_or("");
+            let Some(word) = words.next() else {
+                return Err(lines.problem("ends before its value".to_owned()));
+            };
             let value = word
                 .parse()
                 .map_err(|_| lines.problem(format!("not a number: {}", Lines::<R>::show(word))))?;
@@ -130,7 +132,9 @@ fn place<R: BufRead>(
     extent: u64,
     lines: &Lines<R>,
 ) -> Result<u32, Problem> {
-    let word = word.unwrap_or("");
+    let Some(word) = word else {
+        return Err(lines.problem(format!("ends before its {what}")));
+    };
     match word.parse::<u64>() {
         Ok(0) => {
             let problem = lines.problem(format!("{what} 0, but Matrix Market counts from 1"));

@@ -1,0 +1,140 @@
+//! The `bench` command: every workload of a folder, each a model, as one table.
+//!
+//! Programs are chosen on the model's seed and judged on another. A workload that cannot be run is a
+//! row that is not valid, and the others go on.
+
+mod compare;
+mod plot;
+mod row;
+mod table;
+
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::job::{self, Scope};
+use crate::pipeline::{self, Options};
+use crate::progress::Line;
+use crate::render;
+use crate::report::Report;
+use crate::rules;
+use crate::target;
+use compare::Published;
+use regex_lite::Regex;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub use compare::Beside;
+pub use row::{Cycles, Programs, Row, Utilisation};
+
+/// What may be chosen, beside what every job may.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// The folder of workloads: `FAMILY/NAME.sexp`.
+    pub workloads: PathBuf,
+    /// Which of them; all where there is no pattern.
+    pub filter: Option<String>,
+    /// What their batches are multiplied by.
+    pub scale: f64,
+    /// Published figures to be compared with.
+    pub compare: Option<PathBuf>,
+    /// A file for a plot.
+    pub svg: Option<PathBuf>,
+    /// Rules, target and search. The seeds are those of every workload; where there are none, each is
+    /// chosen on its model's own and judged on the next.
+    pub options: Options,
+}
+
+/// What the bench gives.
+pub struct Done {
+    /// A row a workload.
+    pub rows: Vec<Row>,
+    /// The table, for a person.
+    pub text: String,
+}
+
+/// Runs the bench. Workloads that cannot be found, a pattern that is none and published figures that
+/// cannot be read are errors; what is wrong with a workload is printed and stands in its row.
+pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
+    let workloads = find(bench)?;
+    let published = bench.compare.as_deref().map(Published::read).transpose()?;
+    // What is wrong with rules or machine is said once, not for every workload.
+    let wrong = [
+        rules::load(sources, &bench.options.rules).err(),
+        target::load(sources, &bench.options.target).err(),
+    ];
+    let wrong: Vec<Diagnostic> = wrong.into_iter().flatten().flatten().collect();
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let mut rows = Vec::new();
+    for (i, (family, path)) in workloads.iter().enumerate() {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        line.within(format!("{name} ({} of {}): ", i + 1, workloads.len()));
+        let mut row = match measure(sources, bench, path, line) {
+            Ok(report) => Row::of(name, family.clone(), &report),
+            Err(errors) => {
+                line.aside(|| render::emit(sources, &errors));
+                let why = errors.first().map(|e| e.message.clone()).unwrap_or_default();
+                Row::failed(name, family.clone(), why)
+            }
+        };
+        if let Some(published) = &published {
+            row.published = published.beside(&row);
+        }
+        rows.push(row);
+    }
+    let mut text = table::table(&rows);
+    if let Some(published) = &published {
+        text += &published.report(&rows);
+    }
+    if let Some(path) = &bench.svg {
+        let drawn = plot::draw(&rows).map_err(|e| vec![Diagnostic::global(e)])?;
+        std::fs::write(path, drawn).map_err(|e| {
+            vec![Diagnostic::global(format!("{}: cannot write: {e}", path.display()))]
+        })?;
+    }
+    Ok(Done { rows, text })
+}
+
+/// The families and files of the workloads that were asked for, in alphabetical order.
+fn find(bench: &Bench) -> Checked<Vec<(String, PathBuf)>> {
+    let fail = |message: String| vec![Diagnostic::global(message)];
+    let filter = bench.filter.as_deref().unwrap_or("");
+    let filter = Regex::new(filter).map_err(|e| fail(format!("`{filter}` is no pattern: {e}")))?;
+    let folder = &bench.workloads;
+    let entries = |folder: &Path| -> Checked<Vec<PathBuf>> {
+        let paths: std::io::Result<Vec<_>> = std::fs::read_dir(folder)
+            .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect());
+        let mut paths = paths.map_err(|e| fail(format!("{}: {e}", folder.display())))?;
+        paths.sort();
+        Ok(paths)
+    };
+    let mut found = Vec::new();
+    for family in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
+        let family_name = family.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for path in entries(&family)? {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            if path.extension().is_some_and(|e| e == "sexp") && filter.is_match(&name) {
+                found.push((family_name.clone(), path));
+            }
+        }
+    }
+    if found.is_empty() {
+        let error = Diagnostic::global(format!("{}: no workload to run", folder.display()));
+        let help = "workloads are `FAMILY/NAME.sexp`, and `--filter` must fit the NAME";
+        return Err(vec![error.with_help(help)]);
+    }
+    Ok(found)
+}
+
+/// Runs one workload.
+fn measure(sources: &mut Sources, bench: &Bench, path: &Path, line: &Line) -> Checked<Report> {
+    let started = Instant::now();
+    let mut options = bench.options.clone();
+    let mut inputs = pipeline::read(sources, path, &options)?;
+    inputs.model.data.scale_batches(bench.scale);
+    let own = inputs.model.data.seed;
+    options.tune_seed = options.tune_seed.or(Some(own));
+    options.seed = options.seed.or(Some(own.wrapping_add(1)));
+    let read = (started, started.elapsed());
+    let done = job::run(sources, &inputs, &options, Scope::Compared, false, read, line)?;
+    Ok(done.report)
+}

@@ -1,0 +1,190 @@
+//! One workload's figures, as they stand in the JSON.
+
+use super::compare::Beside;
+use crate::report::{Record, Report};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One workload's figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub workload: String,
+    /// Its family: the folder that it stands in.
+    pub family: String,
+    /// Cycles of every program, and the bound.
+    pub cycles: Cycles,
+    /// Whether every program's output is the reference's.
+    pub valid: bool,
+    /// The speed of `search` in percent of that of `paper`.
+    pub percent_of_paper: Option<f64>,
+    /// The speed of `search` in percent of that of `expert`.
+    pub percent_of_expert: Option<f64>,
+    /// The bound's cycles in percent of those of `search`.
+    pub percent_of_bound: Option<f64>,
+    /// The resource that the bound is on.
+    pub bound_by: String,
+    /// Table elements that one run reads.
+    pub elements: u64,
+    /// The least exact rules that ran for `search`.
+    pub exactness: String,
+    /// How busy the units of every program are.
+    pub utilisation: Programs<Utilisation>,
+    /// Accesses of the last-level cache of every program for each thousand elements.
+    pub llc_accesses_per_thousand_elements: Programs<f64>,
+    /// The published figures that there are for it, where they were asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub published: BTreeMap<String, Beside>,
+    /// What is wrong, where it is not valid.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+}
+
+/// Something of every program, by its name.
+pub type Programs<T> = BTreeMap<String, T>;
+
+/// Cycles of the programs that are compared; none for one that there is not or that did not end.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Cycles {
+    /// Decoupled, nothing more.
+    pub opt0: Option<u64>,
+    /// Then vectorised,
+    pub opt1: Option<u64>,
+    /// bufferised,
+    pub opt2: Option<u64>,
+    /// and queue-aligned.
+    pub opt3: Option<u64>,
+    /// The best of all combinations.
+    pub search: Option<u64>,
+    /// Written by hand, the simpler one.
+    pub paper: Option<u64>,
+    /// Written by hand, the better one.
+    pub expert: Option<u64>,
+    /// The fewest that the machine allows.
+    pub bound: Option<u64>,
+}
+
+impl Cycles {
+    /// Every entry and its name, in the order of the table.
+    pub fn named(&self) -> [(&'static str, Option<u64>); 8] {
+        [
+            ("opt0", self.opt0),
+            ("opt1", self.opt1),
+            ("opt2", self.opt2),
+            ("opt3", self.opt3),
+            ("paper", self.paper),
+            ("expert", self.expert),
+            ("search", self.search),
+            ("bound", self.bound),
+        ]
+    }
+
+    fn of(&self, program: &str) -> Option<u64> {
+        self.named().into_iter().find(|(name, _)| *name == program).and_then(|(_, cycles)| cycles)
+    }
+
+    /// How many times as fast as `opt0` a program is.
+    pub fn speedup(&self, program: &str) -> Option<f64> {
+        Some(self.opt0? as f64 / self.of(program)?.max(1) as f64)
+    }
+
+    /// The bound's cycles in percent of a program's.
+    pub fn percent_of_bound(&self, program: &str) -> Option<f64> {
+        Some(100.0 * self.bound? as f64 / self.of(program)?.max(1) as f64)
+    }
+}
+
+/// The share of a run's cycles in which units do their work, in percent.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Utilisation {
+    /// The busiest unit of the access side.
+    pub access: f64,
+    /// The execute unit.
+    pub execute: f64,
+}
+
+impl Utilisation {
+    fn of(record: &Record) -> Utilisation {
+        let cycles = record.cycles.unwrap_or(0).max(1) as f64;
+        let mut shares = Utilisation::default();
+        for unit in &record.stalls {
+            let share = 100.0 * unit.busy as f64 / cycles;
+            if unit.name == "execute" {
+                shares.execute = share;
+            } else {
+                shares.access = shares.access.max(share);
+            }
+        }
+        shares
+    }
+}
+
+/// The bench's name of a program of the main job.
+fn short(name: &str) -> String {
+    name.strip_prefix("emb-").unwrap_or(name).to_owned()
+}
+
+impl Row {
+    pub(super) fn of(workload: String, family: String, report: &Report) -> Row {
+        let cycles = |name: &str| {
+            report.programs.iter().find(|r| short(&r.name) == name).and_then(|r| r.cycles)
+        };
+        let cycles = Cycles {
+            opt0: cycles("opt0"),
+            opt1: cycles("opt1"),
+            opt2: cycles("opt2"),
+            opt3: cycles("opt3"),
+            search: report.best.record.cycles,
+            paper: cycles("paper"),
+            expert: cycles("expert"),
+            bound: Some(report.best.bound_cycles),
+        };
+        let percent = |of: Option<u64>| {
+            Some(100.0 * of? as f64 / cycles.search.filter(|search| *search > 0)? as f64)
+        };
+        let errors: Vec<String> = report
+            .failed()
+            .map(|r| format!("{}: {}", r.name, r.mismatch.as_deref().unwrap_or("no output")))
+            .collect();
+        let per_thousand = |n: u64| 1000.0 * n as f64 / report.elements.max(1) as f64;
+        let ran = || report.programs.iter().filter(|r| r.cycles.is_some());
+        Row {
+            workload,
+            family,
+            cycles,
+            valid: errors.is_empty(),
+            percent_of_paper: percent(cycles.paper),
+            percent_of_expert: percent(cycles.expert),
+            percent_of_bound: percent(cycles.bound),
+            bound_by: report.best.bound_by.clone(),
+            elements: report.elements,
+            exactness: report.best.record.exactness.clone(),
+            utilisation: ran().map(|r| (short(&r.name), Utilisation::of(r))).collect(),
+            llc_accesses_per_thousand_elements: ran()
+                .map(|r| (short(&r.name), per_thousand(r.llc_accesses)))
+                .collect(),
+            published: BTreeMap::new(),
+            errors,
+        }
+    }
+
+    /// A workload that could not be run.
+    pub(super) fn failed(workload: String, family: String, why: String) -> Row {
+        Row {
+            workload,
+            family,
+            cycles: Cycles::default(),
+            valid: false,
+            percent_of_paper: None,
+            percent_of_expert: None,
+            percent_of_bound: None,
+            bound_by: String::new(),
+            elements: 0,
+            exactness: String::new(),
+            utilisation: BTreeMap::new(),
+            llc_accesses_per_thousand_elements: BTreeMap::new(),
+            published: BTreeMap::new(),
+            errors: vec![why],
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The `bench` command's options, and what becomes of its result.
+
+use super::{Exact, to_json, write_result};
+use crate::bench::{self, Bench};
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::generate;
+use crate::pipeline::Options;
+use crate::progress::Line;
+use crate::render;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    /// The folder of workloads: FAMILY/NAME.sexp.
+    #[arg(long, value_name = "FOLDER", default_value = "workloads")]
+    workloads: PathBuf,
+    /// Runs those whose name this regular expression fits.
+    #[arg(long, value_name = "PATTERN")]
+    filter: Option<String>,
+    /// What the workloads' batches are multiplied by.
+    #[arg(long, value_name = "FACTOR", value_parser = generate::scale, default_value_t = 1.0)]
+    scale: f64,
+    /// Prints published figures beside ours, such as workloads/published.json.
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+    /// Writes a plot.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// A folder of rule files, or one rule file; may be given again.
+    #[arg(long, value_name = "PATH", default_value = "rules")]
+    rules: Vec<PathBuf>,
+    /// The machine: a name, or the file of a description.
+    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    target: String,
+    /// The least exact rules that may run: dot products are vectorised only from `reassoc` on.
+    #[arg(long, value_enum, default_value_t = Exact::Reassoc)]
+    exact: Exact,
+    /// The seed of the data that programs are judged on [default: one after the model's].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The seed of the data that programs are chosen on [default: the model's].
+    #[arg(long, value_name = "N")]
+    tune_seed: Option<u64>,
+    /// How many of the best candidates the simulator ranks.
+    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
+    candidates: usize,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON list.
+    #[arg(long)]
+    json: bool,
+}
+
+impl BenchArgs {
+    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+        let bench = Bench {
+            workloads: self.workloads.clone(),
+            filter: self.filter.clone(),
+            scale: self.scale,
+            compare: self.compare.clone(),
+            svg: self.svg.clone(),
+            options: Options {
+                rules: self.rules.clone(),
+                target: self.target.clone(),
+                exact: self.exact.into(),
+                seed: self.seed,
+                tune_seed: self.tune_seed,
+                candidates: self.candidates.max(1),
+                ..Options::default()
+            },
+        };
+        let line = Line::on_terminal();
+        let done = bench::run(sources, &bench, &line);
+        line.done();
+        let done = done?;
+        let text = if self.json { to_json(&done.rows) } else { done.text };
+        write_result(self.output.as_deref(), &text)?;
+        let failed = done.rows.iter().filter(|row| !row.valid);
+        let errors: Vec<Diagnostic> = failed
+            .flat_map(|row| {
+                row.errors.iter().map(move |e| format!("workload `{}`: {e}", row.workload))
+            })
+            .map(Diagnostic::global)
+            .collect();
+        render::emit(&Sources::default(), &errors);
+        Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+}

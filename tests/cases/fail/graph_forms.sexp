@@ -1,0 +1,20 @@
+; What graphs and triples may be, and what may be taken of them.
+(model m
+  (input x f32 (nodes 4)) (input i i64 (edges)) (input o i64 ((+ rows 1)))
+  (output out (emb.bag sum x i o))
+  (data
+    (graph a (kind wikitalk))
+    (graph b (kind wiki-Talk) (scale 0))
+    (graph c (rmat (nodes 3)))
+    (graph d (grid (nodes 4) (edges 4)) (base 1))
+    (graph e (file "graph_lies_more.mtx") (base 1))
+    (graph f (file "graph.tsv") (base 2))
+    (graph g (kind wiki-Talk) (weight 3))
+    (graph h (kind wiki-Talk) (scale 0.001))
+    (graph h (kind web-Google) (scale 0.001))
+    (triples t (kind biokg) (scale 0.001))
+    (triples u (kind freebase))
+    (x (uniform 0 1))
+    (i (heads-of h))
+    (o (offsets-of q))
+    (size rows 3 batches)))
