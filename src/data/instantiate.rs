@@ -5,11 +5,14 @@ use super::origin::Built;
 use super::{HELD_LIMIT, Instance, WORK_LIMIT, check, file};
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::model::{
-    Computed, Declared, Extent, IndexUse, Input, Model, OffsetsUse, Source, TensorId,
+    Computed, Declared, Extent, IndexUse, Input, Model, OffsetsUse, Op, Source, TensorId,
 };
 use ember_targets::scalar::DType;
 use ember_targets::tensor::Tensor;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The most bytes that evaluation takes for an element: a number with its error bound, and its sum.
+const NUMBER_BYTES: u64 = 32;
 
 /// The state of one instantiation. Inputs are told apart by their positions in the model.
 pub(super) struct Maker<'a> {
@@ -52,8 +55,9 @@ pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
     }
     maker.stop()?;
     maker.check();
-    maker.stop()?;
     maker.computed();
+    maker.stop()?;
+    maker.buffers();
     maker.stop()?;
     Ok(maker.finish())
 }
@@ -313,6 +317,27 @@ impl<'a> Maker<'a> {
             }
         }
         self.errors.extend(results.into_iter().filter_map(Result::err));
+    }
+
+    /// Counts what evaluation holds beside tensors: a row of any tensor, and all of a second matrix.
+    fn buffers(&mut self) {
+        for tensor in self.model.tensors() {
+            let row = tensor.shape.last().and_then(|extent| extent.value(&self.sizes));
+            let row = row.unwrap_or(0);
+            if row.saturating_mul(NUMBER_BYTES) > HELD_LIMIT {
+                self.errors.push(too_large(&format!("a row of {}", tensor.name), row, tensor.span));
+            }
+        }
+        for expr in self.model.expressions() {
+            if let Op::Matmul { b, .. } = expr.op {
+                let tensor = self.model.tensor(b);
+                let extents = tensor.shape.iter().map(|e| e.value(&self.sizes).unwrap_or(0));
+                let len = extents.fold(1, u64::saturating_mul);
+                if len.saturating_mul(NUMBER_BYTES) > HELD_LIMIT {
+                    self.errors.push(too_large(&tensor.name, len, expr.span));
+                }
+            }
+        }
     }
 
     /// The computed tensors, all zero.
