@@ -20,4 +20,4 @@
     (wq (uniform -0.1 0.1)) (bq (uniform -0.1 0.1))
     (wk (uniform -0.1 0.1)) (bk (uniform -0.1 0.1))
     (wv (uniform -0.1 0.1)) (bv (uniform -0.1 0.1))
-    (seen (uniform 0 32))))
+    (seen (blocks (window 3) (global 2) (random 3)))))

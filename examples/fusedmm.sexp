@@ -8,8 +8,8 @@
 
   (output out (emb.mp sigmoid x y indices offsets))
 
-  (data (seed 1) (size nodes 1000)
+  (data (seed 1)
+    (graph g (rmat (nodes 1000) (edges 10000)))
     (x (uniform -0.5 0.5))
     (y (uniform -0.5 0.5))
-    (offsets (ragged (mean 10) (empty 0.02)))
-    (indices (zipf 0.8))))
+    (offsets (offsets-of g)) (indices (neighbours-of g))))
