@@ -8,8 +8,8 @@
 
   (output out (emb.mp sigmoid x y indices offsets))
 
-  (data (seed 1) (size nodes 2048)
+  (data (seed 1) (size nodes 1000)
     (x (uniform -0.5 0.5))
     (y (uniform -0.5 0.5))
-    (offsets (ragged (mean 20) (empty 0.02)))
+    (offsets (ragged (mean 10) (empty 0.02)))
     (indices (zipf 0.8))))

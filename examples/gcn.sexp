@@ -14,7 +14,7 @@
   (let p2 (nn.matmul h w2))
   (output out (nn.bias (emb.spmm p2 indices offsets values) b2))
 
-  (data (seed 1) (size nodes 4096)
+  (data (seed 1) (size nodes 2000)
     (x (uniform -1.0 1.0))
     (offsets (ragged (mean 14) (empty 0.02)))
     (indices (zipf 0.8))

@@ -12,8 +12,8 @@
   (output out
     (nn.relu (nn.bias (nn.add (nn.matmul x w_self) (nn.matmul mean w_neighbours)) b)))
 
-  (data (seed 1) (size nodes 2048)
+  (data (seed 1) (size nodes 1000)
     (x (uniform -1.0 1.0))
-    (offsets (ragged (mean 25) (empty 0.02)))
+    (offsets (ragged (mean 10) (empty 0.02)))
     (indices (zipf 0.8))
     (w_self (uniform -0.1 0.1)) (w_neighbours (uniform -0.1 0.1)) (b (uniform -0.1 0.1))))

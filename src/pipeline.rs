@@ -334,7 +334,7 @@ pub fn no_program(searched: &Searched, schedule: &str, rejected: &[String]) -> D
 }
 
 /// An instance for the interpreter of terms.
-fn store(instance: &Instance) -> Store {
+pub fn store(instance: &Instance) -> Store {
     Store {
         tensors: instance.tensors.clone(),
         sizes: instance.sizes.iter().map(|(name, n)| (name.clone(), *n as i64)).collect(),

@@ -5,7 +5,7 @@ use crate::decouple::ModelContext;
 use crate::model::{Model, Part, Statement, TensorId};
 use crate::term::{Head, Node, Term};
 use crate::workload::Statistics;
-use egg::{Language, RecExpr, Symbol};
+use egg::{Id, Language, RecExpr, Symbol};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,6 +105,16 @@ fn independent(a: &Statement, b: &Statement) -> bool {
     apart(a, b) && apart(b, a)
 }
 
+/// The place of the number of the slot in a statement's term, and that number. It stands nowhere
+/// else in the term.
+fn slot_of(term: &Term, part: Part) -> Option<(usize, i64)> {
+    let Part::Slot(number) = part else { return None };
+    let root = term.as_ref().last().filter(|root| root.name() == Some("emb.output_slot"))?;
+    let place = *root.children().get(1)?;
+    let uses = term.as_ref().iter().flat_map(Language::children).filter(|c| **c == place).count();
+    (uses == 1).then_some((usize::from(place), i64::try_from(number).ok()?))
+}
+
 impl Group {
     fn new(model: &Model, statements: Vec<usize>) -> Group {
         let mut term = RecExpr::default();
@@ -112,20 +122,17 @@ impl Group {
         let mut parts = Vec::new();
         for (k, at) in statements.iter().enumerate() {
             let one = model.statement_term(*at);
-            let nodes: Vec<_> = one.as_ref().to_vec();
-            let mut ids = Vec::with_capacity(nodes.len());
-            for (i, node) in nodes.iter().enumerate() {
-                let mut node = node.clone().map_children(|c| ids[usize::from(c)]);
-                let last = i + 1 == nodes.len();
-                if let Part::Slot(slot) = model.statements[*at].part
-                    && last
-                    && node.name() == Some("emb.output_slot")
-                {
-                    let name = Symbol::from(format!("%{}", slot_name(k)));
-                    slots.insert(name, i64::try_from(slot).unwrap_or(i64::MAX));
-                    let name = term.add(Node::new(Head::Op(name), &[]));
-                    node.children_mut()[1] = term.add(Node::op("size", &[name]));
-                }
+            let slot = slot_of(&one, model.statements[*at].part);
+            let mut ids: Vec<Id> = Vec::with_capacity(one.as_ref().len());
+            for (i, node) in one.as_ref().iter().enumerate() {
+                let node = match slot {
+                    Some((place, number)) if place == i => {
+                        let name = Symbol::from(format!("%{}", slot_name(k)));
+                        slots.insert(name, number);
+                        Node::op("size", &[term.add(Node::new(Head::Op(name), &[]))])
+                    }
+                    _ => node.clone().map_children(|c| ids[usize::from(c)]),
+                };
                 ids.push(term.add(node));
             }
             parts.extend(ids.last().copied());
@@ -139,7 +146,8 @@ impl Group {
         let context = context(model, &statements, &names);
         // The sizes that only shapes mention have names too, in an order that follows the term's.
         for at in 0..names.len() {
-            let is = |t: &&TensorDecl| Some(t.name.as_str()) == names[at].as_str().strip_prefix('%');
+            let is =
+                |t: &&TensorDecl| Some(t.name.as_str()) == names[at].as_str().strip_prefix('%');
             for dim in context.tensors.iter().find(is).map_or(&[][..], |t| &t.shape) {
                 if let Dim::Size(size) = dim {
                     let size = Symbol::from(format!("%{}", context.sizes[size.index()]));

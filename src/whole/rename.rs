@@ -2,7 +2,7 @@
 
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, RecExpr, Symbol};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of tensors and sizes, each once.
 pub type Names = Vec<Symbol>;
@@ -45,6 +45,26 @@ pub fn renamed(
             (None, _) => node.clone().map_children(|c| ids[usize::from(c)]),
         };
         ids.push(made.add(node));
+    }
+    made
+}
+
+/// A term in which some tensors are read as they are, not as frozen.
+pub fn thawed(term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
+    let mut made: Term = RecExpr::default();
+    let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());
+    for node in term.as_ref() {
+        let of = match (node.name(), node.children()) {
+            (Some("freeze" | "exe.freeze" | "slc.freeze"), [out]) => match term[*out].children() {
+                [name] => Some((*out, term[*name].head)),
+                _ => None,
+            },
+            _ => None,
+        };
+        ids.push(match of {
+            Some((out, Head::Op(name))) if tensors.contains(&name) => ids[usize::from(out)],
+            _ => made.add(node.clone().map_children(|c| ids[usize::from(c)])),
+        });
     }
     made
 }

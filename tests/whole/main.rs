@@ -8,6 +8,7 @@ mod families;
 mod generators;
 mod json;
 mod main_job;
+mod models;
 mod random;
 mod readme;
 mod sorts;

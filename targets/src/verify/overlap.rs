@@ -72,6 +72,11 @@ impl Footprint {
         whole
     }
 
+    /// The tensors that either unit writes.
+    pub fn written(&self) -> impl Iterator<Item = TensorId> + '_ {
+        self.stores.union(&self.writes).copied()
+    }
+
     /// The same with tensors told apart by other ids; one without an id is left out.
     pub fn renumbered(&self, id: impl Fn(TensorId) -> Option<TensorId>) -> Footprint {
         let set = |set: &BTreeSet<TensorId>| set.iter().filter_map(|t| id(*t)).collect();

@@ -1,0 +1,83 @@
+//! What compiling takes, from a model's file to a verified DLC program, without running anything:
+//! `cargo bench --bench compile`. One line for each example, with the time of the clock and that of
+//! all cores, which a busy machine does not lengthen; the budget is one whole recommender.
+
+use ember_rewrite::cost::Goal;
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::pipeline::{self, Options};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The example that has a budget, and its milliseconds.
+const BUDGET: (&str, f64) = ("dlrm_rm2", 200.0);
+
+/// Runs of what is timed; the median counts.
+const RUNS: usize = 7;
+
+fn main() {
+    // `cargo test --benches` builds and starts benches too; it asks for no measurements.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    println!(
+        "{:<16} {:>6} {:>8} {:>8} {:>10} {:>10}",
+        "model", "groups", "searched", "units", "ms", "core ms"
+    );
+    for path in examples() {
+        example(&path);
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn examples() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join("examples")).expect("the folder");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "sexp"));
+    paths.sort();
+    paths
+}
+
+fn example(path: &Path) {
+    let options = Options { rules: vec![root().join("rules")], ..Options::default() };
+    let compile = || {
+        let inputs = pipeline::read(&mut Sources::default(), path, &options).expect("inputs");
+        let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
+        (inputs.model.name, chosen)
+    };
+    let (name, chosen) = compile();
+    let searched = chosen.groups.iter().enumerate().filter(|(at, g)| g.like == *at).count();
+    let (mut clock, mut cores) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let (start, before) = (Instant::now(), seconds());
+        compile();
+        clock.push(start.elapsed().as_secs_f64() * 1e3);
+        cores.push((seconds() - before) * 1e3);
+    }
+    let median = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times[RUNS / 2]
+    };
+    let (clock, cores) = (median(&mut clock), median(&mut cores));
+    let holds = match BUDGET {
+        (known, budget) if known == name && clock <= budget => format!("at most {budget}: holds"),
+        (known, budget) if known == name => format!("at most {budget}: MISSED"),
+        _ => String::new(),
+    };
+    let (groups, units) = (chosen.groups.len(), chosen.program.program().units.len());
+    println!(
+        "{name:<16} {groups:>6} {searched:>8} {units:>8} {clock:>10.1} {cores:>10.1}  {holds}"
+    );
+}
+
+/// Seconds that all threads of this process have run; 0 where the system does not tell.
+fn seconds() -> f64 {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let one = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    };
+    threads.filter_map(one).sum::<f64>() / 1e9
+}
