@@ -6,11 +6,11 @@
 //! - **Lines.** Caches are cold, so that each line of an input that is needed comes from memory once: the
 //!   looked-up rows of tables, and all of the indices, offsets, weights and dense operands. Nothing is
 //!   asked for computed tensors, which may stay in caches.
-//! - **Lanes and write port.** Which row a lookup needs is known from the data alone, so that a program
-//!   can keep no row for a later lookup: each lookup moves its row through the lanes of the access unit,
-//!   and out of it through the port that writes, into the data queue if the row is computed with and into
-//!   memory if it is copied (gather, block gather), which asks for no execute unit. Where the lines that
-//!   are touched of a tensor fit the core's L2, the core may load them itself, and neither is asked for.
+//! - **Lanes and rows.** Which row a lookup needs is known from the data alone, so that a program
+//!   can keep no row for a later lookup: each lookup brings its row, through the lanes of the access unit
+//!   and its port that writes (into the data queue if the row is computed with, into memory if it is
+//!   copied) or through the core's L2, from which the core loads it. The two ways add up. A copy asks for
+//!   no execute unit. Where the lines that are touched of a tensor fit the core's L2, neither is asked for.
 //! - **Vector operations.** Each of the formula's operations once for every register of its result; of
 //!   `n` added rows the first is no addition. What may be kept in registers is neither loaded nor
 //!   stored again.
@@ -60,9 +60,9 @@ struct Touched {
     rows: Vec<u64>,
     /// Bits of a row.
     row_bits: u64,
-    /// Bits that pass the lanes and the write port unless the core keeps the rows.
+    /// Bits that pass the lanes, and that are handed on, unless the core keeps the rows.
     lanes: u64,
-    written: u64,
+    rows_bits: u64,
 }
 
 /// What becomes of rows that are looked up.
@@ -274,7 +274,7 @@ impl Counter<'_> {
         let moved = n.saturating_mul(bits);
         if usage != Use::InOrder {
             touched.lanes = touched.lanes.saturating_add(moved);
-            touched.written = touched.written.saturating_add(moved);
+            touched.rows_bits = touched.rows_bits.saturating_add(moved);
         }
         Some(())
     }
@@ -354,7 +354,7 @@ impl Counter<'_> {
             if lines.saturating_mul(LINE_BITS / 8) > self.machine.l2.bytes {
                 let demand = &mut self.demand;
                 demand.lane_bytes = demand.lane_bytes.saturating_add(touched.lanes / 8);
-                demand.written_bytes = demand.written_bytes.saturating_add(touched.written / 8);
+                demand.row_bytes = demand.row_bytes.saturating_add(touched.rows_bits / 8);
             }
         }
         if self.elements == 0 {

@@ -15,8 +15,9 @@ pub struct Demand {
     pub lines: u64,
     /// Bytes that must pass the lanes of the access unit.
     pub lane_bytes: u64,
-    /// Bytes that the access unit must write, into the data queue or into memory: one port does both.
-    pub written_bytes: u64,
+    /// Bytes of rows that the access unit must hand on: it writes them, into the data queue or into
+    /// memory, or reads them into the core's L2 for the core to load.
+    pub row_bytes: u64,
     /// Operations on the vector ports, each of at most one vector register.
     pub vector_ops: u64,
     /// Loads and pops by the execute unit, each of at most one vector register.
@@ -39,9 +40,9 @@ pub enum Resource {
     /// What the lanes of the access unit move.
     #[serde(rename = "lanes")]
     Lanes,
-    /// What the access unit writes, into the data queue or into memory.
-    #[serde(rename = "write port")]
-    WritePort,
+    /// The two ways out of the access unit: its port that writes, and the core's L2.
+    #[serde(rename = "rows")]
+    Rows,
     /// The matrix unit.
     #[serde(rename = "matrix unit")]
     MatrixUnit,
@@ -57,7 +58,7 @@ impl Resource {
             Resource::DramBandwidth => "dram bandwidth",
             Resource::OutstandingRequests => "outstanding requests",
             Resource::Lanes => "lanes",
-            Resource::WritePort => "write port",
+            Resource::Rows => "rows",
             Resource::MatrixUnit => "matrix unit",
             Resource::ExecutePorts => "execute ports",
         }
@@ -93,7 +94,10 @@ pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
         (Resource::DramBandwidth, (bytes / machine.share_bytes_per_cycle()) as u64),
         (Resource::OutstandingRequests, (demand.lines as f64 * latency / in_flight) as u64),
         (Resource::Lanes, demand.lane_bytes / (access.lanes * access.lane_bytes_per_cycle)),
-        (Resource::WritePort, demand.written_bytes / machine.queue.write_bytes_per_cycle),
+        (
+            Resource::Rows,
+            demand.row_bytes / (machine.queue.write_bytes_per_cycle + machine.l2.bytes_per_cycle),
+        ),
         (Resource::MatrixUnit, demand.macs / products),
         (Resource::ExecutePorts, ports.into_iter().map(|(n, k)| n / k).max().unwrap_or(0)),
     ];

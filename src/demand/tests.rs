@@ -31,15 +31,15 @@ fn lines_are_counted_once() {
 }
 
 #[test]
-fn rows_that_fit_no_cache_leave_by_the_write_port() {
+fn rows_that_fit_no_cache_are_brought_for_each_lookup() {
     let data = "(size rows 1000000) (size b 50) (t (constant 1)) (o (ragged (mean 1000)))
         (i (zipf 0))";
     let (demand, elements) = of(BAG, data);
-    assert!(demand.lane_bytes == elements * 4 && demand.written_bytes == elements * 4);
+    assert!(demand.lane_bytes == elements * 4 && demand.row_bytes == elements * 4);
     let gather = "(input t f32 (rows 10)) (input i i64 (n)) (output out (emb.gather t i))";
     let data = "(size rows 1000000) (size n 50000) (t (constant 1)) (i (zipf 0))";
     let (demand, elements) = of(gather, data);
-    assert_eq!((demand.lane_bytes, demand.written_bytes), (elements * 4, 0));
+    assert_eq!((demand.lane_bytes, demand.row_bytes), (elements * 4, elements * 4));
     assert_eq!((demand.vector_ops, demand.loads, demand.stores), (0, 0, 0), "a copy");
 }
 

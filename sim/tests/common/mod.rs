@@ -438,5 +438,5 @@ pub fn demand(bag: &Bag) -> ember_sim::Demand {
 /// The demand of a decoupled program: every row passes the lanes and the queue.
 pub fn decoupled(bag: &Bag) -> ember_sim::Demand {
     let bytes = bag.elements() * 4;
-    ember_sim::Demand { lane_bytes: bytes, written_bytes: bytes, ..demand(bag) }
+    ember_sim::Demand { lane_bytes: bytes, row_bytes: bytes, ..demand(bag) }
 }

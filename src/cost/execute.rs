@@ -1,0 +1,196 @@
+//! What statements and values of the execute unit, or of the only core, cost.
+
+use super::summary::Load;
+use super::{Goal, Model, Summary, at, lanes, run, tensor};
+use crate::effects::variable_key;
+use crate::facts::{EGraph, dtype_named};
+use crate::term::Node;
+use egg::{Id, Language};
+
+impl Model<'_> {
+    /// Statements and values that the execute unit (or the only core) runs.
+    pub(super) fn execute(
+        &self,
+        egraph: &EGraph,
+        node: &Node,
+        operator: &str,
+        children: &[&Summary],
+    ) -> Option<Summary> {
+        match operator {
+            "skip" | "barrier" => Some(Summary::passive(children)),
+            "matmul" | "matmul_t" => {
+                let mut summary = Summary::merge(children)?;
+                summary.touched.extend(children.iter().filter_map(|c| c.tensor));
+                // No other form of a product competes with it, so that its own cost decides nothing.
+                summary.cost = summary.cost + self.rates.operations(1.0);
+                summary.admissible().then_some(summary)
+            }
+            "seq" => Summary::merge(children),
+            "const" => {
+                children[0].literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
+            }
+            "counter" => self.index(egraph, node, false),
+            "in" | "out" => Some(tensor(egraph, node, children)),
+            "at" => Some(at(children)),
+            "freeze" => Some(children[0].clone()),
+            "lanes" => Some(run(egraph, node, children)),
+            "for" => {
+                self.execute_loop(egraph, node.children()[0], &children[1..3], children[4], None)
+            }
+            "walk" => {
+                let (streams, bounds) = (&children[1..3], &children[3..5]);
+                self.execute_loop(egraph, node.children()[0], bounds, children[6], Some(streams))
+            }
+            "reduce" => {
+                let body = self.fold(children[6])?;
+                let mut looped =
+                    self.execute_loop(egraph, node.children()[1], &children[2..4], &body, None)?;
+                looped = looped.and(children[5])?;
+                Some(Summary { element: body.element, lanes: body.lanes, ..looped })
+            }
+            "walk_reduce" => {
+                let body = self.fold(children[8])?;
+                let (streams, bounds) = (&children[2..4], &children[4..6]);
+                let mut looped =
+                    self.execute_loop(egraph, node.children()[1], bounds, &body, Some(streams))?;
+                looped = looped.and(children[7])?;
+                Some(Summary { element: body.element, lanes: body.lanes, ..looped })
+            }
+            "store" | "accumulate" => {
+                let mut summary = Summary::merge(children)?;
+                let address = children[children.len() - 2];
+                let operations = if operator == "store" { 1.0 } else { 3.0 };
+                let registers = self.rates.registers(address.bytes());
+                summary.touched.extend(address.tensor);
+                summary.cost = summary.cost + self.rates.operations(operations * registers);
+                summary.admissible().then_some(summary)
+            }
+            "load" => {
+                let address = children[0];
+                let mut summary = address.clone();
+                let registers = self.rates.registers(address.bytes());
+                summary.touched.extend(address.tensor);
+                summary.cost = summary.cost + self.rates.operations(registers);
+                let misses = address
+                    .tensor
+                    .and_then(|t| self.workload.first_touch.get(&t).copied())
+                    .unwrap_or(0.0);
+                // A load on its own waits; how long depends on whether its line was just used.
+                let lines = if address.stride.is_some() {
+                    address.bytes() / self.rates.line_bytes
+                } else {
+                    (address.bytes() / self.rates.line_bytes).max(1.0)
+                };
+                summary.cost.execute += lines * misses * self.rates.exposed_latency;
+                summary.cost.dram_bytes += lines * misses * self.rates.line_bytes;
+                if self.goal == Goal::Coupled {
+                    summary.loads.push(Load {
+                        scope: address.execute_scope.clone(),
+                        stride: address.stride,
+                        part: (address.bytes() / self.rates.line_bytes).min(1.0),
+                    });
+                }
+                Some(summary)
+            }
+            "broadcast" => {
+                let mut summary = Summary::merge(children)?;
+                summary.element = children[1].element;
+                summary.lanes = lanes(egraph, node);
+                summary.cost = summary.cost + self.rates.operations(1.0);
+                Some(summary)
+            }
+            "cast" => {
+                let mut summary = Summary::merge(children)?;
+                let dtype = dtype_named(egraph, node.children()[0])?;
+                summary.element = dtype.bits() as f64 / 8.0;
+                summary.lanes = children[1].lanes;
+                let registers = self.rates.registers(summary.bytes());
+                summary.cost = summary.cost + self.rates.operations(registers);
+                Some(summary)
+            }
+            "fold" => {
+                let mut summary = Summary::merge(children)?;
+                let value = children.last()?;
+                (summary.element, summary.lanes) = (value.element, 1.0);
+                // Registers are combined to one, and its halves again and again: a permutation and an
+                // operation each.
+                let registers = self.rates.registers(value.bytes());
+                let lanes = (self.rates.simd_bytes / value.element.max(1.0)).min(value.lanes);
+                let operations = registers - 1.0 + 2.0 * lanes.max(1.0).log2().ceil();
+                summary.cost = summary.cost + self.rates.operations(operations);
+                Some(summary)
+            }
+            "exp" | "sqrt" => {
+                let mut summary = Summary::merge(children)?;
+                (summary.element, summary.lanes) = (children[0].element, children[0].lanes);
+                let registers = self.rates.registers(summary.bytes());
+                let each = if operator == "exp" { self.rates.exponential } else { 1.0 };
+                summary.cost = summary.cost + self.rates.operations(registers * each);
+                if operator == "sqrt" {
+                    summary.cost.execute += registers * self.rates.divide;
+                }
+                Some(summary)
+            }
+            _ => {
+                let mut summary = Summary::merge(children)?;
+                let value = children.last()?;
+                summary.element = value.element;
+                summary.lanes = value.lanes;
+                let registers = self.rates.registers(summary.bytes());
+                summary.cost = summary.cost + self.rates.operations(registers);
+                if operator == "div" {
+                    summary.cost.execute += registers * self.rates.divide;
+                }
+                Some(summary)
+            }
+        }
+    }
+
+    /// A loop of the execute unit; with `streams`, one that the access unit traverses too.
+    fn execute_loop(
+        &self,
+        egraph: &EGraph,
+        var: Id,
+        bounds: &[&Summary],
+        body: &Summary,
+        streams: Option<&[&Summary]>,
+    ) -> Option<Summary> {
+        let key = variable_key(egraph, var)?;
+        let mut body = body.clone();
+        match streams {
+            None if body.walks || body.stream_scope.contains(&key) => return None,
+            None => {
+                body.execute_scope.remove(&key);
+            }
+            Some(_) => {
+                self.bind(key, &mut body);
+                body.cost.steps += 1.0;
+            }
+        }
+        // In its innermost loop, a load that moves by other than its neighbour leaves the line that
+        // the first-level cache has just got.
+        let leaves = |load: &Load| load.scope.contains(&key) && load.stride != Some(key);
+        for load in std::mem::take(&mut body.loads).iter().filter(|load| leaves(load)) {
+            body.cost.execute += (1.0 - load.part) * self.rates.exposed_llc;
+        }
+        body.cost = (body.cost + self.rates.operations(2.0)) * self.trips(key);
+        let mut summary = Summary::merge(bounds)?.and(&body)?;
+        if let Some(streams) = streams {
+            summary = summary.and(&Summary::merge(streams)?)?;
+            summary.walks = true;
+            summary.cost.steps += 1.0;
+            summary.cost.marshal += self.rates.traversal;
+        }
+        Some(summary)
+    }
+
+    /// The body of a reduction with its fold: one operation a register, and iterations that wait
+    /// for one another.
+    fn fold(&self, body: &Summary) -> Option<Summary> {
+        let mut folded = body.clone();
+        let registers = self.rates.registers(body.bytes());
+        folded.cost = folded.cost + self.rates.operations(registers);
+        folded.cost.execute = folded.cost.execute.max(self.rates.fold_latency);
+        Some(folded)
+    }
+}
