@@ -1,7 +1,7 @@
 //! Scalars: the element types, their values, and the one definition of arithmetic on them.
 //!
 //! The interpreter, the simulator and the constant folder all call these functions, so an
-//! operation has one meaning everywhere. What operations do stands in [`op`].
+//! operation has one meaning everywhere. What operations do stands in `op`.
 
 mod op;
 
