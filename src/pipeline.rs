@@ -15,7 +15,7 @@ use crate::model::Model;
 use crate::reference::{Mismatch, compare, error_bounds, evaluate};
 use crate::rules::{self, CompiledRule, Exactness, RuleBook, Schedule};
 use crate::saturate::{self, Progress};
-use crate::search::{Found, Search};
+use crate::search::{Found, Search, Watch};
 use crate::suggest;
 use crate::target;
 use crate::term::Term;
@@ -224,6 +224,20 @@ pub fn search(
     Searched { plan, found }
 }
 
+/// The search of one group of a plan, watched and recorded.
+pub fn watch(
+    inputs: &Inputs,
+    statistics: &Statistics<'_>,
+    options: &Options,
+    schedule: &Schedule,
+    (plan, at): (&Plan, usize),
+    watch: &mut Watch<'_>,
+) -> Found {
+    let goal = Goal::Decoupled;
+    let run = Run { inputs, statistics, options, schedule, goal, without: None };
+    run.with_search(plan, at, |search| search.watched(&plan.groups[at].term, watch))
+}
+
 /// The same without one rule set, given what was found with it: where none of its rules changed
 /// anything, nothing changes.
 pub fn search_without(
@@ -260,6 +274,13 @@ struct Run<'a> {
 impl Run<'_> {
     /// Searches one group.
     fn group(&self, plan: &Plan, at: usize, progress: &(dyn Fn(Progress) + Sync)) -> Found {
+        self.with_search(plan, at, |search| {
+            search.run(&plan.groups[at].term, &mut |p| progress(p))
+        })
+    }
+
+    /// Hands over the search of a group.
+    fn with_search<T>(&self, plan: &Plan, at: usize, then: impl FnOnce(&Search<'_>) -> T) -> T {
         let Run { inputs, options, .. } = *self;
         let group = &plan.groups[at];
         let vector_unit = VectorUnit {
@@ -267,7 +288,7 @@ impl Run<'_> {
             registers: inputs.machine.core.vector_registers,
         };
         let binders = inputs.book.signature.binders();
-        let search = Search {
+        then(&Search {
             book: &inputs.book,
             rules: &inputs.compiled,
             schedule: self.schedule,
@@ -279,8 +300,7 @@ impl Run<'_> {
             rates: &Rates::of(&inputs.machine),
             limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
             best: options.candidates,
-        };
-        search.run(&group.term, &mut |p| progress(p))
+        })
     }
 }
 

@@ -261,6 +261,7 @@ impl<'a> Run<'a> {
         if united {
             self.unions.push((root, new, rule));
         }
+        self.egraph.analysis.journal.applied(compiled.name, root, slots, new, united);
         let report = &mut self.reports[rule];
         report.applications += 1;
         report.unions += usize::from(united);

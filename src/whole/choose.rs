@@ -32,6 +32,8 @@ pub struct ChosenGroup {
     pub statements: Vec<usize>,
     /// The group that was searched for this one; itself, unless it is like one before it.
     pub like: usize,
+    /// What was chosen, in the names of the group that was searched.
+    pub candidate: Candidate,
     /// What its program alone takes on the data it was chosen on; `None` where no data was asked.
     pub measure: Option<Measure>,
 }
@@ -74,7 +76,12 @@ pub fn choose(
             false => lower(&term, &group.context, &inputs.machine, goal).map_err(|e| vec![e])?,
         };
         let statements = group.statements.clone();
-        groups.push(ChosenGroup { statements, like, measure: best.measure.clone() });
+        groups.push(ChosenGroup {
+            statements,
+            like,
+            candidate: best.candidate.clone(),
+            measure: best.measure.clone(),
+        });
         parts.push((term, program));
     }
     let context = inputs.context();
