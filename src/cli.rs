@@ -3,7 +3,9 @@
 //! Results go to standard output and nothing else does. Exit codes: 0 all right; 1 a program's
 //! output is wrong or its run did not end; 2 bad input.
 
+mod ask;
 mod bench;
+mod explain;
 
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
@@ -68,6 +70,9 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
     Bench(bench::BenchArgs),
+    /// Shows the rules that lead from a model to its program, or from one term to another.
+    #[command(after_help = "Example:\n  ember-rewrite explain examples/embedding_bag.sexp")]
+    Explain(explain::ExplainArgs),
     /// Generates data: bags, graphs, triples or block patterns, from a seed.
     Gen {
         #[command(subcommand)]
@@ -181,6 +186,7 @@ pub fn main() -> ExitCode {
             run_program(&mut sources, program, model, *core, common)
         }
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
+        (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(what, &line);

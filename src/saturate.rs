@@ -13,6 +13,7 @@ mod touched;
 use crate::facts::EGraph;
 use crate::rules::{CompiledRule, Exactness};
 use apply::Run;
+pub(crate) use apply::compute;
 use ember_targets::scalar::Scalar;
 use itertools::Itertools;
 use serde::Serialize;

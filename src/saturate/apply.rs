@@ -366,7 +366,7 @@ fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
 }
 
 /// The number that `(! OP A B)` stands for; `None` where it does not exist.
-fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+pub(crate) fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => a.checked_add(b),
         BinaryOp::Sub => a.checked_sub(b),
