@@ -6,6 +6,7 @@
 mod ask;
 mod bench;
 mod explain;
+mod why_not;
 
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
@@ -73,6 +74,12 @@ enum Command {
     /// Shows the rules that lead from a model to its program, or from one term to another.
     #[command(after_help = "Example:\n  ember-rewrite explain examples/embedding_bag.sexp")]
     Explain(explain::ExplainArgs),
+    /// Says why a rule did not fire, or fired and has no part in the chosen program.
+    #[command(
+        after_help = "Example:\n  ember-rewrite why-not vec-store examples/embedding_bag.sexp\n\n\
+                            Exit codes: 0 it has a part in the program, 1 it has none, 2 bad input."
+    )]
+    WhyNot(why_not::WhyNotArgs),
     /// Generates data: bags, graphs, triples or block patterns, from a seed.
     Gen {
         #[command(subcommand)]
@@ -186,6 +193,7 @@ pub fn main() -> ExitCode {
             run_program(&mut sources, program, model, *core, common)
         }
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
+        (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();

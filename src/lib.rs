@@ -38,4 +38,5 @@ pub mod suggest;
 pub mod target;
 pub mod term;
 pub mod whole;
+pub mod why_not;
 pub mod workload;

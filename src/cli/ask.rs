@@ -6,7 +6,6 @@ use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::history::Plain;
 use crate::load::load;
 use crate::pipeline::Options;
-use crate::render;
 use crate::rules::{self, CompiledRule, RuleBook};
 use crate::saturate::Limits;
 use crate::sexp;
@@ -72,10 +71,9 @@ impl Asked {
         }
     }
 
-    /// Reads the rules alone, and says what is odd about them.
+    /// Reads the rules alone. What is odd about them is said where they are checked, not here.
     pub fn book(&self, sources: &mut Sources) -> Checked<(RuleBook, Vec<CompiledRule>)> {
-        let (book, warnings) = rules::load(sources, &self.rules)?;
-        render::emit(sources, &warnings);
+        let (book, _) = rules::load(sources, &self.rules)?;
         let compiled = book.compile();
         Ok((book, compiled))
     }

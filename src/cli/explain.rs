@@ -6,7 +6,6 @@ use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::explain;
 use crate::pipeline;
 use crate::progress::Line;
-use crate::render;
 use crate::saturate::StopReason;
 use clap::Args;
 use serde_json::json;
@@ -38,7 +37,6 @@ impl ExplainArgs {
     fn model(&self, sources: &mut Sources, model: &Path) -> Checked<ExitCode> {
         let options = self.asked.options();
         let inputs = pipeline::read(sources, model, &options)?;
-        render::emit(sources, &inputs.warnings);
         let line = Line::on_terminal();
         let explained = explain::explain(&inputs, &options, self.asked.statement, &line);
         line.done();

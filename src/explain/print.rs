@@ -19,6 +19,9 @@ const SHORT: u64 = 6;
 /// How many characters of a longer one are shown beside its name.
 const SHOWN: usize = 88;
 
+/// How deep a term on one line is shown at most.
+const DEEPEST: usize = 16;
+
 /// How many levels of a position are shown.
 const LEVELS: usize = 4;
 
@@ -76,16 +79,45 @@ fn abbreviated(term: &Term, names: &[(Var, Term)]) -> Term {
     Terms::of(&whole, placed[&root])
 }
 
-/// A term on one line, cut off where it is long.
+/// A term on one line of so many characters at most: parts that lie too deep are `…`.
 pub fn line(term: &Term, most: usize) -> String {
-    let text = match tree_size(term) {
-        0..4000 => term.to_string(),
-        words => format!("({words} words)"),
-    };
-    match text.char_indices().nth(most) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
+    let Some(root) = term.len().checked_sub(1) else { return String::new() };
+    let mut shown = String::new();
+    for depth in 0..DEEPEST {
+        let mut text = String::new();
+        let whole = write_to(term, Id::from(root), depth, most, &mut text);
+        if text.chars().count() > most {
+            break;
+        }
+        shown = text;
+        if whole {
+            break;
+        }
     }
+    shown
+}
+
+/// Writes a term down to a depth, and not much more of it than so many characters. Answers whether
+/// nothing was left out.
+fn write_to(term: &Term, at: Id, depth: usize, most: usize, out: &mut String) -> bool {
+    let node = &term[at];
+    if node.is_leaf() {
+        out.push_str(&node.to_string());
+        return true;
+    }
+    if depth == 0 {
+        out.push_str(&format!("({node} …)"));
+        return false;
+    }
+    out.push_str(&format!("({node}"));
+    let mut whole = true;
+    for child in node.children() {
+        out.push(' ');
+        // A text that is too long already is thrown away.
+        whole &= out.len() <= 4 * most && write_to(term, *child, depth - 1, most, out);
+    }
+    out.push(')');
+    whole
 }
 
 /// A position as the operators on the way to it, each with the argument that is taken.

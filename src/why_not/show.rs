@@ -1,0 +1,216 @@
+//! Classes, places, patterns and facts as text.
+
+use crate::effects::{Effects, Place};
+use crate::explain::line;
+use crate::facts::{EGraph, Interval};
+use crate::term::{Node, Term};
+use egg::{AstSize, ENodeOrVar, Extractor, Id, Language, PatternAst};
+use itertools::Itertools;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many characters of a term are shown.
+pub(super) const WIDTH: usize = 92;
+
+/// How many operators of a class, and levels of a place, are shown.
+const FEW: usize = 6;
+
+/// The words for one e-graph.
+pub(super) struct Show<'a> {
+    pub egraph: &'a EGraph,
+    smallest: Extractor<'a, AstSize, Node, crate::facts::Facts>,
+    /// For each class below the program: the node above it and the argument that it is.
+    above: BTreeMap<Id, (Id, Node, usize)>,
+}
+
+impl<'a> Show<'a> {
+    pub fn new(egraph: &'a EGraph, root: Id) -> Show<'a> {
+        let root = egraph.find(root);
+        let mut above = BTreeMap::new();
+        let mut todo = VecDeque::from([root]);
+        while let Some(class) = todo.pop_front() {
+            for node in &egraph[class].nodes {
+                for (at, child) in node.children().iter().enumerate() {
+                    let child = egraph.find(*child);
+                    if child != root && !above.contains_key(&child) {
+                        above.insert(child, (class, node.clone(), at));
+                        todo.push_back(child);
+                    }
+                }
+            }
+        }
+        Show { egraph, smallest: Extractor::new(egraph, AstSize), above }
+    }
+
+    /// The smallest term of a class.
+    pub fn smallest(&self, class: Id) -> Term {
+        self.smallest.find_best(class).1
+    }
+
+    /// How many words that has.
+    pub fn size(&self, class: Id) -> usize {
+        self.smallest.find_best_cost(class)
+    }
+
+    /// The smallest term of a class on one line.
+    pub fn term(&self, class: Id) -> String {
+        line(&self.smallest(class), WIDTH)
+    }
+
+    /// A node over the smallest terms of its operands, on one line.
+    pub fn node(&self, node: &Node) -> String {
+        let mut terms = crate::explain::Terms::default();
+        let node = node.clone().map_children(|child| {
+            let mut ids: Vec<Id> = Vec::new();
+            for node in &self.smallest(child) {
+                let node = node.clone().map_children(|c| ids[usize::from(c)]);
+                ids.push(terms.add(node));
+            }
+            ids.last().copied().unwrap_or_default()
+        });
+        terms.add(node);
+        line(&terms.finish(), WIDTH)
+    }
+
+    /// Where a class stands: the operators on the shortest way to it from the program.
+    pub fn place(&self, class: Id) -> String {
+        let mut words = Vec::new();
+        let mut at = self.egraph.find(class);
+        while let Some((up, node, argument)) = self.above.get(&at) {
+            words.push(format!("{node}[{argument}]"));
+            at = *up;
+        }
+        words.reverse();
+        let cut = words.len().saturating_sub(FEW);
+        match (words.is_empty(), cut) {
+            (true, _) => "the root".to_owned(),
+            (false, 0) => words.join(" > "),
+            (false, _) => format!("… > {}", words[cut..].join(" > ")),
+        }
+    }
+
+    /// The operators of a class.
+    pub fn operators(&self, class: Id) -> String {
+        let names = self.egraph[class].nodes.iter().map(|node| format!("`{node}`")).unique();
+        let names: Vec<String> = names.collect();
+        match names.len().checked_sub(FEW) {
+            Some(more @ 1..) => format!("{} and {more} more", names[..FEW].join(", ")),
+            _ => names.join(", "),
+        }
+    }
+
+    /// What is known of a class, in words.
+    pub fn facts(&self, class: Id) -> String {
+        let fact = &self.egraph[class].data;
+        let mut words: Vec<String> = Vec::new();
+        if let Some((lo, hi, step)) = fact.variable {
+            let [lo, hi, step] = [lo, hi, step].map(|id| line(&self.smallest(id), 24));
+            words.push(format!("a loop variable, from {lo} to {hi} by {step}"));
+            return words.join("; ");
+        }
+        if let Some(dtype) = fact.dtype {
+            words.push(match fact.lanes {
+                Some(1) => format!("{dtype}"),
+                Some(n) => format!("{n} lanes of {dtype}"),
+                None => format!("{dtype}, lanes not known"),
+            });
+        }
+        match &fact.constant {
+            Some(constant) => words.push(format!("the constant {constant}")),
+            None if fact.range != Interval::ALL => {
+                let end = |n: i64| match n {
+                    i64::MAX => "no end".to_owned(),
+                    i64::MIN => "no start".to_owned(),
+                    n => n.to_string(),
+                };
+                words.push(format!("from {} to {}", end(fact.range.min), end(fact.range.max)));
+            }
+            None if fact.dtype.is_some() => words.push("value not known".to_owned()),
+            None => {}
+        }
+        if let Some(address) = &fact.address {
+            let kind = match (address.frozen, address.writable) {
+                (true, _) => "frozen",
+                (false, true) => "writable",
+                (false, false) => "read-only",
+            };
+            let place = address.place();
+            words.push(format!("a {kind} address, {}", self.memory(&place)));
+        }
+        if !fact.free.is_empty() {
+            let variables = fact.free.iter().map(|key| self.variable(*key));
+            words.push(format!("depends on {}", variables.take(3).join(", ")));
+        } else if fact.constant.is_none() {
+            words.push("depends on no loop variable".to_owned());
+        }
+        match &fact.effects {
+            Some(effects) => words.extend(self.effects(effects)),
+            None if fact.address.is_none() => words.push("effects not known".to_owned()),
+            None => {}
+        }
+        if fact.has_loop {
+            words.push("every known form has a loop".to_owned());
+        }
+        words.join("; ")
+    }
+
+    /// A loop variable by its name, without its bounds.
+    fn variable(&self, key: Id) -> String {
+        let class = self.egraph.find(key);
+        let name = self.egraph[class].nodes.iter().find_map(|node| node.children().first());
+        let name = name.map_or_else(|| self.smallest(class), |name| self.smallest(*name));
+        format!("loop {}", line(&name, 40))
+    }
+
+    fn effects(&self, effects: &Effects) -> Vec<String> {
+        let list = |what: &str, places: &std::collections::BTreeSet<Place>| {
+            let places = places.iter().take(3).map(|place| self.memory(place)).join(", ");
+            (!places.is_empty()).then(|| format!("{what} {places}"))
+        };
+        [list("reads", &effects.reads), list("writes", &effects.writes)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// A place in memory.
+    fn memory(&self, place: &Place) -> String {
+        let index = |index: &crate::effects::Index| match index {
+            None => "any".to_owned(),
+            Some(run) => {
+                let variable = |(key, k): (&Id, &i64)| match k {
+                    1 => self.variable(*key),
+                    k => format!("{k} {}", self.variable(*key)),
+                };
+                let mut parts: Vec<String> = run.start.terms.iter().map(variable).collect();
+                if run.start.constant != 0 || parts.is_empty() {
+                    parts.push(run.start.constant.to_string());
+                }
+                let lanes = if run.lanes == 1 {
+                    String::new()
+                } else {
+                    format!(" and {} lanes", run.lanes)
+                };
+                format!("{}{lanes}", parts.join(" + "))
+            }
+        };
+        let indices: String = place.index.iter().map(|i| format!("[{}]", index(i))).collect();
+        format!("{}{indices}", place.tensor)
+    }
+}
+
+/// A pattern as text, with one of its parts between marks.
+pub(super) fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
+    let mut texts: Vec<String> = Vec::with_capacity(pattern.len());
+    for (at, node) in pattern.as_ref().iter().enumerate() {
+        let text = match node {
+            ENodeOrVar::Var(variable) => variable.to_string(),
+            ENodeOrVar::ENode(node) if node.is_leaf() => node.to_string(),
+            ENodeOrVar::ENode(node) => {
+                let parts = node.children().iter().map(|c| texts[usize::from(*c)].as_str());
+                format!("({node} {})", parts.collect::<Vec<_>>().join(" "))
+            }
+        };
+        texts.push(if mark == Some(Id::from(at)) { format!(">>{text}<<") } else { text });
+    }
+    texts.pop().unwrap_or_default()
+}
