@@ -37,6 +37,7 @@ pub mod soundness;
 pub mod suggest;
 pub mod target;
 pub mod term;
+pub mod trace;
 pub mod whole;
 pub mod why_not;
 pub mod workload;

@@ -87,6 +87,8 @@ pub struct Found {
     pub iterations: usize,
     /// Why the last saturation that did not run to its end stopped, else saturated.
     pub stop: StopReason,
+    /// What each saturation did, in order.
+    pub saturations: Vec<Saturation>,
     /// The rules that changed something.
     pub fired: BTreeSet<&'static str>,
     /// The least exact of those.
@@ -134,6 +136,7 @@ impl Search<'_> {
                 classes: 0,
                 iterations: 0,
                 stop: StopReason::Saturated,
+                saturations: Vec::new(),
                 fired: BTreeSet::new(),
                 exactness: Exactness::Bitwise,
                 saturate_time: Duration::ZERO,
@@ -197,11 +200,12 @@ impl State<'_, '_> {
         found.fired.extend(saturation.fired().map(|report| report.rule));
         found.exactness = found.exactness.max(saturation.exact.unwrap_or(Exactness::Bitwise));
         if saturation.stop != StopReason::Saturated {
-            found.stop = saturation.stop;
+            found.stop = saturation.stop.clone();
         }
         if saturation.nodes > found.nodes {
             (found.nodes, found.classes) = (saturation.nodes, saturation.classes);
         }
+        found.saturations.push(saturation);
         found.saturate_time += start.elapsed();
     }
 

@@ -12,6 +12,7 @@ use egg::{Id, Language};
 use ember_targets::scalar::BinaryOp;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// A row of classes; those of all but the widest rules fit in place.
 type Row = SmallVec<[Id; 8]>;
@@ -115,6 +116,7 @@ impl<'a> Run<'a> {
     }
 
     fn search_rule(&mut self, rule: usize, room: &mut usize) -> Result<Vec<Id>, StopReason> {
+        let start = Instant::now();
         let compiled = self.rules[rule];
         let conditional = compiled.conditional();
         let (egraph, applied) = (&*self.egraph, &self.applied[rule]);
@@ -149,7 +151,16 @@ impl<'a> Run<'a> {
             },
         );
         self.reports[rule].matches += found;
+        self.reports[rule].time += start.elapsed();
         if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
+    }
+
+    /// Notes the time that applying a rule took in this iteration, and how many nodes it added.
+    pub fn applied_in(&mut self, rule: usize, time: Duration) {
+        let report = &mut self.reports[rule];
+        report.time += time;
+        let before: usize = report.growth.iter().sum();
+        report.growth.push(report.nodes - before);
     }
 
     /// Applies a rule to a match.
