@@ -208,6 +208,18 @@ impl Fired<'_> {
                 ),
                 None,
             ),
+            (None, None) if kept.len() < asked => (
+                format!(
+                    "`{name}` fired, and what it made was lost when programs were put together from \
+                     parts: its best program is number {}",
+                    before + 1
+                ),
+                Some(
+                    "each part keeps a few of its best forms only; a schedule with fewer rules has \
+                     fewer to choose from"
+                        .to_owned(),
+                ),
+            ),
             (None, None) => (
                 format!(
                     "`{name}` fired, and what it made was given up by (keep {asked}): its best program \
