@@ -4,6 +4,7 @@
 //! output is wrong or its run did not end; 2 bad input.
 
 mod bench;
+mod verify;
 
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
@@ -68,6 +69,11 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
     Bench(bench::BenchArgs),
+    /// Verifies rules: both sides interpreted on random and on all small data, and what they claim of
+    /// integers proved by an SMT solver.
+    #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
+                            Exit codes: 0 nothing speaks against a rule, 1 something does, 2 bad input.")]
+    Verify(verify::VerifyArgs),
     /// Generates data: bags, graphs, triples or block patterns, from a seed.
     Gen {
         #[command(subcommand)]
@@ -181,6 +187,7 @@ pub fn main() -> ExitCode {
             run_program(&mut sources, program, model, *core, common)
         }
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
+        (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(what, &line);

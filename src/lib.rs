@@ -34,5 +34,6 @@ pub mod soundness;
 pub mod suggest;
 pub mod target;
 pub mod term;
+pub mod verify;
 pub mod whole;
 pub mod workload;
