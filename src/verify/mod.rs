@@ -6,6 +6,7 @@
 //!
 //! A tier that could not be reached is never called passed.
 
+mod claims;
 mod integers;
 mod solver;
 mod symbolic;
