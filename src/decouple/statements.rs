@@ -193,8 +193,8 @@ impl Lowering<'_> {
         let (lo, hi) = (self.index_value(bounds.lo_value)?, self.index_value(bounds.hi_value)?);
         let (unit, step) = self.unit(var, bounds.lo, bounds.hi, bounds.step)?;
         let register = self.register(&loop_name(&self.terms, var), Type::scalar(DType::I64));
-        let (fetches, pops_, actions) = (Fetches::default(), Vec::new(), Vec::new());
-        let walk = Walk { unit, register, fetches, pops: pops_, actions };
+        let fetches = Fetches::default();
+        let walk = Walk { unit, register, fetches, pops: Vec::new(), actions: Vec::new() };
         self.enter(var, FrameKind::Walk(walk))?;
         let outer = std::mem::take(&mut self.block);
         self.kept.push(BTreeMap::new());
