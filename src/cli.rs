@@ -6,6 +6,7 @@
 mod ask;
 mod bench;
 mod explain;
+mod verify;
 mod why_not;
 
 use crate::cost::Goal;
@@ -71,6 +72,11 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
     Bench(bench::BenchArgs),
+    /// Verifies rules: both sides interpreted on random and on all small data, and what they claim of
+    /// integers proved by an SMT solver.
+    #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
+                            Exit codes: 0 nothing speaks against a rule, 1 something does, 2 bad input.")]
+    Verify(verify::VerifyArgs),
     /// Shows the rules that lead from a model to its program, or from one term to another.
     #[command(after_help = "Example:\n  ember-rewrite explain examples/embedding_bag.sexp")]
     Explain(explain::ExplainArgs),
@@ -143,7 +149,7 @@ struct Common {
     /// The most iterations of a saturation.
     #[arg(long, value_name = "N", default_value_t = Options::default().iter_limit)]
     iter_limit: usize,
-    /// How many of the best candidates the simulator ranks.
+    /// How many of the best candidates the simulator ranks, beside the best without prefetches.
     #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
     candidates: usize,
     /// Let the cost model choose, and run no candidate: with `--emit`, nothing is run at all.
@@ -193,6 +199,7 @@ pub fn main() -> ExitCode {
             run_program(&mut sources, program, model, *core, common)
         }
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
+        (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {

@@ -38,6 +38,7 @@ pub mod suggest;
 pub mod target;
 pub mod term;
 pub mod trace;
+pub mod verify;
 pub mod whole;
 pub mod why_not;
 pub mod workload;

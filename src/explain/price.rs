@@ -37,7 +37,8 @@ impl<'a> Prices<'a> {
         let root = egraph.add_expr(term);
         egraph.rebuild();
         let workload = self.statistics.workload(&egraph);
-        let model = Model { goal: Goal::Decoupled, rates: &self.rates, workload: &workload };
+        let (goal, rates) = (Goal::Decoupled, &self.rates);
+        let model = Model { goal, rates, workload: &workload, fetches: true };
         let extraction = extract(&egraph, root, &model, &Limits::default());
         let summary = extraction.summary(*extraction.ranked().first()?);
         Some(Price { estimate: model.rank(summary), cost: summary.cost })

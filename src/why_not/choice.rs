@@ -118,7 +118,8 @@ impl Fired<'_> {
             let Tuning { inputs, statistics, .. } = self.tuning;
             let workload = statistics.workload(&stage.egraph);
             let rates = Rates::of(&inputs.machine);
-            let model = Model { goal: Goal::Decoupled, rates: &rates, workload: &workload };
+            let (goal, fetches) = (Goal::Decoupled, true);
+            let model = Model { goal, rates: &rates, workload: &workload, fetches };
             let best = best_with(&stage.egraph, stage.root, &model, &marked);
             if marked.is_empty() && !last {
                 continue;
@@ -231,14 +232,15 @@ impl Fired<'_> {
         };
         let mut answer = self.subject.answer(Cause::Pruned, verdict);
         answer.help = help;
-        if let (Some(first), Some(last)) = (kept.first(), kept.last()) {
+        if let Some(first) = kept.first() {
+            let last = kept.iter().map(|kept| kept.estimate).fold(first.estimate, f64::max);
             answer.evidence.push((
                 "kept",
                 format!(
                     "{} with estimates of {} to {} cycles",
                     plural(kept.len(), "program", "programs"),
                     whole(first.estimate),
-                    whole(last.estimate)
+                    whole(last)
                 ),
             ));
             answer.evidence.push(("with it", format!("{} cycles", whole(best.estimate))));

@@ -1,0 +1,162 @@
+//! The `verify` command: every rule's tiers as a table.
+
+use super::{to_json, write_result};
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::progress::Line;
+use crate::render;
+use crate::report::{grouped, table};
+use crate::rules;
+use crate::soundness::{Options, Tier};
+use crate::verify::{self, Integers, Solver, Verified};
+use clap::Args;
+use itertools::Itertools;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Options of `verify`.
+#[derive(Debug, Args)]
+pub(super) struct VerifyArgs {
+    /// Folders of rule files, or rule files.
+    #[arg(required = true, value_name = "PATH")]
+    rules: Vec<PathBuf>,
+    /// Verifies those rules whose name this regular expression fits.
+    #[arg(long, value_name = "PATTERN")]
+    filter: Option<String>,
+    /// The seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
+    seed: u64,
+    /// Instances that are made of every rule.
+    #[arg(long, value_name = "N", default_value_t = Options::default().instances)]
+    instances: usize,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is printed with `--json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// The solver of the third tier; `null` where none is installed.
+    solver: Option<&'static str>,
+    rules: Vec<Verified>,
+}
+
+impl VerifyArgs {
+    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+        let (book, warnings) = rules::load(sources, &self.rules)?;
+        render::emit(sources, &warnings);
+        let pattern = self.filter.as_deref().unwrap_or("");
+        let pattern = regex_lite::Regex::new(pattern)
+            .map_err(|e| vec![Diagnostic::global(format!("`--filter {pattern}`: {e}"))])?;
+        let wanted = |name: &str| pattern.is_match(name);
+        let total = book.rules.iter().filter(|rule| wanted(rule.name.as_str())).count();
+        if total == 0 {
+            let error = Diagnostic::global("there is no rule to verify");
+            return Err(vec![
+                error.with_help("give folders or files with rules that `--filter` fits"),
+            ]);
+        }
+        let options = Options {
+            seed: self.seed,
+            instances: self.instances,
+            most: Options::default().most.max(self.instances),
+            ..Options::default()
+        };
+        let solver = Solver::find();
+        let line = Line::on_terminal();
+        let count = AtomicUsize::new(0);
+        let rules = verify::verify(&book, wanted, &options, solver.as_ref(), |rule| {
+            let done = count.fetch_add(1, Ordering::Relaxed) + 1;
+            line.say(format!("verified {done} of {total}: {rule}"));
+        });
+        line.done();
+        let report = Report { solver: solver.as_ref().map(Solver::name), rules };
+        let text = if self.json { to_json(&report) } else { text(&report) };
+        write_result(self.output.as_deref(), &text)?;
+        let errors: Vec<Diagnostic> = report.rules.iter().filter_map(complaint).collect();
+        render::emit(&Sources::default(), &errors);
+        Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+}
+
+/// What speaks against a rule.
+fn complaint(row: &Verified) -> Option<Diagnostic> {
+    if row.passed() {
+        return None;
+    }
+    let name = row.rule;
+    let seed = format!("found again with `--seed {} --filter '^{name}$'`", row.seed);
+    let text = match (&row.counterexample, &row.integers) {
+        (Some(case), _) => format!("rule `{name}` is wrong\n{}", case.trim_end()),
+        (None, Integers::Refuted { claim, values }) => {
+            let values = values.iter().map(|(name, value)| format!("{name} = {value}")).join(", ");
+            format!("rule `{name}` is wrong: it is not so that {claim}, where {values}")
+        }
+        (None, Integers::Unknown { reason }) => {
+            format!("rule `{name}` could be neither proved nor refuted over integers: {reason}")
+        }
+        (None, _) => format!("rule `{name}` could be checked in {} cases only", row.sampled),
+    };
+    Some(Diagnostic::global(text).with_help(seed))
+}
+
+fn text(report: &Report) -> String {
+    let mut table = table(&["rule", "exact", "tiers", "sampled", "exhaustive", "integers", "ms"]);
+    for row in &report.rules {
+        table.add_row([
+            row.rule.to_owned(),
+            row.exact.to_string(),
+            tiers(row),
+            grouped(row.sampled as u64),
+            grouped(row.exhaustive as u64),
+            integers(&row.integers),
+            format!("{:.0}", row.time_ms),
+        ]);
+    }
+    let count = |f: fn(&Verified) -> bool| report.rules.iter().filter(|row| f(row)).count();
+    let solver = report.solver.map_or_else(
+        || "No solver is installed (z3 or cvc5), so tier 3 was skipped".to_owned(),
+        |solver| format!("Tier 3 by {solver}"),
+    );
+    format!(
+        "{table}\n\nRules: {}; at tier 1: {}, at tier 2: {}. With claims about integers: {}, proved: {}. \
+         Wrong: {}. {solver}.\n",
+        report.rules.len(),
+        count(|row| row.tier.is_some()),
+        count(|row| row.tier == Some(Tier::Exhaustive)),
+        count(|row| !matches!(row.integers, Integers::None | Integers::Inexpressible { .. })),
+        count(|row| matches!(row.integers, Integers::Proved { .. })),
+        count(|row| {
+            row.counterexample.is_some() || matches!(row.integers, Integers::Refuted { .. })
+        }),
+    )
+}
+
+/// The tiers that a rule has passed.
+fn tiers(row: &Verified) -> String {
+    let mut tiers = match row.tier {
+        Some(Tier::Exhaustive) => vec!["1", "2"],
+        Some(Tier::Sampled) => vec!["1"],
+        None if row.counterexample.is_some() => return "WRONG".to_owned(),
+        None => Vec::new(),
+    };
+    if matches!(row.integers, Integers::Proved { .. }) {
+        tiers.push("3");
+    }
+    if tiers.is_empty() { "none".to_owned() } else { tiers.join(" ") }
+}
+
+fn integers(integers: &Integers) -> String {
+    match integers {
+        Integers::None | Integers::Inexpressible { .. } => "-".to_owned(),
+        Integers::Proved { claims } => format!("{claims} proved"),
+        Integers::Refuted { .. } => "WRONG".to_owned(),
+        Integers::Unknown { .. } => "unknown".to_owned(),
+        Integers::NoSolver { .. } => "skipped: no solver".to_owned(),
+    }
+}

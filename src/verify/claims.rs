@@ -1,0 +1,273 @@
+//! What must hold of two visits, as formulas that contradict it.
+
+use super::symbolic::{Functions, Inexpressible, Side, Visit, mentions};
+use itertools::Itertools;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A claim as what would contradict it.
+pub(super) struct Negated {
+    pub what: String,
+    /// All of these.
+    pub formulas: Vec<String>,
+    /// And any of these, which say that something does not exist, the easier first.
+    pub no_one: Vec<String>,
+    /// The constants that all of them speak of.
+    pub constants: Vec<String>,
+}
+
+impl Negated {
+    fn new(what: String, formulas: Vec<String>, constants: Vec<String>) -> Negated {
+        Negated { what, formulas, no_one: Vec::new(), constants }
+    }
+}
+
+/// Puts each visit of the left side beside that of the right side, in order.
+pub(super) fn pair<'a>(
+    left: &'a Side,
+    right: &'a Side,
+) -> Result<Vec<(&'a Visit, &'a Visit)>, Inexpressible> {
+    let leaves = |side: &'a Side| {
+        let mut visits: Vec<&Visit> = side.visits.iter().collect();
+        visits.sort_by(|a, b| a.leaf.cmp(&b.leaf));
+        visits
+    };
+    let (left, right) = (leaves(left), leaves(right));
+    let names = |visits: &[&Visit]| visits.iter().map(|v| v.leaf.clone()).join(", ");
+    let shape = |visits: &[&Visit]| {
+        visits.iter().map(|v| (v.leaf.clone(), v.args.len())).collect::<Vec<_>>()
+    };
+    if shape(&left) != shape(&right) {
+        let reason = format!("left: {}; right: {}", names(&left), names(&right));
+        return Err(Inexpressible(reason));
+    }
+    for (l, r) in left.iter().zip(&right) {
+        let lost = l.id.keys().find(|k| !r.id.contains_key(*k) && !l.free_of.contains(*k));
+        if let Some(lost) = lost {
+            return Err(Inexpressible(format!("`{}` has no {lost} on the right", l.leaf)));
+        }
+    }
+    Ok(left.into_iter().zip(right).collect())
+}
+
+/// What is claimed of one leaf.
+pub(super) fn of_pair(l: &Visit, r: &Visit, claims: &mut Vec<Negated>) {
+    let leaf = &l.leaf;
+    // A vector value may be known in more lanes than the left side's; nobody looks at these.
+    let value = leaf == "value";
+    let same = same_id(l, r, &r.id);
+    let reached = |from: &Visit, to: &Visit, sides: &str| Negated {
+        what: format!("`{leaf}` of the {sides} side"),
+        formulas: from.domain.clone(),
+        no_one: none(to, from, &all(to.domain.iter().cloned().chain([same.clone()]))),
+        constants: from.counters.clone(),
+    };
+    claims.push(reached(l, r, "left side is reached by the right"));
+    if !value {
+        claims.push(reached(r, l, "right side is reached by the left"));
+        let sides = [(l, "left"), (r, "right")];
+        for (side, name) in sides.into_iter().filter(|(side, _)| !side.counters.is_empty()) {
+            let again = again(side);
+            let differ = side
+                .counters
+                .iter()
+                .zip(&again.counters)
+                .map(|(a, b)| format!("(not (= {a} {b}))"));
+            let formulas = side.domain.iter().chain(&again.domain).cloned();
+            let formulas = formulas.chain([common_id(l, r, side, &again), any(differ)]);
+            claims.push(Negated::new(
+                format!("`{leaf}` of the {name} side is reached once"),
+                formulas.collect(),
+                [side.counters.clone(), again.counters.clone()].concat(),
+            ));
+        }
+    }
+    if !r.must.is_empty() {
+        let idle = any(r.must.iter().map(|active| format!("(not {active})")));
+        claims.push(Negated::new(
+            format!("every lane in which `{leaf}` is folded is active"),
+            r.domain.iter().cloned().chain([idle]).collect(),
+            r.counters.clone(),
+        ));
+    }
+    let differ: Vec<String> = l
+        .args
+        .iter()
+        .zip(&r.args)
+        .filter(|(a, b)| a != b)
+        .map(|(a, b)| format!("(not (= {a} {b}))"))
+        .collect();
+    if !differ.is_empty() {
+        claims.push(Negated::new(
+            format!("`{leaf}` is reached with the same indices"),
+            l.domain.iter().chain(&r.domain).cloned().chain([same, any(differ)]).collect(),
+            [l.counters.clone(), r.counters.clone()].concat(),
+        ));
+    }
+}
+
+/// What is claimed of the order of two leaves.
+pub(super) fn order((la, ra): (&Visit, &Visit), (lb, rb): (&Visit, &Visit)) -> Negated {
+    let (lb, rb) = (again(lb), again(rb));
+    let domains = la.domain.iter().chain(&ra.domain).chain(&lb.domain).chain(&rb.domain).cloned();
+    let linked = [
+        same_id(la, ra, &ra.id),
+        same_id(&lb, &rb, &rb.id),
+        before(&la.order, &lb.order),
+        format!("(not {})", before(&ra.order, &rb.order)),
+    ];
+    let constants = [&la.counters, &ra.counters, &lb.counters, &rb.counters];
+    Negated::new(
+        format!("`{}` before `{}` stays before it", la.leaf, lb.leaf),
+        domains.chain(linked).collect(),
+        constants.into_iter().flatten().cloned().collect(),
+    )
+}
+
+/// That the loop variables which both sides have are the same.
+fn same_id(l: &Visit, r: &Visit, of: &BTreeMap<String, String>) -> String {
+    let common = l.id.iter().filter(|(name, _)| r.id.contains_key(*name));
+    all(common.filter_map(|(name, value)| Some(format!("(= {value} {})", of.get(name)?))))
+}
+
+/// The same of two times of one side.
+fn common_id(l: &Visit, r: &Visit, side: &Visit, again: &Visit) -> String {
+    let common = l.id.keys().filter(|name| r.id.contains_key(*name));
+    all(common
+        .filter_map(|name| Some(format!("(= {} {})", side.id.get(name)?, again.id.get(name)?))))
+}
+
+/// That one place in an order is before another.
+fn before(a: &[String], b: &[String]) -> String {
+    let place = |k: usize| {
+        let equal = (0..k).map(|i| format!("(= {} {})", a[i], b[i]));
+        all(equal.chain([format!("(< {} {})", a[k], b[k])]))
+    };
+    any((0..a.len().min(b.len())).map(place))
+}
+
+/// The same visit another time.
+fn again(visit: &Visit) -> Visit {
+    let other = |name: &String| format!("{name}_again");
+    let renamed = |text: &String| {
+        visit.counters.iter().fold(text.clone(), |text, name| replaced(&text, name, &other(name)))
+    };
+    Visit {
+        leaf: visit.leaf.clone(),
+        counters: visit.counters.iter().map(other).collect(),
+        domain: visit.domain.iter().map(renamed).collect(),
+        order: visit.order.iter().map(renamed).collect(),
+        id: visit.id.iter().map(|(name, value)| (name.clone(), renamed(value))).collect(),
+        free_of: visit.free_of.clone(),
+        witnesses: visit.witnesses.clone(),
+        args: visit.args.iter().map(renamed).collect(),
+        must: visit.must.iter().map(renamed).collect(),
+    }
+}
+
+/// A formula with one name in the place of another.
+fn replaced(text: &str, from: &str, to: &str) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    for c in text.chars().chain(['\n']) {
+        if c.is_whitespace() || c == '(' || c == ')' {
+            out.push_str(if word == from { to } else { &word });
+            word.clear();
+            out.push(c);
+        } else {
+            word.push(c);
+        }
+    }
+    out.pop();
+    out
+}
+
+fn all(formulas: impl IntoIterator<Item = String>) -> String {
+    joined("and", "true", formulas)
+}
+
+fn any(formulas: impl IntoIterator<Item = String>) -> String {
+    joined("or", "false", formulas)
+}
+
+fn joined(word: &str, nothing: &str, formulas: impl IntoIterator<Item = String>) -> String {
+    let formulas = formulas.into_iter().collect_vec();
+    match &formulas[..] {
+        [] => nothing.to_owned(),
+        [one] => one.clone(),
+        several => format!("({word} {})", several.join(" ")),
+    }
+}
+
+/// That no values of a visit's counters make a formula true: for the values that follow from another
+/// visit's loop variables, and then for all.
+fn none(visit: &Visit, from: &Visit, formula: &str) -> Vec<String> {
+    if visit.counters.is_empty() {
+        return vec![format!("(not {formula})")];
+    }
+    let bound = visit.counters.iter().map(|name| format!("({name} Int)")).join(" ");
+    let every = format!("(forall ({bound}) (not {formula}))");
+    match witnessed(visit, from, formula) {
+        Some(one) => vec![format!("(not {one})"), every],
+        None => vec![every],
+    }
+}
+
+/// A formula with the values of a visit's counters that follow from another visit's loop variables.
+fn witnessed(visit: &Visit, from: &Visit, formula: &str) -> Option<String> {
+    let mut formula = formula.to_owned();
+    let mut known: Vec<(&String, String)> = Vec::new();
+    for (counter, witness) in visit.counters.iter().zip(&visit.witnesses) {
+        let names = |name: &str| witness.of.split([' ', '(', ')']).any(|word| word == name);
+        let (_, value) = from.id.iter().find(|(name, _)| names(name))?;
+        let start = known.iter().fold(witness.from.clone(), |text, (c, v)| replaced(&text, c, v));
+        let value = match witness.step {
+            1 => format!("(- {value} {start})"),
+            n => format!("(div (- {value} {start}) {n})"),
+        };
+        formula = replaced(&formula, counter, &value);
+        known.push((counter, value));
+    }
+    Some(formula)
+}
+
+/// Operations of the language that the solver has other names for, or none.
+const OPERATIONS: [(&str, &str); 4] = [
+    ("int_min", "(define-fun int_min ((a Int) (b Int)) Int (ite (<= a b) a b))"),
+    ("int_max", "(define-fun int_max ((a Int) (b Int)) Int (ite (>= a b) a b))"),
+    // Truncated, and 0 where the divisor is 0.
+    (
+        "int_div",
+        "(define-fun int_div ((a Int) (b Int)) Int\n  (ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b)))))",
+    ),
+    (
+        "int_mod",
+        "(define-fun int_mod ((a Int) (b Int)) Int\n  (ite (= b 0) a (ite (>= a 0) (mod a b) (- (mod (- a) b)))))",
+    ),
+];
+
+/// Declarations and assertions.
+pub(super) fn script(
+    functions: &Functions,
+    constants: &[String],
+    formulas: impl Iterator<Item = String>,
+) -> String {
+    let formulas = formulas.collect_vec();
+    let mut script = String::new();
+    for (name, definition) in OPERATIONS {
+        if formulas.iter().any(|formula| mentions(formula, name)) {
+            let _ = writeln!(script, "{definition}");
+        }
+    }
+    for (name, (arity, predicate)) in functions {
+        let sort = if *predicate { "Bool" } else { "Int" };
+        let _ = writeln!(script, "(declare-fun {name} ({}) {sort})", vec!["Int"; *arity].join(" "));
+    }
+    for name in constants {
+        let _ = writeln!(script, "(declare-const {name} Int)");
+    }
+    for formula in formulas {
+        let _ = writeln!(script, "(assert {formula})");
+    }
+    script
+}
