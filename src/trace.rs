@@ -171,7 +171,8 @@ mod tests {
 
     fn warned(rules: Vec<RuleReport>) -> Vec<String> {
         let stop = StopReason::IterationLimit;
-        let saturation = Saturation { iterations: 6, stop, nodes: 0, classes: 0, rules, exact: None };
+        let saturation =
+            Saturation { iterations: 6, stop, nodes: 0, classes: 0, rules, exact: None };
         StageTrace::new(&saturation).warnings
     }
 
@@ -184,7 +185,8 @@ mod tests {
 
     #[test]
     fn warns_of_the_rule_that_grows_without_end() {
-        let found = warned(vec![rule("steady", &[5, 5, 5, 5, 5, 5]), rule("grow", &[0, 1, 2, 4, 8, 16])]);
+        let found =
+            warned(vec![rule("steady", &[5, 5, 5, 5, 5, 5]), rule("grow", &[0, 1, 2, 4, 8, 16])]);
         assert_eq!(
             found,
             ["`grow` made more in each of the last 6 iterations than in the one before"]

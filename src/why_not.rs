@@ -1,18 +1,18 @@
 //! Why a rule did not fire, or fired and has no part in the program that was chosen.
 //!
-//! `stage` finds how far a rule came in a recorded search; `near` finds what almost matched, `conditions`
-//! what its conditions saw; `choice` compares programs that have what the rule made with those that
-//! were kept and chosen. `show` turns terms and facts into text; `ask` puts it all together, and
-//! `print` writes the answer.
+//! `stage` finds how far a rule came in a recorded search: `near` finds what almost matched and `missed`
+//! tells of it, `conditions` finds what its conditions saw and `refused` tells of that; `choice` compares programs that have what the rule made with those that
+//! were kept and chosen. `ask` puts it all together, and `print` writes the answer.
 
 mod ask;
 mod choice;
 mod compare;
 mod conditions;
 mod forced;
+mod missed;
 mod near;
 mod print;
-mod show;
+mod refused;
 mod stage;
 mod unfinished;
 

@@ -68,6 +68,7 @@ struct Candidate<L, S> {
 /// The candidates of every class below a root.
 pub struct Extraction<L, S> {
     arena: Vec<Candidate<L, S>>,
+    kept: BTreeMap<Id, Vec<CandidateId>>,
     roots: Vec<CandidateId>,
     /// Whether a limit cut candidates off, so that the best may have been lost.
     pub truncated: bool,
@@ -77,6 +78,17 @@ impl<L: Language, S> Extraction<L, S> {
     /// The finished candidates of the root class, best rank first.
     pub fn ranked(&self) -> &[CandidateId] {
         &self.roots
+    }
+
+    /// The candidates that were kept of a canonical class, finished or not.
+    pub fn of(&self, class: Id) -> &[CandidateId] {
+        self.kept.get(&class).map_or(&[], Vec::as_slice)
+    }
+
+    /// The root of a candidate, and the candidates below it.
+    pub fn node(&self, id: CandidateId) -> (&L, &[CandidateId]) {
+        let candidate = &self.arena[id.0];
+        (&candidate.node, &candidate.children)
     }
 
     /// The summary of a candidate.
@@ -161,7 +173,8 @@ where
         (*class, Front { kept: Vec::new(), tried: vec![0; egraph[*class].nodes.len()] })
     };
     let mut fronts: BTreeMap<Id, Front> = order.iter().map(front).collect();
-    let mut extraction = Extraction { arena: Vec::new(), roots: Vec::new(), truncated: true };
+    let mut extraction =
+        Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;
     for _ in 0..limits.rounds {
         let mut progress = false;
@@ -209,11 +222,11 @@ where
             break;
         }
     }
-    let mut roots: Vec<CandidateId> = fronts
-        .remove(&root)
-        .map(|front| front.kept)
-        .unwrap_or_default()
-        .into_iter()
+    extraction.kept = fronts.into_iter().map(|(class, front)| (class, front.kept)).collect();
+    let mut roots: Vec<CandidateId> = extraction
+        .of(root)
+        .iter()
+        .copied()
         .filter(|c| model.is_finished(&extraction.arena[c.0].summary))
         .collect();
     roots.sort_by(|a, b| {

@@ -78,19 +78,11 @@ pub(crate) fn watch(
 }
 
 /// The groups that were searched, or the one that stands for a statement.
-pub(crate) fn groups_of(
-    inputs: &Inputs,
-    plan: &Plan,
-    statement: Option<usize>,
-) -> Checked<Vec<usize>> {
-    let Some(wanted) = statement else { return Ok(plan.searched().collect()) };
-    let holds = |group: &crate::whole::Group| group.statements.contains(&wanted);
-    let at = plan.groups.iter().position(holds).ok_or_else(|| {
-        let count = inputs.model.statements.len();
-        let error = Diagnostic::global(format!("there is no statement {wanted}"));
-        vec![error.with_help(format!("the model has {count}, counted from 0"))]
-    })?;
-    Ok(vec![plan.like[at]])
+pub(crate) fn groups_of(plan: &Plan, statement: Option<usize>) -> Checked<Vec<usize>> {
+    match statement {
+        Some(statement) => plan.searched_for(statement).map(|group| vec![group]),
+        None => Ok(plan.searched().collect()),
+    }
 }
 
 /// Explains the program that is chosen for a model: all its statements, or one.
@@ -104,7 +96,7 @@ pub fn explain(
     let tuning = Tuning::new(inputs, &case, options);
     let Watched { plan, chosen } = choose(&tuning, line)?;
     let mut groups = Vec::new();
-    for at in groups_of(inputs, &plan, statement)? {
+    for at in groups_of(&plan, statement)? {
         line.say("searching again, watched");
         let history = watch(&tuning, &plan, at, chosen.groups.get(at))?;
         let Some(group) = chosen.groups.get(at) else { continue };

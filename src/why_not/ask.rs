@@ -31,7 +31,7 @@ pub fn why_not(
     let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
     let tuning = Tuning::new(inputs, &case, options);
     let Watched { plan, chosen } = explain::choose(&tuning, progress)?;
-    let groups = explain::groups_of(inputs, &plan, statement)?;
+    let groups = explain::groups_of(&plan, statement)?;
     let mut furthest: Option<Answer> = None;
     for group in groups {
         let Some(chosen) = chosen.groups.get(group) else { continue };
@@ -85,8 +85,8 @@ fn fired(subject: Subject<'_>, history: &History) -> Option<Answer> {
         let mut proof = explain::Proof::new(subject.book, subject.compiled);
         let sides = entries.iter().find(own).and_then(|entry| proof.sides(&stage.egraph, entry));
         if let Some((left, right)) = sides {
-            answer.evidence.push(("left", line(&left, super::show::WIDTH)));
-            answer.evidence.push(("right", line(&right, super::show::WIDTH)));
+            answer.evidence.push(("left", line(&left, crate::show::WIDTH)));
+            answer.evidence.push(("right", line(&right, crate::show::WIDTH)));
         }
         return Some(answer);
     }

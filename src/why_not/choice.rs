@@ -2,7 +2,6 @@
 
 use super::compare::{Told, resources, whole};
 use super::forced::{Priced, best_with, made_by, preferred};
-use super::show::Show;
 use super::stage::{Subject, changed, plural, report, times};
 use super::unfinished::Unfinished;
 use super::{Answer, Cause};
@@ -14,6 +13,7 @@ use crate::job::Tuning;
 use crate::pipeline::{self, lower};
 use crate::rules::{Schedule, ScheduleStep};
 use crate::search::Candidate;
+use crate::show::Show;
 use crate::term::{Node, Term};
 use crate::whole::{ChosenGroup, Plan, best_of};
 use egg::{ENodeOrVar, Id, Language};
@@ -79,8 +79,8 @@ impl Fired<'_> {
         answer.evidence.push(("step", format!("{} of {}", first + 1, chain.steps.len())));
         answer.evidence.push(("at", place(whole, &step.position)));
         let difference = crate::explain::difference(step);
-        answer.evidence.push(("before", line(&difference.before, super::show::WIDTH)));
-        answer.evidence.push(("after", line(&difference.after, super::show::WIDTH)));
+        answer.evidence.push(("before", line(&difference.before, crate::show::WIDTH)));
+        answer.evidence.push(("after", line(&difference.after, crate::show::WIDTH)));
         answer.evidence.push(("without it", self.without()));
         Some(answer)
     }
@@ -246,7 +246,7 @@ impl Fired<'_> {
             answer.evidence.push(("with it", format!("{} cycles", whole(best.estimate))));
             answer.evidence.push(("resources", resources(rates, best, first)));
         }
-        answer.evidence.push(("program", line(&best.term, super::show::WIDTH)));
+        answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
         answer
     }
 
@@ -276,7 +276,7 @@ impl Fired<'_> {
                 let text =
                     format!("`{name}` fired, and the best program with it cannot run: {why}");
                 let mut answer = self.subject.answer(Cause::NotChosen, text);
-                answer.evidence.push(("program", line(&best.term, super::show::WIDTH)));
+                answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
                 return answer;
             }
             (Ok(_), false) => None,
@@ -307,7 +307,7 @@ impl Fired<'_> {
                 ),
             },
         ));
-        answer.evidence.push(("program", line(&best.term, super::show::WIDTH)));
+        answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
         if with.better(&own) {
             answer.help = Some(
                 "the cost model passed a faster program over: give a larger --candidates"

@@ -3,9 +3,9 @@
 //! A partial match goes on where a part of the pattern is not there, and counts what is missing. The one
 //! with the fewest missing parts is shown; among those, the one that matches most, then the smallest.
 
-use super::show::Show;
 use crate::facts::EGraph;
 use crate::rules::Rule;
+use crate::show::Show;
 use crate::term::Node;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Classes, places, patterns and facts as text.
+//! Classes of an e-graph as text: their smallest terms, their places, what is known of them; and patterns.
 
 use crate::effects::{Effects, Place};
 use crate::explain::line;
@@ -9,13 +9,13 @@ use itertools::Itertools;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How many characters of a term are shown.
-pub(super) const WIDTH: usize = 92;
+pub(crate) const WIDTH: usize = 92;
 
 /// How many operators of a class, and levels of a place, are shown.
 const FEW: usize = 6;
 
 /// The words for one e-graph.
-pub(super) struct Show<'a> {
+pub(crate) struct Show<'a> {
     pub egraph: &'a EGraph,
     smallest: Extractor<'a, AstSize, Node, crate::facts::Facts>,
     /// For each class below the program: the node above it and the argument that it is.
@@ -125,7 +125,10 @@ impl<'a> Show<'a> {
                 words.push(format!("from {} to {}", end(fact.range.min), end(fact.range.max)));
             }
             None if fact.dtype.is_some() => words.push("value not known".to_owned()),
-            None => {}
+            // Statements and addresses have neither.
+            None if fact.effects.as_ref().is_some_and(|e| !e.writes.is_empty()) => {}
+            None if fact.address.is_some() => {}
+            None => words.push("element type and value not known".to_owned()),
         }
         if let Some(address) = &fact.address {
             let kind = match (address.frozen, address.writable) {
@@ -199,7 +202,7 @@ impl<'a> Show<'a> {
 }
 
 /// A pattern as text, with one of its parts between marks.
-pub(super) fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
+pub(crate) fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
     let mut texts: Vec<String> = Vec::with_capacity(pattern.len());
     for (at, node) in pattern.as_ref().iter().enumerate() {
         let text = match node {

@@ -1,0 +1,165 @@
+//! The answer where a rule never matched: how far its left side came and where, what stands there
+//! instead, and what the rules do that would make it.
+
+use super::near::{Miss, Near};
+use super::stage::{Told, report, times};
+use super::{Answer, Cause};
+use crate::rules::Rule;
+use crate::saturate::RuleReport;
+use crate::show::{Show, pattern};
+use crate::term::{Head, Node};
+use egg::{ENodeOrVar, Id, Language, PatternAst};
+use itertools::Itertools;
+
+impl Told<'_> {
+    /// Nothing has the operator at its root.
+    pub(super) fn no_root(&self) -> Answer {
+        let rule = self.subject.rule();
+        let root = rule.lhs.as_ref().last();
+        let Some(ENodeOrVar::ENode(node)) = root else {
+            return self
+                .subject
+                .answer(Cause::OperatorMissing, "its left side is empty".to_owned());
+        };
+        let mut answer = self.subject.answer(
+            Cause::OperatorMissing,
+            format!("`{}` never matched: there is no `{node}` in the e-graph", rule.name),
+        );
+        answer.evidence.push(("pattern", pattern(&rule.lhs, None)));
+        let (text, help) = self.makers(node);
+        answer.evidence.push(("made by", text));
+        answer.help = help;
+        answer
+    }
+
+    /// A near miss.
+    pub(super) fn near(&self, show: &Show<'_>, near: &Near) -> Answer {
+        let rule = self.subject.rule();
+        let patterns: Vec<&PatternAst<Node>> =
+            std::iter::once(&rule.lhs).chain(rule.wheres.iter().map(|(_, p)| p)).collect();
+        let parts: usize = patterns.iter().map(|p| p.len()).sum();
+        let Some(Miss { pattern: which, part, class, differs }) = near.missing.first() else {
+            // Everything is there one by one, and a match was not found in time.
+            let text = format!("`{}` matches, too late to be tried", rule.name);
+            return self.subject.answer(Cause::Limit, text);
+        };
+        let missing = &patterns[*which][*part];
+        let name = rule.name;
+        let (cause, verdict) = match (differs, which) {
+            (Some(_), _) => (
+                Cause::TwoTerms,
+                format!("`{name}` never matched: `{missing}` would stand for two different terms"),
+            ),
+            (None, 0) => (
+                Cause::NoMatch,
+                format!("`{name}` never matched: `{}` is not there", short(patterns[0], *part)),
+            ),
+            (None, _) => (
+                Cause::WhereMissing,
+                format!(
+                    "`{name}` never matched: its :where `{}` is not there",
+                    short(patterns[*which], *part)
+                ),
+            ),
+        };
+        let mut answer = self.subject.answer(cause, verdict);
+        let (root, node) = &near.root;
+        answer.evidence.push((
+            "pattern",
+            format!(
+                "{} ({} of {parts} parts match)",
+                pattern(&rule.lhs, mark(0, which, part)),
+                near.matched
+            ),
+        ));
+        for (at, (x, text)) in rule.wheres.iter().enumerate() {
+            let text = pattern(text, mark(at + 1, which, part));
+            answer.evidence.push(("where", format!("{x} {text}")));
+        }
+        answer.evidence.push(("nearest", show.node(node)));
+        answer.evidence.push(("at", show.place(*root)));
+        match differs {
+            Some(first) => {
+                answer.evidence.push(("first", show.term(*first)));
+                answer.evidence.push(("then", show.term(*class)));
+                answer.help = Some(
+                    "give the two places two variables, or add the rules that make the terms equal"
+                        .to_owned(),
+                );
+            }
+            None => {
+                answer.evidence.push((
+                    "instead",
+                    format!("{} ({})", show.term(*class), show.operators(*class)),
+                ));
+                if let ENodeOrVar::ENode(node) = missing {
+                    let (text, help) = self.makers(node);
+                    answer.evidence.push(("made by", text));
+                    answer.help = help;
+                }
+            }
+        }
+        for other in near.missing.iter().skip(1).take(3) {
+            let text = short(patterns[other.pattern], other.part);
+            let instead = show.operators(other.class);
+            answer.evidence.push(("missing too", format!("`{text}`; instead: {instead}")));
+        }
+        answer
+    }
+
+    /// The rules that make an operator, and what they did.
+    fn makers(&self, node: &Node) -> (String, Option<String>) {
+        if let Head::Int(_) | Head::Real(_) = node.head {
+            return ("a number, which stands in the input or is computed".to_owned(), None);
+        }
+        let makes = |rule: &&Rule| {
+            let has = |p: &PatternAst<Node>| {
+                p.as_ref().iter().any(|n| matches!(n, ENodeOrVar::ENode(n) if node.matches(n)))
+            };
+            has(&rule.rhs) && !has(&rule.lhs)
+        };
+        let makers: Vec<&Rule> = self.subject.book.rules.iter().filter(makes).collect();
+        if makers.is_empty() {
+            let text = "no rule; it must stand in the input".to_owned();
+            return (
+                text,
+                Some(format!("see that the input has `{node}`, or write the rule that makes it")),
+            );
+        }
+        let mut idle = None;
+        let tell = |rule: &&Rule| {
+            let at = self.subject.book.rules.iter().position(|r| r.name == rule.name);
+            let reports = self
+                .history
+                .saturations()
+                .filter_map(|(_, _, rules, saturation)| report(rules, saturation, at?));
+            let reports: Vec<&RuleReport> = reports.collect();
+            let applied: usize = reports.iter().map(|r| r.applications).sum();
+            match (reports.is_empty(), applied) {
+                (true, _) => format!("`{}`, which does not run", rule.name),
+                (false, 0) => {
+                    idle.get_or_insert(rule.name);
+                    format!("`{}`, which was never applied", rule.name)
+                }
+                (false, n) => format!("`{}`, applied {}", rule.name, times(n)),
+            }
+        };
+        let more = makers.len().saturating_sub(4);
+        let mut text = makers.iter().take(4).map(tell).join("; ");
+        if more > 0 {
+            text += &format!("; and {more} more");
+        }
+        let help = idle.map(|rule| format!("ask why `{rule}` did not fire"));
+        (text, help)
+    }
+}
+
+fn mark(at: usize, which: &usize, part: &Id) -> Option<Id> {
+    (at == *which).then_some(*part)
+}
+
+/// A part of a pattern as text.
+pub(super) fn short(of: &PatternAst<Node>, part: Id) -> String {
+    let up_to: PatternAst<Node> = of.as_ref()[..=usize::from(part)].to_vec().into();
+    pattern(&up_to, None)
+}
