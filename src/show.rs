@@ -17,6 +17,7 @@ const FEW: usize = 6;
 /// The words for one e-graph.
 pub(crate) struct Show<'a> {
     pub egraph: &'a EGraph,
+    root: Id,
     smallest: Extractor<'a, AstSize, Node, crate::facts::Facts>,
     /// For each class below the program: the node above it and the argument that it is.
     above: BTreeMap<Id, (Id, Node, usize)>,
@@ -38,7 +39,7 @@ impl<'a> Show<'a> {
                 }
             }
         }
-        Show { egraph, smallest: Extractor::new(egraph, AstSize), above }
+        Show { egraph, root, smallest: Extractor::new(egraph, AstSize), above }
     }
 
     /// The smallest term of a class.
@@ -71,6 +72,17 @@ impl<'a> Show<'a> {
         line(&terms.finish(), WIDTH)
     }
 
+    /// How many nodes are above a class on the shortest way from the program; `None` where none leads
+    /// there.
+    pub fn depth(&self, class: Id) -> Option<usize> {
+        let mut at = self.egraph.find(class);
+        let mut depth = 0;
+        while let Some((up, ..)) = self.above.get(&at) {
+            (at, depth) = (*up, depth + 1);
+        }
+        (at == self.root).then_some(depth)
+    }
+
     /// Where a class stands: the operators on the shortest way to it from the program.
     pub fn place(&self, class: Id) -> String {
         let mut words = Vec::new();
@@ -98,37 +110,52 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// What is known of a class, in words.
+    /// What is known of a class, and what is not, in words.
     pub fn facts(&self, class: Id) -> String {
+        let (mut known, unknown) = self.words(class);
+        known.extend(unknown.iter().map(|word| (*word).to_owned()));
+        known.join("; ")
+    }
+
+    /// What is known of a class, in words.
+    pub fn known(&self, class: Id) -> String {
+        self.words(class).0.join("; ")
+    }
+
+    /// What is known, and what is not or goes without saying.
+    fn words(&self, class: Id) -> (Vec<String>, Vec<&'static str>) {
         let fact = &self.egraph[class].data;
-        let mut words: Vec<String> = Vec::new();
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
         if let Some((lo, hi, step)) = fact.variable {
             let [lo, hi, step] = [lo, hi, step].map(|id| line(&self.smallest(id), 24));
-            words.push(format!("a loop variable, from {lo} to {hi} by {step}"));
-            return words.join("; ");
+            known.push(format!("a loop variable, from {lo} to {hi} by {step}"));
+            return (known, unknown);
         }
-        if let Some(dtype) = fact.dtype {
-            words.push(match fact.lanes {
-                Some(1) => format!("{dtype}"),
-                Some(n) => format!("{n} lanes of {dtype}"),
-                None => format!("{dtype}, lanes not known"),
-            });
-        }
-        match &fact.constant {
-            Some(constant) => words.push(format!("the constant {constant}")),
-            None if fact.range != Interval::ALL => {
-                let end = |n: i64| match n {
-                    i64::MAX => "no end".to_owned(),
-                    i64::MIN => "no start".to_owned(),
-                    n => n.to_string(),
-                };
-                words.push(format!("from {} to {}", end(fact.range.min), end(fact.range.max)));
+        // Statements and addresses have neither a type nor a value.
+        let writes = fact.effects.as_ref().is_some_and(|effects| !effects.writes.is_empty());
+        let valued = fact.address.is_none() && !writes;
+        match (fact.dtype, fact.lanes) {
+            (Some(dtype), Some(1)) => known.push(dtype.to_string()),
+            (Some(dtype), Some(n)) => known.push(format!("{n} lanes of {dtype}")),
+            (Some(dtype), None) => {
+                known.push(dtype.to_string());
+                unknown.push("lanes not known");
             }
-            None if fact.dtype.is_some() => words.push("value not known".to_owned()),
-            // Statements and addresses have neither.
-            None if fact.effects.as_ref().is_some_and(|e| !e.writes.is_empty()) => {}
-            None if fact.address.is_some() => {}
-            None => words.push("element type and value not known".to_owned()),
+            (None, _) if valued => unknown.push("element type not known"),
+            (None, _) => {}
+        }
+        let end = |n: i64| match n {
+            i64::MAX => "no end".to_owned(),
+            i64::MIN => "no start".to_owned(),
+            n => n.to_string(),
+        };
+        match &fact.constant {
+            Some(constant) => known.push(format!("the constant {constant}")),
+            None if fact.range != Interval::ALL => {
+                known.push(format!("from {} to {}", end(fact.range.min), end(fact.range.max)));
+            }
+            None if valued => unknown.push("value not known"),
+            None => {}
         }
         if let Some(address) = &fact.address {
             let kind = match (address.frozen, address.writable) {
@@ -136,24 +163,23 @@ impl<'a> Show<'a> {
                 (false, true) => "writable",
                 (false, false) => "read-only",
             };
-            let place = address.place();
-            words.push(format!("a {kind} address, {}", self.memory(&place)));
+            known.push(format!("a {kind} address, {}", self.memory(&address.place())));
         }
         if !fact.free.is_empty() {
             let variables = fact.free.iter().map(|key| self.variable(*key));
-            words.push(format!("depends on {}", variables.take(3).join(", ")));
+            known.push(format!("depends on {}", variables.take(3).join(", ")));
         } else if fact.constant.is_none() {
-            words.push("depends on no loop variable".to_owned());
+            unknown.push("depends on no loop variable");
         }
         match &fact.effects {
-            Some(effects) => words.extend(self.effects(effects)),
-            None if fact.address.is_none() => words.push("effects not known".to_owned()),
+            Some(effects) => known.extend(self.effects(effects)),
+            None if fact.address.is_none() => unknown.push("effects not known"),
             None => {}
         }
         if fact.has_loop {
-            words.push("every known form has a loop".to_owned());
+            known.push("every known form has a loop".to_owned());
         }
-        words.join("; ")
+        (known, unknown)
     }
 
     /// A loop variable by its name, without its bounds.

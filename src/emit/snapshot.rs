@@ -91,7 +91,7 @@ fn of(
         };
         SnapshotClass {
             sort: signature.sort_of(&show.smallest(id)).map(|sort| sort.name()),
-            facts: show.facts(id),
+            facts: show.known(id),
             estimate: ranks.min_by(f64::total_cmp),
             nodes: egraph[id].nodes.iter().map(node).collect(),
         }

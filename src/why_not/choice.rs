@@ -1,9 +1,9 @@
 //! Programs that contain what a rule made, beside those that were kept and the one that was chosen.
 
 use super::compare::{Told, resources, whole};
-use super::forced::{Priced, best_with, made_by, preferred};
+use super::forced::{Priced, best_with, made_by, preferred, reach};
 use super::stage::{Subject, changed, plural, report, times};
-use super::unfinished::Unfinished;
+use super::unfinished::{Stuck, stuck};
 use super::{Answer, Cause};
 use crate::cost::{Goal, Model, Rates};
 use crate::explain::{Proof, Terms, decoupled, line, place};
@@ -124,7 +124,7 @@ impl Fired<'_> {
             if marked.is_empty() && !last {
                 continue;
             }
-            let Some(best) = best else { return self.not_finished(stage) };
+            let Some(best) = best else { return self.not_finished(stage, &marked, &model) };
             let with: Vec<Term> = candidates
                 .iter()
                 .flat_map(|candidate| parts(&candidate.term, &stage.egraph, &marked))
@@ -147,7 +147,7 @@ impl Fired<'_> {
         made_by(egraph, self.subject.rule().name, &compiled, carried)
     }
 
-    fn not_finished(&self, stage: &Stage) -> Answer {
+    fn not_finished(&self, stage: &Stage, made: &BTreeSet<Node>, model: &Model<'_>) -> Answer {
         let rule = self.subject.rule();
         if let Some(ENodeOrVar::Var(_)) = rule.rhs.as_ref().last() {
             let text = format!(
@@ -160,28 +160,31 @@ impl Fired<'_> {
             Cause::NotFinished,
             format!("`{}` fired, and no finished program contains what it made, or what others made of it", rule.name),
         );
-        let made = self.made_in(&stage.egraph, []);
         let show = Show::new(&stage.egraph, stage.root);
-        let unfinished = Unfinished::new(&stage.egraph, &self.subject.book.signature);
-        let ready = made.iter().find(|node| unfinished.is_finished(node));
-        let Some(node) = ready.or(made.first()) else { return answer };
-        answer.evidence.push(("made", show.node(node)));
-        if ready.is_some() {
-            answer.evidence.push((
-                "but",
-                "no program around it keeps the rules of the two units: streams are bound by loops of \
-                 the access unit alone, and the two must not disturb each other's memory"
-                    .to_owned(),
-            ));
-            return answer;
-        }
-        if let Some(part) = unfinished.first(node) {
-            answer.evidence.push(("unfinished", show.term(part)));
-            answer.evidence.push(("at", show.place(part)));
-            answer.help = Some(format!(
-                "ask why the rules that lower {} did not fire there, or write the one that does",
-                show.operators(part)
-            ));
+        let reach = reach(&stage.egraph, stage.root, model, made);
+        match stuck(&show, &self.subject.book.signature, &reach, made) {
+            None => {}
+            Some(Stuck::Above(class, above)) => {
+                answer.evidence.push(("reaches", show.term(class)));
+                answer.evidence.push(("at", show.place(class)));
+                for (_, node) in above.iter().take(3) {
+                    answer.evidence.push(("refused by", show.node(node)));
+                }
+                answer.help = Some(
+                    "a program binds streams by loops of the access unit alone, hands over nothing \
+                     but streams, and neither unit writes what the other touches"
+                        .to_owned(),
+                );
+            }
+            Some(Stuck::Below(node, part)) => {
+                answer.evidence.push(("made", show.node(&node)));
+                answer.evidence.push(("unfinished", show.term(part)));
+                answer.evidence.push(("at", show.place(part)));
+                answer.help = Some(format!(
+                    "ask why the rules that lower {} did not fire there, or write the one that does",
+                    show.operators(part)
+                ));
+            }
         }
         answer
     }
@@ -209,18 +212,21 @@ impl Fired<'_> {
                 ),
                 None,
             ),
-            (None, None) if kept.len() < asked => (
-                format!(
-                    "`{name}` fired, and what it made was lost when programs were put together from \
-                     parts: its best program is number {}",
-                    before + 1
-                ),
-                Some(
-                    "each part keeps a few of its best forms only; a schedule with fewer rules has \
-                     fewer to choose from"
-                        .to_owned(),
-                ),
-            ),
+            (None, None) if kept.len() < asked => {
+                let first = kept.first().map_or(best.estimate, |first| first.estimate);
+                let times = best.estimate / first.max(1.0);
+                (
+                    format!(
+                        "`{name}` fired, and a bound on forms of a part gave up what it made: the best \
+                         program with it costs {times:.2} times the best that was kept"
+                    ),
+                    Some(
+                        "each class keeps a few of its best forms only; a schedule with fewer rules \
+                         has fewer to choose from"
+                            .to_owned(),
+                    ),
+                )
+            }
             (None, None) => (
                 format!(
                     "`{name}` fired, and what it made was given up by (keep {asked}): its best program \
@@ -286,11 +292,16 @@ impl Fired<'_> {
         let own = Told::of(chosen, self.chosen.measure.as_ref());
         let mut answer = self.subject.answer(
             Cause::NotChosen,
-            format!(
-                "`{name}` fired, and the chosen program is {}: the best with it takes {}",
-                own.own_speed(&with),
-                with.text()
-            ),
+            match own.own_speed(&with).as_str() {
+                "as fast" => format!(
+                    "`{name}` fired, and the best program with it is as fast as the chosen one: {}",
+                    with.text()
+                ),
+                speed => format!(
+                    "`{name}` fired, and the chosen program is {speed}: the best with it takes {}",
+                    with.text()
+                ),
+            },
         );
         answer.evidence.push(("chosen", own.text()));
         answer.evidence.push(("with it", with.text()));

@@ -1,4 +1,5 @@
-//! Extraction of the best program that contains one of some nodes.
+//! Extraction with some nodes marked: the best program that contains one, and how far they come where
+//! none does.
 
 use crate::cost::{Cost, Model, Summary};
 use crate::facts::{EGraph, Facts};
@@ -70,6 +71,29 @@ pub(super) fn best_with(
     let best = *extraction.ranked().first()?;
     let summary = &extraction.summary(best).summary;
     Some(Priced { term: extraction.term(best), estimate: model.rank(summary), cost: summary.cost })
+}
+
+/// How far towards the program marked nodes come.
+pub(super) struct Reach {
+    /// The classes with a form that a program of the goal can contain.
+    pub possible: BTreeSet<Id>,
+    /// Those with such a form that has a marked node in it.
+    pub marked: BTreeSet<Id>,
+}
+
+/// Finds how far marked nodes come.
+pub(super) fn reach(
+    egraph: &EGraph,
+    root: Id,
+    model: &Model<'_>,
+    marked: &BTreeSet<Node>,
+) -> Reach {
+    let extraction = extract(egraph, root, &Forced { model, marked }, &Limits::default());
+    let having = |wanted: &dyn Fn(&Marked) -> bool| {
+        let has = |class: &Id| extraction.of(*class).iter().any(|c| wanted(extraction.summary(*c)));
+        egraph.classes().map(|class| class.id).filter(has).collect()
+    };
+    Reach { possible: having(&|_| true), marked: having(&|of| of.inside) }
 }
 
 /// How many different programs the cost model prefers to an estimate, among those that it would keep.

@@ -2,7 +2,7 @@
 //! instead, and what the rules do that would make it.
 
 use super::near::{Miss, Near};
-use super::stage::{Told, report, times};
+use super::stage::{Told, plural, report, times};
 use super::{Answer, Cause};
 use crate::rules::Rule;
 use crate::saturate::RuleReport;
@@ -10,6 +10,7 @@ use crate::show::{Show, pattern};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst};
 use itertools::Itertools;
+use std::collections::BTreeSet;
 
 impl Told<'_> {
     /// Nothing has the operator at its root.
@@ -23,13 +24,32 @@ impl Told<'_> {
         };
         let mut answer = self.subject.answer(
             Cause::OperatorMissing,
-            format!("`{}` never matched: there is no `{node}` in the e-graph", rule.name),
+            format!(
+                "`{}` never matched: there is no {} in the e-graph",
+                rule.name,
+                self.called(node)
+            ),
         );
         answer.evidence.push(("pattern", pattern(&rule.lhs, None)));
         let (text, help) = self.makers(node);
         answer.evidence.push(("made by", text));
         answer.help = help;
         answer
+    }
+
+    /// An operator in a sentence. Operators may share a name, and are told apart by their operands.
+    fn called(&self, node: &Node) -> String {
+        let classes = self.stage.egraph.classes();
+        let same = classes.flat_map(|class| &class.nodes).filter(|other| other.head == node.head);
+        let others: BTreeSet<usize> = same.map(|other| other.children().len()).collect();
+        match others.is_empty() {
+            true => format!("`{node}`"),
+            false => format!(
+                "`{node}` with {}, only with {},",
+                plural(node.children().len(), "operand", "operands"),
+                others.iter().join(" or ")
+            ),
+        }
     }
 
     /// A near miss.
@@ -126,7 +146,7 @@ impl Told<'_> {
                 Some(format!("see that the input has `{node}`, or write the rule that makes it")),
             );
         }
-        let mut idle = None;
+        let (mut idle, mut made) = (None, false);
         let tell = |rule: &&Rule| {
             let at = self.subject.book.rules.iter().position(|r| r.name == rule.name);
             let reports = self
@@ -141,7 +161,10 @@ impl Told<'_> {
                     idle.get_or_insert(rule.name);
                     format!("`{}`, which was never applied", rule.name)
                 }
-                (false, n) => format!("`{}`, applied {}", rule.name, times(n)),
+                (false, n) => {
+                    made = true;
+                    format!("`{}`, applied {}", rule.name, times(n))
+                }
             }
         };
         let more = makers.len().saturating_sub(4);
@@ -149,6 +172,8 @@ impl Told<'_> {
         if more > 0 {
             text += &format!("; and {more} more");
         }
+        // Where one did, what it made is elsewhere, and the others need not be wanted.
+        let idle = idle.filter(|_| !made);
         let help = idle.map(|rule| format!("ask why `{rule}` did not fire"));
         (text, help)
     }

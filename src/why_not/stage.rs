@@ -93,6 +93,7 @@ impl Told<'_> {
         if self.saturation.stop != StopReason::Saturated {
             let stop = format!("the run was cut short ({}); more may match", self.saturation.stop);
             answer.evidence.push(("limit", stop));
+            answer.help = Some(self.longer());
         }
         answer
     }
@@ -138,6 +139,17 @@ impl Told<'_> {
         answer
     }
 
+    /// What lets a run go on.
+    fn longer(&self) -> String {
+        match &self.saturation.stop {
+            StopReason::IterationLimit => "give a larger --iter-limit".to_owned(),
+            StopReason::Contradiction { .. } => "correct the rules that contradict".to_owned(),
+            _ => {
+                "give a larger --node-limit, or run the rules that grow in a later step".to_owned()
+            }
+        }
+    }
+
     /// It would apply now.
     fn limit(&self, show: &Show<'_>, found: &[Match]) -> Answer {
         let rule = self.subject.rule();
@@ -169,13 +181,7 @@ impl Told<'_> {
                 ),
             ));
         }
-        answer.help = Some(match &self.saturation.stop {
-            StopReason::IterationLimit => "give a larger --iter-limit".to_owned(),
-            StopReason::Contradiction { .. } => "correct the rules that contradict".to_owned(),
-            _ => {
-                "give a larger --node-limit, or run the rules that grow in a later step".to_owned()
-            }
-        });
+        answer.help = Some(self.longer());
         answer
     }
 }
