@@ -1,9 +1,9 @@
 //! Programs that contain what a rule made, beside those that were kept and the one that was chosen.
 
 use super::compare::{Told, resources, whole};
-use super::forced::{Priced, best_with, made_by, preferred, reach};
+use super::forced::{Priced, Reach, best_with, made_by, preferred};
 use super::stage::{Subject, changed, plural, report, times};
-use super::unfinished::{Stuck, stuck};
+use super::unfinished::{Stuck, stuck, to_lower};
 use super::{Answer, Cause};
 use crate::cost::{Goal, Model, Rates};
 use crate::explain::{Proof, Terms, decoupled, line, place};
@@ -161,13 +161,14 @@ impl Fired<'_> {
             format!("`{}` fired, and no finished program contains what it made, or what others made of it", rule.name),
         );
         let show = Show::new(&stage.egraph, stage.root);
-        let reach = reach(&stage.egraph, stage.root, model, made);
-        match stuck(&show, &self.subject.book.signature, &reach, made) {
+        let signature = &self.subject.book.signature;
+        let reach = Reach::new(&stage.egraph, stage.root, model, made);
+        match stuck(&show, signature, &reach, made) {
             None => {}
-            Some(Stuck::Above(class, above)) => {
-                answer.evidence.push(("reaches", show.term(class)));
+            Some(Stuck::Above { class, form, refused_by }) => {
+                answer.evidence.push(("reaches", line(&form, crate::show::WIDTH)));
                 answer.evidence.push(("at", show.place(class)));
-                for (_, node) in above.iter().take(3) {
+                for node in refused_by.iter().take(3) {
                     answer.evidence.push(("refused by", show.node(node)));
                 }
                 answer.help = Some(
@@ -176,13 +177,13 @@ impl Fired<'_> {
                         .to_owned(),
                 );
             }
-            Some(Stuck::Below(node, part)) => {
+            Some(Stuck::Below { node, part }) => {
                 answer.evidence.push(("made", show.node(&node)));
                 answer.evidence.push(("unfinished", show.term(part)));
                 answer.evidence.push(("at", show.place(part)));
                 answer.help = Some(format!(
                     "ask why the rules that lower {} did not fire there, or write the one that does",
-                    show.operators(part)
+                    to_lower(&show, signature, part)
                 ));
             }
         }

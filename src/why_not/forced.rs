@@ -7,7 +7,7 @@ use crate::journal::Entry;
 use crate::rules::{CompiledRule, Step};
 use crate::term::{Node, Term};
 use egg::{Id, Language, Symbol};
-use ember_extract::{CostModel, Limits, extract};
+use ember_extract::{CandidateId, CostModel, Extraction, Limits, extract};
 use std::collections::{BTreeSet, HashMap};
 
 /// A cost model that also asks whether a marked node is inside. A candidate with one is never given
@@ -74,26 +74,24 @@ pub(super) fn best_with(
 }
 
 /// How far towards the program marked nodes come.
-pub(super) struct Reach {
-    /// The classes with a form that a program of the goal can contain.
-    pub possible: BTreeSet<Id>,
-    /// Those with such a form that has a marked node in it.
-    pub marked: BTreeSet<Id>,
-}
+pub(super) struct Reach(Extraction<Node, Marked>);
 
-/// Finds how far marked nodes come.
-pub(super) fn reach(
-    egraph: &EGraph,
-    root: Id,
-    model: &Model<'_>,
-    marked: &BTreeSet<Node>,
-) -> Reach {
-    let extraction = extract(egraph, root, &Forced { model, marked }, &Limits::default());
-    let having = |wanted: &dyn Fn(&Marked) -> bool| {
-        let has = |class: &Id| extraction.of(*class).iter().any(|c| wanted(extraction.summary(*c)));
-        egraph.classes().map(|class| class.id).filter(has).collect()
-    };
-    Reach { possible: having(&|_| true), marked: having(&|of| of.inside) }
+impl Reach {
+    /// Finds how far.
+    pub fn new(egraph: &EGraph, root: Id, model: &Model<'_>, marked: &BTreeSet<Node>) -> Reach {
+        Reach(extract(egraph, root, &Forced { model, marked }, &Limits::default()))
+    }
+
+    /// Whether a class has a form that a program of the goal can contain.
+    pub fn is_possible(&self, class: Id) -> bool {
+        !self.0.of(class).is_empty()
+    }
+
+    /// Such a form of a class that has a marked node in it.
+    pub fn marked(&self, class: Id) -> Option<Term> {
+        let inside = |candidate: &&CandidateId| self.0.summary(**candidate).inside;
+        self.0.of(class).iter().find(inside).map(|candidate| self.0.term(*candidate))
+    }
 }
 
 /// How many different programs the cost model prefers to an estimate, among those that it would keep.

@@ -5,11 +5,11 @@ use super::near::{Miss, Near};
 use super::stage::{Told, plural, report, times};
 use super::{Answer, Cause};
 use crate::rules::Rule;
-use crate::saturate::RuleReport;
 use crate::show::{Show, pattern};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst};
 use itertools::Itertools;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 impl Told<'_> {
@@ -146,36 +146,51 @@ impl Told<'_> {
                 Some(format!("see that the input has `{node}`, or write the rule that makes it")),
             );
         }
-        let (mut idle, mut made) = (None, false);
-        let tell = |rule: &&Rule| {
-            let at = self.subject.book.rules.iter().position(|r| r.name == rule.name);
-            let reports = self
-                .history
-                .saturations()
-                .filter_map(|(_, _, rules, saturation)| report(rules, saturation, at?));
-            let reports: Vec<&RuleReport> = reports.collect();
-            let applied: usize = reports.iter().map(|r| r.applications).sum();
-            match (reports.is_empty(), applied) {
-                (true, _) => format!("`{}`, which does not run", rule.name),
-                (false, 0) => {
-                    idle.get_or_insert(rule.name);
-                    format!("`{}`, which was never applied", rule.name)
-                }
-                (false, n) => {
-                    made = true;
-                    format!("`{}`, applied {}", rule.name, times(n))
-                }
-            }
-        };
-        let more = makers.len().saturating_sub(4);
-        let mut text = makers.iter().take(4).map(tell).join("; ");
-        if more > 0 {
-            text += &format!("; and {more} more");
+        let mut makers: Vec<Maker> = makers.into_iter().map(|rule| self.maker(rule)).collect();
+        // Those that came furthest stand first.
+        makers.sort_by_key(|maker| Reverse((maker.applied, maker.matches, maker.runs)));
+        let mut text = makers.iter().take(4).map(Maker::text).join("; ");
+        match makers.len().saturating_sub(4) {
+            0 => {}
+            more => text += &format!("; and {more} more"),
         }
-        // Where one did, what it made is elsewhere, and the others need not be wanted.
-        let idle = idle.filter(|_| !made);
-        let help = idle.map(|rule| format!("ask why `{rule}` did not fire"));
+        // Where one was applied, what it made is elsewhere, and the others need not be wanted.
+        let idle = makers.first().filter(|maker| maker.runs && maker.applied == 0);
+        let help = idle.map(|maker| format!("ask why `{}` did not fire", maker.name));
         (text, help)
+    }
+
+    fn maker(&self, rule: &Rule) -> Maker {
+        let mut maker = Maker { name: rule.name.as_str(), runs: false, matches: 0, applied: 0 };
+        let at = self.subject.book.rules.iter().position(|known| known.name == rule.name);
+        for (_, _, rules, saturation) in self.history.saturations() {
+            if let Some(report) = at.and_then(|at| report(rules, saturation, at)) {
+                maker.runs = true;
+                maker.matches += report.matches;
+                maker.applied += report.applications;
+            }
+        }
+        maker
+    }
+}
+
+/// A rule that makes an operator, and what it did in all saturations.
+struct Maker {
+    name: &'static str,
+    runs: bool,
+    matches: usize,
+    applied: usize,
+}
+
+impl Maker {
+    fn text(&self) -> String {
+        let did = match (self.runs, self.matches, self.applied) {
+            (false, ..) => "which does not run".to_owned(),
+            (true, 0, 0) => "which never matched".to_owned(),
+            (true, n, 0) => format!("which matched {} and was refused", times(n)),
+            (true, _, n) => format!("applied {}", times(n)),
+        };
+        format!("`{}`, {did}", self.name)
     }
 }
 

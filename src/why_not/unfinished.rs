@@ -4,17 +4,17 @@ use super::forced::Reach;
 use crate::facts::EGraph;
 use crate::rules::Signature;
 use crate::show::Show;
-use crate::term::Node;
+use crate::term::{Node, Term};
 use egg::{Id, Language};
 use itertools::Itertools;
 use std::collections::BTreeSet;
 
 /// Where it gets stuck.
 pub(super) enum Stuck {
-    /// Parts of programs contain it up to this class, and no node above the class accepts them.
-    Above(Id, Vec<(Id, Node)>),
+    /// Parts of programs contain it up to a class, such as this form; no node above accepts it.
+    Above { class: Id, form: Term, refused_by: Vec<Node> },
     /// A node, and the part of it that has no form which a program can contain.
-    Below(Node, Id),
+    Below { node: Node, part: Id },
 }
 
 /// Finds where; `None` where no node was made.
@@ -25,15 +25,18 @@ pub(super) fn stuck(
     made: &BTreeSet<Node>,
 ) -> Option<Stuck> {
     let egraph = show.egraph;
-    let depth = |class: &Id| (show.depth(*class), *class);
-    let reached = reach.marked.iter().filter(|class| show.depth(**class).is_some());
-    if let Some(class) = reached.copied().min_by_key(depth) {
-        let nodes = egraph.classes().flat_map(|of| of.nodes.iter().map(move |node| (of.id, node)));
-        let above = nodes.filter(|(_, node)| {
-            !is_boundary(signature, node)
-                && node.children().iter().any(|c| egraph.find(*c) == class)
-        });
-        return Some(Stuck::Above(class, above.map(|(id, node)| (id, node.clone())).collect()));
+    let nearest = |class: &Id| Some((show.depth(*class)?, *class));
+    let marked = egraph.classes().map(|class| class.id).filter(|id| reach.marked(*id).is_some());
+    if let Some((_, class)) = marked.filter_map(|id| nearest(&id)).min() {
+        let form = reach.marked(class)?;
+        let refuses = |id: Id, node: &Node| {
+            let has = node.children().iter().any(|child| egraph.find(*child) == class);
+            has && !is_boundary(signature, node) && reach.marked(id).is_none()
+        };
+        let above = egraph.classes().filter(|above| show.depth(above.id).is_some());
+        let nodes = above.flat_map(|above| above.nodes.iter().map(|node| (above.id, node)));
+        let nodes = nodes.filter(|(id, node)| refuses(*id, node)).map(|(_, node)| node.clone());
+        return Some(Stuck::Above { class, form, refused_by: nodes.collect() });
     }
     let lowest = |node: &&Node| {
         let class = egraph.lookup((*node).clone());
@@ -41,7 +44,7 @@ pub(super) fn stuck(
     };
     let units = made.iter().filter(|node| !is_boundary(signature, node));
     units.sorted_by_key(lowest).find_map(|node| {
-        first(egraph, signature, reach, node).map(|part| Stuck::Below(node.clone(), part))
+        first(egraph, signature, reach, node).map(|part| Stuck::Below { node: node.clone(), part })
     })
 }
 
@@ -53,7 +56,7 @@ fn is_boundary(signature: &Signature, node: &Node) -> bool {
 fn first(egraph: &EGraph, signature: &Signature, reach: &Reach, node: &Node) -> Option<Id> {
     let open = |node: &Node| {
         let mut classes = node.children().iter().map(|c| egraph.find(*c));
-        classes.find(|class| !reach.possible.contains(class))
+        classes.find(|class| !reach.is_possible(*class))
     };
     let mut seen = BTreeSet::new();
     let mut at = open(node)?;
@@ -66,4 +69,16 @@ fn first(egraph: &EGraph, signature: &Signature, reach: &Reach, node: &Node) -> 
         }
     }
     Some(at)
+}
+
+/// The operators that rules would have to lower in a class, in words.
+pub(super) fn to_lower(show: &Show<'_>, signature: &Signature, part: Id) -> String {
+    let nodes = show.egraph[part].nodes.iter();
+    let words = nodes.map(|node| match node.children() {
+        [below] if is_boundary(signature, node) => {
+            format!("`{node}` of {}", show.operators(show.egraph.find(*below)))
+        }
+        _ => format!("`{node}`"),
+    });
+    words.unique().join(", ")
 }
