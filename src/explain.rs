@@ -13,7 +13,7 @@ mod step;
 
 pub use price::{Price, Prices};
 pub use print::{
-    Difference, chain_json, cycles, difference, line, place, print, print_terms, to_json,
+    Difference, chain_json, cycles, difference, line, place, print, print_terms, text, to_json,
 };
 pub use program::{Explained, GroupChain, Watched, decoupled, explain, explain_terms};
 pub(crate) use program::{choose, groups_of, watch};

@@ -1,8 +1,10 @@
 //! Why a rule did not fire, or fired and has no part in the program that was chosen.
 //!
 //! `stage` finds how far a rule came in a recorded search: `near` finds what almost matched and `missed`
-//! tells of it, `conditions` finds what its conditions saw and `refused` tells of that; `choice` compares programs that have what the rule made with those that
-//! were kept and chosen. `ask` puts it all together, and `print` writes the answer.
+//! tells of it, `conditions` finds what its conditions saw and `refused` tells of that. Of a rule that
+//! fired, `choice` compares the best program that has what it made with the chosen one, `pruned` with
+//! those that were kept, and `unfinished` finds where it got stuck. `ask` puts it all together, and
+//! `print` writes the answer.
 
 mod ask;
 mod choice;
@@ -12,6 +14,7 @@ mod forced;
 mod missed;
 mod near;
 mod print;
+mod pruned;
 mod refused;
 mod stage;
 mod unfinished;

@@ -120,6 +120,11 @@ fn write_to(term: &Term, at: Id, depth: usize, most: usize, out: &mut String) ->
     whole
 }
 
+/// A whole term on one line, as rules and `--term` read it.
+pub fn text(term: &Term) -> String {
+    print_term(term).split_whitespace().join(" ")
+}
+
 /// A position as the operators on the way to it, each with the argument that is taken.
 pub fn place(whole: &Term, position: &[usize]) -> String {
     let mut words = Vec::new();
@@ -255,7 +260,7 @@ pub fn chain_json(chain: &Chain, prices: &[Option<Price>]) -> Value {
     let step = |(at, step): (usize, &Step)| {
         let substitution: serde_json::Map<String, Value> = match &step.by {
             By::Rule { substitution, .. } => {
-                let pair = |(v, t): &(Var, Term)| (v.to_string(), Value::from(t.to_string()));
+                let pair = |(v, t): &(Var, Term)| (v.to_string(), Value::from(text(t)));
                 substitution.iter().map(pair).collect()
             }
             By::Computed => serde_json::Map::new(),
@@ -265,15 +270,15 @@ pub fn chain_json(chain: &Chain, prices: &[Option<Price>]) -> Value {
             "computed": step.by == By::Computed,
             "direction": if step.backward() { "backward" } else { "forward" },
             "position": step.position,
-            "before": step.before.to_string(),
-            "after": step.after.to_string(),
+            "before": text(&step.before),
+            "after": text(&step.after),
             "substitution": substitution,
             "estimate": estimate(at + 1),
             "replayed": step.doubt.is_none(),
         })
     };
     let steps: Vec<Value> = chain.steps.iter().enumerate().map(step).collect();
-    json!({ "start": chain.start.to_string(), "estimate": estimate(0), "steps": steps })
+    json!({ "start": text(&chain.start), "estimate": estimate(0), "steps": steps })
 }
 
 /// The program's chains as JSON.

@@ -1,7 +1,8 @@
 //! Programs that contain what a rule made, beside those that were kept and the one that was chosen.
 
-use super::compare::{Told, resources, whole};
-use super::forced::{Priced, Reach, best_with, made_by, preferred};
+use super::compare::{Told, resources};
+use super::forced::{Priced, Reach, best_with, made_by};
+use super::pruned::Given;
 use super::stage::{Subject, changed, plural, report, times};
 use super::unfinished::{Stuck, stuck, to_lower};
 use super::{Answer, Cause};
@@ -133,8 +134,8 @@ impl Fired<'_> {
                 return self.not_chosen(stage, candidates, &best, &marked, &rates);
             }
             if with.is_empty() {
-                let before = preferred(&stage.egraph, stage.root, &model, best.estimate);
-                return self.pruned((*asked, candidates), &best, before, &rates);
+                let why = Given::up(stage, &model, &marked, (*asked, candidates), &best);
+                return why.answer(self.subject, candidates, &best, &rates);
             }
             carried = with;
         }
@@ -187,73 +188,6 @@ impl Fired<'_> {
                 ));
             }
         }
-        answer
-    }
-
-    fn pruned(
-        &self,
-        (asked, kept): (usize, &[Candidate]),
-        best: &Priced,
-        before: usize,
-        rates: &Rates,
-    ) -> Answer {
-        let name = self.subject.rule().name;
-        let beats = |other: &&Candidate| other.cost.at_most(&best.cost);
-        let near = |other: &&Candidate| other.cost.is_near(&best.cost);
-        let (verdict, help) = match (kept.iter().find(beats), kept.iter().find(near)) {
-            (Some(_), _) => (
-                format!(
-                    "`{name}` fired, and programs with what it made are beaten in every respect"
-                ),
-                None,
-            ),
-            (None, Some(_)) => (
-                format!(
-                    "`{name}` fired, and what it made is within 1 % of what was kept in its place"
-                ),
-                None,
-            ),
-            (None, None) if kept.len() < asked => {
-                let first = kept.first().map_or(best.estimate, |first| first.estimate);
-                let times = best.estimate / first.max(1.0);
-                (
-                    format!(
-                        "`{name}` fired, and a bound on forms of a part gave up what it made: the best \
-                         program with it costs {times:.2} times the best that was kept"
-                    ),
-                    Some(
-                        "each class keeps a few of its best forms only; a schedule with fewer rules \
-                         has fewer to choose from"
-                            .to_owned(),
-                    ),
-                )
-            }
-            (None, None) => (
-                format!(
-                    "`{name}` fired, and what it made was given up by (keep {asked}): its best program \
-                     is number {}",
-                    before + 1
-                ),
-                Some(format!("raise (keep {asked}) in the schedule, or run the rule after it")),
-            ),
-        };
-        let mut answer = self.subject.answer(Cause::Pruned, verdict);
-        answer.help = help;
-        if let Some(first) = kept.first() {
-            let last = kept.iter().map(|kept| kept.estimate).fold(first.estimate, f64::max);
-            answer.evidence.push((
-                "kept",
-                format!(
-                    "{} with estimates of {} to {} cycles",
-                    plural(kept.len(), "program", "programs"),
-                    whole(first.estimate),
-                    whole(last)
-                ),
-            ));
-            answer.evidence.push(("with it", format!("{} cycles", whole(best.estimate))));
-            answer.evidence.push(("resources", resources(rates, best, first)));
-        }
-        answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
         answer
     }
 
@@ -344,7 +278,7 @@ fn less(steps: &[ScheduleStep], rule: usize) -> Vec<ScheduleStep> {
 }
 
 /// The parts of a term that have a marked node at their root.
-fn parts(term: &Term, egraph: &EGraph, marked: &BTreeSet<Node>) -> Vec<Term> {
+pub(super) fn parts(term: &Term, egraph: &EGraph, marked: &BTreeSet<Node>) -> Vec<Term> {
     let mut classes: Vec<Id> = Vec::with_capacity(term.len());
     let mut found = Vec::new();
     for (at, node) in term.as_ref().iter().enumerate() {

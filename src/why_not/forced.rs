@@ -94,16 +94,6 @@ impl Reach {
     }
 }
 
-/// How many different programs the cost model prefers to an estimate, among those that it would keep.
-pub(super) fn preferred(egraph: &EGraph, root: Id, model: &Model<'_>, estimate: f64) -> usize {
-    let extraction = extract(egraph, root, model, &Limits::default());
-    let better = extraction.ranked().iter().filter(|id| {
-        let summary = extraction.summary(**id);
-        model.rank(summary) < estimate
-    });
-    better.count()
-}
-
 /// One application of a rule as nodes of the e-graph.
 struct Application {
     own: bool,

@@ -77,13 +77,13 @@ fn replaced(whole: &Term, position: &[usize], part: &Term) -> String {
             false => format!("({node} {})", words.join(" ")),
         }
     }
-    write(whole, Id::from(whole.len() - 1), Some(position), &part.to_string())
+    write(whole, Id::from(whole.len() - 1), Some(position), &explain::text(part))
 }
 
 fn check(step: &Step, before: &Term, what: &str) {
     assert_eq!(step.doubt, None, "{what}: {step:?}");
     assert_eq!(subterm(before, &step.position).as_ref(), Some(&step.before), "{what}");
-    assert_eq!(replaced(before, &step.position, &step.after), step.whole.to_string(), "{what}");
+    assert_eq!(replaced(before, &step.position, &step.after), explain::text(&step.whole), "{what}");
     if let By::Rule { substitution, .. } = &step.by {
         assert!(!substitution.is_empty() || step.before.len() == 1, "{what}: {step:?}");
     }
