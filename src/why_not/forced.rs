@@ -17,6 +17,9 @@ struct Forced<'a> {
     marked: &'a BTreeSet<Node>,
 }
 
+/// What the rank of a candidate with a marked node is multiplied by: less than any two estimates differ.
+const FIRST: f64 = 1e-30;
+
 /// A summary, and whether a marked node is inside.
 #[derive(Clone)]
 struct Marked {
@@ -42,7 +45,15 @@ impl CostModel<Node, Facts> for Forced<'_> {
     /// the others, by estimate.
     fn rank(&self, summary: &Marked) -> f64 {
         let rank = self.model.rank(&summary.summary);
-        if summary.inside { -1.0 / (1.0 + rank) } else { rank }
+        if summary.inside { rank * FIRST } else { rank }
+    }
+
+    fn alike(&self, a: &Marked, b: &Marked) -> bool {
+        a.inside == b.inside && self.model.alike(&a.summary, &b.summary)
+    }
+
+    fn kind(&self, summary: &Marked) -> u64 {
+        self.model.kind(&summary.summary).rotate_left(1) ^ u64::from(summary.inside)
     }
 
     fn is_finished(&self, summary: &Marked) -> bool {

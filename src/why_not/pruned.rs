@@ -10,7 +10,7 @@ use crate::explain::line;
 use crate::history::Stage;
 use crate::search::Candidate;
 use crate::term::Node;
-use ember_extract::{CostModel, Limits, extract};
+use ember_extract::{Limits, extract};
 use std::collections::BTreeSet;
 
 /// Why it was given up.
@@ -36,15 +36,13 @@ impl Given {
     ) -> Given {
         let extraction = extract(&stage.egraph, stage.root, model, &Limits::default());
         let ranked = extraction.ranked();
-        let has = |id: &&_| !parts(&extraction.term(**id), &stage.egraph, marked).is_empty();
-        if let Some(with) = ranked.iter().find(has) {
-            let with = extraction.summary(*with);
+        let has = |id: &_| !parts(&extraction.term(*id), &stage.egraph, marked).is_empty();
+        if let Some(place) = ranked.iter().position(has) {
+            let with = extraction.summary(ranked[place]);
             if kept.len() < asked || kept.iter().any(|other| other.cost.is_near(&with.cost)) {
                 return Given::Near;
             }
-            let rank = model.rank(with);
-            let better = ranked.iter().filter(|id| model.rank(extraction.summary(**id)) < rank);
-            return Given::Many(asked, better.count() + 1);
+            return Given::Many(asked, place + 1);
         }
         let beats = |id: &_| extraction.summary(*id).cost.at_most(&best.cost);
         // Without a bound, only what is beaten in a part is given up there.
