@@ -56,7 +56,7 @@ impl StageTrace {
         let rules = saturation.rules.iter().filter(|rule| rule.matches > 0);
         let rule = |report: &RuleReport| RuleTrace {
             report: report.clone(),
-            time_ms: report.time.as_secs_f64() * 1e3,
+            time_ms: report.time.0.as_secs_f64() * 1e3,
         };
         StageTrace {
             iterations: saturation.iterations,
@@ -164,7 +164,7 @@ mod tests {
 
     fn rule(rule: &'static str, growth: &[usize]) -> RuleReport {
         let nodes = growth.iter().sum();
-        let time = std::time::Duration::ZERO;
+        let time = crate::saturate::Spent::default();
         let growth = growth.to_vec();
         RuleReport { rule, matches: 1, refused: 0, applications: 1, unions: 1, nodes, growth, time }
     }

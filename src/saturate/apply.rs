@@ -151,14 +151,14 @@ impl<'a> Run<'a> {
             },
         );
         self.reports[rule].matches += found;
-        self.reports[rule].time += start.elapsed();
+        self.reports[rule].time.0 += start.elapsed();
         if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
     }
 
     /// Notes the time that applying a rule took in this iteration, and how many nodes it added.
     pub fn applied_in(&mut self, rule: usize, time: Duration) {
         let report = &mut self.reports[rule];
-        report.time += time;
+        report.time.0 += time;
         let before: usize = report.growth.iter().sum();
         report.growth.push(report.nodes - before);
     }
