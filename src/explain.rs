@@ -19,4 +19,4 @@ pub use program::{Explained, GroupChain, Watched, decoupled, explain, explain_te
 pub(crate) use program::{choose, groups_of, watch};
 pub use proof::{Gap, Proof};
 pub use replay::replay;
-pub use step::{By, Chain, Direction, Step, Terms, subterm, tree_size};
+pub use step::{By, Chain, Direction, Step, Terms, depth, subterm, tree_size};

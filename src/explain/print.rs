@@ -195,6 +195,13 @@ fn used(chain: &Chain) -> String {
     most.map(|(name, n)| if n == 1 { name.to_owned() } else { format!("{name} x{n}") }).join(", ")
 }
 
+fn steps(chain: &Chain) -> String {
+    match chain.steps.len() {
+        1 => "1 step".to_owned(),
+        n => format!("{n} steps"),
+    }
+}
+
 fn replayed(chain: &Chain) -> String {
     match chain.steps.iter().filter(|step| step.doubt.is_some()).count() {
         0 => "every step replayed".to_owned(),
@@ -212,9 +219,9 @@ fn gap(gap: Gap) -> &'static str {
 /// A chain between two terms as text.
 pub fn print_terms(book: &RuleBook, chain: &Chain) -> String {
     let mut out = String::new();
-    let steps = chain.steps.len();
+    let (steps, rules) = (steps(chain), used(chain));
     // Writing to a text cannot fail.
-    let _ = writeln!(out, "equal, in {steps} steps, {}: {}\n", replayed(chain), used(chain));
+    let _ = writeln!(out, "equal, in {steps}, {}: {rules}\n", replayed(chain));
     out.push_str(&marked(' ', &chain.start));
     let _ = print_chain(&mut out, book, chain, &[]);
     out
@@ -237,8 +244,7 @@ fn print_group(out: &mut String, book: &RuleBook, group: &super::GroupChain) -> 
     match &group.chain {
         Err(why) => writeln!(out, ": {}\n", gap(*why)),
         Ok(chain) => {
-            let steps = chain.steps.len();
-            writeln!(out, ": {steps} steps, {}", replayed(chain))?;
+            writeln!(out, ": {}, {}", steps(chain), replayed(chain))?;
             writeln!(out, "rules: {}\n", used(chain))?;
             out.push_str(&marked(' ', &chain.start));
             print_chain(out, book, chain, &group.prices)?;

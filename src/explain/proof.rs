@@ -5,7 +5,7 @@
 //! Nothing of the search is run again, so what is explained is what happened.
 
 use super::replay::replay;
-use super::step::{By, Chain, Direction, Step, Terms, tree_size};
+use super::step::{By, Chain, Direction, Step, Terms, depth, tree_size};
 use crate::facts::EGraph;
 use crate::journal::Entry;
 use crate::rules::{CompiledRule, Rule, RuleBook, Step as Build};
@@ -23,6 +23,9 @@ const STACK: usize = 1 << 30;
 
 /// Terms larger than this are not explained: each step holds a whole one.
 const MOST_WORDS: u64 = 200_000;
+
+/// So are deeper ones: the crate copies terms level by level, in time that grows with the square.
+const DEEPEST: u64 = 2_000;
 
 /// The name under which computed equalities are kept.
 const COMPUTED: &str = "computed";
@@ -107,14 +110,15 @@ impl<'a> Proof<'a> {
 
     fn find(&mut self, from: &Term, to: &Term) -> Result<Chain, Gap> {
         let (from, to) = (canonical(from), canonical(to));
-        if tree_size(&from).max(tree_size(&to)) > MOST_WORDS {
-            return Err(Gap::TooLong);
-        }
         let (a, b) =
             (self.egraph.add_expr_uncanonical(&from), self.egraph.add_expr_uncanonical(&to));
         self.egraph.rebuild();
         if self.egraph.find(a) != self.egraph.find(b) {
             return Err(Gap::NotEqual);
+        }
+        let large = |term: &Term| tree_size(term) > MOST_WORDS || depth(term) > DEEPEST;
+        if large(&from) || large(&to) {
+            return Err(Gap::TooLong);
         }
         // First a chain of any length among all equalities; then a short one among those that it used.
         let any = self.egraph.explain_id_equivalence(a, b);

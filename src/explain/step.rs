@@ -132,10 +132,20 @@ pub fn subterm(term: &Term, position: &[usize]) -> Option<Term> {
 
 /// How many words a term has, shared parts counted each time they stand in it.
 pub fn tree_size(term: &Term) -> u64 {
-    let mut sizes: Vec<u64> = Vec::with_capacity(term.len());
+    upwards(term, |below| below.fold(1, u64::saturating_add))
+}
+
+/// How many levels a term has.
+pub fn depth(term: &Term) -> u64 {
+    upwards(term, |below| 1 + below.max().unwrap_or(0))
+}
+
+/// A number of a term, given how a node's follows from those of its operands.
+fn upwards(term: &Term, number: impl Fn(&mut dyn Iterator<Item = u64>) -> u64) -> u64 {
+    let mut known: Vec<u64> = Vec::with_capacity(term.len());
     for node in term {
-        let below = node.children().iter().map(|c| sizes[usize::from(*c)]);
-        sizes.push(below.fold(1, u64::saturating_add));
+        let next = number(&mut node.children().iter().map(|child| known[usize::from(*child)]));
+        known.push(next);
     }
-    sizes.last().copied().unwrap_or(0)
+    known.last().copied().unwrap_or(0)
 }

@@ -130,9 +130,8 @@ impl Told<'_> {
                 answer
                     .evidence
                     .push(("equal", format!("by {first}, {}", steps(chain.steps.len()))));
-                answer.help = Some(format!(
-                    "it is implied where {first} run; take it out, or run it without them"
-                ));
+                answer.help =
+                    Some(format!("it follows from {first}; take it out, or run it without"));
             }
             Err(Gap::NotEqual | Gap::TooLong) => {}
         }
