@@ -4,6 +4,7 @@
 //! output is wrong or its run did not end; 2 bad input.
 
 mod bench;
+mod check;
 mod verify;
 
 use crate::cost::Goal;
@@ -69,6 +70,10 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
     Bench(bench::BenchArgs),
+    /// Checks rule files without running them, and says all that is wrong or odd about them.
+    #[command(after_help = "Example:\n  ember-rewrite check rules/\n\n\
+                            Exit codes: 0 nothing is wrong, 1 something is, 2 a path cannot be read.")]
+    Check(check::CheckArgs),
     /// Verifies rules: both sides interpreted on random and on all small data, and what they claim of
     /// integers proved by an SMT solver.
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
@@ -187,6 +192,7 @@ pub fn main() -> ExitCode {
             run_program(&mut sources, program, model, *core, common)
         }
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
+        (Some(Command::Check(args)), _) => args.run(&mut sources),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();

@@ -58,7 +58,7 @@ fn damaged_rule_files_are_reported_and_never_panic() {
         }
         let mut sources = Sources::default();
         let file = sources.add("<damaged>", damaged.concat());
-        if let Err(errors) = rules::load_text(&sources, &[file]) {
+        if let Err(errors) = rules::load_text(&mut sources, &[file]) {
             assert!(!errors.is_empty());
         }
     }

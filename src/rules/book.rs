@@ -1,5 +1,6 @@
 //! Checked rules and rule sets: every name resolved, every side well-sorted.
 
+use super::define::Definitions;
 use super::schedule::Schedule;
 use super::signature::{Signature, Sort};
 use crate::diagnostic::Span;
@@ -158,6 +159,8 @@ pub struct RuleBook {
     pub rules: Vec<Rule>,
     /// The schedules in the order in which they were read.
     pub schedules: Vec<Schedule>,
+    /// What defined operators stand for.
+    pub definitions: Definitions,
 }
 
 impl RuleBook {

@@ -39,7 +39,7 @@ pub enum ScheduleStep {
 pub(super) const STEPS: [&str; 4] = ["saturate", "keep", "repeat", "seq"];
 
 /// Checks schedules against the sets and rules of a book, and adds them to it.
-pub(super) fn check(book: &mut RuleBook, forms: &[ScheduleForm], errors: &mut Vec<Diagnostic>) {
+pub(super) fn check(book: &mut RuleBook, forms: &[&ScheduleForm], errors: &mut Vec<Diagnostic>) {
     for form in forms {
         if let Some(first) = book.schedule(&form.name.text) {
             errors.push(

@@ -105,9 +105,10 @@ pub struct Report {
     pub seed: u64,
 }
 
-/// Checks every rule of a book, in order.
+/// Checks every rule of a book, in order. Operators with a definition stand for it.
 pub fn check(book: &RuleBook, options: &Options) -> Vec<Report> {
-    book.rules.iter().map(|rule| check_rule(&book.signature, rule, options)).collect()
+    let rules = book.rules.iter().map(|rule| book.definitions.expand_rule(rule));
+    rules.map(|rule| check_rule(&book.signature, &rule, options)).collect()
 }
 
 /// Checks one rule.
