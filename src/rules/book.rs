@@ -1,6 +1,6 @@
 //! Checked rules and rule sets: every name resolved, every side well-sorted.
 
-use super::define::Definitions;
+use super::define::{self, Definitions};
 use super::schedule::Schedule;
 use super::signature::{Signature, Sort};
 use crate::diagnostic::Span;
@@ -172,6 +172,18 @@ impl RuleBook {
     /// A rule by name.
     pub fn rule(&self, name: &str) -> Option<&Rule> {
         self.rules.iter().find(|r| r.name.as_str() == name)
+    }
+
+    /// The rules that claim something, in order, with every defined operator written out: what a
+    /// definition says is true because it says so.
+    pub fn claims(&self) -> impl Iterator<Item = Rule> {
+        let claims = self.rules.iter().filter(|rule| !self.is_definition(rule));
+        claims.map(|rule| self.definitions.expand_rule(rule))
+    }
+
+    /// Whether a rule says what a defined operator stands for.
+    pub fn is_definition(&self, rule: &Rule) -> bool {
+        self.sets[rule.set].name.as_str() == define::SET
     }
 
     /// A schedule by name.

@@ -88,6 +88,8 @@ pub(super) const CODES: &[(&str, &str)] = &[
     ("unknown-set", "unknown rule set `…`"),
     ("not-a-number", "expected a number"),
     ("not-a-sketch", "expected a sketch"),
+    ("sketch-too-large", "expected a sketch of at most … parts"),
+    ("unknown-sketch", "unknown sketch `…`"),
     ("no-word", "expected the name of …"),
     ("no-word", "expected the operator that commutes"),
     ("no-word", "expected a sort"),

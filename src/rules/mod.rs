@@ -24,6 +24,7 @@ mod scope;
 mod selftest;
 mod shape;
 mod signature;
+mod sketch;
 mod syntax;
 mod tree;
 
@@ -35,11 +36,12 @@ pub use define::{Definition, Definitions};
 pub use load::{Check, check, load, load_text};
 pub use schedule::{Schedule, ScheduleStep};
 pub use selftest::failing_tests;
+pub use sketch::Sketch;
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
 
 #[cfg(test)]
 mod tests {
-    use super::{Exactness, Phase, dialect, schedule, syntax, tree};
+    use super::{Exactness, Phase, dialect, schedule, sketch, syntax, tree};
     use crate::predicates::{GENERATORS, PREDICATES};
 
     const README: &str = include_str!("../../rules/README.md");
@@ -52,6 +54,7 @@ mod tests {
             &syntax::RULESET_KEYS,
             &syntax::RULE_KEYS,
             &schedule::STEPS,
+            &sketch::WORDS,
             &dialect::ITEMS,
             &dialect::OP_KEYS,
             &operations,
