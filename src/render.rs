@@ -197,9 +197,9 @@ fn uri(path: &Path) -> String {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~".contains(&b);
     let text = whole.to_string_lossy();
-    let escaped = text.bytes().map(|b| {
-        if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }
-    });
+    let escaped = text
+        .bytes()
+        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") });
     format!("file://{}", escaped.collect::<String>())
 }
 

@@ -35,7 +35,8 @@ impl CheckArgs {
         if !unread.is_empty() {
             return Err(unread.into_iter().chain(diagnostics).collect());
         }
-        let count = |severity| diagnostics.iter().filter(|d: &&Diagnostic| d.severity == severity).count();
+        let count =
+            |severity| diagnostics.iter().filter(|d: &&Diagnostic| d.severity == severity).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
         if self.json {
             let json = render::to_lsp(sources, &files, &diagnostics);

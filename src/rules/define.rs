@@ -179,8 +179,7 @@ pub(super) fn declare(
         let (name, arity) = key(form);
         let mut sorted = ends;
         if book.signature.operator(name, arity).is_none() {
-            let operator =
-                ends.then(|| operator(&book.signature, form, tree, errors)).flatten();
+            let operator = ends.then(|| operator(&book.signature, form, tree, errors)).flatten();
             sorted = operator.is_some();
             // One of which nothing is known makes no use of it a second error.
             let operator = operator.unwrap_or_else(|| unknown(form));
@@ -357,7 +356,10 @@ impl Size {
             let mut size = Size { own: 0, uses: vec![0; parameters.len()] };
             match node {
                 ENodeOrVar::Var(v) => {
-                    parameters.iter().zip(&mut size.uses).for_each(|(p, n)| *n = usize::from(p == v));
+                    parameters
+                        .iter()
+                        .zip(&mut size.uses)
+                        .for_each(|(p, n)| *n = usize::from(p == v));
                 }
                 ENodeOrVar::ENode(node) => {
                     let key = match node.head {

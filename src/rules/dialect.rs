@@ -217,7 +217,11 @@ fn binds(section: &Section, arity: usize) -> Result<(usize, usize), Diagnostic> 
     )))
 }
 
-pub(super) fn declare_operator(signature: &mut Signature, op: Operator, errors: &mut Vec<Diagnostic>) {
+pub(super) fn declare_operator(
+    signature: &mut Signature,
+    op: Operator,
+    errors: &mut Vec<Diagnostic>,
+) {
     if let Some(first) = signature.operator(op.name, op.args.len()) {
         errors.push(
             Diagnostic::error(

@@ -108,7 +108,8 @@ pub(super) fn forms(
                         Err(found) => errors.extend(found.into_iter().map(|error| {
                             let message = format!("cannot include `{}`", path.text);
                             let error = Diagnostic::error(message, path.span, error.message);
-                            error.with_help("a path starts from the folder of the file it stands in")
+                            error
+                                .with_help("a path starts from the folder of the file it stands in")
                         })),
                     }
                 }
@@ -154,10 +155,12 @@ fn begin(
 
 /// The error for a file that includes itself, through any number of others.
 fn cycle(open: &[Open], span: Span) -> Diagnostic {
-    let error = Diagnostic::error("files include each other", span, "this file is being read already");
-    let error = open[1..].iter().filter_map(|file| file.from).fold(error, |error, from| {
-        error.with_related(from, "included here")
-    });
+    let error =
+        Diagnostic::error("files include each other", span, "this file is being read already");
+    let error = open[1..]
+        .iter()
+        .filter_map(|file| file.from)
+        .fold(error, |error, from| error.with_related(from, "included here"));
     error.with_help("put what both need into a third file that includes neither")
 }
 
@@ -171,7 +174,9 @@ fn normal(path: &Path) -> PathBuf {
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+            Component::ParentDir
+                if matches!(normal.components().next_back(), Some(Component::Normal(_))) =>
+            {
                 normal.pop();
             }
             other => normal.push(other),

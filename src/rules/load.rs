@@ -60,10 +60,7 @@ pub fn check(sources: &mut Sources, paths: &[PathBuf]) -> Check {
 }
 
 /// A book where no error was found.
-fn finish(
-    book: RuleBook,
-    mut errors: Vec<Diagnostic>,
-) -> Checked<(RuleBook, Vec<Diagnostic>)> {
+fn finish(book: RuleBook, mut errors: Vec<Diagnostic>) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     // In the order of the text; a word that stands for several places is reported once.
     errors.sort_by_key(|d| d.at.as_ref().map(|(span, _)| (span.file, span.start)));
     errors.dedup();

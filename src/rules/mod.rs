@@ -36,8 +36,8 @@ pub use define::{Definition, Definitions};
 pub use load::{Check, check, load, load_text};
 pub use schedule::{Schedule, ScheduleStep};
 pub use selftest::failing_tests;
-pub use sketch::Sketch;
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
+pub use sketch::Sketch;
 
 #[cfg(test)]
 mod tests {

@@ -85,7 +85,8 @@ impl Sketch {
                 node.head == head
                     && node.children().len() == children.len()
                     && node.children().iter().zip(children).all(|(child, part)| {
-                        self.parts[*part] == Part::Any || holds[*part].contains(&egraph.find(*child))
+                        self.parts[*part] == Part::Any
+                            || holds[*part].contains(&egraph.find(*child))
                     })
             };
             let found = match part {
@@ -139,20 +140,21 @@ fn part(signature: &Signature, item: &Sexp, below: Vec<usize>) -> Result<Part, D
         Kind::Text(_) => None,
     };
     let Some((word, span)) = head else {
-        return Err(Diagnostic::error("expected a sketch", item.span, "not a sketch")
-            .with_help(shapes));
+        return Err(
+            Diagnostic::error("expected a sketch", item.span, "not a sketch").with_help(shapes)
+        );
     };
     match (word, below.as_slice()) {
         (ANY, []) => Ok(Part::Any),
         (CONTAINS, [inner]) => Ok(Part::Contains(*inner)),
         (OR, [_, ..]) => Ok(Part::Or(below)),
-        (ANY | CONTAINS | OR, _) => {
-            Err(Diagnostic::error(format!("`{word}` has the wrong shape"), item.span, "in a sketch")
-                .with_help(shapes))
-        }
-        _ if word.starts_with('?') => {
-            Err(unknown("sketch", word, span, WORDS).with_help(shapes))
-        }
+        (ANY | CONTAINS | OR, _) => Err(Diagnostic::error(
+            format!("`{word}` has the wrong shape"),
+            item.span,
+            "in a sketch",
+        )
+        .with_help(shapes)),
+        _ if word.starts_with('?') => Err(unknown("sketch", word, span, WORDS).with_help(shapes)),
         _ => match parse_head(word) {
             Head::Op(name) if !word.starts_with('%') => {
                 match signature.operator(name, below.len()) {

@@ -219,8 +219,9 @@ fn define(span: Span, items: &[Sexp]) -> Result<DefineForm, Diagnostic> {
     }
     let doc = doc(items.get(1), span)?;
     let Some(body) = items.get(2) else {
-        return Err(Diagnostic::error("the definition is missing", span, "in this form")
-            .with_help(shape));
+        return Err(
+            Diagnostic::error("the definition is missing", span, "in this form").with_help(shape)
+        );
     };
     no_more(items, 3)?;
     Ok(DefineForm { name, left: left.clone(), parameters, doc, body: body.clone() })
