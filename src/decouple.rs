@@ -18,6 +18,7 @@ mod address;
 mod builder;
 mod frames;
 mod names;
+mod prefetch;
 mod statements;
 mod streams;
 mod terms;

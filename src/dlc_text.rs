@@ -17,8 +17,8 @@
 //!     (main STATEMENT…)
 //!     (case NAME STATEMENT…)))
 //!
-//! ACTION     (register_callback CASE)  (register_operand STREAM)  (traverse UNIT)
-//!            (store_stream (at TENSOR STREAM…) STREAM)  (barrier)
+//! ACTION     (register_callback CASE)  (register_operand STREAM)  (prefetch STREAM)
+//!            (traverse UNIT)  (store_stream (at TENSOR STREAM…) STREAM)  (barrier)
 //! STATEMENT  (set REGISTER VALUE)  (pop_operand REGISTER)  (store (at TENSOR VALUE…) VALUE)
 //!            (accumulate OP (at TENSOR VALUE…) VALUE)
 //!            (matmul OUT A B)  (matmul_t OUT A B)

@@ -251,7 +251,8 @@ impl Effects {
 }
 
 /// What operators on whole tensors do: they read all of the tensors that they name, and those that
-/// write an output write all of it.
+/// write an output write all of it. One element is a value: what a statement keeps in scratch memory
+/// on the way to it is the statement's effect.
 fn whole(egraph: &EGraph, name: &str, children: &[Id]) -> Option<Effects> {
     let mut effects = Effects::none();
     let written = name.starts_with("emb.output");
@@ -260,14 +261,15 @@ fn whole(egraph: &EGraph, name: &str, children: &[Id]) -> Option<Effects> {
         effects.extend(fact.effects.clone()?);
         let Some(address) = &fact.address else { continue };
         let place = address.place();
-        if name == "emb.mp" && at + 1 == children.len() {
-            effects.writes.insert(place.clone());
-        }
-        if written {
+        let scratch = name == "emb.mp" && at + 1 == children.len();
+        if written || scratch {
             effects.writes.insert(place)
         } else {
             effects.reads.insert(place)
         };
+    }
+    if matches!(name, "emb.element" | "emb.extent") {
+        effects.writes.clear();
     }
     Some(effects)
 }

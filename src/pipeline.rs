@@ -51,7 +51,7 @@ pub struct Options {
     pub node_limit: usize,
     /// The most iterations of a saturation.
     pub iter_limit: usize,
-    /// How many of the best candidates the simulator ranks.
+    /// How many of the best candidates the simulator ranks, beside the best without prefetches.
     pub candidates: usize,
     /// Whether the simulator ranks them; else the cost model's best is taken.
     pub rank: bool,

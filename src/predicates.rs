@@ -183,7 +183,7 @@ pub const PREDICATES: &[Predicate] = &[
     Predicate {
         name: "unit-stride",
         doc: "every place that the statement writes moves with the variable by one element of its \
-              tensor's last dimension, and in no other",
+              tensor's last dimension, and as far as is known in no other",
         sorts: &["Var", "Stmt"],
         holds: |g, x| unit_stride(g, x[0], x[1]).unwrap_or(false),
     },
@@ -303,7 +303,8 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
     let unit = |place: &Place| {
         let rank = egraph.analysis.tensor(place.tensor)?.shape.len();
         let (last, outer) = place.index.split_last()?;
-        let fixed = |i: &Index| i.as_ref().is_some_and(|run| run.start.coefficient(key) == 0);
+        // An index that is not affine has not been seen to move.
+        let fixed = |i: &Index| i.as_ref().is_none_or(|run| run.start.coefficient(key) == 0);
         let last = last.as_ref()?;
         let moves = last.lanes == 1 && last.start.coefficient(key) == 1;
         Some(place.index.len() == rank && moves && outer.iter().all(fixed))

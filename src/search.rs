@@ -200,13 +200,26 @@ impl State<'_> {
     fn extract(&mut self, k: usize) -> Vec<Candidate> {
         let start = Instant::now();
         let workload = self.search.statistics.workload(&self.egraph);
-        let model = Model { goal: self.search.goal, rates: self.search.rates, workload: &workload };
         let limits = ember_extract::Limits::default();
-        let extraction = extract(&self.egraph, self.root, &model, &limits);
-        let best = best(&model, &extraction, k);
+        let best = |fetches: bool, k: usize| {
+            let Search { goal, rates, .. } = *self.search;
+            let model = Model { goal, rates, workload: &workload, fetches };
+            best(&model, &extract(&self.egraph, self.root, &model, &limits), k)
+        };
+        let mut candidates = best(true, k);
+        // Reading ahead seldom looks worse than handing over, though memory may be the limit of both and
+        // the L2 too small for what is ahead: the simulator tells.
+        if candidates.iter().all(|c| fetches(&c.term)) {
+            candidates.extend(best(false, 1));
+        }
         self.found.extract_time += start.elapsed();
-        best
+        candidates
     }
+}
+
+/// Whether a program reads ahead what the execute unit loads.
+fn fetches(term: &Term) -> bool {
+    term.as_ref().iter().any(|node| node.name() == Some("exe.fetched"))
 }
 
 /// The k best programs of an extraction that differ: one whose cost is within a hundredth of a better

@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Statistics<'a> {
     store: &'a Store,
     first_touch: HashMap<Symbol, f64>,
+    occupied: HashMap<Symbol, f64>,
     trips: Mutex<HashMap<String, f64>>,
 }
 
@@ -42,10 +43,17 @@ impl<'a> Statistics<'a> {
             }
         }
         // An offset is read as the end of one bag and as the start of the next.
+        let mut occupied = HashMap::new();
         for OffsetsUse { offsets, .. } in model.offsets_uses() {
             touch(offsets, 0.5);
+            if let Some(bounds) = instance.tensors.get(&model.tensor(offsets).name) {
+                let bound = |l: u64| bounds.get(l).and_then(|x| x.as_i64());
+                let bags = bounds.len().saturating_sub(1);
+                let full = (0..bags).filter(|b| bound(*b) < bound(b + 1)).count();
+                occupied.insert(in_terms(offsets), full as f64 / (bags as f64).max(1.0));
+            }
         }
-        Statistics { store, first_touch, trips: Mutex::default() }
+        Statistics { store, first_touch, occupied, trips: Mutex::default() }
     }
 
     /// The symbolic sizes of the instance.
@@ -55,8 +63,11 @@ impl<'a> Statistics<'a> {
 
     /// The workload of the loops in an e-graph.
     pub fn workload(&self, egraph: &EGraph) -> Workload {
-        let mut workload =
-            Workload { first_touch: self.first_touch.clone(), ..Workload::default() };
+        let mut workload = Workload {
+            first_touch: self.first_touch.clone(),
+            occupied: self.occupied.clone(),
+            ..Workload::default()
+        };
         for class in egraph.classes().filter(|class| class.data.variable.is_some()) {
             let Some(key) = variable_key(egraph, class.id) else { continue };
             let term = egraph.id_to_expr(class.id);

@@ -137,7 +137,9 @@ fn finished(text: &str) -> usize {
     let root = egraph.add_expr(&term(text));
     egraph.rebuild();
     let rates = Rates::of(&machine());
-    let model = CostModel { goal: Goal::Decoupled, rates: &rates, workload: &Workload::default() };
+    let workload = Workload::default();
+    let model =
+        CostModel { goal: Goal::Decoupled, rates: &rates, workload: &workload, fetches: true };
     extract(&egraph, root, &model, &ember_extract::Limits::default()).ranked().len()
 }
 

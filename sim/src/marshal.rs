@@ -69,6 +69,7 @@ impl Sim<'_> {
             };
             let goes_on = match step {
                 Step::Operand(stream) => self.operand(*stream)?,
+                Step::Prefetch(stream) => self.prefetch(*stream),
                 Step::Token(case) => self.token(*case),
                 Step::Store(address, value) => self.store_stream(address, *value)?,
                 Step::Barrier => self.barrier(),
@@ -211,6 +212,18 @@ impl Sim<'_> {
             self.wake(Wait::Operand, by);
         }
         Ok(true)
+    }
+
+    /// Goes on once the current element has been requested; whether it has arrived is the matter of
+    /// who loads it. No port is used, so that it takes no time.
+    fn prefetch(&mut self, stream: usize) -> bool {
+        let code = &self.access.streams[stream];
+        let record = self.marshaller.current[code.unit];
+        if code.fetcher.is_some_and(|maker| !self.complete(maker, record)) {
+            return false;
+        }
+        self.marshaller.step += 1;
+        true
     }
 
     fn token(&mut self, case: usize) -> bool {

@@ -189,6 +189,18 @@ impl Memory {
         }
     }
 
+    /// A prefetch by the access unit: when the line is where its hint says. What the L2 holds already
+    /// moves nowhere.
+    pub(crate) fn access_prefetch(&mut self, line: u64, at: u64, hint: Hint) -> u64 {
+        match (hint, self.l2.find(line)) {
+            (Hint::TemporalL2, Some(entry)) => {
+                self.counters.l2 += 1;
+                self.l2.ready(entry).max(at + self.l2_latency)
+            }
+            _ => self.access_read(line, at, hint),
+        }
+    }
+
     /// Before the access unit reads a line that the core may have written: its coherent read takes
     /// what is dirty from the private caches, which then holds in the last level. When the read can
     /// go on.

@@ -132,6 +132,64 @@ fn energy_is_the_sum_of_its_parts_and_grows_with_work() {
     }
 }
 
+/// Sums of rows that the core loads itself, by numbers that the access unit marshals, which may read the
+/// rows ahead into the core's L2.
+fn loaded(lanes: u32, ahead: bool) -> Program {
+    let mut p = Builder::new("loaded");
+    let k = p.lookups();
+    let limit = Some(Lanes { count: lanes, limit: p.size(DIM) });
+    let (rb, rl, number) = (p.register("b", I64), p.register("l", I64), p.register("row", I64));
+    let (lo, hi, sum) =
+        (p.register("lo", I64), p.register("hi", I64), p.register("sum", f32s(lanes)));
+    let zero =
+        Expr::Broadcast(lanes, Box::new(Expr::Const(ember_targets::scalar::Scalar::F32(0.0))));
+    let width = Some(Lanes { count: lanes, limit: Expr::Size(DIM) });
+    let row = Addr { tensor: TABLE, index: vec![reg(number), int(0)], lanes: width };
+    let next = Expr::Binary(
+        ember_targets::scalar::BinaryOp::Add,
+        Box::new(reg(sum)),
+        Box::new(Expr::Load(Box::new(row))),
+    );
+    let body = vec![Stmt::Pop(number), Stmt::Set(sum, next)];
+    let rows = Loop { var: rl, lo: reg(lo), hi: reg(hi), step: 1, body };
+    let store = Stmt::Store(out(reg(rb), int(0), lanes), reg(sum));
+    let body =
+        vec![Stmt::Pop(lo), Stmt::Pop(hi), Stmt::Set(sum, zero), Stmt::Walk(k.l, rows), store];
+    let bags = Loop { var: rb, lo: int(0), hi: Expr::Size(BAGS), step: 1, body };
+    let all = p.case("all", vec![Stmt::Walk(k.b, bags)]);
+    p.ite(k.b, vec![Action::Operand(k.lo), Action::Operand(k.hi), Action::Traverse(k.l)]);
+    let mut actions = vec![Action::Operand(k.row)];
+    if ahead {
+        let addr = Addr { tensor: TABLE, index: vec![k.row, k.zero], lanes: limit };
+        let row = p.stream(f32s(lanes), StreamKind::Mem { addr, hint: Hint::TemporalL2 });
+        actions.insert(0, Action::Prefetch(row));
+    }
+    p.ite(k.l, actions);
+    p.0.access = vec![Action::Callback(all), Action::Traverse(k.b)];
+    p.0
+}
+
+#[test]
+fn rows_that_are_read_ahead_neither_stall_the_core_nor_pass_the_queue() {
+    let machine = machine();
+    let data = Bag::random(1_000_000, 64, 100, 40, false, 7);
+    let popped = stats(&walked(64), &machine, &data);
+    let cold = stats(&loaded(64, false), &machine, &data);
+    let ahead = stats(&loaded(64, true), &machine, &data);
+    assert!(5 * ahead.cycles < 4 * cold.cycles, "{} {}", ahead.cycles, cold.cycles);
+    assert_eq!(ahead.queue_bytes, cold.queue_bytes);
+    assert!(10 * ahead.queue_bytes < popped.queue_bytes);
+    assert_eq!(ahead.dram_bytes.read, popped.dram_bytes.read);
+    for ahead in [false, true] {
+        let outcome = run(&loaded(64, ahead), &machine, data.bindings(), Options::default());
+        let outcome = outcome.expect("it runs");
+        let ember_targets::tensor::Data::F32(found) = &outcome.tensors[OUT.index()].data else {
+            panic!("out is f32")
+        };
+        assert_eq!(**found, data.expected());
+    }
+}
+
 /// Two traversals of the same rows, one after the other, with a hint.
 fn twice(hint: Hint) -> Program {
     let mut p = Builder::new("twice");

@@ -44,7 +44,7 @@ pub(super) struct BenchArgs {
     /// The seed of the data that programs are chosen on [default: the model's].
     #[arg(long, value_name = "N")]
     tune_seed: Option<u64>,
-    /// How many of the best candidates the simulator ranks.
+    /// How many of the best candidates the simulator ranks, beside the best without prefetches.
     #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
     candidates: usize,
     /// Write what is printed to a file.

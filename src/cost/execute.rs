@@ -1,7 +1,7 @@
 //! What statements and values of the execute unit, or of the only core, cost.
 
 use super::summary::Load;
-use super::{Goal, Model, Summary, at, lanes, run, tensor};
+use super::{Cost, Goal, Model, Summary, at, lanes, run, tensor};
 use crate::effects::variable_key;
 use crate::facts::{EGraph, dtype_named};
 use crate::term::Node;
@@ -29,6 +29,8 @@ impl Model<'_> {
             "const" => {
                 children[0].literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
             }
+            // They stand for the numbers and casts that they are folded to.
+            "identity" | "one" | "convert" => None,
             "counter" => self.index(egraph, node, false),
             "in" | "out" => Some(tensor(egraph, node, children)),
             "at" => Some(at(children)),
@@ -59,22 +61,33 @@ impl Model<'_> {
             "store" | "accumulate" => {
                 let mut summary = Summary::merge(children)?;
                 let address = children[children.len() - 2];
-                let operations = if operator == "store" { 1.0 } else { 3.0 };
                 let registers = self.rates.registers(address.bytes());
                 summary.touched.extend(address.tensor);
-                summary.cost = summary.cost + self.rates.operations(operations * registers);
+                summary.cost = summary.cost + self.rates.operations(registers);
+                if operator == "accumulate" {
+                    let loaded = self.rates.load(address.bytes());
+                    summary.cost = summary.cost + loaded + self.arithmetic(address, 1.0);
+                }
                 summary.admissible().then_some(summary)
+            }
+            "fetched" => {
+                // Nothing is read ahead of no loop of the access unit.
+                let (ahead, address) = (children[0], children[1]);
+                if !self.fetches || ahead.stream_scope.is_empty() {
+                    return None;
+                }
+                let mut summary = Summary::merge(children)?;
+                summary.touched.extend(address.tensor);
+                (summary.element, summary.lanes) = (address.element, address.lanes);
+                self.prefetch(node, ahead, &mut summary);
+                Some(summary)
             }
             "load" => {
                 let address = children[0];
                 let mut summary = address.clone();
-                let registers = self.rates.registers(address.bytes());
                 summary.touched.extend(address.tensor);
-                summary.cost = summary.cost + self.rates.operations(registers);
-                let misses = address
-                    .tensor
-                    .and_then(|t| self.workload.first_touch.get(&t).copied())
-                    .unwrap_or(0.0);
+                summary.cost = summary.cost + self.rates.load(address.bytes());
+                let misses = self.misses(address);
                 // A load on its own waits; how long depends on whether its line was just used.
                 let lines = if address.stride.is_some() {
                     address.bytes() / self.rates.line_bytes
@@ -96,7 +109,7 @@ impl Model<'_> {
                 let mut summary = Summary::merge(children)?;
                 summary.element = children[1].element;
                 summary.lanes = lanes(egraph, node);
-                summary.cost = summary.cost + self.rates.operations(1.0);
+                summary.cost = summary.cost + self.rates.vector(1.0);
                 Some(summary)
             }
             "cast" => {
@@ -104,8 +117,7 @@ impl Model<'_> {
                 let dtype = dtype_named(egraph, node.children()[0])?;
                 summary.element = dtype.bits() as f64 / 8.0;
                 summary.lanes = children[1].lanes;
-                let registers = self.rates.registers(summary.bytes());
-                summary.cost = summary.cost + self.rates.operations(registers);
+                summary.cost = summary.cost + self.arithmetic(&summary, 1.0);
                 Some(summary)
             }
             "fold" => {
@@ -117,18 +129,14 @@ impl Model<'_> {
                 let registers = self.rates.registers(value.bytes());
                 let lanes = (self.rates.simd_bytes / value.element.max(1.0)).min(value.lanes);
                 let operations = registers - 1.0 + 2.0 * lanes.max(1.0).log2().ceil();
-                summary.cost = summary.cost + self.rates.operations(operations);
+                summary.cost = summary.cost + self.rates.vector(operations);
                 Some(summary)
             }
             "exp" | "sqrt" => {
                 let mut summary = Summary::merge(children)?;
                 (summary.element, summary.lanes) = (children[0].element, children[0].lanes);
-                let registers = self.rates.registers(summary.bytes());
                 let each = if operator == "exp" { self.rates.exponential } else { 1.0 };
-                summary.cost = summary.cost + self.rates.operations(registers * each);
-                if operator == "sqrt" {
-                    summary.cost.execute += registers * self.rates.divide;
-                }
+                summary.cost = summary.cost + self.arithmetic(&summary, each);
                 Some(summary)
             }
             _ => {
@@ -136,14 +144,19 @@ impl Model<'_> {
                 let value = children.last()?;
                 summary.element = value.element;
                 summary.lanes = value.lanes;
-                let registers = self.rates.registers(summary.bytes());
-                summary.cost = summary.cost + self.rates.operations(registers);
-                if operator == "div" {
-                    summary.cost.execute += registers * self.rates.divide;
-                }
+                summary.cost = summary.cost + self.arithmetic(&summary, 1.0);
                 Some(summary)
             }
         }
+    }
+
+    /// The cost of so many operations on a value. A scalar of 8 bytes is taken to be an index, which
+    /// is no business of the vector ports; nobody waits for a latency that other iterations hide.
+    fn arithmetic(&self, value: &Summary, operations: f64) -> Cost {
+        if value.lanes <= 1.0 && value.element >= 8.0 {
+            return self.rates.operations(operations);
+        }
+        self.rates.vector(operations * self.rates.registers(value.bytes()))
     }
 
     /// A loop of the execute unit; with `streams`, one that the access unit traverses too.
@@ -173,7 +186,8 @@ impl Model<'_> {
         for load in std::mem::take(&mut body.loads).iter().filter(|load| leaves(load)) {
             body.cost.execute += (1.0 - load.part) * self.rates.exposed_llc;
         }
-        body.cost = (body.cost + self.rates.operations(2.0)) * self.trips(key);
+        let iteration = body.cost + self.rates.operations(2.0);
+        body.cost = self.rates.settled(&iteration) * self.trips(key);
         let mut summary = Summary::merge(bounds)?.and(&body)?;
         if let Some(streams) = streams {
             summary = summary.and(&Summary::merge(streams)?)?;
@@ -188,9 +202,9 @@ impl Model<'_> {
     /// for one another.
     fn fold(&self, body: &Summary) -> Option<Summary> {
         let mut folded = body.clone();
-        let registers = self.rates.registers(body.bytes());
-        folded.cost = folded.cost + self.rates.operations(registers);
-        folded.cost.execute = folded.cost.execute.max(self.rates.fold_latency);
+        folded.cost = folded.cost + self.arithmetic(body, 1.0);
+        let waits = self.rates.fold_latency * self.rates.vector_ports;
+        folded.cost.vector = folded.cost.vector.max(waits);
         Some(folded)
     }
 }

@@ -27,6 +27,8 @@ pub struct Workload {
     pub trips: HashMap<Id, f64>,
     /// By tensor name in terms: the share of line requests that touch a line for the first time.
     pub first_touch: HashMap<Symbol, f64>,
+    /// By tensor name in terms, of offsets: the share of bags that are not empty.
+    pub occupied: HashMap<Symbol, f64>,
 }
 
 /// What allocating a line in the last level cache costs, as a share of fetching one: it pushes out
@@ -51,6 +53,8 @@ pub struct Model<'a> {
     pub rates: &'a Rates,
     /// What the data says.
     pub workload: &'a Workload,
+    /// Whether the access unit may read ahead what the execute unit loads.
+    pub fetches: bool,
 }
 
 impl CostModel<Node, Facts> for Model<'_> {
@@ -83,7 +87,7 @@ impl CostModel<Node, Facts> for Model<'_> {
     fn rank(&self, summary: &Summary) -> f64 {
         let mut cost = summary.cost;
         for stream in summary.streams.values() {
-            cost = cost + self.stream_cost(stream, None);
+            cost = cost + self.stream_cost(stream, None) + self.hand_over(stream, 0.0);
         }
         self.rates.cycles(&cost) + summary.size * 1e-6
     }
@@ -145,7 +149,7 @@ impl Model<'_> {
                 }
                 self.bind(key, &mut body);
                 body.cost.steps += 1.0;
-                body.cost = body.cost * self.trips(key);
+                body.cost = self.rates.settled(&body.cost) * self.trips(key);
                 body.callback_here = false;
                 let mut summary = bounds.and(&body)?;
                 summary.cost.steps += 1.0;
@@ -167,6 +171,8 @@ impl Model<'_> {
                 summary.stored.extend(children[0].tensor);
                 summary.cost.lines += (children[0].bytes() / self.rates.line_bytes).max(1.0);
                 summary.cost.energy += self.rates.llc_energy;
+                // The port through which the access unit writes is that of the queue.
+                summary.cost.queue_bytes += children[0].bytes();
                 summary.admissible().then_some(summary)
             }
             ("slc", "const") => {
@@ -187,6 +193,7 @@ impl Model<'_> {
                 let mut summary = Summary::merge(children)?;
                 summary.element = 8.0;
                 summary.stride = moves(egraph, node, children);
+                summary.share *= self.occupied(egraph, node, children);
                 self.stream(node, children, &mut summary, |stream| stream.steps = 1.0);
                 Some(summary)
             }
@@ -195,15 +202,14 @@ impl Model<'_> {
                 let mut summary = address.clone();
                 let hint = egraph[node.children()[0]].nodes.iter().find_map(Node::name)?;
                 summary.stride = None;
+                let misses = match hint {
+                    "non-temporal" => 1.0,
+                    _ => self.misses(address) * (1.0 + POLLUTION),
+                };
                 self.stream(node, children, &mut summary, |stream| {
                     stream.stride = address.stride;
                     stream.loads = true;
-                    let first_touch =
-                        |t: Symbol| self.workload.first_touch.get(&t).copied().unwrap_or(1.0);
-                    stream.misses = match hint {
-                        "non-temporal" => 1.0,
-                        _ => address.tensor.map_or(1.0, first_touch) * (1.0 + POLLUTION),
-                    };
+                    stream.misses = misses;
                 });
                 Some(summary)
             }
@@ -227,6 +233,38 @@ impl Model<'_> {
         }
     }
 
+    /// The share of an address's lines that come from DRAM: all of a tensor that nothing is known of.
+    pub(crate) fn misses(&self, address: &Summary) -> f64 {
+        let known = address.tensor.and_then(|t| self.workload.first_touch.get(&t).copied());
+        known.unwrap_or(1.0) * address.share
+    }
+
+    /// Adds the stream by which the access unit reads an address ahead to those a node uses.
+    fn prefetch(&self, node: &Node, ahead: &Summary, summary: &mut Summary) {
+        summary.identify(node, &[ahead]);
+        summary.streams.insert(
+            summary.key,
+            StreamUse {
+                scope: ahead.stream_scope.clone(),
+                element: ahead.element,
+                lanes: ahead.lanes,
+                stride: ahead.stride,
+                loads: true,
+                fetched: true,
+                misses: self.misses(ahead) * (1.0 + POLLUTION),
+                ..StreamUse::default()
+            },
+        );
+    }
+
+    /// How often a number that says whether a bag has entries is not 0.
+    fn occupied(&self, egraph: &EGraph, node: &Node, children: &[&Summary]) -> f64 {
+        let &[_, lo, hi] = children else { return 1.0 };
+        let compared = binary_op(egraph, node.children()[0]) == Some(BinaryOp::Lt);
+        let offsets = lo.tensor.filter(|tensor| compared && hi.tensor == Some(*tensor));
+        offsets.and_then(|tensor| self.workload.occupied.get(&tensor).copied()).unwrap_or(1.0)
+    }
+
     /// Closes the scope of a loop of the access unit over a body: pays for its streams.
     fn bind(&self, key: Id, body: &mut Summary) {
         let here: Vec<u64> =
@@ -237,21 +275,30 @@ impl Model<'_> {
             widest = widest.max((stream.element * stream.lanes).min(self.rates.line_bytes));
         }
         for stream in &paid {
-            body.cost = body.cost + self.stream_cost(stream, Some(key));
-            if stream.marshalled {
-                // An operand narrower than its neighbours leaves a gap before the next.
-                let bytes = (stream.element * stream.lanes).max(widest);
-                body.cost.queue_bytes += bytes;
-                if bytes < self.rates.queue_rate {
-                    body.cost.marshal += 1.0;
-                }
-                body.cost.energy += bytes * self.rates.queue_energy;
-                let registers = self.rates.registers(stream.element * stream.lanes);
-                body.cost = body.cost + self.rates.operations(registers);
-            }
+            body.cost =
+                body.cost + self.stream_cost(stream, Some(key)) + self.hand_over(stream, widest);
         }
         body.stream_scope.remove(&key);
         body.execute_scope.remove(&key);
+    }
+
+    /// What it costs to bring one element of a stream to the execute unit. An operand narrower than
+    /// the `widest` of its neighbours leaves a gap before the next.
+    fn hand_over(&self, stream: &StreamUse, widest: f64) -> Cost {
+        let bytes = stream.element * stream.lanes;
+        let mut cost = Cost::default();
+        if stream.fetched {
+            cost = cost + self.rates.load_from_l2(bytes);
+        }
+        if stream.marshalled {
+            cost = cost + self.rates.load_from_l2(bytes);
+            cost.queue_bytes += bytes.max(widest);
+            cost.energy += bytes.max(widest) * self.rates.queue_energy;
+            if bytes.max(widest) < self.rates.queue_rate {
+                cost.marshal += 1.0;
+            }
+        }
+        cost
     }
 
     /// What one element of a stream costs the access unit, in a loop over `binder`.
@@ -306,8 +353,9 @@ impl Model<'_> {
 fn moves(egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Id> {
     let &[_, a, b] = children else { return children.first()?.stride };
     match (binary_op(egraph, node.children()[0])?, a.stride, b.stride) {
-        (BinaryOp::Add, Some(key), _) if !b.stream_scope.contains(&key) => Some(key),
-        (BinaryOp::Add, _, Some(key)) if !a.stream_scope.contains(&key) => Some(key),
+        // What is added either stands still or, in a remainder, jumps back now and then.
+        (BinaryOp::Add, Some(key), None) => Some(key),
+        (BinaryOp::Add, None, Some(key)) => Some(key),
         (BinaryOp::Div, stride, _) if b.stream_scope.is_empty() => stride,
         _ => None,
     }

@@ -26,6 +26,8 @@ pub struct StreamUse {
     pub misses: f64,
     /// Whether it is pushed to the execute unit.
     pub marshalled: bool,
+    /// Whether the execute unit loads what it has read ahead.
+    pub fetched: bool,
 }
 
 /// A load of a sequential program that no loop encloses yet.
@@ -73,6 +75,9 @@ pub struct Summary {
     pub lanes: f64,
     /// Of an index or address: the variable along which it moves by one element.
     pub stride: Option<Id>,
+    /// Of an index or address: the share of evaluations in which it is its own; in the others it is
+    /// that of a place which is used anyway.
+    pub share: f64,
     /// Whether the term is a number or a symbolic size.
     pub literal: bool,
 }
@@ -96,6 +101,7 @@ impl Summary {
             element: 8.0,
             lanes: 1.0,
             stride: None,
+            share: 1.0,
             literal: false,
         }
     }
@@ -126,6 +132,7 @@ impl Summary {
         both.loads.extend_from_slice(&other.loads);
         both.stream_scope.extend(&other.stream_scope);
         both.execute_scope.extend(&other.execute_scope);
+        both.share *= other.share;
         both.walks |= other.walks;
         both.callback_here |= other.callback_here;
         both.stored.extend(&other.stored);
@@ -164,6 +171,7 @@ impl Summary {
             && self.element == other.element
             && self.lanes == other.lanes
             && self.stride == other.stride
+            && self.share <= other.share
             && self.loads == other.loads
             && self.literal >= other.literal;
         let cheaper =

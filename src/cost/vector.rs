@@ -10,8 +10,16 @@ pub struct Cost {
     pub steps: f64,
     /// Line requests of the access unit.
     pub lines: f64,
-    /// Cycles of the execute unit.
+    /// Cycles of the execute unit, but for those of the operations that follow.
     pub execute: f64,
+    /// Micro-operations of the execute unit that no loop encloses yet.
+    pub issued: f64,
+    /// Those of its vector ports, which floating-point scalars share.
+    pub vector: f64,
+    /// Registers that it loads, from memory or the data queue.
+    pub loaded: f64,
+    /// Bytes between its L2 and whoever reads them there.
+    pub l2_bytes: f64,
     /// Control tokens.
     pub tokens: f64,
     /// Cycles of the marshaller beside its writes into the data queue: tokens, starts of traversals,
@@ -34,11 +42,15 @@ impl Cost {
 
 impl Cost {
     /// The components, in the order of the fields.
-    fn components(&self) -> [f64; 8] {
+    fn components(&self) -> [f64; 12] {
         [
             self.steps,
             self.lines,
             self.execute,
+            self.issued,
+            self.vector,
+            self.loaded,
+            self.l2_bytes,
             self.tokens,
             self.marshal,
             self.queue_bytes,
@@ -64,6 +76,10 @@ impl Add for Cost {
             steps: self.steps + other.steps,
             lines: self.lines + other.lines,
             execute: self.execute + other.execute,
+            issued: self.issued + other.issued,
+            vector: self.vector + other.vector,
+            loaded: self.loaded + other.loaded,
+            l2_bytes: self.l2_bytes + other.l2_bytes,
             tokens: self.tokens + other.tokens,
             marshal: self.marshal + other.marshal,
             queue_bytes: self.queue_bytes + other.queue_bytes,
@@ -81,6 +97,10 @@ impl Mul<f64> for Cost {
             steps: self.steps * by,
             lines: self.lines * by,
             execute: self.execute * by,
+            issued: self.issued * by,
+            vector: self.vector * by,
+            loaded: self.loaded * by,
+            l2_bytes: self.l2_bytes * by,
             tokens: self.tokens * by,
             marshal: self.marshal * by,
             queue_bytes: self.queue_bytes * by,
@@ -97,10 +117,10 @@ pub struct Rates {
     pub issue_width: f64,
     /// Bytes of a vector register.
     pub simd_bytes: f64,
-    /// Vector operations in a cycle; also loads, which are as many on every machine described.
+    /// Vector operations in a cycle.
     pub vector_ports: f64,
-    /// Extra cycles of a division or a square root per register.
-    pub divide: f64,
+    /// Loads in a cycle.
+    pub load_ports: f64,
     /// Micro-operations of an exponential per register.
     pub exponential: f64,
     /// Cycles from one step of a fold to the next.
@@ -117,6 +137,8 @@ pub struct Rates {
     pub exposed_latency: f64,
     /// The same for the last level cache.
     pub exposed_llc: f64,
+    /// Bytes from the core's L2 in a cycle.
+    pub l2_rate: f64,
     /// Bytes of a cache line.
     pub line_bytes: f64,
     /// Line requests of the access unit in a cycle.
@@ -143,8 +165,8 @@ impl Rates {
         Rates {
             issue_width: core.issue_width as f64,
             simd_bytes: core.simd_bytes as f64,
-            vector_ports: core.vector_ports.min(core.load_ports) as f64,
-            divide: core.float_div_latency as f64,
+            vector_ports: core.vector_ports as f64,
+            load_ports: core.load_ports as f64,
             exponential: core.exp_uops as f64,
             fold_latency: core.float_add_latency as f64,
             dispatch: core.dispatch_cycles as f64,
@@ -154,6 +176,7 @@ impl Rates {
             // A full window of scalar code keeps a few misses in flight.
             exposed_latency: machine.cycles(unloaded) as f64 / 4.0,
             exposed_llc: machine.llc.latency as f64 / 4.0,
+            l2_rate: machine.l2.bytes_per_cycle as f64,
             line_bytes: machine.dram.line_bytes as f64,
             requests: machine.access.requests_per_cycle as f64,
             queue_rate: machine.queue.write_bytes_per_cycle as f64,
@@ -170,13 +193,25 @@ impl Rates {
         (bytes / self.simd_bytes).ceil().max(1.0)
     }
 
-    /// The cost of a number of micro-operations of the execute unit.
+    /// The cost of a number of micro-operations that need neither a vector nor a load port.
     pub fn operations(&self, count: f64) -> Cost {
-        Cost {
-            execute: count / self.vector_ports.min(self.issue_width),
-            energy: count * self.operation_energy,
-            ..Cost::default()
-        }
+        Cost { issued: count, energy: count * self.operation_energy, ..Cost::default() }
+    }
+
+    /// The cost of a number of vector operations.
+    pub fn vector(&self, count: f64) -> Cost {
+        Cost { vector: count, ..self.operations(count) }
+    }
+
+    /// The cost of loading a value of so many bytes from memory.
+    pub fn load(&self, bytes: f64) -> Cost {
+        let registers = self.registers(bytes);
+        Cost { loaded: registers, ..self.operations(registers) }
+    }
+
+    /// The cost of loading a value of so many bytes from the core's L2.
+    pub fn load_from_l2(&self, bytes: f64) -> Cost {
+        Cost { l2_bytes: bytes, ..self.load(bytes) }
     }
 
     /// The cost of a callback whose case pops so many bytes: they are read before the next token is
@@ -190,13 +225,27 @@ impl Rates {
         }
     }
 
+    /// With the execute unit's operations as time. Those of one iteration of a loop overlap, so that
+    /// the busiest of its ports decides; those of different loops hardly do.
+    pub fn settled(&self, cost: &Cost) -> Cost {
+        let ports = [
+            cost.issued / self.issue_width,
+            cost.vector / self.vector_ports,
+            cost.loaded / self.load_ports,
+        ];
+        let execute = cost.execute + ports.into_iter().fold(0.0, f64::max);
+        Cost { execute, issued: 0.0, vector: 0.0, loaded: 0.0, ..*cost }
+    }
+
     /// An estimate in cycles: the units overlap, so the slowest resource decides; a small share of
     /// the rest tells apart programs that it does not.
     pub fn cycles(&self, cost: &Cost) -> f64 {
+        let cost = &self.settled(cost);
         let resources = [
             cost.steps,
             cost.lines / self.requests,
             cost.execute,
+            cost.l2_bytes / self.l2_rate,
             cost.marshal + cost.queue_bytes / self.queue_rate,
             cost.dram_bytes / self.dram_rate,
         ];

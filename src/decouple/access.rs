@@ -65,6 +65,7 @@ impl Lowering<'_> {
                 level.joinable = None;
                 if let Some(frame) = self.frames.last_mut() {
                     frame.popped.clear();
+                    frame.fetched.clear();
                 }
                 Ok(())
             }
@@ -234,11 +235,13 @@ impl Lowering<'_> {
         if callback.is_empty() {
             return Vec::new();
         }
+        let mut actions = callback.fetches.prefetches;
         let mut body = pops(&callback.pops);
+        body.extend(callback.fetches.loads);
         body.extend(callback.body);
         let name = self.case_names.fresh(name);
         self.program.cases.push(Case { name, body });
-        let mut actions = vec![Action::Callback(CaseId(self.program.cases.len() as u32 - 1))];
+        actions.push(Action::Callback(CaseId(self.program.cases.len() as u32 - 1)));
         actions.extend(operands(&callback.pops));
         actions.extend(callback.actions);
         actions

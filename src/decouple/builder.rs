@@ -60,6 +60,7 @@ impl<'a> Lowering<'a> {
                 var: None,
                 kind: FrameKind::Access(AccessLevel::default()),
                 popped: BTreeMap::new(),
+                fetched: BTreeMap::new(),
             }],
             block: Vec::new(),
             kept: Vec::new(),
@@ -105,7 +106,8 @@ impl<'a> Lowering<'a> {
         if self.frames.len() > MAX_LOOPS {
             return Err(self.terms.error(var, format!("loops nest deeper than {MAX_LOOPS}")));
         }
-        self.frames.push(Frame { var: Some(var), kind, popped: BTreeMap::new() });
+        let (popped, fetched) = (BTreeMap::new(), BTreeMap::new());
+        self.frames.push(Frame { var: Some(var), kind, popped, fetched });
         Ok(())
     }
 

@@ -12,6 +12,9 @@ pub struct Frame {
     pub kind: FrameKind,
     /// The streams whose value this level has popped into a register.
     pub popped: BTreeMap<StreamId, RegisterId>,
+    /// The streams that this level prefetches, and the registers that it loads them into; the lanes
+    /// where one element is loaded into each.
+    pub fetched: BTreeMap<(StreamId, Option<u32>), RegisterId>,
 }
 
 /// Which units run a loop.
@@ -52,12 +55,23 @@ pub enum Item {
 /// A callback that is being put together.
 #[derive(Default)]
 pub struct Callback {
+    /// What is read ahead before its token is pushed.
+    pub fetches: Fetches,
     /// Popped when the case is entered.
     pub pops: Vec<(StreamId, RegisterId)>,
     /// What the access unit marshals after those.
     pub actions: Vec<Action>,
     /// What the execute unit runs after them.
     pub body: Vec<Stmt>,
+}
+
+/// What the access unit reads ahead, and the loads of it, which follow what is popped.
+#[derive(Default)]
+pub struct Fetches {
+    /// By the access unit.
+    pub prefetches: Vec<Action>,
+    /// By the execute unit.
+    pub loads: Vec<Stmt>,
 }
 
 /// An `exe.counter` of an `slc.for`.
@@ -76,6 +90,8 @@ pub struct Walk {
     pub unit: UnitId,
     /// Holds the index.
     pub register: RegisterId,
+    /// What each iteration reads ahead before it marshals anything.
+    pub fetches: Fetches,
     /// Popped at the start of each iteration.
     pub pops: Vec<(StreamId, RegisterId)>,
     /// What each iteration marshals after those.
@@ -126,6 +142,7 @@ impl Level {
 impl Callback {
     /// Whether it would do nothing.
     pub fn is_empty(&self) -> bool {
-        self.pops.is_empty() && self.actions.is_empty() && self.body.is_empty()
+        let loads = &self.fetches.loads;
+        self.pops.is_empty() && loads.is_empty() && self.actions.is_empty() && self.body.is_empty()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::DecoupleError;
 use super::builder::Lowering;
-use super::frames::{FrameKind, Walk};
+use super::frames::{Fetches, FrameKind, Walk};
 use super::names::loop_name;
 use super::terms::Level;
 use super::values::{Typed, broadcast};
@@ -193,7 +193,8 @@ impl Lowering<'_> {
         let (lo, hi) = (self.index_value(bounds.lo_value)?, self.index_value(bounds.hi_value)?);
         let (unit, step) = self.unit(var, bounds.lo, bounds.hi, bounds.step)?;
         let register = self.register(&loop_name(&self.terms, var), Type::scalar(DType::I64));
-        let walk = Walk { unit, register, pops: Vec::new(), actions: Vec::new() };
+        let fetches = Fetches::default();
+        let walk = Walk { unit, register, fetches, pops: Vec::new(), actions: Vec::new() };
         self.enter(var, FrameKind::Walk(walk))?;
         let outer = std::mem::take(&mut self.block);
         self.kept.push(BTreeMap::new());
@@ -204,8 +205,10 @@ impl Lowering<'_> {
             return Err(self.terms.error(var, "the walk was left twice"));
         };
         let mut body = pops(&walk.pops);
+        body.extend(walk.fetches.loads);
         body.extend(statements);
         let ite = &mut self.program.units[unit.index()].ite;
+        ite.extend(walk.fetches.prefetches);
         ite.extend(operands(&walk.pops));
         ite.extend(walk.actions);
         let counted = Loop { var: register, lo: lo.expr, hi: hi.expr, step, body };

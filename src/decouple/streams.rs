@@ -75,12 +75,7 @@ impl Lowering<'_> {
                 let [hint, address] = self.terms.operands(id)?;
                 let hint = Hint::parse(self.terms.name(hint))
                     .ok_or_else(|| self.terms.error(hint, "is not a temporal hint"))?;
-                let (addr, ty, spread) = self.stream_address(address)?;
-                let uses: Vec<StreamId> =
-                    addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect();
-                let innermost = self.innermost_of(&uses);
-                let name = self.program.tensors[addr.tensor.index()].name.clone();
-                let loaded = self.intern(&name, ty, StreamKind::Mem { addr, hint }, innermost);
+                let (loaded, spread) = self.mem_stream(hint, address)?;
                 Ok(spread.and_then(|lanes| self.spread(lanes, loaded)).unwrap_or(loaded))
             }
             "slc.alu_stream" => {
@@ -95,6 +90,21 @@ impl Lowering<'_> {
             "slc.lanes" => Err(self.terms.error(id, "stands only in the last index of an address")),
             _ => Err(self.terms.unexpected(id, "a stream")),
         }
+    }
+
+    /// The stream that loads from an address, and the lanes that all have this address.
+    pub(super) fn mem_stream(
+        &mut self,
+        hint: Hint,
+        address: Id,
+    ) -> Result<(StreamId, Option<u32>), DecoupleError> {
+        let (addr, ty, spread) = self.stream_address(address)?;
+        let uses: Vec<StreamId> =
+            addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect();
+        let innermost = self.innermost_of(&uses);
+        let name = self.program.tensors[addr.tensor.index()].name.clone();
+        let loaded = self.intern(&name, ty, StreamKind::Mem { addr, hint }, innermost);
+        Ok((loaded, spread))
     }
 
     /// The address of a load or store of the access unit, the type of what is there, and the lanes

@@ -120,6 +120,10 @@ impl Lowering<'_> {
                 let [address] = self.terms.operands(id)?;
                 self.load(address)
             }
+            Some("fetched") if self.level == Level::Exe => {
+                let [stream, address] = self.terms.operands(id)?;
+                self.fetched(stream, address)
+            }
             Some("reduce") => self.reduce(id),
             Some("walk_reduce") => self.walk_reduce(id),
             Some("select") => {

@@ -23,8 +23,8 @@ const FORMS: [&str; 10] = [
     "start",
 ];
 
-const ACTIONS: [&str; 5] =
-    ["register_callback", "register_operand", "traverse", "store_stream", "barrier"];
+const ACTIONS: [&str; 6] =
+    ["register_callback", "register_operand", "prefetch", "traverse", "store_stream", "barrier"];
 
 const EVENTS: [&str; 3] = ["beg", "ite", "end"];
 
@@ -177,6 +177,10 @@ impl Reader {
             "register_operand" => {
                 let [stream] = self.items(sexp, items)?;
                 self.stream(stream).map(Action::Operand)
+            }
+            "prefetch" => {
+                let [stream] = self.items(sexp, items)?;
+                self.stream(stream).map(Action::Prefetch)
             }
             "traverse" => {
                 let [unit] = self.items(sexp, items)?;

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 256;
 const MAX_SUGGESTIONS: usize = 100;
 
 /// How every form with a fixed number of items is written.
-const SHAPES: [(&str, &str); 37] = [
+const SHAPES: [(&str, &str); 38] = [
     ("tensor", "(tensor NAME DTYPE (EXTENT…))"),
     ("tensor_out", "(tensor_out NAME DTYPE (EXTENT…))"),
     ("const_stream", "(const_stream NAME TYPE NUMBER)"),
@@ -29,6 +29,7 @@ const SHAPES: [(&str, &str); 37] = [
     ("on", "(on UNIT beg|ite|end ACTION…)"),
     ("register_callback", "(register_callback CASE)"),
     ("register_operand", "(register_operand STREAM)"),
+    ("prefetch", "(prefetch STREAM)"),
     ("traverse", "(traverse UNIT)"),
     ("store_stream", "(store_stream (at TENSOR STREAM…) STREAM)"),
     ("barrier", "(barrier)"),

@@ -35,6 +35,10 @@ impl Interpreter {
     fn compound_value(&mut self, at: At) -> Result<Value, Error> {
         match self.program.ops[at] {
             Op::Load { address, stream } => self.load(address, stream),
+            Op::Fetched { ahead, address } => {
+                self.load(ahead, true)?;
+                self.load(address, false)
+            }
             Op::Binary { op, a, b, stream } => {
                 let operands = [self.value(a)?, self.value(b)?];
                 self.scalar_stream(at, stream, &operands)?;

@@ -70,6 +70,11 @@ pub(super) enum Op {
         address: At,
         stream: bool,
     },
+    /// A load of an address that the access unit reads ahead.
+    Fetched {
+        ahead: At,
+        address: At,
+    },
     Binary {
         op: BinaryOp,
         a: At,

@@ -215,6 +215,7 @@ impl Program {
             ("freeze" | "slc.freeze" | "exe.freeze", &[address]) => Op::Freeze { address },
             ("at" | "slc.at" | "exe.at", &[address, index]) => Op::Index { address, index },
             ("scf.load" | "exe.load", &[address]) => Op::Load { address, stream: false },
+            ("exe.fetched", &[ahead, address]) => Op::Fetched { ahead, address },
             ("slc.mem_stream", &[_, address]) => Op::Load { address, stream: true },
 
             ("slc.alu_stream", &[op, a, b]) => {

@@ -1,7 +1,7 @@
 //! A store and an environment in which the left side of an instance has a meaning.
 
 use super::Refutation;
-use super::compare::{Alike, Meaning, meaning};
+use super::compare::{Alike, LOWERED_STEPS, Meaning, STEPS, meaning};
 use super::instance::Instance;
 use crate::interpret::{Interpreter, Store};
 use egg::Id;
@@ -18,7 +18,7 @@ pub(super) struct Case {
 impl Case {
     /// A case; `None` where the left side has no meaning.
     pub fn new(instance: &Instance, store: Store, environment: Vec<(Id, i64)>) -> Option<Case> {
-        let left = meaning(instance, instance.lhs, &store, &environment).ok()?;
+        let left = meaning(instance, instance.lhs, &store, &environment, STEPS).ok()?;
         Some(Case { store, environment, left })
     }
 
@@ -53,7 +53,7 @@ impl Case {
         rhs: Id,
         alike: Alike,
     ) -> Result<(), Box<Refutation>> {
-        let right = meaning(instance, rhs, &self.store, &self.environment);
+        let right = meaning(instance, rhs, &self.store, &self.environment, LOWERED_STEPS);
         Refutation::judge(instance, rhs, self, right, alike)
     }
 }

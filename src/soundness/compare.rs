@@ -7,8 +7,11 @@ use egg::Id;
 use ember_targets::scalar::Scalar;
 use std::fmt;
 
-/// Evaluated nodes after which a side is given up.
-const STEPS: u64 = 40_000;
+/// Evaluated nodes after which a left side has no meaning.
+pub(super) const STEPS: u64 = 40_000;
+
+/// The same for a right side, which may say in many steps what the left side says in one.
+pub(super) const LOWERED_STEPS: u64 = 20 * STEPS;
 
 /// A relative bound for rules that may change the last bits: instances have few operations, and
 /// their numbers are positive and within twelve binary orders of magnitude.
@@ -35,9 +38,10 @@ pub(super) fn meaning(
     term: Id,
     store: &Store,
     environment: &[(Id, i64)],
+    steps: u64,
 ) -> Result<Meaning, Error> {
     let mut interpreter =
-        Interpreter::new(instance.bank.all(), store.clone()).with_step_limit(STEPS);
+        Interpreter::new(instance.bank.all(), store.clone()).with_step_limit(steps);
     for (variable, value) in environment {
         interpreter.bind(*variable, *value)?;
     }

@@ -330,6 +330,10 @@ impl Visit<'_> {
             "const" | "identity" => self.types.lanes.set(want.lanes, 1)?,
             "in" | "slc.in" | "out" | "slc.out" => wants[0].written = plain.ends_with("out"),
             "load" => wants[0].rank = 0,
+            "fetched" => {
+                (wants[0].rank, wants[1].rank) = (0, 0);
+                wants[0].read_only = true;
+            }
             "slc.mem_stream" => (wants[1].rank, wants[1].read_only) = (0, true),
             "at" | "slc.at" => {
                 wants[0].rank = want.rank + 1;

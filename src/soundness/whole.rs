@@ -6,7 +6,7 @@
 
 use super::apply::egraph;
 use super::bank::Bank;
-use super::compare::{Alike, Meaning, meaning};
+use super::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
 use super::grow::{Grow, Scope, Type};
 use super::instance::Instance;
 use super::world::World;
@@ -135,7 +135,7 @@ fn check(
         for case in cases {
             let value = |(v, x): &(Id, i64)| Some((*names.get(v)?, *x));
             let environment: Vec<(Id, i64)> = case.environment.iter().filter_map(value).collect();
-            match meaning(&other, member, &case.store, &environment) {
+            match meaning(&other, member, &case.store, &environment, LOWERED_STEPS) {
                 // Which member may stand where is for extraction to decide, which knows what is bound
                 // around it and by which unit; chosen at random, some have nothing to refer to.
                 Err(Error::Unfed(_) | Error::Unbound(_) | Error::StepLimit(_)) => {}

@@ -3,10 +3,10 @@
 //! The *access* half is a tree of traversal units (TUs). Each walks `lo..hi` by `step` and on the
 //! events `beg` (once, before the first iteration), `ite` (every iteration) and `end` (once, after
 //! the last) performs its actions in order: marshal an operand into the data queue, push a
-//! callback's token into the control queue, store directly, or traverse a child unit. The *compute*
-//! half pops tokens and runs the case of each; a case pops the operands that were marshalled with
-//! its token, in order. A [`Stmt::Walk`] in a case follows a unit that pushes no tokens and pops as
-//! that unit goes.
+//! callback's token into the control queue, load ahead for the other half, store directly, or
+//! traverse a child unit. The *compute* half pops tokens and runs the case of each; a case pops the
+//! operands that were marshalled with its token, in order. A [`Stmt::Walk`] in a case follows a unit
+//! that pushes no tokens and pops as that unit goes.
 //!
 //! A program whose access half is empty is a coupled loop nest: [`Program::main`] alone.
 //! The text form and its reader live with the compiler; [`crate::verify`] states what must hold.
@@ -224,6 +224,9 @@ pub enum Action {
     Operand(StreamId),
     /// Pushes a callback's token into the control queue. The operands of the callback follow it.
     Callback(CaseId),
+    /// Has the memory stream's current element loaded, through the caches that its hint names, and
+    /// keeps nothing of it: the execute unit finds it there. No operand, no token.
+    Prefetch(StreamId),
     /// Runs a child unit's traversal.
     Traverse(UnitId),
     /// Writes memory; the execute unit takes no part.

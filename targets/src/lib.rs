@@ -8,4 +8,5 @@ pub mod machine;
 pub mod print;
 pub mod scalar;
 pub mod tensor;
+mod uses;
 pub mod verify;

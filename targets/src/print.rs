@@ -162,6 +162,10 @@ impl Printer<'_> {
                 self.out.head(Keep::Fitting, "register_callback");
                 self.out.atom(name_at(&self.program.cases, case.index(), |c| &c.name));
             }
+            Action::Prefetch(stream) => {
+                self.out.head(Keep::Fitting, "prefetch");
+                self.stream_name(stream);
+            }
             Action::Traverse(unit) => {
                 self.out.head(Keep::Fitting, "traverse");
                 self.out.atom(name_at(&self.program.units, unit.index(), |u| &u.name));

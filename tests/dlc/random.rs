@@ -254,9 +254,18 @@ impl Maker<'_> {
         for _ in 0..self.below(4) {
             let indices = self.usable(around, |ty| ty == INDEX);
             let all = self.usable(around, |_| true);
-            match self.below(4) {
+            match self.below(5) {
                 0 => actions.push(Action::Barrier),
                 1 => actions.extend(self.pick(&all).map(Action::Operand)),
+                3 => {
+                    let streams = &self.program.streams;
+                    let loads: Vec<_> = all
+                        .iter()
+                        .filter(|s| matches!(streams[s.index()].kind, StreamKind::Mem { .. }))
+                        .copied()
+                        .collect();
+                    actions.extend(self.pick(&loads).map(Action::Prefetch));
+                }
                 2 if !self.program.cases.is_empty() => {
                     let case = self.below(self.program.cases.len());
                     actions.push(Action::Callback(CaseId(case as u32)));

@@ -6,7 +6,7 @@
   (output out (emb.bag sum table indices offsets))
   (programs
     (paper  "../../programs/bag_sum_paper.dlc")
-    (expert "../../programs/bag_sum_expert_128.dlc"))
+    (expert "../../programs/bag_sum_prefetch_128.dlc"))
   (data (seed 1)
     (size rows 10000000)                ; 10 tables of 1 000 000 rows
     (size bags 640 batch)                   ; 10 tables, 64 samples

@@ -5,7 +5,7 @@
   (output out (emb.block_gather keys pattern))
   (programs
     (paper  "../../programs/block_gather_paper.dlc")
-    (expert "../../programs/block_gather_expert_128.dlc"))
+    (expert "../../programs/block_gather_prefetch_128.dlc"))
   (data (seed 1)
     (size blocks 1024)
     (size queries 256 batch)

@@ -45,6 +45,8 @@ pub(crate) struct StreamCode {
     pub(crate) ty: Type,
     pub(crate) format: Format,
     pub(crate) kind: Kind,
+    /// Only prefetches take it: its lines are requested and nothing is kept.
+    pub(crate) dropped: bool,
 }
 
 /// How a stream's elements are made.
@@ -98,6 +100,7 @@ pub(crate) struct FetcherCode {
 #[derive(Debug)]
 pub(crate) enum Step {
     Operand(usize),
+    Prefetch(usize),
     Token(usize),
     Store(Address<usize>, usize),
     Barrier,
@@ -129,8 +132,8 @@ pub(crate) fn compile_access(
         epoch: 0,
         ahead: vec![false],
     };
-    for stream in &program.streams {
-        let code = c.stream(stream)?;
+    for (stream, dropped) in program.streams.iter().zip(program.only_prefetched()) {
+        let code = StreamCode { dropped, ..c.stream(stream)? };
         c.streams.push(code);
     }
     for action in &program.access {
@@ -220,7 +223,7 @@ impl Compiler<'_> {
             return Err(SimError::invalid(message));
         }
         let format = Format::new(ty, self.line_bytes);
-        Ok(StreamCode { unit, fetcher: None, ty, format, kind })
+        Ok(StreamCode { unit, fetcher: None, ty, format, kind, dropped: false })
     }
 
     /// The position of a stream that has been defined.
@@ -251,6 +254,13 @@ impl Compiler<'_> {
     ) -> Result<(), SimError> {
         let step = match action {
             Action::Operand(id) => Step::Operand(self.used_in(*id, unit, "an operand")?),
+            Action::Prefetch(id) => {
+                let stream = self.used_in(*id, unit, "a prefetch")?;
+                if !matches!(self.streams[stream].kind, Kind::Mem(..)) {
+                    return Err(SimError::invalid("a prefetched stream loads nothing"));
+                }
+                Step::Prefetch(stream)
+            }
             Action::Callback(case) => {
                 if case.index() >= self.context.program.cases.len() {
                     return Err(SimError::invalid("a callback's case is not defined"));

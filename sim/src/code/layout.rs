@@ -46,7 +46,10 @@ impl Compiler<'_> {
             for &s in &streams {
                 self.streams[s].fetcher = Some(f);
                 if matches!(self.streams[s].kind, Kind::Mem(..)) {
-                    cycles += self.streams[s].ty.bytes().div_ceil(per_cycle);
+                    // What is prefetched does not come here.
+                    let comes =
+                        if self.streams[s].dropped { 1 } else { self.streams[s].ty.bytes() };
+                    cycles += comes.div_ceil(per_cycle);
                 }
             }
             let after = (level > 0 || (unit == 0 && epoch > 0)).then(|| f - 1);
@@ -56,7 +59,8 @@ impl Compiler<'_> {
             }
             steppers[unit].1 = f;
             let cycles = cycles.max(machine.access.iteration_cycles);
-            let sizes = streams.iter().map(|&s| self.streams[s].ty.bytes());
+            let stored = streams.iter().filter(|&&s| !self.streams[s].dropped);
+            let sizes = stored.map(|&s| self.streams[s].ty.bytes());
             let bytes = if unit == 0 { 0 } else { sizes.sum::<u64>().max(8) };
             let capacity = 1;
             fetchers.push(FetcherCode { unit, after, epoch, streams, cycles, capacity, bytes });

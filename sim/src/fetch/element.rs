@@ -113,10 +113,11 @@ impl Sim<'_> {
         }
         let stream = &mut self.streams[s];
         let slot = ring(k, stream.ready.len());
+        // What is only prefetched has no place for values.
         let values = &mut stream.values[slot * stream.lanes..(slot + 1) * stream.lanes];
-        let (active, inactive) = values.split_at_mut(located.active);
-        self.tensors[address.tensor].read(located.position, active);
-        if !inactive.is_empty() {
+        if !values.is_empty() {
+            let (active, inactive) = values.split_at_mut(located.active);
+            self.tensors[address.tensor].read(located.position, active);
             inactive.fill(0);
         }
         stream.ready[slot] = state.arrived.max(self.clocks[f]);
@@ -149,7 +150,10 @@ impl Sim<'_> {
                 let at = self.request_port.take(self.clocks[f]);
                 self.clocks[f] = at;
                 let from = if written { self.memory.snoop(line, at) } else { at };
-                let done = self.memory.access_read(line, from, hint);
+                let done = match self.access.streams[s].dropped {
+                    true => self.memory.access_prefetch(line, from, hint),
+                    false => self.memory.access_read(line, from, hint),
+                };
                 self.memory.counters.requests += 1;
                 self.outstanding.pop();
                 self.outstanding.push(Reverse(done));

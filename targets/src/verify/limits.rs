@@ -34,8 +34,11 @@ pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Error
         at_most(needs, limits.units.into(), "traversal units", &place);
     }
     let mut storage: BTreeMap<UnitId, u64> = BTreeMap::new();
-    for (stream, unit) in program.streams.iter().zip(&tree.innermost) {
-        if let Some(unit) = unit {
+    let dropped = program.only_prefetched();
+    for ((stream, unit), dropped) in program.streams.iter().zip(&tree.innermost).zip(dropped) {
+        if let Some(unit) = unit
+            && !dropped
+        {
             let needs = storage.entry(tree.root_of(*unit)).or_default();
             *needs = needs.saturating_add(stream.ty.bytes());
         }

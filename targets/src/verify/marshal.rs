@@ -115,7 +115,7 @@ impl<'a> Checker<'a, '_> {
                         *value = value.filter(|v| !self.symbols.is_mutable(*v));
                     }
                 }
-                Action::Store { .. } => {}
+                Action::Prefetch(_) | Action::Store { .. } => {}
             }
         }
     }
@@ -123,7 +123,7 @@ impl<'a> Checker<'a, '_> {
     /// Whether an action belongs to the callback before it.
     fn continues(&self, action: &Action) -> bool {
         match action {
-            Action::Operand(_) | Action::Store { .. } => true,
+            Action::Operand(_) | Action::Prefetch(_) | Action::Store { .. } => true,
             Action::Traverse(unit) => self.classes[unit.index()] != Class::Tokens,
             Action::Callback(_) | Action::Barrier => false,
         }
@@ -286,7 +286,7 @@ impl<'a> Checker<'a, '_> {
                 Action::Traverse(unit) => {
                     self.classes[unit.index()] == Class::Silent && Some(*unit) != walked
                 }
-                Action::Store { .. } | Action::Barrier => true,
+                Action::Prefetch(_) | Action::Store { .. } | Action::Barrier => true,
                 Action::Operand(_) | Action::Callback(_) => false,
             };
             if !silent {

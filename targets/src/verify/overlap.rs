@@ -1,9 +1,10 @@
 //! Overlap: the access unit runs ahead of the execute unit, so between two barriers neither may
 //! write what the other touches.
 
-use super::structure::{Tree, action_streams, events};
+use super::structure::{Tree, events};
 use super::{Errors, Kind, Part, Place};
 use crate::dlc::{Action, Addr, Expr, Program, Stmt, StreamId, StreamKind, TensorId, UnitId};
+use crate::uses::action_streams;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What happens between two barriers at the root.
@@ -149,7 +150,7 @@ fn performs(program: &Program, action: &Action, epoch: &mut Footprint) {
             let unit = &program.units[unit.index()];
             events(unit).into_iter().flatten().for_each(|a| performs(program, a, epoch));
         }
-        Action::Operand(_) | Action::Barrier => {}
+        Action::Operand(_) | Action::Prefetch(_) | Action::Barrier => {}
     }
 }
 

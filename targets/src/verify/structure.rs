@@ -6,6 +6,7 @@ use crate::dlc::{
     Action, Addr, Dim, Expr, Program, RegisterId, SizeId, Stmt, StreamId, StreamKind, TensorId,
     UnitId,
 };
+use crate::uses::{action_streams, stream_inputs};
 use std::collections::BTreeSet;
 
 /// The events of a unit, in the order of [`Place::path`].
@@ -104,21 +105,6 @@ pub fn check(program: &Program, errors: &mut Errors) -> Option<Tree> {
     (errors.list.len() == before).then_some(tree)
 }
 
-/// The streams that a stream is made from.
-fn stream_inputs(kind: &StreamKind) -> Vec<StreamId> {
-    match kind {
-        StreamKind::Const(_) | StreamKind::Size(_) | StreamKind::IndVar(_) => Vec::new(),
-        StreamKind::Mem { addr, .. } => address_streams(addr),
-        StreamKind::Broadcast(from) | StreamKind::IndexCast(from) => vec![*from],
-        StreamKind::Alu { a, b, .. } => vec![*a, *b],
-    }
-}
-
-/// The streams of an address.
-pub fn address_streams(addr: &Addr<StreamId>) -> Vec<StreamId> {
-    addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect()
-}
-
 /// The innermost units of what a stream is made from.
 fn stream_units(kind: &StreamKind, tree: &Tree) -> Vec<UnitId> {
     match kind {
@@ -156,19 +142,6 @@ pub fn check_scope(program: &Program, tree: &Tree, errors: &mut Errors) {
     }
     for (k, action) in program.access.iter().enumerate() {
         used(&action_streams(action), None, &Place::new(Part::Access, "").then(k), "uses");
-    }
-}
-
-/// The streams that an action takes an element of.
-pub fn action_streams(action: &Action) -> Vec<StreamId> {
-    match action {
-        Action::Operand(stream) => vec![*stream],
-        Action::Store { addr, value } => {
-            let mut streams = address_streams(addr);
-            streams.push(*value);
-            streams
-        }
-        Action::Callback(_) | Action::Traverse(_) | Action::Barrier => Vec::new(),
     }
 }
 
@@ -317,7 +290,7 @@ impl Checker<'_, '_> {
     fn action(&mut self, action: &Action, place: &Place) {
         action_streams(action).iter().for_each(|s| self.stream(*s, place));
         match action {
-            Action::Operand(_) | Action::Barrier => {}
+            Action::Operand(_) | Action::Prefetch(_) | Action::Barrier => {}
             Action::Callback(case) => {
                 self.id(case.index(), self.program.cases.len(), "case", place);
                 self.pushed.insert(case.index());

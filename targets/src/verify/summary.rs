@@ -24,7 +24,7 @@ pub fn classes(program: &Program) -> Vec<Class> {
             Action::Operand(_) => Class::Operands,
             Action::Callback(_) => Class::Tokens,
             Action::Traverse(child) => classes[child.index()],
-            Action::Store { .. } | Action::Barrier => Class::Silent,
+            Action::Prefetch(_) | Action::Store { .. } | Action::Barrier => Class::Silent,
         });
         classes[at] = class.max().unwrap_or(Class::Silent);
     }
@@ -45,7 +45,10 @@ pub fn written_by_units(program: &Program) -> Vec<BTreeSet<RegisterId>> {
                         written_by(&program.cases[case.index()].body, &mut written);
                     }
                     Action::Traverse(child) => written.extend(&traversal[child.index()]),
-                    Action::Operand(_) | Action::Store { .. } | Action::Barrier => {}
+                    Action::Operand(_)
+                    | Action::Prefetch(_)
+                    | Action::Store { .. }
+                    | Action::Barrier => {}
                 }
             }
             traversal[at].extend(&written);

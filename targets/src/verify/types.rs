@@ -121,7 +121,7 @@ impl Checker<'_, '_> {
     }
 
     fn stream_addr(&mut self, addr: &Addr<StreamId>, place: &Place) -> Type {
-        for id in super::structure::address_streams(addr) {
+        for id in crate::uses::address_streams(addr) {
             self.index_stream(id, place);
         }
         self.tensor(addr).1
@@ -164,12 +164,22 @@ impl Checker<'_, '_> {
 
     fn actions(&mut self, actions: &[Action], place: &Place) {
         for (at, action) in actions.iter().enumerate() {
-            if let Action::Store { addr, value } = action {
-                let place = place.then(at);
-                self.writable(addr, &place);
-                let ty = self.stream_addr(addr, &place);
-                let value = &self.program.streams[value.index()];
-                self.same(value.ty, ty, &format!("stream `{}`", value.name), &place);
+            let place = place.then(at);
+            match action {
+                Action::Store { addr, value } => {
+                    self.writable(addr, &place);
+                    let ty = self.stream_addr(addr, &place);
+                    let value = &self.program.streams[value.index()];
+                    self.same(value.ty, ty, &format!("stream `{}`", value.name), &place);
+                }
+                Action::Prefetch(stream) => {
+                    let stream = &self.program.streams[stream.index()];
+                    if !matches!(stream.kind, StreamKind::Mem { .. }) {
+                        let message = format!("prefetches `{}`, which loads nothing", stream.name);
+                        self.wrong(&place, message);
+                    }
+                }
+                _ => {}
             }
         }
     }

@@ -1,0 +1,51 @@
+//! Loads of the execute unit that the access unit reads ahead for. Both happen once, where the level of
+//! the stream's innermost loop is entered, as a stream that is popped is marshalled and popped there.
+
+use super::DecoupleError;
+use super::builder::Lowering;
+use super::frames::FrameKind;
+use super::values::Typed;
+use egg::Id;
+use ember_targets::dlc::{Action, Expr, Hint, Stmt};
+
+impl Lowering<'_> {
+    /// The value at an address, given as the access unit and as the execute unit have it: read into
+    /// the L2 by one and loaded into a register by the other.
+    pub(super) fn fetched(&mut self, ahead: Id, address: Id) -> Result<Typed, DecoupleError> {
+        let (stream, spread) = self.mem_stream(Hint::TemporalL2, ahead)?;
+        let unit = self.innermost[stream.index()];
+        let frame = self.frames.iter().rposition(|f| unit.is_some() && f.unit() == unit);
+        let Some(frame) = frame else {
+            let error = self.terms.error(ahead, "is the same in every loop of the access unit");
+            return Err(error.with_help("nothing can be read ahead; make it an `exe.load`"));
+        };
+        if let Some(register) = self.frames[frame].fetched.get(&(stream, spread)) {
+            let ty = self.program.registers[register.index()].ty;
+            return Ok(Typed::leaf(Expr::Register(*register), ty));
+        }
+        // The load does not belong to the body at hand, whose registers it must not use.
+        let (block, kept) = (std::mem::take(&mut self.block), std::mem::take(&mut self.kept));
+        let loaded = self.load(address)?;
+        let name = self.program.streams[stream.index()].name.clone();
+        let register = self.register(&name, loaded.ty);
+        self.block.push(Stmt::Set(register, loaded.expr));
+        let loads = std::mem::replace(&mut self.block, block);
+        self.kept = kept;
+        let frame = &mut self.frames[frame];
+        frame.fetched.insert((stream, spread), register);
+        let action = Action::Prefetch(stream);
+        let fetches = match &mut frame.kind {
+            FrameKind::Walk(walk) => &mut walk.fetches,
+            FrameKind::Access(level) => &mut level.callback().fetches,
+            FrameKind::Execute(_) => {
+                return Err(self.terms.error(ahead, "depends on a loop of the execute unit alone"));
+            }
+        };
+        // One stream may be loaded as a scalar and in every lane.
+        if !fetches.prefetches.contains(&action) {
+            fetches.prefetches.push(action);
+        }
+        fetches.loads.extend(loads);
+        Ok(Typed::leaf(Expr::Register(register), loaded.ty))
+    }
+}

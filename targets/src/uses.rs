@@ -1,0 +1,50 @@
+//! What takes the elements of a program's streams: actions, addresses, bounds, other streams.
+
+use crate::dlc::{Action, Addr, Program, StreamId, StreamKind};
+use std::collections::BTreeSet;
+
+/// The streams that a stream is made from.
+pub(crate) fn stream_inputs(kind: &StreamKind) -> Vec<StreamId> {
+    match kind {
+        StreamKind::Const(_) | StreamKind::Size(_) | StreamKind::IndVar(_) => Vec::new(),
+        StreamKind::Mem { addr, .. } => address_streams(addr),
+        StreamKind::Broadcast(from) | StreamKind::IndexCast(from) => vec![*from],
+        StreamKind::Alu { a, b, .. } => vec![*a, *b],
+    }
+}
+
+/// The streams of an address.
+pub(crate) fn address_streams(addr: &Addr<StreamId>) -> Vec<StreamId> {
+    addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect()
+}
+
+/// The streams that an action takes an element of.
+pub(crate) fn action_streams(action: &Action) -> Vec<StreamId> {
+    match action {
+        Action::Operand(stream) | Action::Prefetch(stream) => vec![*stream],
+        Action::Store { addr, value } => {
+            let mut streams = address_streams(addr);
+            streams.push(*value);
+            streams
+        }
+        Action::Callback(_) | Action::Traverse(_) | Action::Barrier => Vec::new(),
+    }
+}
+
+impl Program {
+    /// For each stream, whether nothing but prefetches takes its elements: nothing of them is kept,
+    /// so that they occupy no storage.
+    pub fn only_prefetched(&self) -> Vec<bool> {
+        let events = self.units.iter().flat_map(|u| [&u.beg, &u.ite, &u.end]);
+        let (mut prefetched, mut kept) = (BTreeSet::new(), BTreeSet::new());
+        for action in events.flatten().chain(&self.access) {
+            let takes =
+                if matches!(action, Action::Prefetch(_)) { &mut prefetched } else { &mut kept };
+            takes.extend(action_streams(action));
+        }
+        kept.extend(self.units.iter().flat_map(|unit| [unit.lo, unit.hi]));
+        kept.extend(self.streams.iter().flat_map(|stream| stream_inputs(&stream.kind)));
+        let streams = (0..self.streams.len() as u32).map(StreamId);
+        streams.map(|s| prefetched.contains(&s) && !kept.contains(&s)).collect()
+    }
+}
