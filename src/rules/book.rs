@@ -112,7 +112,8 @@ pub struct Rule {
     pub sort: Option<Sort>,
     /// What is matched.
     pub lhs: PatternAst<Node>,
-    /// Patterns that the class of a variable must also contain.
+    /// Patterns that the class of a variable must also contain. A variable that stands neither on the left
+    /// side nor in an earlier pattern is that of any class that contains its pattern.
     pub wheres: Vec<(Var, PatternAst<Node>)>,
     /// Variables that range over the integers of a generator.
     pub fors: Vec<(Var, Call<Generator>)>,

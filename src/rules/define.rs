@@ -306,6 +306,7 @@ fn unknown(form: &DefineForm) -> Operator {
         doc: form.doc.clone(),
         binds: None,
         boundary: false,
+        input: false,
         dialect: Symbol::from(name.split_once('.').map_or(SET, |(dialect, _)| dialect)),
         span: form.name.span,
     }

@@ -2,7 +2,7 @@
 //! declared before any operator, so that the order of files does not matter.
 
 use super::signature::{Operator, Signature, Sort, SortDecl, SortTerm};
-use super::syntax::{DialectForm, Section, Word, doc, sections, word};
+use super::syntax::{DialectForm, INPUT, Section, Word, doc, sections, word};
 use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
@@ -10,7 +10,7 @@ use crate::term::{Head, parse_head};
 use egg::Symbol;
 
 pub(super) const ITEMS: [&str; 2] = ["sort", "op"];
-pub(super) const OP_KEYS: [&str; 3] = [":binds", ":boundary", ":commutes"];
+pub(super) const OP_KEYS: [&str; 4] = [":binds", ":boundary", ":commutes", INPUT];
 
 /// An operator that says `:commutes`.
 pub(super) struct Commuting {
@@ -32,7 +32,8 @@ pub(super) fn declare(
         let name = Symbol::from(&dialect.name.text);
         for item in dialect.items.iter().filter(|i| i.form().is_some_and(|f| f.0 == "op")) {
             match operator(&signature, name, item, errors) {
-                Ok((op, commutes)) => {
+                Ok((mut op, commutes)) => {
+                    op.input |= dialect.input;
                     let word = Word { text: op.name.to_string(), span: op.span };
                     commuting.extend(commutes.then_some(Commuting { op: word, dialect: name }));
                     declare_operator(&mut signature, op, errors);
@@ -108,7 +109,7 @@ fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diag
     signature.sorts.push(decl);
 }
 
-/// `(op NAME (SORT…) SORT "doc" [:binds (VAR_ARG BODY_ARG)] [:boundary] [:commutes])`.
+/// `(op NAME (SORT…) SORT "doc" [:binds (VAR_ARG BODY_ARG)] [:boundary] [:commutes] [:input])`.
 /// Also answers whether it commutes.
 fn operator(
     signature: &Signature,
@@ -155,6 +156,7 @@ fn operator(
         doc,
         binds: None,
         boundary: false,
+        input: false,
         dialect,
         span: name.span,
     };
@@ -168,6 +170,7 @@ fn operator(
                     errors.push(Diagnostic::error(message, extra.span, "remove this"));
                 }
                 op.boundary |= key == ":boundary";
+                op.input |= key == INPUT;
                 commutes |= key == ":commutes";
             }
         }

@@ -34,11 +34,12 @@ pub(super) struct DefineForm {
     pub body: Sexp,
 }
 
-/// `(dialect NAME "doc" (sort …)… (op …)…)`.
+/// `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
 #[derive(Debug)]
 pub(super) struct DialectForm {
     pub name: Word,
     pub doc: String,
+    pub input: bool,
     pub items: Vec<Sexp>,
 }
 
@@ -59,7 +60,10 @@ pub(super) struct RuleForm {
     pub lhs: Sexp,
     pub rhs: Sexp,
     pub both_ways: bool,
+    /// Patterns of variables that are bound before, of `:where`, and of new ones, of `:with`.
     pub wheres: Vec<(Word, Sexp)>,
+    /// The variables of `:with`.
+    pub withs: Vec<Word>,
     pub fors: Vec<(Word, Sexp)>,
     pub lets: Vec<(Word, Sexp)>,
     pub whens: Vec<Sexp>,
@@ -80,9 +84,21 @@ pub(super) struct ScheduleForm {
 
 pub(super) const FORMS: [&str; 7] =
     ["include", "dialect", "define", "ruleset", "rule", "commutes", "schedule"];
+/// What a dialect says in which the terms are written that rules start from.
+pub(super) const INPUT: &str = ":input";
 pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
-pub(super) const RULE_KEYS: [&str; 9] =
-    [":where", ":for", ":let", ":when", ":phase", ":exact", ":test", ":counter-test", ":subsume"];
+pub(super) const RULE_KEYS: [&str; 10] = [
+    ":where",
+    ":with",
+    ":for",
+    ":let",
+    ":when",
+    ":phase",
+    ":exact",
+    ":test",
+    ":counter-test",
+    ":subsume",
+];
 
 /// Reads one top-level form. What is wrong with it goes into `errors`.
 pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
@@ -174,7 +190,10 @@ pub(super) fn sections<'a>(
 fn dialect(span: Span, items: &[Sexp]) -> Result<DialectForm, Diagnostic> {
     let name = word(items.first(), "the name of the dialect", span)?;
     let doc = doc(items.get(1), span)?;
-    Ok(DialectForm { name, doc, items: items[2..].to_vec() })
+    let items = &items[2..];
+    let input = items.first().and_then(Sexp::atom) == Some(INPUT);
+    let items = items[usize::from(input)..].to_vec();
+    Ok(DialectForm { name, doc, input, items })
 }
 
 fn include(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {
@@ -280,6 +299,7 @@ impl RuleForm {
             rhs,
             both_ways,
             wheres: Vec::new(),
+            withs: Vec::new(),
             fors: Vec::new(),
             lets: Vec::new(),
             whens: Vec::new(),
@@ -324,6 +344,12 @@ fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<Rule
     for section in &rest {
         match section.key.text.as_str() {
             ":where" => form.wheres.extend(variable_and(section, "PATTERN", errors)),
+            ":with" => {
+                if let Some((name, pattern)) = variable_and(section, "PATTERN", errors) {
+                    form.withs.push(name.clone());
+                    form.wheres.push((name, pattern));
+                }
+            }
             ":for" => form.fors.extend(variable_and(section, "(GENERATOR ?a …)", errors)),
             ":let" => form.lets.extend(variable_and(section, "TERM", errors)),
             ":when" => form.whens.extend(some(section, "(PREDICATE ARG …)", errors)),
