@@ -2,6 +2,7 @@
 
 use ember_rewrite::diagnostic::{Diagnostic, Sources};
 use ember_rewrite::rules;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 #[test]
@@ -26,6 +27,57 @@ fn the_rule_folder_loads_without_errors_and_warnings() {
             assert!(book.rules.len() > 50);
         }
         Err(errors) => panic!("{}", show(errors)),
+    }
+}
+
+/// Texts of a size that no case file has.
+fn large() -> [String; 3] {
+    let rules = "(ruleset a \"x\") (rule r \"x\" (scf.add ?x 0) => ?x)";
+    let sum = (0..600).fold("?x".to_owned(), |sum, _| format!("(scf.add {sum} 0)"));
+    [
+        "(".repeat(10_001),
+        format!("{rules} (rule s \"x\" {sum} => ?x)"),
+        format!("{rules} (schedule s \"x\" (until (?or{}) (saturate a)))", " ?".repeat(1_001)),
+    ]
+}
+
+/// Every diagnostic of the rule language has a code, every code is that of a case, and the README has it.
+#[test]
+fn every_code_is_pinned_and_documented() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let files = |folder: &str, wanted: fn(&str) -> bool| {
+        let entries = std::fs::read_dir(root.join(folder)).expect("the folder");
+        let mut paths: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).collect();
+        paths.retain(|path| path.file_name().is_some_and(|name| wanted(&name.to_string_lossy())));
+        paths.sort();
+        paths
+    };
+    let dialects = files("rules", |name| name.starts_with("dialect-"));
+    let cases = files("tests/cases/fail", |name| name.ends_with(".rules"));
+    assert!(cases.len() >= 80, "{} cases", cases.len());
+    let mut seen = BTreeSet::new();
+    let mut check = |sources: &mut Sources, path: PathBuf| {
+        let paths: Vec<PathBuf> = dialects.iter().cloned().chain([path]).collect();
+        for diagnostic in rules::check(sources, &paths).diagnostics {
+            let code = rules::code(&diagnostic);
+            seen.insert(code.unwrap_or_else(|| panic!("no code: {}", diagnostic.message)));
+        }
+    };
+    for path in cases {
+        let lines = std::fs::read_to_string(&path).expect("a case").lines().count();
+        assert!(lines <= 10, "{} has {lines} lines", path.display());
+        check(&mut Sources::default(), path);
+    }
+    for text in large() {
+        let mut sources = Sources::default();
+        sources.add("large.rules", text);
+        check(&mut sources, "large.rules".into());
+    }
+    let unseen: Vec<_> = rules::codes().into_iter().filter(|code| !seen.contains(code)).collect();
+    assert!(unseen.is_empty(), "no case has {unseen:?}");
+    let readme = std::fs::read_to_string(root.join("rules/README.md")).expect("the README");
+    for code in rules::codes() {
+        assert!(readme.contains(&format!("`{code}`")), "rules/README.md does not list `{code}`");
     }
 }
 

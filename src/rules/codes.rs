@@ -32,6 +32,7 @@ pub(super) const CODES: &[(&str, &str)] = &[
     ("no-argument-sorts", "the sorts of the arguments are missing"),
     ("no-result-sort", "the sort of the result is missing"),
     ("undetermined-sort", "the sort of … is not determined"),
+    ("binds-nothing", "no arguments that `:binds` could mean"),
     ("cannot-commute", "`…` cannot commute"),
     ("nothing-defined", "what is defined is missing"),
     ("not-a-parameter", "expected a variable"),
@@ -102,6 +103,13 @@ pub(super) const CODES: &[(&str, &str)] = &[
 pub fn code(diagnostic: &Diagnostic) -> Option<&'static str> {
     let fits = |shape: &str| fits(shape, &diagnostic.message);
     CODES.iter().find(|(_, shape)| fits(shape)).map(|(code, _)| *code)
+}
+
+/// Every code, in the order in which rules/README.md lists them.
+pub fn codes() -> Vec<&'static str> {
+    let mut codes: Vec<&'static str> = CODES.iter().map(|(code, _)| *code).collect();
+    codes.dedup();
+    codes
 }
 
 /// Whether a message is a shape with its gaps filled.

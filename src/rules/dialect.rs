@@ -202,22 +202,34 @@ pub(super) fn nameable(name: &Word) -> Result<(), Diagnostic> {
 
 /// The two argument positions behind `:binds`.
 fn binds(section: &Section, arity: usize) -> Result<(usize, usize), Diagnostic> {
-    let position = |s: &Sexp| s.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n < arity);
-    if let [pair] = section.items
-        && let Some([variable, body]) = pair.list()
-        && let (Some(variable), Some(body)) = (position(variable), position(body))
-        && variable != body
-    {
-        return Ok((variable, body));
-    }
-    Err(Diagnostic::error(
-        "`:binds` has the wrong shape",
-        section.key.span,
-        "expected two different argument positions behind this",
-    )
-    .with_help(format!(
+    let position = |s: &Sexp| s.atom().and_then(|t| t.parse::<usize>().ok());
+    let pair = match section.items {
+        [pair] => pair.list(),
+        _ => None,
+    };
+    let positions = match pair {
+        Some([variable, body]) => position(variable).zip(position(body)),
+        _ => None,
+    };
+    let help = format!(
         "write :binds (VARIABLE BODY), counted from 0; this operator has {arity} arguments"
-    )))
+    );
+    let error = match positions {
+        Some((variable, body)) if variable.max(body) < arity && variable != body => {
+            return Ok((variable, body));
+        }
+        Some(_) => Diagnostic::error(
+            "no arguments that `:binds` could mean",
+            section.key.span,
+            "expected the positions of two arguments behind this",
+        ),
+        None => Diagnostic::error(
+            "`:binds` has the wrong shape",
+            section.key.span,
+            "expected two positions of arguments behind this",
+        ),
+    };
+    Err(error.with_help(help))
 }
 
 pub(super) fn declare_operator(

@@ -29,7 +29,7 @@ mod syntax;
 mod tree;
 
 pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
-pub use codes::code;
+pub use codes::{code, codes};
 pub use compile::CompiledRule;
 pub(crate) use compile::{Operand, Step};
 pub use define::{Definition, Definitions};
@@ -51,6 +51,7 @@ mod tests {
         let operations = tree::COMPUTE_OPS.map(|op| op.name());
         let words = [
             &syntax::FORMS[..],
+            &[syntax::INPUT],
             &syntax::RULESET_KEYS,
             &syntax::RULE_KEYS,
             &schedule::STEPS,
@@ -62,7 +63,8 @@ mod tests {
             Exactness::NAMES,
         ];
         for word in words.concat() {
-            assert!(README.contains(word), "rules/README.md does not name `{word}`");
+            let quoted = format!("\"{word}\"");
+            assert!(README.contains(&quoted), "the grammar in rules/README.md lacks {quoted}");
         }
     }
 
