@@ -81,10 +81,11 @@ fn a_pattern_may_stand_anywhere_in_the_e_graph() {
 fn a_pattern_is_found_that_comes_later_and_far_away() {
     let rules =
         "(rule r \"g of what f has of it\" (g ?x) => ?y :with ?z (f ?x ?y) :where ?z (g ?u))
-         (rule s \"a chain\" (g (g (g ?x))) => (f ?x (g ?x)))";
+         (rule s \"a chain\" (g (g b)) => (f a c))";
     let book = book(rules);
-    let (_, ids) = saturated(&book, &["(g (f a b))", "(g (g (g (f a b))))"]);
-    assert_eq!(ids.len(), 2);
+    // Nothing near (g a) changes when there is an f of a at last.
+    let (_, ids) = saturated(&book, &["(g a)", "c", "(g (g b))"]);
+    assert_eq!(ids[0], ids[1]);
 }
 
 #[test]
