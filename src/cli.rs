@@ -5,6 +5,7 @@
 
 mod bench;
 mod check;
+mod test;
 mod verify;
 
 use crate::cost::Goal;
@@ -74,6 +75,11 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite check rules/\n\n\
                             Exit codes: 0 nothing is wrong, 1 something is, 2 a path cannot be read.")]
     Check(check::CheckArgs),
+    /// Runs the tests of rules, and case files.
+    #[command(after_help = "Example:\n  ember-rewrite test examples/rules/algebra.rules \
+                            examples/rules/algebra.case\n\n\
+                            Exit codes: 0 all pass, 1 one fails, 2 bad input.")]
+    Test(test::TestArgs),
     /// Verifies rules: both sides interpreted on random and on all small data, and what they claim of
     /// integers proved by an SMT solver.
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
@@ -193,6 +199,7 @@ pub fn main() -> ExitCode {
         }
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
         (Some(Command::Check(args)), _) => args.run(&mut sources),
+        (Some(Command::Test(args)), _) => args.run(&mut sources),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
