@@ -10,7 +10,7 @@ const RULES: &str = "(dialect d \"a small dialect\" (sort Value \"a value\")
 ";
 
 const CASES: &str = "(case right (rules s) (input (f b b)) (expect b) (refuse a))
-(case wrong (rules s d) (input (f b (f a a))) (expect (f a a)))
+(case wrong (rules s) (input (f b (f a a))) (expect (f a a)))
 ";
 
 #[test]
@@ -52,7 +52,7 @@ fn tests_and_cases_pass_or_fail_and_are_written_anew() {
     let ran = ember(&["test", &folder]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.out.ends_with("3 passed, 1 failed\n"), "{}", ran.out);
-    assert!(ran.out.contains("-(f a a)\n+(f a b)\n"), "{}", ran.out);
+    assert!(ran.out.contains("-(f a a)\n+(f b a)\n"), "{}", ran.out);
     assert!(ran.err.contains("case `wrong` fails"), "{}", ran.err);
 
     let ran = ember(&["test", "--json", &folder]);
