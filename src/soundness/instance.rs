@@ -20,6 +20,8 @@ pub(super) struct Instance {
     /// The sort of both sides.
     pub sort: Sort,
     pub lhs: Id,
+    /// What a rule matches besides, anywhere.
+    pub others: Vec<Id>,
     /// What each variable of the rule is.
     pub holes: BTreeMap<Var, Id>,
     /// Loop variables that have a value around the instance; each after those of its bounds.
@@ -64,7 +66,7 @@ impl Instance {
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let types = Types::of(signature, pattern, sort, rng.usize(0..3) / 2, ranks)?;
+        let types = Types::of(signature, pattern, others, sort, rng.usize(0..3) / 2, ranks)?;
         let alias = rng.u8(0..4) == 0;
         let mut bank = Bank::default();
         let grow = Grow { bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
@@ -72,11 +74,9 @@ impl Instance {
         build.outer_loops();
         build.bind_early();
         let lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
-        for other in others {
-            build.node(*other)?;
-        }
+        let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
-        Some(Instance { bank, world, sort, lhs, holes, free })
+        Some(Instance { bank, world, sort, lhs, others, holes, free })
     }
 
     /// A side of the rule with the instance's terms for its variables. `numbers` are the values of
