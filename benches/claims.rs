@@ -2,13 +2,15 @@
 //!
 //! Times of one thread are times of its core where the system tells them, so that a busy machine does
 //! not count; the main job's is the clock's. Saturation and extraction for one bag; what pruning costs in the quality of the result; the
-//! simulator's speed on the search's program and on the scalar one; the whole main job.
+//! simulator's speed on the search's program and on the scalar one; a thousand rules checked; the
+//! whole main job.
 
 use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::job;
 use ember_rewrite::pipeline::{self, Case, Inputs, Options};
 use ember_rewrite::progress::Line;
+use ember_rewrite::rules;
 use ember_rewrite::whole::{self, Chosen, Searched};
 use ember_sim::CoreKind;
 use std::path::{Path, PathBuf};
@@ -43,6 +45,7 @@ fn main() {
     for (schedule, least) in [("search", 20.0), ("emb-opt0", 5.0)] {
         simulation(&inputs, &case, &options, schedule, least);
     }
+    check_time();
     main_job(&options);
 }
 
@@ -137,6 +140,39 @@ fn simulation(inputs: &Inputs, case: &Case, options: &Options, schedule: &str, l
     });
     let speed = elements as f64 / 1e3 / ms;
     claim(&format!("simulated table elements, {schedule}"), speed, "M/s", least, false);
+}
+
+/// A file of a thousand rules: five shapes over the operators of a dialect, no two the same.
+fn thousand_rules() -> String {
+    let mut text = "(dialect d \"a dialect\" (sort Value \"a value\")".to_owned();
+    for k in 0..20 {
+        text += &format!("\n (op f{k} (Value Value) Value \"f\") (op g{k} (Value) Value \"g\")");
+    }
+    text += ")\n(ruleset s \"a set\")\n";
+    for n in 0..1_000 {
+        let (shape, a, b) = (n % 5, n / 5 % 20, n / 100);
+        let c = (a + b + 1) % 20;
+        let sides = match shape {
+            0 => format!("(f{a} ?x (g{b} ?y)) => (g{c} (f{b} ?x ?y))"),
+            1 => format!("(g{a} (f{b} ?x ?y)) => (f{c} (g{b} ?x) (g{a} ?y))"),
+            2 => format!("(f{a} (g{b} ?x) ?y) => (f{c} ?y (g{b} ?x))"),
+            3 => format!("(g{a} (g{b} (g{c} ?x))) => (f{a} ?x ?x) :when (index ?x)"),
+            _ => format!("(f{a} ?x ?y) => (g{c} ?z) :where ?y (f{b} ?x ?z)"),
+        };
+        text += &format!("(rule r{n} \"x\" {sides})\n");
+    }
+    text
+}
+
+fn check_time() {
+    let text = thousand_rules();
+    let ms = median(5, || {
+        let mut sources = Sources::default();
+        sources.add("thousand.rules", text.clone());
+        let check = rules::check(&mut sources, &["thousand.rules".into()]);
+        assert_eq!(check.book.expect("well-formed rules").rules.len(), 1_000);
+    });
+    claim("checking a thousand rules", ms, "ms", 100.0, true);
 }
 
 fn main_job(options: &Options) {

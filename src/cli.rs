@@ -5,7 +5,9 @@
 
 mod ask;
 mod bench;
+mod check;
 mod explain;
+mod test;
 mod verify;
 mod why_not;
 
@@ -74,6 +76,15 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
     Bench(bench::BenchArgs),
+    /// Checks rule files without running them, and says all that is wrong or odd about them.
+    #[command(after_help = "Example:\n  ember-rewrite check rules/\n\n\
+                            Exit codes: 0 nothing is wrong, 1 something is, 2 a path cannot be read.")]
+    Check(check::CheckArgs),
+    /// Runs the tests of rules, and case files.
+    #[command(after_help = "Example:\n  ember-rewrite test examples/rules/algebra.rules \
+                            examples/rules/algebra.case\n\n\
+                            Exit codes: 0 all pass, 1 one fails, 2 bad input.")]
+    Test(test::TestArgs),
     /// Verifies rules: both sides interpreted on random and on all small data, and what they claim of
     /// integers proved by an SMT solver.
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
@@ -211,6 +222,8 @@ pub fn main() -> ExitCode {
             run_program(&mut sources, program, model, *core, common)
         }
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
+        (Some(Command::Check(args)), _) => args.run(&mut sources),
+        (Some(Command::Test(args)), _) => args.run(&mut sources),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),

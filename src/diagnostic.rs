@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The texts that spans point into, in the order in which they were read.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,12 @@ impl Sources {
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> FileId {
         self.files.push(Source { path: path.into(), text: text.into() });
         FileId(self.files.len() as u32 - 1)
+    }
+
+    /// The text of a path that was added before, the last one if there are several.
+    pub fn find(&self, path: &Path) -> Option<FileId> {
+        let at = self.files.iter().rposition(|file| file.path == path)?;
+        Some(FileId(at as u32))
     }
 
     /// The text with this id.

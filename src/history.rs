@@ -66,26 +66,71 @@ impl Plain<'_> {
         let mut egraph = EGraph::new(facts.recording());
         let ids: Vec<Id> = terms.iter().map(|term| egraph.add_expr(term)).collect();
         egraph.rebuild();
-        let mut history = History::default();
-        let mut steps = Vec::new();
+        let mut run =
+            Run { plain: self, egraph, root: ids.first().copied(), history: History::default() };
         match self.schedule {
-            Some(schedule) => saturations(&schedule.steps, &mut steps),
-            None => steps.push((0..self.compiled.len()).collect()),
+            Some(schedule) => run.steps(&schedule.steps),
+            None => run.saturate(&(0..self.compiled.len()).collect::<Vec<usize>>()),
         }
-        for rules in steps {
-            let allowed = |rule: &usize| self.compiled[*rule].exact <= self.exact;
-            let rules: Vec<usize> = rules.into_iter().filter(allowed).collect();
-            let chosen: Vec<&CompiledRule> = rules.iter().map(|at| &self.compiled[*at]).collect();
-            let saturation = saturate(&mut egraph, &chosen, &self.limits, &mut |_| ());
-            let root = ids.first().map_or_else(Id::default, |id| egraph.find(*id));
-            let event = Event::Saturated { rules: &rules, saturation: &saturation };
-            history.record(&egraph, root, event);
-        }
-        history
+        run.history
     }
 }
 
-/// The rules of each `saturate` of a schedule, in the order in which they run.
+/// A run of rules on terms.
+struct Run<'a> {
+    plain: &'a Plain<'a>,
+    egraph: EGraph,
+    /// The first term, if there is one.
+    root: Option<Id>,
+    history: History,
+}
+
+impl Run<'_> {
+    fn root(&self) -> Id {
+        self.root.map_or_else(Id::default, |id| self.egraph.find(id))
+    }
+
+    fn steps(&mut self, steps: &[ScheduleStep]) {
+        for step in steps {
+            match step {
+                ScheduleStep::Saturate(rules) => self.saturate(rules),
+                ScheduleStep::Keep(_) => {}
+                ScheduleStep::Seq(steps) => self.steps(steps),
+                ScheduleStep::Repeat(times, steps) => (0..*times).for_each(|_| self.steps(steps)),
+                ScheduleStep::Until(sketch, steps) => {
+                    for _ in 0..self.plain.limits.iterations {
+                        let before = size(&self.egraph);
+                        if sketch.holds(&self.egraph, self.root()) {
+                            break;
+                        }
+                        self.steps(steps);
+                        if size(&self.egraph) == before {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn saturate(&mut self, rules: &[usize]) {
+        let Plain { compiled, exact, limits, .. } = self.plain;
+        let allowed = |rule: &usize| compiled[*rule].exact <= *exact;
+        let rules: Vec<usize> = rules.iter().copied().filter(allowed).collect();
+        let chosen: Vec<&CompiledRule> = rules.iter().map(|at| &compiled[*at]).collect();
+        let saturation = saturate(&mut self.egraph, &chosen, limits, &mut |_| ());
+        let event = Event::Saturated { rules: &rules, saturation: &saturation };
+        self.history.record(&self.egraph, self.root(), event);
+    }
+}
+
+/// Nodes and classes: what does not change them changes nothing.
+pub(crate) fn size(egraph: &EGraph) -> (usize, usize) {
+    (egraph.total_number_of_nodes(), egraph.number_of_classes())
+}
+
+/// The rules of each `saturate` of a schedule, in the order in which they run; those that run until a
+/// sketch is found once.
 pub fn saturations(steps: &[ScheduleStep], found: &mut Vec<Vec<usize>>) {
     for step in steps {
         match step {
@@ -95,6 +140,7 @@ pub fn saturations(steps: &[ScheduleStep], found: &mut Vec<Vec<usize>>) {
             ScheduleStep::Repeat(times, steps) => {
                 (0..*times).for_each(|_| saturations(steps, found));
             }
+            ScheduleStep::Until(_, steps) => saturations(steps, found),
         }
     }
 }

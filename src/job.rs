@@ -276,7 +276,9 @@ fn ablation(
         for step in steps {
             match step {
                 ScheduleStep::Saturate(rules) => found.extend(rules),
-                ScheduleStep::Repeat(_, steps) | ScheduleStep::Seq(steps) => rules_of(steps, found),
+                ScheduleStep::Repeat(_, steps)
+                | ScheduleStep::Seq(steps)
+                | ScheduleStep::Until(_, steps) => rules_of(steps, found),
                 ScheduleStep::Keep(_) => {}
             }
         }

@@ -3,6 +3,7 @@
 
 pub mod affine;
 pub mod bench;
+pub mod cases;
 pub mod cli;
 pub mod cost;
 pub mod coupled;

@@ -8,9 +8,13 @@ use std::path::Path;
 /// The largest text that is read, in bytes.
 pub const TEXT_LIMIT: u64 = 64 << 20;
 
-/// Reads a text and adds it to the sources. A missing or unreadable file, one that is no regular
+/// Reads a text and adds it to the sources, unless they hold the text of that path already: what an
+/// editor holds unsaved comes before what is on disk. A missing or unreadable file, one that is no regular
 /// file, one above [`TEXT_LIMIT`] and one that is not UTF-8 are errors.
 pub fn load(sources: &mut Sources, path: &Path) -> Checked<FileId> {
+    if let Some(held) = sources.find(path) {
+        return Ok(held);
+    }
     let fail = |reason: String| vec![Diagnostic::global(format!("{}: {reason}", path.display()))];
     let bytes = read_bytes(path, TEXT_LIMIT).map_err(fail)?;
     match String::from_utf8(bytes) {

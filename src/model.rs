@@ -17,6 +17,7 @@
 //! this module knows how data is described, not how it is made.
 
 mod composite;
+mod defined;
 mod dense;
 mod expression;
 mod extent;
@@ -38,6 +39,7 @@ pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};
 pub use uses::{IndexUse, OffsetsUse};
 
 use crate::diagnostic::{Checked, FileId, Sources, Span};
+use crate::rules::Definitions;
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_targets::scalar::DType;
 use std::collections::BTreeMap;
@@ -199,7 +201,16 @@ pub struct Declarations {
 impl Model {
     /// Reads the one model of a text, and reports all that is wrong with it.
     pub fn parse(sources: &Sources, file: FileId) -> Checked<Model> {
-        read::read(sources, file)
+        read::read(sources, file, &Definitions::default())
+    }
+
+    /// The same, where the model may use operators that rule files define over tensors.
+    pub fn parse_with(
+        sources: &Sources,
+        file: FileId,
+        definitions: &Definitions,
+    ) -> Checked<Model> {
+        read::read(sources, file, definitions)
     }
 
     /// A tensor's name, type and shape.

@@ -13,7 +13,7 @@ use crate::interpret::Store;
 use crate::load::load;
 use crate::model::Model;
 use crate::reference::{Mismatch, compare, error_bounds, evaluate};
-use crate::rules::{self, CompiledRule, Exactness, RuleBook, Schedule};
+use crate::rules::{self, CompiledRule, Definitions, Exactness, RuleBook, Schedule};
 use crate::saturate::{self, Progress};
 use crate::search::{Found, Search, Watch};
 use crate::target;
@@ -91,7 +91,10 @@ pub struct Inputs {
 pub fn read(sources: &mut Sources, model: &Path, options: &Options) -> Checked<Inputs> {
     let book = rules::load(sources, &options.rules);
     let machine = target::load(sources, &options.target);
-    let model = load(sources, model).and_then(|file| Model::parse(sources, file));
+    let definitions =
+        book.as_ref().map_or_else(|_| Definitions::default(), |(book, _)| book.definitions.clone());
+    let model =
+        load(sources, model).and_then(|file| Model::parse_with(sources, file, &definitions));
     let (book, machine, model) = match (book, machine, model) {
         (Ok(book), Ok(machine), Ok(model)) => (book, machine, model),
         (book, machine, model) => {

@@ -5,6 +5,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 /// How many diagnostics are written out as text; the rest are counted. JSON holds all.
 pub const SHOWN: usize = 100;
@@ -127,6 +128,79 @@ pub fn to_json(sources: &Sources, diagnostics: &[Diagnostic]) -> Value {
         })
     };
     diagnostics.iter().map(one).collect()
+}
+
+/// Diagnostics in the shape of the language server protocol: an object with a list for each file, by
+/// its URI. Lines and characters count from 0, characters in units of UTF-16.
+pub fn to_lsp(sources: &Sources, files: &[FileId], diagnostics: &[Diagnostic]) -> Value {
+    let mut by_file: BTreeMap<FileId, Vec<Value>> =
+        files.iter().map(|file| (*file, Vec::new())).collect();
+    for diagnostic in diagnostics {
+        if let Some((span, _)) = &diagnostic.at {
+            by_file.entry(span.file).or_default().push(lsp_diagnostic(sources, diagnostic));
+        }
+    }
+    let lists = by_file.into_iter().map(|(file, list)| (uri(&sources.get(file).path), list.into()));
+    Value::Object(lists.collect())
+}
+
+/// One diagnostic in the shape of the language server protocol; one without a place is at the start.
+pub fn lsp_diagnostic(sources: &Sources, diagnostic: &Diagnostic) -> Value {
+    let (span, label) = match &diagnostic.at {
+        Some((span, label)) => (Some(span), label.as_str()),
+        None => (None, ""),
+    };
+    let zero = json!({"line": 0, "character": 0});
+    let range = span.map_or_else(
+        || json!({"start": zero, "end": zero}),
+        |span| lsp_range(&sources.get(span.file).text, *span),
+    );
+    let related = diagnostic.related.iter().map(|(span, label)| {
+        let source = sources.get(span.file);
+        let range = lsp_range(&source.text, *span);
+        json!({"location": {"uri": uri(&source.path), "range": range}, "message": label})
+    });
+    let mut message = diagnostic.message.clone();
+    if !label.is_empty() {
+        message = format!("{message}: {label}");
+    }
+    if let Some(help) = &diagnostic.help {
+        message = format!("{message}\nhelp: {help}");
+    }
+    let mut object = json!({
+        "range": range,
+        "severity": match diagnostic.severity { Severity::Error => 1, Severity::Warning => 2 },
+        "source": "ember-rewrite",
+        "message": message,
+        "relatedInformation": related.collect::<Vec<_>>(),
+    });
+    if let Some(code) = crate::rules::code(diagnostic) {
+        object["code"] = json!(code);
+    }
+    object
+}
+
+/// A span as a range of the language server protocol.
+pub fn lsp_range(text: &str, span: Span) -> Value {
+    let range = clamp(text, span.range());
+    let position = |byte: usize| {
+        let before = &text[..byte];
+        let line = before.matches('\n').count();
+        let character = before.rsplit('\n').next().unwrap_or("").encode_utf16().count();
+        json!({"line": line, "character": character})
+    };
+    json!({"start": position(range.start), "end": position(range.end)})
+}
+
+/// The `file` URI of a path.
+fn uri(path: &Path) -> String {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~".contains(&b);
+    let text = whole.to_string_lossy();
+    let escaped = text
+        .bytes()
+        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") });
+    format!("file://{}", escaped.collect::<String>())
 }
 
 /// Line and column, both from 1, of a byte of a text; columns count characters.

@@ -26,6 +26,7 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
         return DlcText::read(sources, file)?.verify(&limits);
     }
     let (term, sort) = inputs.book.signature.read_term(form)?;
+    let term = inputs.book.definitions.expand(&term);
     let context = inputs.context();
     let program = match sort.name() {
         "Stmt" => coupled(&term, &context),

@@ -5,7 +5,8 @@
 
 use crate::cost::{Cost, Goal, Model, Rates, Summary};
 use crate::facts::{EGraph, Facts};
-use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep};
+use crate::history::size;
+use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep, Sketch};
 use crate::saturate::{Limits, Progress, Saturation, StopReason, saturate};
 use crate::term::{Node, Term};
 use crate::workload::Statistics;
@@ -179,6 +180,26 @@ impl State<'_, '_> {
                 ScheduleStep::Repeat(times, steps) => {
                     (0..*times).for_each(|_| self.steps(steps, progress));
                 }
+                ScheduleStep::Until(sketch, steps) => self.until(sketch, steps, progress),
+            }
+        }
+    }
+
+    /// Runs steps until a sketch is found or they change nothing, as often as there may be iterations.
+    fn until(
+        &mut self,
+        sketch: &Sketch,
+        steps: &[ScheduleStep],
+        progress: &mut dyn FnMut(Progress),
+    ) {
+        for _ in 0..self.search.limits.iterations {
+            if sketch.holds(&self.egraph, self.root) {
+                return;
+            }
+            let before = size(&self.egraph);
+            self.steps(steps, progress);
+            if size(&self.egraph) == before {
+                return;
             }
         }
     }

@@ -36,7 +36,7 @@ fn small(rules: &str) -> RuleBook {
     let mut sources = Sources::default();
     let text = format!("{dialect} (ruleset s \"a small set\") {rules}");
     let file = sources.add("<small>", text);
-    rules::load_text(&sources, &[file]).expect("the rules are well-formed").0
+    rules::load_text(&mut sources, &[file]).expect("the rules are well-formed").0
 }
 
 fn add(book: &RuleBook, egraph: &mut EGraph, term: &str) -> egg::Id {

@@ -54,7 +54,7 @@ impl VerifyArgs {
         let pattern = regex_lite::Regex::new(pattern)
             .map_err(|e| vec![Diagnostic::global(format!("`--filter {pattern}`: {e}"))])?;
         let wanted = |name: &str| pattern.is_match(name);
-        let total = book.rules.iter().filter(|rule| wanted(rule.name.as_str())).count();
+        let total = book.claims().filter(|rule| wanted(rule.name.as_str())).count();
         if total == 0 {
             let error = Diagnostic::global("there is no rule to verify");
             return Err(vec![

@@ -274,6 +274,15 @@ impl Reader {
         self.reference(id, span)
     }
 
+    /// The same, for the name of the tensor.
+    pub(super) fn stored_name(&mut self, value: Value, span: Span) -> String {
+        let expr = self.stored(value, span);
+        match expr.op {
+            Op::Tensor(id) => self.declared(id).name.clone(),
+            _ => String::new(),
+        }
+    }
+
     /// A name for what the current statement needs: `out.1`, `out.2`, …
     pub(super) fn fresh_name(&mut self) -> String {
         loop {

@@ -1,7 +1,7 @@
 //! The table of operators: how each is written, and what reads it.
 
 use super::read::{Reader, head_span};
-use super::{Expr, Extent, Part, composite, dense, sparse};
+use super::{Expr, Extent, Part, composite, defined, dense, sparse};
 use crate::diagnostic::Span;
 use crate::sexp::Sexp;
 use crate::suggest;
@@ -100,6 +100,14 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
         return None;
     };
     let Some(operator) = OPERATORS.iter().find(|operator| operator.name == head) else {
+        if reader.depth < MAX_DEPTH {
+            reader.depth += 1;
+            let defined = defined::read(reader, item);
+            reader.depth -= 1;
+            if let Some(value) = defined {
+                return value;
+            }
+        }
         let names = OPERATORS.iter().map(|operator| operator.name);
         let error = suggest::unknown("operation", head, head_span(item), names);
         reader.errors.push(error);

@@ -6,6 +6,7 @@ use super::{
     operator, source,
 };
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
+use crate::rules::Definitions;
 use crate::sexp::{self, Sexp};
 use crate::suggest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +46,9 @@ pub(super) struct Reader {
     /// Every tensor and where it is declared.
     pub(super) tensors: BTreeMap<String, Span>,
     programs: Vec<HandWritten>,
+    /// Operators that rule files define, and how many words they have put into the model.
+    pub(super) definitions: Definitions,
+    pub(super) written: usize,
 }
 
 /// A tensor that the file computes.
@@ -56,10 +60,10 @@ pub(super) struct Plan {
     pub(super) uses: BTreeSet<String>,
 }
 
-/// Reads the one model of a text.
-pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Model> {
+/// Reads the one model of a text, which may use operators with a definition.
+pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -> Checked<Model> {
     let items = sexp::read(sources, file)?;
-    let mut reader = Reader::default();
+    let mut reader = Reader { definitions: definitions.clone(), ..Reader::default() };
     let mut found: Option<(&Sexp, &[Sexp])> = None;
     for item in &items {
         if reader.full() {

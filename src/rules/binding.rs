@@ -43,7 +43,13 @@ impl<'a> Binding<'a> {
         let mut bound: Vec<Symbol> = trees.lhs.variables().iter().map(|v| v.0).collect();
         for (x, tree) in &trees.wheres {
             let name = Symbol::from(&x.text);
-            self.require(&bound, name, x.span, "`:where` says more of a variable of the left side");
+            if form.withs.iter().any(|with| with.span == x.span) {
+                self.anchored(&bound, x, tree);
+                self.fresh(&mut bound, x);
+            } else {
+                let why = "`:where` says more of a variable of the left side";
+                self.require(&bound, name, x.span, why);
+            }
             self.nothing_computed(tree, "a pattern is matched, not computed");
             bound.extend(tree.variables().iter().map(|v| v.0));
         }
@@ -74,6 +80,23 @@ impl<'a> Binding<'a> {
                 Diagnostic::error(format!("`{}` is not used", x.text), x.span, "defined here")
                     .with_help("remove the :let")
                     .warning(),
+            );
+        }
+    }
+
+    /// That a pattern of a new variable is found from what is bound: one operand of it is a bound variable.
+    fn anchored(&mut self, bound: &[Symbol], x: &Word, tree: &Tree) {
+        let root = &tree.nodes[tree.root()];
+        let is_bound = |child: &usize| match tree.nodes[*child].head {
+            TreeHead::Var(name) => bound.contains(&name),
+            TreeHead::Head(_) | TreeHead::Compute(_) => false,
+        };
+        if !root.children.iter().any(is_bound) {
+            let message = format!("nothing leads to `{}`", x.text);
+            let error =
+                Diagnostic::error(message, tree.span(), "no operand of it is a bound variable");
+            self.report(
+                error.with_help("start the pattern one operator above a variable that is bound"),
             );
         }
     }
@@ -138,6 +161,9 @@ impl<'a> Binding<'a> {
         }
         if let Some((x, _)) = form.lets.first() {
             self.report(keyword(x.span, ":let"));
+        }
+        if let Some(x) = form.withs.first() {
+            self.report(keyword(x.span, ":with"));
         }
         if let Some(span) = form.subsume {
             self.report(keyword(span, ":subsume"));

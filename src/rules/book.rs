@@ -1,5 +1,6 @@
 //! Checked rules and rule sets: every name resolved, every side well-sorted.
 
+use super::define::{self, Definitions};
 use super::schedule::Schedule;
 use super::signature::{Signature, Sort};
 use crate::diagnostic::{Checked, Diagnostic, Span};
@@ -112,7 +113,8 @@ pub struct Rule {
     pub sort: Option<Sort>,
     /// What is matched.
     pub lhs: PatternAst<Node>,
-    /// Patterns that the class of a variable must also contain.
+    /// Patterns that the class of a variable must also contain. A variable that stands neither on the left
+    /// side nor in an earlier pattern is that of any class that contains its pattern.
     pub wheres: Vec<(Var, PatternAst<Node>)>,
     /// Variables that range over the integers of a generator.
     pub fors: Vec<(Var, Call<Generator>)>,
@@ -159,6 +161,8 @@ pub struct RuleBook {
     pub rules: Vec<Rule>,
     /// The schedules in the order in which they were read.
     pub schedules: Vec<Schedule>,
+    /// What defined operators stand for.
+    pub definitions: Definitions,
 }
 
 impl RuleBook {
@@ -170,6 +174,18 @@ impl RuleBook {
     /// A rule by name.
     pub fn rule(&self, name: &str) -> Option<&Rule> {
         self.rules.iter().find(|r| r.name.as_str() == name)
+    }
+
+    /// The rules that claim something, in order, with every defined operator written out: what a
+    /// definition says is true because it says so.
+    pub fn claims(&self) -> impl Iterator<Item = Rule> {
+        let claims = self.rules.iter().filter(|rule| !self.is_definition(rule));
+        claims.map(|rule| self.definitions.expand_rule(rule))
+    }
+
+    /// Whether a rule says what a defined operator stands for.
+    pub fn is_definition(&self, rule: &Rule) -> bool {
+        self.sets[rule.set].name.as_str() == define::SET
     }
 
     /// A schedule by name.

@@ -261,6 +261,9 @@ impl<'a> Checker<'a> {
         for tree in [&trees.lhs].into_iter().chain(patterns) {
             tree.variables().into_iter().for_each(|(name, span)| note(name, span));
         }
+        for (x, _) in &trees.wheres {
+            note(Symbol::from(&x.text), x.span);
+        }
         for (x, ..) in &conditions.fors {
             note(Symbol::from(&x.text), x.span);
         }

@@ -2,7 +2,7 @@
 //! declared before any operator, so that the order of files does not matter.
 
 use super::signature::{Operator, Signature, Sort, SortDecl, SortTerm};
-use super::syntax::{DialectForm, Section, Word, doc, sections, word};
+use super::syntax::{DialectForm, INPUT, Section, Word, doc, sections, word};
 use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
@@ -10,11 +10,21 @@ use crate::term::{Head, parse_head};
 use egg::Symbol;
 
 pub(super) const ITEMS: [&str; 2] = ["sort", "op"];
-pub(super) const OP_KEYS: [&str; 2] = [":binds", ":boundary"];
+pub(super) const OP_KEYS: [&str; 4] = [":binds", ":boundary", ":commutes", INPUT];
 
-/// Declares every sort and operator of the dialects.
-pub(super) fn declare(dialects: &[DialectForm], errors: &mut Vec<Diagnostic>) -> Signature {
+/// An operator that says `:commutes`.
+pub(super) struct Commuting {
+    pub op: Word,
+    pub dialect: Symbol,
+}
+
+/// Declares every sort and operator of the dialects. Also gives the operators that commute.
+pub(super) fn declare(
+    dialects: &[&DialectForm],
+    errors: &mut Vec<Diagnostic>,
+) -> (Signature, Vec<Commuting>) {
     let mut signature = Signature::default();
+    let mut commuting = Vec::new();
     for dialect in dialects {
         declare_dialect(&mut signature, dialect, errors);
     }
@@ -22,12 +32,17 @@ pub(super) fn declare(dialects: &[DialectForm], errors: &mut Vec<Diagnostic>) ->
         let name = Symbol::from(&dialect.name.text);
         for item in dialect.items.iter().filter(|i| i.form().is_some_and(|f| f.0 == "op")) {
             match operator(&signature, name, item, errors) {
-                Ok(op) => declare_operator(&mut signature, op, errors),
+                Ok((mut op, commutes)) => {
+                    op.input |= dialect.input;
+                    let word = Word { text: op.name.to_string(), span: op.span };
+                    commuting.extend(commutes.then_some(Commuting { op: word, dialect: name }));
+                    declare_operator(&mut signature, op, errors);
+                }
                 Err(error) => errors.push(error),
             }
         }
     }
-    signature
+    (signature, commuting)
 }
 
 /// The dialect's name and its sorts.
@@ -94,25 +109,18 @@ fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diag
     signature.sorts.push(decl);
 }
 
-/// `(op NAME (SORT…) SORT "doc" [:binds (VAR_ARG BODY_ARG)] [:boundary])`.
+/// `(op NAME (SORT…) SORT "doc" [:binds (VAR_ARG BODY_ARG)] [:boundary] [:commutes] [:input])`.
+/// Also answers whether it commutes.
 fn operator(
     signature: &Signature,
     dialect: Symbol,
     item: &Sexp,
     errors: &mut Vec<Diagnostic>,
-) -> Result<Operator, Diagnostic> {
+) -> Result<(Operator, bool), Diagnostic> {
     let items = item.list().unwrap_or_default();
     let (fixed, rest) = sections(&items[1..], &OP_KEYS, errors);
     let name = word(fixed.first(), "the name of the operator", item.span)?;
-    let is_literal = !matches!(parse_head(&name.text), Head::Op(_));
-    if is_literal || name.text == "!" || name.text.starts_with(['\'', '?', '%', ':']) {
-        return Err(Diagnostic::error(
-            format!("an operator cannot be called `{}`", name.text),
-            name.span,
-            "this already means something else in a term",
-        )
-        .with_help("start it with a letter"));
-    }
+    nameable(&name)?;
     let shape = "write (op NAME (SORT …) SORT \"doc\")";
     let Some(list) = fixed.get(1).and_then(Sexp::list) else {
         let span = fixed.get(1).map_or(item.span, |s| s.span);
@@ -148,40 +156,87 @@ fn operator(
         doc,
         binds: None,
         boundary: false,
+        input: false,
         dialect,
         span: name.span,
     };
+    let mut commutes = false;
     for section in &rest {
-        if section.key.text == ":boundary" {
-            op.boundary = true;
-        } else {
-            op.binds = Some(binds(section, op.args.len())?);
+        match section.key.text.as_str() {
+            ":binds" => op.binds = Some(binds(section, op.args.len())?),
+            key => {
+                if let Some(extra) = section.items.first() {
+                    let message = format!("`{key}` takes no value");
+                    errors.push(Diagnostic::error(message, extra.span, "remove this"));
+                }
+                op.boundary |= key == ":boundary";
+                op.input |= key == INPUT;
+                commutes |= key == ":commutes";
+            }
         }
     }
-    Ok(op)
+    if commutes && (op.args.len() != 2 || op.args[0] != op.args[1]) {
+        return Err(Diagnostic::error(
+            format!("`{}` cannot commute", op.name),
+            op.span,
+            "`:commutes` is for two arguments of one sort",
+        )
+        .with_help("write the equality as a rule"));
+    }
+    Ok((op, commutes))
+}
+
+/// That a word can be the name of an operator.
+pub(super) fn nameable(name: &Word) -> Result<(), Diagnostic> {
+    let is_literal = !matches!(parse_head(&name.text), Head::Op(_));
+    if is_literal || name.text == "!" || name.text.starts_with(['\'', '?', '%', ':']) {
+        return Err(Diagnostic::error(
+            format!("an operator cannot be called `{}`", name.text),
+            name.span,
+            "this already means something else in a term",
+        )
+        .with_help("start it with a letter"));
+    }
+    Ok(())
 }
 
 /// The two argument positions behind `:binds`.
 fn binds(section: &Section, arity: usize) -> Result<(usize, usize), Diagnostic> {
-    let position = |s: &Sexp| s.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n < arity);
-    if let [pair] = section.items
-        && let Some([variable, body]) = pair.list()
-        && let (Some(variable), Some(body)) = (position(variable), position(body))
-        && variable != body
-    {
-        return Ok((variable, body));
-    }
-    Err(Diagnostic::error(
-        "`:binds` has the wrong shape",
-        section.key.span,
-        "expected two different argument positions behind this",
-    )
-    .with_help(format!(
+    let position = |s: &Sexp| s.atom().and_then(|t| t.parse::<usize>().ok());
+    let pair = match section.items {
+        [pair] => pair.list(),
+        _ => None,
+    };
+    let positions = match pair {
+        Some([variable, body]) => position(variable).zip(position(body)),
+        _ => None,
+    };
+    let help = format!(
         "write :binds (VARIABLE BODY), counted from 0; this operator has {arity} arguments"
-    )))
+    );
+    let error = match positions {
+        Some((variable, body)) if variable.max(body) < arity && variable != body => {
+            return Ok((variable, body));
+        }
+        Some(_) => Diagnostic::error(
+            "no arguments that `:binds` could mean",
+            section.key.span,
+            "expected the positions of two arguments behind this",
+        ),
+        None => Diagnostic::error(
+            "`:binds` has the wrong shape",
+            section.key.span,
+            "expected two positions of arguments behind this",
+        ),
+    };
+    Err(error.with_help(help))
 }
 
-fn declare_operator(signature: &mut Signature, op: Operator, errors: &mut Vec<Diagnostic>) {
+pub(super) fn declare_operator(
+    signature: &mut Signature,
+    op: Operator,
+    errors: &mut Vec<Diagnostic>,
+) {
     if let Some(first) = signature.operator(op.name, op.args.len()) {
         errors.push(
             Diagnostic::error(

@@ -1,121 +1,66 @@
-//! Rule files to a rule book: finding files, reading forms, and the order of the checks.
+//! Rule files to a rule book: the forms of all files, and the order of the checks.
 
 use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::check::Checker;
-use super::syntax::{self, Form, RulesetForm};
-use super::{dialect, schedule};
+use super::files::{self, InFile};
+use super::signature::Signature;
+use super::syntax::{Form, RulesetForm};
+use super::{commutes, define, dialect, lints, schedule};
 use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};
-use crate::load::load as file;
-use crate::sexp;
 use crate::suggest::unknown;
 use egg::Symbol;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+/// What checking rule files found.
+#[derive(Debug)]
+pub struct Check {
+    /// The rules, unless something is wrong.
+    pub book: Option<RuleBook>,
+    /// What the dialects declare, whether or not something is wrong.
+    pub signature: Signature,
+    /// Errors and warnings, those that only this check looks for among them, in the order of the texts.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The files that were read, included ones among them, in order.
+    pub files: Vec<FileId>,
+}
 
 /// Reads and checks rule files. A folder stands for every `*.rules` file directly in it, in the
-/// order of their names. Returns the rules and the warnings about them, or all errors at once.
+/// order of their names. Returns the rules and the warnings about them, or all errors at once. A text
+/// that the sources hold already under the same path is taken in place of the file's.
 pub fn load(sources: &mut Sources, paths: &[PathBuf]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     let mut errors = Vec::new();
-    let mut files = Vec::new();
-    for path in paths {
-        match rule_files(path) {
-            Ok(found) => files.extend(found),
-            Err(error) => errors.push(error),
-        }
-    }
-    let mut ids = Vec::new();
-    for path in files {
-        match file(sources, &path) {
-            Ok(id) => ids.push(id),
-            Err(found) => errors.extend(found),
-        }
-    }
-    load_files(sources, &ids, errors)
+    let ids = files::find(sources, paths, &mut errors);
+    let (forms, _) = files::forms(sources, &ids, &mut errors);
+    finish(assemble(&forms, &mut errors), errors)
 }
 
-/// Reads and checks the rules in texts that were read before.
-pub fn load_text(sources: &Sources, files: &[FileId]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
-    load_files(sources, files, Vec::new())
+/// Reads and checks the rules in texts that were read before. Files that they include are read.
+pub fn load_text(sources: &mut Sources, files: &[FileId]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
+    let mut errors = Vec::new();
+    let (forms, _) = files::forms(sources, files, &mut errors);
+    finish(assemble(&forms, &mut errors), errors)
 }
 
-/// The rule files that a path stands for.
-fn rule_files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
-    let unreadable = |e: std::io::Error| {
-        Diagnostic::global(format!("cannot read `{}`: {e}", path.display()))
-            .with_help("give a rule file or a folder of *.rules files")
+/// Everything that can be said of rule files before any rule runs: what [`load`] reports, and the
+/// warnings that are too dear or too fussy for every run.
+pub fn check(sources: &mut Sources, paths: &[PathBuf]) -> Check {
+    let mut errors = Vec::new();
+    let ids = files::find(sources, paths, &mut errors);
+    let (forms, files) = files::forms(sources, &ids, &mut errors);
+    let book = assemble(&forms, &mut errors);
+    let signature = book.signature.clone();
+    if errors.iter().all(|d| d.severity != Severity::Error) {
+        errors.extend(lints::lints(&book));
+    }
+    let (book, diagnostics) = match finish(book, errors) {
+        Ok((book, warnings)) => (Some(book), warnings),
+        Err(errors) => (None, errors),
     };
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        let file = entry.map_err(unreadable)?.path();
-        if file.extension().is_some_and(|e| e == "rules") && file.is_file() {
-            files.push(file);
-        }
-    }
-    if files.is_empty() {
-        return Err(Diagnostic::global(format!("no rule files in `{}`", path.display()))
-            .with_help("rule files are called NAME.rules"));
-    }
-    files.sort();
-    Ok(files)
+    Check { book, signature, diagnostics, files }
 }
 
-fn load_files(
-    sources: &Sources,
-    files: &[FileId],
-    mut errors: Vec<Diagnostic>,
-) -> Checked<(RuleBook, Vec<Diagnostic>)> {
-    let mut book = RuleBook::default();
-    let mut dialects = Vec::new();
-    let mut rules = Vec::new();
-    let mut schedules = Vec::new();
-    for &file in files {
-        let forms = match sexp::read(sources, file) {
-            Ok(forms) => forms,
-            Err(found) => {
-                errors.extend(found);
-                continue;
-            }
-        };
-        if forms.is_empty() {
-            let path = sources.get(file).path.display();
-            errors.push(Diagnostic::global(format!("`{path}` has no forms in it")).warning());
-        }
-        // The set that the rules of this file belong to, so far.
-        let mut current = None;
-        for form in &forms {
-            let Some(form) = syntax::form(form, &mut errors) else { continue };
-            match form {
-                Form::Dialect(form) => dialects.push(form),
-                Form::Schedule(form) => schedules.push(form),
-                Form::Ruleset(form) => {
-                    current = Some(book.sets.len());
-                    let set = rule_set(&book, &form, &mut errors);
-                    book.sets.push(set);
-                }
-                Form::Rule(form) => match current {
-                    Some(set) => rules.push((set, *form)),
-                    None => errors.push(
-                        Diagnostic::error(
-                            format!("rule `{}` belongs to no set", form.name.text),
-                            form.name.span,
-                            "no (ruleset …) before it in this file",
-                        )
-                        .with_help("start the file with (ruleset NAME \"…\")"),
-                    ),
-                },
-            }
-        }
-    }
-    book.signature = dialect::declare(&dialects, &mut errors);
-    let mut checker = Checker::new(&mut book, &mut errors);
-    for (set, form) in &rules {
-        checker.rule(*set, form);
-    }
-    schedule::check(&mut book, &schedules, &mut errors);
-
+/// A book where no error was found.
+fn finish(book: RuleBook, mut errors: Vec<Diagnostic>) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     // In the order of the text; a word that stands for several places is reported once.
     errors.sort_by_key(|d| d.at.as_ref().map(|(span, _)| (span.file, span.start)));
     errors.dedup();
@@ -124,6 +69,56 @@ fn load_files(
     } else {
         Ok((book, errors))
     }
+}
+
+/// Checks every form and puts it into a book. Where there are errors, it is a part of the book.
+fn assemble(forms: &[InFile], errors: &mut Vec<Diagnostic>) -> RuleBook {
+    let mut book = RuleBook::default();
+    let (mut dialects, mut definitions) = (Vec::new(), Vec::new());
+    let (mut rules, mut schedules) = (Vec::new(), Vec::new());
+    // The set that the rules of a file belong to, so far.
+    let mut current = Vec::new();
+    for InFile { file, form } in forms {
+        if current.len() <= *file {
+            current.resize(file + 1, None);
+        }
+        match form {
+            Form::Dialect(form) => dialects.push(form),
+            Form::Define(form) => definitions.push(form),
+            Form::Schedule(form) => schedules.push(form),
+            Form::Include(_) => {}
+            Form::Ruleset(form) => {
+                current[*file] = Some(book.sets.len());
+                let set = rule_set(&book, form, errors);
+                book.sets.push(set);
+            }
+            Form::Rule(form) => match current[*file] {
+                Some(set) => rules.push((set, form)),
+                None => errors.push(
+                    Diagnostic::error(
+                        format!("rule `{}` belongs to no set", form.name.text),
+                        form.name.span,
+                        "no (ruleset …) before it in this file",
+                    )
+                    .with_help("start the file with (ruleset NAME \"…\")"),
+                ),
+            },
+        }
+    }
+    let (signature, commuting) = dialect::declare(&dialects, errors);
+    book.signature = signature;
+    let defined = define::declare(&mut book, &definitions, errors);
+    let swaps = commutes::rules(&mut book, &commuting);
+    let mut checker = Checker::new(&mut book, errors);
+    for (set, form) in &rules {
+        checker.rule(*set, form);
+    }
+    for (set, form) in defined.iter().chain(&swaps) {
+        checker.rule(*set, form);
+    }
+    define::finish(&mut book, errors);
+    schedule::check(&mut book, &schedules, errors);
+    book
 }
 
 fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -> RuleSet {

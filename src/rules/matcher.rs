@@ -7,7 +7,7 @@
 use crate::facts::EGraph;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// A compiled left side.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub(super) struct Matcher {
     /// The register of each variable, in the order in which they were bound.
     slots: Vec<usize>,
     reach: u16,
+    /// Whether it looks above the root too, so that a match may be new however far away the change is.
+    anywhere: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,8 @@ enum Instruction {
     Constant { class: usize, constant: usize },
     /// Two registers must hold one class.
     Same { class: usize, other: usize },
+    /// For each class with a node over the class: it goes into the register `out`.
+    Above { class: usize, out: usize },
 }
 
 impl Instruction {
@@ -39,7 +43,8 @@ impl Instruction {
         match self {
             Instruction::Bind { class, .. }
             | Instruction::Constant { class, .. }
-            | Instruction::Same { class, .. } => class,
+            | Instruction::Same { class, .. }
+            | Instruction::Above { class, .. } => class,
         }
     }
 }
@@ -68,6 +73,7 @@ impl Compiler {
             operators: Vec::new(),
             slots: Vec::new(),
             reach: 0,
+            anywhere: false,
         };
         let mut compiler =
             Compiler { matcher, registers: HashMap::new(), variables: Vec::new(), depths: vec![0] };
@@ -75,11 +81,27 @@ impl Compiler {
         compiler
     }
 
-    /// Compiles a pattern that the class of a bound variable must contain as well.
+    /// Compiles a pattern that the class of a variable must contain as well. The class of a variable that
+    /// is not bound is looked for above a bound operand of the pattern.
     pub fn also(&mut self, variable: Var, pattern: &PatternAst<Node>) {
         if let Some(&register) = self.registers.get(&variable) {
             self.add(register, pattern);
+            return;
         }
+        let operands = pattern.as_ref().last().map_or(&[][..], |root| root.children());
+        let register = |id: &Id| match &pattern[*id] {
+            ENodeOrVar::Var(v) => self.registers.get(v).copied(),
+            ENodeOrVar::ENode(_) => None,
+        };
+        let Some(class) = operands.iter().find_map(register) else { return };
+        let out = self.depths.len();
+        self.depths.push(0);
+        self.registers.insert(variable, out);
+        self.variables.push(variable);
+        self.matcher.slots.push(out);
+        self.matcher.anywhere = true;
+        self.matcher.program.push(Instruction::Above { class, out });
+        self.add(out, pattern);
     }
 
     /// The program, and the variables in the order of their slots in a match.
@@ -208,7 +230,7 @@ impl Matcher {
             found,
         };
         for class in classes {
-            if (run.level)(class) <= self.reach {
+            if self.anywhere || (run.level)(class) <= self.reach {
                 run.registers.clear();
                 run.registers.push(class);
                 if !run.step(0, false) {
@@ -256,6 +278,17 @@ impl<L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, L, F> {
                     if class != self.constants[constant] {
                         return true;
                     }
+                }
+                Instruction::Above { out, .. } => {
+                    let parents = self.egraph[class].parents().map(|id| self.egraph.find(id));
+                    for parent in parents.collect::<BTreeSet<Id>>() {
+                        self.registers.truncate(out);
+                        self.registers.push(parent);
+                        if !self.step(at, new) {
+                            return false;
+                        }
+                    }
+                    return true;
                 }
                 Instruction::Bind { head, arity, out, .. } => {
                     let nodes = &self.egraph[class].nodes;

@@ -9,9 +9,14 @@ mod binding;
 mod book;
 mod calls;
 mod check;
+mod codes;
+mod commutes;
 mod compile;
+mod define;
 mod dialect;
+mod files;
 mod infer;
+mod lints;
 mod load;
 mod matcher;
 mod schedule;
@@ -19,20 +24,24 @@ mod scope;
 mod selftest;
 mod shape;
 mod signature;
+mod sketch;
 mod syntax;
 mod tree;
 
 pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
+pub use codes::{code, codes};
 pub use compile::CompiledRule;
 pub(crate) use compile::{Operand, Step};
-pub use load::{load, load_text};
+pub use define::{Definition, Definitions};
+pub use load::{Check, check, load, load_text};
 pub use schedule::{Schedule, ScheduleStep};
-pub use selftest::failing_tests;
+pub use selftest::{failing_tests, run_tests};
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
+pub use sketch::Sketch;
 
 #[cfg(test)]
 mod tests {
-    use super::{Exactness, Phase, dialect, schedule, syntax, tree};
+    use super::{Exactness, Phase, dialect, schedule, sketch, syntax, tree};
     use crate::predicates::{GENERATORS, PREDICATES};
 
     const README: &str = include_str!("../../rules/README.md");
@@ -42,9 +51,11 @@ mod tests {
         let operations = tree::COMPUTE_OPS.map(|op| op.name());
         let words = [
             &syntax::FORMS[..],
+            &[syntax::INPUT],
             &syntax::RULESET_KEYS,
             &syntax::RULE_KEYS,
             &schedule::STEPS,
+            &sketch::WORDS,
             &dialect::ITEMS,
             &dialect::OP_KEYS,
             &operations,
@@ -52,7 +63,8 @@ mod tests {
             Exactness::NAMES,
         ];
         for word in words.concat() {
-            assert!(README.contains(word), "rules/README.md does not name `{word}`");
+            let quoted = format!("\"{word}\"");
+            assert!(README.contains(&quoted), "the grammar in rules/README.md lacks {quoted}");
         }
     }
 

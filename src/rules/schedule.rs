@@ -1,6 +1,7 @@
 //! Schedules: which rules run in which order, as data.
 
 use super::book::{Phase, RuleBook};
+use super::sketch::Sketch;
 use super::syntax::ScheduleForm;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
@@ -34,12 +35,14 @@ pub enum ScheduleStep {
     Repeat(usize, Vec<ScheduleStep>),
     /// Runs steps in order.
     Seq(Vec<ScheduleStep>),
+    /// Runs steps again and again, until a sketch is found or nothing changes.
+    Until(Sketch, Vec<ScheduleStep>),
 }
 
-pub(super) const STEPS: [&str; 4] = ["saturate", "keep", "repeat", "seq"];
+pub(super) const STEPS: [&str; 5] = ["saturate", "keep", "repeat", "seq", "until"];
 
 /// Checks schedules against the sets and rules of a book, and adds them to it.
-pub(super) fn check(book: &mut RuleBook, forms: &[ScheduleForm], errors: &mut Vec<Diagnostic>) {
+pub(super) fn check(book: &mut RuleBook, forms: &[&ScheduleForm], errors: &mut Vec<Diagnostic>) {
     for form in forms {
         if let Some(first) = book.schedule(&form.name.text) {
             errors.push(
@@ -108,8 +111,17 @@ fn step(
             Some(ScheduleStep::Repeat(n, steps(book, body, item.span, depth + 1, errors)))
         }
         ("seq", body) => Some(ScheduleStep::Seq(steps(book, body, item.span, depth + 1, errors))),
-        ("keep" | "repeat", _) => {
-            let shape = if head == "keep" { "(keep K)" } else { "(repeat N STEP …)" };
+        ("until", [sketch, body @ ..]) => {
+            let sketch = Sketch::read(&book.signature, sketch, errors);
+            let body = steps(book, body, item.span, depth + 1, errors);
+            Some(ScheduleStep::Until(sketch?, body))
+        }
+        ("keep" | "repeat" | "until", _) => {
+            let shape = match head {
+                "keep" => "(keep K)",
+                "repeat" => "(repeat N STEP …)",
+                _ => "(until SKETCH STEP …)",
+            };
             errors.push(Diagnostic::error(
                 format!("`{head}` has the wrong shape"),
                 item.span,
@@ -172,7 +184,9 @@ fn select(
             ),
         }
     }
-    (0..chosen.len()).filter(|&rule| chosen[rule]).collect()
+    // What an operator stands for is known everywhere.
+    let known = |rule: usize| book.is_definition(&book.rules[rule]);
+    (0..chosen.len()).filter(|&rule| chosen[rule] || known(rule)).collect()
 }
 
 /// A number of at least 1.

@@ -9,16 +9,24 @@ use crate::saturate::{Limits, saturate};
 /// What one test may cost; a rule that needs more is no example.
 const LIMITS: Limits = Limits { iterations: 4, nodes: 10_000 };
 
-/// The tests of a book's rules that fail, as errors at the places of the tests. `facts` holds the
-/// declarations that terms of the tests may mention.
-pub fn failing_tests(book: &RuleBook, facts: &Facts) -> Vec<Diagnostic> {
-    let mut failing = Vec::new();
+/// Every test of a book's rules, and what is wrong where it fails, as an error at the place of the test.
+/// `facts` holds the declarations that terms of the tests may mention.
+pub fn run_tests<'a>(
+    book: &'a RuleBook,
+    facts: &Facts,
+) -> Vec<(&'a Rule, &'a Test, Option<Diagnostic>)> {
+    let mut tests = Vec::new();
     for rule in book.rules.iter().filter(|rule| !rule.tests.is_empty()) {
         let compiled = CompiledRule::new(rule);
-        let tests = rule.tests.iter();
-        failing.extend(tests.filter_map(|test| failure(rule, &compiled, test, facts)));
+        let run = |test| (rule, test, failure(rule, &compiled, test, facts));
+        tests.extend(rule.tests.iter().map(run));
     }
-    failing
+    tests
+}
+
+/// The tests of a book's rules that fail.
+pub fn failing_tests(book: &RuleBook, facts: &Facts) -> Vec<Diagnostic> {
+    run_tests(book, facts).into_iter().filter_map(|(_, _, failure)| failure).collect()
 }
 
 fn failure(rule: &Rule, compiled: &CompiledRule, test: &Test, facts: &Facts) -> Option<Diagnostic> {

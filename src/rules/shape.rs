@@ -1,6 +1,7 @@
 //! What two patterns have in common: the same up to renaming, or one inside the other.
 
-use super::book::{Arg, Rule};
+use super::book::{Arg, Call, Rule};
+use crate::predicates::Predicate;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -129,13 +130,123 @@ fn written(pattern: &PatternAst<Node>, names: &mut BTreeMap<Var, usize>) -> Stri
 /// Whether the right side contains a larger instance of the left side, so that the rule applies to
 /// its own result without end. A mere renaming, as in commutativity, is not larger.
 pub(super) fn instance_of_left(rule: &Rule) -> bool {
-    let mut numbers = Numbers::default();
-    let rhs_numbers = numbers.of(&rule.rhs);
+    instances_of_left(rule, |_| true)
+}
+
+/// The same, where what the rule asks of its variables is asked of the same ones again.
+pub(super) fn growing_instance(rule: &Rule) -> bool {
+    let guards = rule.guards.iter().flat_map(|guard| &guard.args);
+    let asked = guards.chain(rule.fors.iter().flat_map(|(_, call)| &call.args));
+    let mut asked: BTreeSet<Var> = asked.filter_map(variable).collect();
+    asked.extend(rule.wheres.iter().map(|(x, _)| *x));
+    instances_of_left(rule, |bound| {
+        let itself = |v: &Var| match bound.get(v) {
+            Some(at) => rule.rhs[Id::from(*at)] == ENodeOrVar::Var(*v),
+            // What is bound by no left side is asked for anew.
+            None => true,
+        };
+        asked.iter().all(itself)
+    })
+}
+
+fn variable(arg: &Arg) -> Option<Var> {
+    match arg {
+        Arg::Var(v) => Some(*v),
+        Arg::Int(_) => None,
+    }
+}
+
+/// Whether the right side contains a larger instance of the left side that is wanted.
+fn instances_of_left(rule: &Rule, wanted: impl Fn(&BTreeMap<Var, usize>) -> bool) -> bool {
+    let numbers = Numbers::default().of(&rule.rhs);
     let root = rule.rhs.len() - 1;
     (0..rule.rhs.len()).any(|at| {
-        let Some(bound) = matches(&rule.lhs, &rule.rhs, &rhs_numbers, at) else { return false };
+        let Some(bound) = matches(&rule.lhs, &rule.rhs, &numbers, at) else { return false };
         let grows = bound.values().any(|&i| !matches!(rule.rhs[Id::from(i)], ENodeOrVar::Var(_)));
-        at != root || grows
+        (at != root || grows) && wanted(&bound)
+    })
+}
+
+/// A rule that may be a special case of others.
+pub(super) struct Special<'a> {
+    rule: &'a Rule,
+    numbers: Numbers,
+    left: Vec<usize>,
+    right: usize,
+}
+
+impl Special<'_> {
+    /// A rule.
+    pub fn new(rule: &Rule) -> Special<'_> {
+        let mut numbers = Numbers::default();
+        let left = numbers.of(&rule.lhs);
+        let right = numbers.of(&rule.rhs).last().copied().unwrap_or_default();
+        Special { rule, numbers, left, right }
+    }
+
+    /// Whether it does only what a more general rule does too: its left side is an instance of the other's,
+    /// its right side is the same instance, and it asks for as much.
+    pub fn of(&self, general: &Rule) -> bool {
+        let rule = self.rule;
+        if !general.wheres.is_empty() || !general.fors.is_empty() || general.subsume != rule.subsume
+        {
+            return false;
+        }
+        if !may_match(&general.lhs, &rule.lhs) {
+            return false;
+        }
+        let root = rule.lhs.len() - 1;
+        let Some(bound) = matches(&general.lhs, &rule.lhs, &self.left, root) else { return false };
+        general.guards.iter().all(|guard| self.asks(guard, &bound))
+            && self.instance(&general.rhs, &bound) == Some(self.right)
+    }
+
+    /// Whether the rule has this condition of a general one, on what its variables stand for.
+    fn asks(&self, guard: &Call<Predicate>, bound: &BTreeMap<Var, usize>) -> bool {
+        let arg = |arg: &Arg| match arg {
+            Arg::Int(n) => Some(Arg::Int(*n)),
+            Arg::Var(v) => match &self.rule.lhs[Id::from(*bound.get(v)?)] {
+                ENodeOrVar::Var(v) => Some(Arg::Var(*v)),
+                ENodeOrVar::ENode(node) => match node.head {
+                    Head::Int(n) => Some(Arg::Int(n)),
+                    Head::Op(_) | Head::Real(_) => None,
+                },
+            },
+        };
+        let args: Option<Vec<Arg>> = guard.args.iter().map(arg).collect();
+        let same = |own: &Call<Predicate>| {
+            own.what.name == guard.what.name && args.as_ref() == Some(&own.args)
+        };
+        self.rule.guards.iter().any(same)
+    }
+
+    /// The number of what a general right side stands for, if that is a part of the rule.
+    fn instance(&self, rhs: &PatternAst<Node>, bound: &BTreeMap<Var, usize>) -> Option<usize> {
+        let mut instance: Vec<Option<usize>> = Vec::with_capacity(rhs.len());
+        for node in rhs {
+            let number = match node {
+                ENodeOrVar::Var(v) => bound.get(v).map(|at| self.left[*at]),
+                ENodeOrVar::ENode(node) => {
+                    let children = node.children().iter().map(|c| instance[usize::from(*c)]);
+                    let children: Option<Vec<usize>> = children.collect();
+                    let key = children.map(|children| (Ok(node.head), children));
+                    key.and_then(|key| self.numbers.known.get(&key).copied())
+                }
+            };
+            instance.push(number);
+        }
+        instance.last().copied().flatten()
+    }
+}
+
+/// Whether the operands of two left sides fit at first sight. Most rules are told apart by this.
+fn may_match(general: &PatternAst<Node>, rule: &PatternAst<Node>) -> bool {
+    let (Some(a), Some(b)) = (general.as_ref().last(), rule.as_ref().last()) else { return false };
+    let mut pairs = a.children().iter().zip(b.children());
+    pairs.all(|(x, y)| match (&general[*x], &rule[*y]) {
+        (ENodeOrVar::Var(_), _) => true,
+        (ENodeOrVar::ENode(a), ENodeOrVar::ENode(b)) => a.matches(b),
+        (ENodeOrVar::ENode(_), ENodeOrVar::Var(_)) => false,
     })
 }
 

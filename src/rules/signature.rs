@@ -85,6 +85,8 @@ pub struct Operator {
     pub binds: Option<(usize, usize)>,
     /// Whether it only changes the sort; no finished program contains it.
     pub boundary: bool,
+    /// Whether terms that rules start from are written with it.
+    pub input: bool,
     /// The dialect that declares it.
     pub dialect: Symbol,
     /// Where.

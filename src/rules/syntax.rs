@@ -19,13 +19,27 @@ pub(super) enum Form {
     Ruleset(RulesetForm),
     Rule(Box<RuleForm>),
     Schedule(ScheduleForm),
+    Define(DefineForm),
+    /// The path of a file, as it is written.
+    Include(Word),
 }
 
-/// `(dialect NAME "doc" (sort …)… (op …)…)`.
+/// `(define (NAME ?a …) "doc" TERM)`.
+#[derive(Debug)]
+pub(super) struct DefineForm {
+    pub name: Word,
+    pub left: Sexp,
+    pub parameters: Vec<Word>,
+    pub doc: String,
+    pub body: Sexp,
+}
+
+/// `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
 #[derive(Debug)]
 pub(super) struct DialectForm {
     pub name: Word,
     pub doc: String,
+    pub input: bool,
     pub items: Vec<Sexp>,
 }
 
@@ -46,7 +60,10 @@ pub(super) struct RuleForm {
     pub lhs: Sexp,
     pub rhs: Sexp,
     pub both_ways: bool,
+    /// Patterns of variables that are bound before, of `:where`, and of new ones, of `:with`.
     pub wheres: Vec<(Word, Sexp)>,
+    /// The variables of `:with`.
+    pub withs: Vec<Word>,
     pub fors: Vec<(Word, Sexp)>,
     pub lets: Vec<(Word, Sexp)>,
     pub whens: Vec<Sexp>,
@@ -65,10 +82,23 @@ pub(super) struct ScheduleForm {
     pub steps: Vec<Sexp>,
 }
 
-pub(super) const FORMS: [&str; 5] = ["dialect", "ruleset", "rule", "commutes", "schedule"];
+pub(super) const FORMS: [&str; 7] =
+    ["include", "dialect", "define", "ruleset", "rule", "commutes", "schedule"];
+/// What a dialect says in which the terms are written that rules start from.
+pub(super) const INPUT: &str = ":input";
 pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
-pub(super) const RULE_KEYS: [&str; 9] =
-    [":where", ":for", ":let", ":when", ":phase", ":exact", ":test", ":counter-test", ":subsume"];
+pub(super) const RULE_KEYS: [&str; 10] = [
+    ":where",
+    ":with",
+    ":for",
+    ":let",
+    ":when",
+    ":phase",
+    ":exact",
+    ":test",
+    ":counter-test",
+    ":subsume",
+];
 
 /// Reads one top-level form. What is wrong with it goes into `errors`.
 pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
@@ -85,6 +115,8 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
         "rule" => rule(sexp.span, items, errors).map(|r| Form::Rule(Box::new(r))),
         "commutes" => commutes(sexp.span, items).map(|r| Form::Rule(Box::new(r))),
         "schedule" => schedule(sexp.span, items).map(Form::Schedule),
+        "define" => define(sexp.span, items).map(Form::Define),
+        "include" => include(sexp.span, items).map(Form::Include),
         _ => {
             let span = sexp.list().map_or(sexp.span, |l| l[0].span);
             Err(unknown("form", head, span, FORMS))
@@ -158,7 +190,60 @@ pub(super) fn sections<'a>(
 fn dialect(span: Span, items: &[Sexp]) -> Result<DialectForm, Diagnostic> {
     let name = word(items.first(), "the name of the dialect", span)?;
     let doc = doc(items.get(1), span)?;
-    Ok(DialectForm { name, doc, items: items[2..].to_vec() })
+    let items = &items[2..];
+    let input = items.first().and_then(Sexp::atom) == Some(INPUT);
+    let items = items[usize::from(input)..].to_vec();
+    Ok(DialectForm { name, doc, input, items })
+}
+
+fn include(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {
+    no_more(items, 1)?;
+    match items.first().map(|item| (item.span, item.text())) {
+        Some((span, Some(text))) => Ok(Word { text: text.to_owned(), span }),
+        other => Err(Diagnostic::error(
+            "expected the path of a file",
+            other.map_or(span, |(span, _)| span),
+            "not a text",
+        )
+        .with_help("write (include \"PATH\"), from the folder of this file")),
+    }
+}
+
+fn define(span: Span, items: &[Sexp]) -> Result<DefineForm, Diagnostic> {
+    let shape = "write (define (NAME ?a …) \"doc\" TERM)";
+    let Some((left, (head, rest))) =
+        items.first().and_then(|left| Some((left, left.list()?.split_first()?)))
+    else {
+        let span = items.first().map_or(span, |item| item.span);
+        return Err(Diagnostic::error("what is defined is missing", span, "not (NAME ?a …)")
+            .with_help(shape));
+    };
+    let name = word(Some(head), "the name of the operator", left.span)?;
+    let mut parameters: Vec<Word> = Vec::new();
+    for item in rest {
+        let text = item.atom().filter(|text| text.starts_with('?') && text.len() > 1);
+        let Some(text) = text else {
+            return Err(Diagnostic::error("expected a variable", item.span, "not a parameter")
+                .with_help(shape));
+        };
+        if let Some(first) = parameters.iter().find(|known| known.text == text) {
+            return Err(Diagnostic::error(
+                format!("parameter `{text}` stands twice"),
+                item.span,
+                "again here",
+            )
+            .with_related(first.span, "first here"));
+        }
+        parameters.push(Word { text: text.to_owned(), span: item.span });
+    }
+    let doc = doc(items.get(1), span)?;
+    let Some(body) = items.get(2) else {
+        return Err(
+            Diagnostic::error("the definition is missing", span, "in this form").with_help(shape)
+        );
+    };
+    no_more(items, 3)?;
+    Ok(DefineForm { name, left: left.clone(), parameters, doc, body: body.clone() })
 }
 
 fn schedule(span: Span, items: &[Sexp]) -> Result<ScheduleForm, Diagnostic> {
@@ -190,17 +275,23 @@ fn commutes(span: Span, items: &[Sexp]) -> Result<RuleForm, Diagnostic> {
     let op = word(items.get(1), "the operator that commutes", span)?;
     let doc = doc(items.get(2), span)?;
     no_more(items, 3)?;
-    let side = |words: [&str; 3]| {
-        let items = words.map(|w| Sexp { span: op.span, kind: Kind::Atom(w.to_owned()) });
-        Sexp { span: op.span, kind: Kind::List(items.to_vec()) }
-    };
-    let lhs = side([&op.text, "?a", "?b"]);
-    let rhs = side([&op.text, "?b", "?a"]);
-    Ok(RuleForm::new(name, doc, lhs, rhs, false))
+    Ok(RuleForm::swap(name, doc, &op))
 }
 
 impl RuleForm {
-    fn new(name: Word, doc: String, lhs: Sexp, rhs: Sexp, both_ways: bool) -> RuleForm {
+    /// The rule that swaps the operands of an operator.
+    pub fn swap(name: Word, doc: String, op: &Word) -> RuleForm {
+        let side = |words: [&str; 3]| {
+            let items = words.map(|w| Sexp { span: op.span, kind: Kind::Atom(w.to_owned()) });
+            Sexp { span: op.span, kind: Kind::List(items.to_vec()) }
+        };
+        let lhs = side([&op.text, "?a", "?b"]);
+        let rhs = side([&op.text, "?b", "?a"]);
+        RuleForm::new(name, doc, lhs, rhs, false)
+    }
+
+    /// A rule that says nothing but its sides.
+    pub fn new(name: Word, doc: String, lhs: Sexp, rhs: Sexp, both_ways: bool) -> RuleForm {
         RuleForm {
             name,
             doc,
@@ -208,6 +299,7 @@ impl RuleForm {
             rhs,
             both_ways,
             wheres: Vec::new(),
+            withs: Vec::new(),
             fors: Vec::new(),
             lets: Vec::new(),
             whens: Vec::new(),
@@ -252,6 +344,12 @@ fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<Rule
     for section in &rest {
         match section.key.text.as_str() {
             ":where" => form.wheres.extend(variable_and(section, "PATTERN", errors)),
+            ":with" => {
+                if let Some((name, pattern)) = variable_and(section, "PATTERN", errors) {
+                    form.withs.push(name.clone());
+                    form.wheres.push((name, pattern));
+                }
+            }
             ":for" => form.fors.extend(variable_and(section, "(GENERATOR ?a …)", errors)),
             ":let" => form.lets.extend(variable_and(section, "TERM", errors)),
             ":when" => form.whens.extend(some(section, "(PREDICATE ARG …)", errors)),

@@ -36,6 +36,9 @@ pub(super) fn apply(
 ) -> Applied {
     let mut egraph = egraph(&instance.world, binders);
     let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
+    for other in &instance.others {
+        egraph.add_expr(&instance.bank.extract(*other));
+    }
     egraph.rebuild();
 
     let mut numbers = vec![BTreeMap::new()];

@@ -20,6 +20,8 @@ pub(super) struct Instance {
     /// The sort of both sides.
     pub sort: Sort,
     pub lhs: Id,
+    /// What a rule matches besides, anywhere.
+    pub others: Vec<Id>,
     /// What each variable of the rule is.
     pub holes: BTreeMap<Var, Id>,
     /// Loop variables that have a value around the instance; each after those of its bounds.
@@ -39,9 +41,10 @@ impl Instance {
         let any = ["Value", "Stmt", "Address"].map(Sort::named);
         let sort = rule.sort.or_else(|| rng.choice(any))?;
         let world = World::random(rng, !rule.fors.is_empty());
-        let pattern = with_wheres(rule);
+        let (pattern, others) = with_wheres(rule);
         let ranks = ranks(rule);
-        let mut instance = Instance::of(&pattern, sort, &ranks, signature, world, rng, size, tame)?;
+        let mut instance =
+            Instance::of(&pattern, &others, sort, &ranks, signature, world, rng, size, tame)?;
         for (x, inner) in &rule.wheres {
             let id = instance.substitute(inner, &BTreeMap::new())?;
             instance.holes.insert(*x, id);
@@ -49,10 +52,12 @@ impl Instance {
         Some(instance)
     }
 
-    /// A random instance of a pattern of this sort, with variables of these ranks.
+    /// A random instance of a pattern of this sort, with variables of these ranks. Nodes of the pattern that
+    /// its root is not made of, and that must have an instance too, are the `others`.
     #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
     pub fn of(
         pattern: &PatternAst<Node>,
+        others: &[Id],
         sort: Sort,
         ranks: &BTreeMap<Var, usize>,
         signature: &Signature,
@@ -61,7 +66,7 @@ impl Instance {
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let types = Types::of(signature, pattern, sort, rng.usize(0..3) / 2, ranks)?;
+        let types = Types::of(signature, pattern, others, sort, rng.usize(0..3) / 2, ranks)?;
         let alias = rng.u8(0..4) == 0;
         let mut bank = Bank::default();
         let grow = Grow { bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
@@ -69,8 +74,9 @@ impl Instance {
         build.outer_loops();
         build.bind_early();
         let lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
+        let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
-        Some(Instance { bank, world, sort, lhs, holes, free })
+        Some(Instance { bank, world, sort, lhs, others, holes, free })
     }
 
     /// A side of the rule with the instance's terms for its variables. `numbers` are the values of
@@ -153,8 +159,9 @@ fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
         .collect()
 }
 
-/// The left side of a rule with the patterns that variables must also be written out.
-fn with_wheres(rule: &Rule) -> PatternAst<Node> {
+/// The left side of a rule with the patterns that variables must also be written out, and the roots of
+/// those that stand anywhere.
+fn with_wheres(rule: &Rule) -> (PatternAst<Node>, Vec<Id>) {
     let mut pattern = PatternAst::default();
     let mut copied: BTreeMap<Var, Id> = BTreeMap::new();
     let sides = rule.wheres.iter().map(|(x, p)| (Some(*x), p)).chain([(None, &rule.lhs)]);
@@ -174,5 +181,21 @@ fn with_wheres(rule: &Rule) -> PatternAst<Node> {
             copied.insert(x, *last);
         }
     }
-    pattern
+    let mut bound: BTreeSet<Var> = variables(&rule.lhs);
+    let mut others = Vec::new();
+    for (x, side) in &rule.wheres {
+        if bound.insert(*x) {
+            others.extend(copied.get(x));
+        }
+        bound.extend(variables(side));
+    }
+    (pattern, others)
+}
+
+fn variables(pattern: &PatternAst<Node>) -> BTreeSet<Var> {
+    let variable = |node: &ENodeOrVar<Node>| match node {
+        ENodeOrVar::Var(v) => Some(*v),
+        ENodeOrVar::ENode(_) => None,
+    };
+    pattern.as_ref().iter().filter_map(variable).collect()
 }

@@ -105,9 +105,9 @@ pub struct Report {
     pub seed: u64,
 }
 
-/// Checks every rule of a book, in order.
+/// Checks every rule of a book, in order, that claims something.
 pub fn check(book: &RuleBook, options: &Options) -> Vec<Report> {
-    book.rules.iter().map(|rule| check_rule(&book.signature, rule, options)).collect()
+    book.claims().map(|rule| check_rule(&book.signature, &rule, options)).collect()
 }
 
 /// Checks one rule.

@@ -135,10 +135,12 @@ pub(super) fn is_address(sort: Sort) -> bool {
 
 impl Types {
     /// Follows a pattern whose root has the given sort, and an address at the root this many
-    /// missing indices; `ranks` are those that a rule asks of its variables. `None` where the pattern asks for contradictory things.
+    /// missing indices, and nodes of it that its root is not made of; `ranks` are those that a rule asks of
+    /// its variables. `None` where the pattern asks for contradictory things.
     pub fn of(
         signature: &Signature,
         pattern: &PatternAst<Node>,
+        others: &[Id],
         sort: Sort,
         rank: usize,
         ranks: &BTreeMap<Var, usize>,
@@ -158,7 +160,16 @@ impl Types {
             binders: Vec::new(),
         };
         let mut visit = Visit { signature, pattern, ranks, types: &mut types };
-        visit.node(Id::from(pattern.len().checked_sub(1)?), want)?;
+        visit.node(Id::from(pattern.len().checked_sub(1)?), want.clone())?;
+        for other in others {
+            let ENodeOrVar::ENode(node) = &pattern[*other] else { continue };
+            let sort = match signature.operator_of(node)?.result {
+                SortTerm::Is(sort) => sort,
+                SortTerm::Any(_) => want.sort,
+            };
+            let (dtype, lanes) = (visit.types.dtypes.fresh(), visit.types.lanes.fresh());
+            visit.node(*other, Want { sort, dtype, lanes, rank: 0, ..want.clone() })?;
+        }
         Some(types)
     }
 }

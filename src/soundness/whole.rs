@@ -89,7 +89,15 @@ fn program(rng: &mut Rng, size: u32) -> Instance {
         ("Slc", grow.bank.op("slc", &[statement]))
     };
     let sort = Sort::named(sort);
-    Instance { bank, world, sort, lhs, holes: BTreeMap::new(), free: vec![around] }
+    Instance {
+        bank,
+        world,
+        sort,
+        lhs,
+        others: Vec::new(),
+        holes: BTreeMap::new(),
+        free: vec![around],
+    }
 }
 
 fn check(

@@ -64,8 +64,8 @@ pub fn verify(
     solver: Option<&Solver>,
     done: impl Fn(&'static str) + Sync,
 ) -> Vec<Verified> {
-    let rules: Vec<_> = book.rules.iter().filter(|rule| wanted(rule.name.as_str())).collect();
-    let verify = |rule: &&crate::rules::Rule| {
+    let rules: Vec<_> = book.claims().filter(|rule| wanted(rule.name.as_str())).collect();
+    let verify = |rule: &crate::rules::Rule| {
         let started = Instant::now();
         let integers = integers::check(rule, solver);
         let report = check_rule(&book.signature, rule, options);

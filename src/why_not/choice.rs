@@ -273,6 +273,9 @@ fn less(steps: &[ScheduleStep], rule: usize) -> Vec<ScheduleStep> {
         ScheduleStep::Keep(k) => ScheduleStep::Keep(*k),
         ScheduleStep::Repeat(n, steps) => ScheduleStep::Repeat(*n, less(steps, rule)),
         ScheduleStep::Seq(steps) => ScheduleStep::Seq(less(steps, rule)),
+        ScheduleStep::Until(sketch, steps) => {
+            ScheduleStep::Until(sketch.clone(), less(steps, rule))
+        }
     };
     steps.iter().map(one).collect()
 }

@@ -12,4 +12,5 @@ mod main_job;
 mod models;
 mod random;
 mod readme;
+mod rule_files;
 mod sorts;

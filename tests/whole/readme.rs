@@ -81,8 +81,18 @@ fn console_examples_print_what_the_readme_shows() {
 }
 
 #[test]
-fn the_rule_that_the_readme_explains_is_the_one_that_it_runs() {
+fn the_files_that_the_readme_shows_are_those_that_it_runs() {
     let readme = fs::read_to_string(root().join("README.md")).expect("the README");
-    let rule = fs::read_to_string(root().join("examples/my_hints.rules")).expect("the rule");
-    assert!(readme.contains(rule.trim()), "the README shows another rule than examples/ has");
+    for name in [
+        "my_hints.rules",
+        "rules/no_prefetch.rules",
+        "rules/positive_bag.rules",
+        "rules/algebra.rules",
+    ] {
+        let text = fs::read_to_string(root().join("examples").join(name)).expect("a text");
+        assert!(readme.contains(text.trim()), "the README shows another {name} than examples/ has");
+    }
+    let cases = fs::read_to_string(root().join("examples/rules/algebra.case")).expect("a text");
+    let (_, cases) = cases.split_once('\n').expect("a comment first");
+    assert!(readme.contains(cases.trim()), "the README shows other cases than examples/ has");
 }

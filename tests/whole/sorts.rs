@@ -47,7 +47,9 @@ fn saturations(inputs: &Inputs, egraph: &mut EGraph, steps: &[ScheduleStep]) {
                 let limits = Limits { iterations: 40, nodes: 20_000 };
                 saturate(egraph, &rules, &limits, &mut |_| ());
             }
-            ScheduleStep::Repeat(_, steps) | ScheduleStep::Seq(steps) => {
+            ScheduleStep::Repeat(_, steps)
+            | ScheduleStep::Seq(steps)
+            | ScheduleStep::Until(_, steps) => {
                 saturations(inputs, egraph, steps);
             }
             ScheduleStep::Keep(_) => {}

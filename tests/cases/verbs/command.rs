@@ -2,7 +2,7 @@
 //! programs of a model compare.
 
 use crate::{entries, extension, file_name};
-use ember_rewrite::diagnostic::{Checked, Sources};
+use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::render::render;
 use ember_rewrite::rules;
 use serde_json::Value;
@@ -68,10 +68,11 @@ fn fail_rules(path: &Path) -> Result<String, String> {
     paths.retain(|path| file_name(path).starts_with("dialect-"));
     paths.push(path.to_owned());
     let mut sources = Sources::default();
-    let checked: Checked<_> = rules::load(&mut sources, &paths);
-    match checked.map(|(_, warnings)| warnings) {
-        Ok(warnings) if warnings.is_empty() => Err("no error was found".to_owned()),
-        Ok(found) | Err(found) => Ok(render(&sources, &found, false)),
+    let found = rules::check(&mut sources, &paths).diagnostics;
+    if found.is_empty() {
+        Err("nothing was found".to_owned())
+    } else {
+        Ok(render(&sources, &found, false))
     }
 }
 

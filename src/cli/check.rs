@@ -1,0 +1,70 @@
+//! The `check` command: everything that can be said of rule files before they run.
+
+use super::write_result;
+use crate::diagnostic::{Checked, Diagnostic, Severity, Sources};
+use crate::render;
+use crate::rules::{self, Check};
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `check`.
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Folders of rule files, or rule files.
+    #[arg(required = true, value_name = "PATH")]
+    rules: Vec<PathBuf>,
+    /// A warning is as bad as an error.
+    #[arg(long)]
+    deny_warnings: bool,
+    /// Print one JSON object: for each file, by its URI, a list of diagnostics of the language server
+    /// protocol.
+    #[arg(long)]
+    json: bool,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl CheckArgs {
+    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+        let Check { book, diagnostics, files, .. } = rules::check(sources, &self.rules);
+        // What has no place in a text is a path that cannot be read.
+        let (unread, diagnostics): (Vec<_>, Vec<_>) =
+            diagnostics.into_iter().partition(|d| d.at.is_none());
+        if !unread.is_empty() {
+            return Err(unread.into_iter().chain(diagnostics).collect());
+        }
+        let count =
+            |severity| diagnostics.iter().filter(|d: &&Diagnostic| d.severity == severity).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        if self.json {
+            let json = render::to_lsp(sources, &files, &diagnostics);
+            write_result(self.output.as_deref(), &format!("{json:#}\n"))?;
+        } else {
+            render::emit(sources, &diagnostics);
+            let rules = book.map_or(String::new(), |book| {
+                format!(
+                    "{}, {}, {}, ",
+                    number(book.rules.len(), "rule"),
+                    number(book.signature.operators().len(), "operator"),
+                    number(book.schedules.len(), "schedule")
+                )
+            });
+            let text = format!(
+                "{}: {rules}{}, {}\n",
+                number(files.len(), "file"),
+                number(errors, "error"),
+                number(warnings, "warning")
+            );
+            write_result(self.output.as_deref(), &text)?;
+        }
+        let wrong = errors > 0 || (self.deny_warnings && warnings > 0);
+        Ok(if wrong { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    }
+}
+
+/// So many of something.
+fn number(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,191 @@
+//! Which files rules are read from, and their forms in order: folders, files, and what they include.
+//! Nothing here knows what a form means.
+
+use super::syntax::{self, Form};
+use crate::diagnostic::{Diagnostic, FileId, Sources, Span};
+use crate::load::load;
+use crate::sexp::{self, Sexp};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// A form and the file that it stands in, by the order in which files were begun.
+pub(super) struct InFile {
+    pub file: usize,
+    pub form: Form,
+}
+
+/// The files that paths stand for; a folder stands for every `*.rules` file directly in it.
+pub(super) fn find(
+    sources: &mut Sources,
+    paths: &[PathBuf],
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<FileId> {
+    let mut ids = Vec::new();
+    for path in paths {
+        match rule_files(path) {
+            Ok(found) => {
+                for path in found {
+                    match load(sources, &path) {
+                        Ok(id) => ids.push(id),
+                        Err(found) => errors.extend(found),
+                    }
+                }
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    ids
+}
+
+/// The rule files that a path stands for.
+fn rule_files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    let unreadable = |e: std::io::Error| {
+        Diagnostic::global(format!("cannot read `{}`: {e}", path.display()))
+            .with_help("give a rule file or a folder of *.rules files")
+    };
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        let file = entry.map_err(unreadable)?.path();
+        if file.extension().is_some_and(|e| e == "rules") && file.is_file() {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        return Err(Diagnostic::global(format!("no rule files in `{}`", path.display()))
+            .with_help("rule files are called NAME.rules"));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A file being read.
+struct Open {
+    id: FileId,
+    file: usize,
+    /// What tells it from other files.
+    key: PathBuf,
+    /// The forms that are left, the next one last.
+    rest: Vec<Sexp>,
+    /// Where it was included.
+    from: Option<Span>,
+}
+
+/// The forms of files and of what they include, an included file's in the place of its `include`. Each
+/// file is read once. Also gives the files.
+pub(super) fn forms(
+    sources: &mut Sources,
+    files: &[FileId],
+    errors: &mut Vec<Diagnostic>,
+) -> (Vec<InFile>, Vec<FileId>) {
+    let (mut forms, mut order) = (Vec::new(), Vec::new());
+    let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
+    for &id in files {
+        let mut open: Vec<Open> = Vec::new();
+        open.extend(begin(sources, id, None, &mut seen, &mut order, errors));
+        while let Some(top) = open.last_mut() {
+            let Some(next) = top.rest.pop() else {
+                open.pop();
+                continue;
+            };
+            let (at, file) = (top.id, top.file);
+            match syntax::form(&next, errors) {
+                Some(Form::Include(path)) => {
+                    let target = normal(&folder(&sources.get(at).path).join(&path.text));
+                    let key = key(&target);
+                    if let Some(outer) = open.iter().position(|file| file.key == key) {
+                        errors.push(cycle(&open[outer..], path.span));
+                        continue;
+                    }
+                    match load(sources, &target) {
+                        Ok(id) => {
+                            let from = Some(path.span);
+                            open.extend(begin(sources, id, from, &mut seen, &mut order, errors));
+                        }
+                        Err(found) => errors.extend(found.into_iter().map(|error| {
+                            let message = format!("cannot include `{}`", path.text);
+                            let error = Diagnostic::error(message, path.span, error.message);
+                            error
+                                .with_help("a path starts from the folder of the file it stands in")
+                        })),
+                    }
+                }
+                Some(form) => forms.push(InFile { file, form }),
+                None => {}
+            }
+        }
+    }
+    (forms, order)
+}
+
+/// Opens a file that was not read yet.
+fn begin(
+    sources: &Sources,
+    id: FileId,
+    from: Option<Span>,
+    seen: &mut BTreeSet<PathBuf>,
+    order: &mut Vec<FileId>,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<Open> {
+    let path = &sources.get(id).path;
+    let key = key(path);
+    if !seen.insert(key.clone()) {
+        return None;
+    }
+    let file = order.len();
+    order.push(id);
+    let mut rest = match sexp::read(sources, id) {
+        Ok(forms) => forms,
+        Err(found) => {
+            errors.extend(found);
+            return None;
+        }
+    };
+    if rest.is_empty() {
+        let message = format!("`{}` has no forms in it", path.display());
+        let start = Span::new(id, 0..0);
+        errors.push(Diagnostic::error(message, start, "").warning());
+    }
+    rest.reverse();
+    Some(Open { id, file, key, rest, from })
+}
+
+/// The error for a file that includes itself, through any number of others.
+fn cycle(open: &[Open], span: Span) -> Diagnostic {
+    let error =
+        Diagnostic::error("files include each other", span, "this file is being read already");
+    let error = open[1..]
+        .iter()
+        .filter_map(|file| file.from)
+        .fold(error, |error, from| error.with_related(from, "included here"));
+    error.with_help("put what both need into a third file that includes neither")
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// A path without `.` and `x/..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir
+                if matches!(normal.components().next_back(), Some(Component::Normal(_))) =>
+            {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+/// What is the same for two paths to one file; a text that is not on disk is told by its path.
+fn key(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| normal(path))
+}

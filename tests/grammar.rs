@@ -1,0 +1,212 @@
+//! The grammar in rules/README.md is that of the reader: sentences drawn from it are read without an error
+//! of form.
+
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::rules;
+use std::collections::{BTreeMap, BTreeSet};
+
+const README: &str = include_str!("../rules/README.md");
+
+/// What is wrong with the form of a text; other errors are of what its names mean.
+const OF_FORM: [&str; 38] = [
+    "unbalanced",
+    "open-text",
+    "not-a-form",
+    "unknown-form",
+    "unknown-keyword",
+    "no-doc",
+    "wrong-shape",
+    "takes-no-value",
+    "too-much",
+    "no-path",
+    "not-a-declaration",
+    "unknown-declaration",
+    "no-argument-sorts",
+    "no-result-sort",
+    "nothing-defined",
+    "not-a-parameter",
+    "no-definition",
+    "unknown-phase",
+    "unknown-exactness",
+    "no-side",
+    "no-arrow",
+    "not-a-test",
+    "not-a-term",
+    "not-an-operator",
+    "not-applicable",
+    "unknown-operation",
+    "not-a-predicate",
+    "not-a-generator",
+    "not-an-argument",
+    "no-steps",
+    "not-a-step",
+    "unknown-step",
+    "nothing-chosen",
+    "not-rules",
+    "not-a-sketch",
+    "unknown-sketch",
+    "no-word",
+    "missing",
+];
+
+/// How deep a sentence nests before it takes the shortest way out.
+const DEPTH: usize = 12;
+
+/// A linear congruential generator, so that every run draws the same sentences.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        let Random(state) = self;
+        *state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) as usize % n
+    }
+}
+
+/// The right side of a production.
+#[derive(Debug)]
+enum Rule {
+    Word(String),
+    Other(String),
+    Sequence(Vec<Rule>),
+    OneOf(Vec<Rule>),
+    Optional(Box<Rule>),
+    Any(Box<Rule>),
+}
+
+/// The productions of an EBNF text, by name.
+fn productions(text: &str) -> BTreeMap<String, Rule> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let productions = words.split(|word| *word == ";").filter(|words| !words.is_empty());
+    productions
+        .map(|words| {
+            assert_eq!(words[1], "=", "{words:?}");
+            let mut rest = &words[2..];
+            let rule = one_of(&mut rest);
+            assert!(rest.is_empty(), "{rest:?} is left of {words:?}");
+            (words[0].to_owned(), rule)
+        })
+        .collect()
+}
+
+fn one_of(words: &mut &[&str]) -> Rule {
+    let mut choices = vec![sequence(words)];
+    while let Some(("|", rest)) = words.split_first().map(|(word, rest)| (*word, rest)) {
+        *words = rest;
+        choices.push(sequence(words));
+    }
+    Rule::OneOf(choices)
+}
+
+fn sequence(words: &mut &[&str]) -> Rule {
+    let mut items = Vec::new();
+    while let Some((word, rest)) = words.split_first() {
+        if ["|", ")", "]", "}"].contains(word) {
+            break;
+        }
+        *words = rest;
+        let mut inner = |end: &str| {
+            let rule = Box::new(one_of(words));
+            let (last, rest) = words.split_first().expect("an end");
+            assert_eq!(*last, end);
+            *words = rest;
+            rule
+        };
+        items.push(match *word {
+            "[" => Rule::Optional(inner("]")),
+            "{" => Rule::Any(inner("}")),
+            "(" => *inner(")"),
+            word => match word.strip_prefix('"').and_then(|word| word.strip_suffix('"')) {
+                Some(word) => Rule::Word(word.to_owned()),
+                None => Rule::Other(word.to_owned()),
+            },
+        });
+    }
+    Rule::Sequence(items)
+}
+
+/// Draws sentences, and notes which words stood in one.
+struct Writer<'a> {
+    grammar: &'a BTreeMap<String, Rule>,
+    random: Random,
+    used: BTreeSet<&'a str>,
+}
+
+impl<'a> Writer<'a> {
+    fn write(&mut self, rule: &'a Rule, depth: usize, out: &mut Vec<String>) {
+        let deep = depth > DEPTH;
+        match rule {
+            Rule::Word(word) => {
+                self.used.insert(word);
+                out.push(word.clone());
+            }
+            Rule::Other(name) => match self.grammar.get(name) {
+                Some(rule) => self.write(rule, depth + 1, out),
+                None => out.push(self.word(name)),
+            },
+            Rule::Sequence(rules) => rules.iter().for_each(|rule| self.write(rule, depth, out)),
+            // The first choice of a production that nests is one that does not.
+            Rule::OneOf(rules) => {
+                let at = if deep { 0 } else { self.random.below(rules.len()) };
+                self.write(&rules[at], depth, out);
+            }
+            Rule::Optional(rule) => {
+                if self.random.below(2) == 0 {
+                    self.write(rule, depth, out);
+                }
+            }
+            Rule::Any(rule) => {
+                let times = if deep { 0 } else { self.random.below(3) };
+                (0..times).for_each(|_| self.write(rule, depth, out));
+            }
+        }
+    }
+
+    /// A word of a kind that has no production.
+    fn word(&mut self, kind: &str) -> String {
+        let words: &[&str] = match kind {
+            "NAME" => &["scf.add", "iv", "at", "rank", "my.op"],
+            "SORT" => &["Value", "Stmt", "'a"],
+            "TEXT" => &["\"it says\""],
+            "VARIABLE" => &["?x", "?y", "?z"],
+            "INTEGER" => &["1", "2", "31"],
+            "REAL" => &["0.5", "-1e3"],
+            _ => panic!("no production {kind}"),
+        };
+        words[self.random.below(words.len())].to_owned()
+    }
+}
+
+/// The words of the grammar.
+fn words(rule: &Rule) -> Vec<&str> {
+    match rule {
+        Rule::Word(word) => vec![word],
+        Rule::Other(_) => Vec::new(),
+        Rule::Sequence(rules) | Rule::OneOf(rules) => rules.iter().flat_map(words).collect(),
+        Rule::Optional(rule) | Rule::Any(rule) => words(rule),
+    }
+}
+
+#[test]
+fn what_the_grammar_says_is_what_is_read() {
+    let text = README.split("```ebnf").nth(1).and_then(|text| text.split("```").next());
+    let grammar = productions(text.expect("a grammar"));
+    let mut writer = Writer { grammar: &grammar, random: Random(1), used: BTreeSet::new() };
+    for _ in 0..2_000 {
+        let mut out = Vec::new();
+        writer.write(&grammar["form"], 0, &mut out);
+        let text = out.join(" ");
+        let mut sources = Sources::default();
+        sources.add("drawn.rules", text.clone());
+        let diagnostics = rules::check(&mut sources, &["drawn.rules".into()]).diagnostics;
+        for diagnostic in diagnostics {
+            let code = rules::code(&diagnostic).unwrap_or_default();
+            assert!(!OF_FORM.contains(&code), "{}: {diagnostic:?}\n{text}", code);
+        }
+    }
+    let unused: Vec<&str> =
+        grammar.values().flat_map(words).filter(|word| !writer.used.contains(word)).collect();
+    assert!(unused.is_empty(), "never drawn: {unused:?}");
+    assert!(OF_FORM.iter().all(|code| rules::codes().contains(code)));
+}
