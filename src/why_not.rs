@@ -58,6 +58,8 @@ pub enum Cause {
     NothingToRangeOver,
     /// A number that it computes does not exist.
     NumberMissing,
+    /// It would match in a run that it is no part of.
+    OutOfTurn,
     /// A limit ended the run before it was applied.
     Limit,
     /// What it would add was known.
@@ -87,6 +89,7 @@ impl Cause {
             Cause::ConditionFalse => "condition-false",
             Cause::NothingToRangeOver => "nothing-to-range-over",
             Cause::NumberMissing => "number-missing",
+            Cause::OutOfTurn => "out-of-turn",
             Cause::Limit => "limit",
             Cause::KnownAlready => "known-already",
             Cause::NotFinished => "not-finished",

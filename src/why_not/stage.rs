@@ -61,7 +61,43 @@ pub(super) fn stuck(subject: Subject<'_>, history: &History) -> Option<Answer> {
             furthest = Some(answer);
         }
     }
-    furthest
+    let furthest = furthest?;
+    let early = furthest.cause < Cause::OutOfTurn;
+    Some(early.then(|| out_of_turn(subject, history)).flatten().unwrap_or(furthest))
+}
+
+/// The answer where a rule applies to what a run left that it is no part of.
+fn out_of_turn(subject: Subject<'_>, history: &History) -> Option<Answer> {
+    let rule = subject.rule();
+    let runs = |rules: &[usize]| rules.contains(&subject.at);
+    let own = history.saturations().positions(|(_, _, rules, _)| runs(rules));
+    let own = own.map(|at| at + 1).join(", ");
+    for (at, (_, stage, rules, _)) in history.saturations().enumerate() {
+        if runs(rules) {
+            continue;
+        }
+        let found = matches(&stage.egraph, rule, subject.compiled());
+        let show = Show::new(&stage.egraph, stage.root);
+        let open = found.iter().filter(|m| m.refusal == Refusal::None);
+        let reached = open.filter(|m| show.depth(m.root).is_some());
+        let Some(smallest) = reached.min_by_key(|m| (show.size(m.root), m.root)) else { continue };
+        let mut answer = subject.answer(
+            Cause::OutOfTurn,
+            format!(
+                "`{}` runs in saturation {own} and never applied there; it would after saturation {}, \
+                 which it has no part in",
+                rule.name,
+                at + 1
+            ),
+        );
+        let set = &subject.book.sets[rule.set];
+        answer.evidence.push(("rule", format!("set `{}`, phase `{}`", set.name, rule.phase)));
+        answer.evidence.push(("match", show.term(smallest.root)));
+        answer.evidence.push(("at", show.place(smallest.root)));
+        answer.help = Some(format!("run `{}` in saturation {} too, or after it", set.name, at + 1));
+        return Some(answer);
+    }
+    None
 }
 
 /// One saturation of a search, and the rule that changed nothing in it.
