@@ -13,10 +13,12 @@ mod touched;
 use crate::facts::EGraph;
 use crate::rules::{CompiledRule, Exactness};
 use apply::Run;
+pub(crate) use apply::compute;
 use ember_targets::scalar::Scalar;
 use itertools::Itertools;
 use serde::Serialize;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 /// What a run may cost. Limits are counts and not times, so that a run can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +111,37 @@ pub struct RuleReport {
     pub unions: usize,
     /// E-nodes that it added.
     pub nodes: usize,
+    /// The same for each iteration.
+    pub growth: Vec<usize>,
+    /// Time spent matching and applying it.
+    #[serde(skip)]
+    pub time: Spent,
 }
+
+/// Time that something took. All times are equal, so that two runs which did the same are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent(pub Duration);
+
+impl PartialEq for Spent {
+    fn eq(&self, _: &Spent) -> bool {
+        true
+    }
+}
+
+impl Eq for Spent {}
 
 impl RuleReport {
     fn new(rule: &'static str) -> RuleReport {
-        RuleReport { rule, matches: 0, refused: 0, applications: 0, unions: 0, nodes: 0 }
+        RuleReport {
+            rule,
+            matches: 0,
+            refused: 0,
+            applications: 0,
+            unions: 0,
+            nodes: 0,
+            growth: Vec::new(),
+            time: Spent::default(),
+        }
     }
 
     /// Whether it changed anything.
@@ -194,9 +222,11 @@ fn iteration(run: &mut Run) -> Result<bool, StopReason> {
     let changes = run.changes();
     let found = run.search()?;
     for (rule, rows) in found.into_iter().enumerate() {
-        for row in rows.chunks_exact(1 + run.rules[rule].matched) {
-            run.apply(rule, row)?;
-        }
+        let start = Instant::now();
+        let mut rows = rows.chunks_exact(1 + run.rules[rule].matched);
+        let applied = rows.try_for_each(|row| run.apply(rule, row));
+        run.applied_in(rule, start.elapsed());
+        applied?;
     }
     run.rebuild()?;
     Ok(run.changes() != changes)

@@ -12,6 +12,7 @@ use egg::{Id, Language};
 use ember_targets::scalar::BinaryOp;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// A row of classes; those of all but the widest rules fit in place.
 type Row = SmallVec<[Id; 8]>;
@@ -115,6 +116,7 @@ impl<'a> Run<'a> {
     }
 
     fn search_rule(&mut self, rule: usize, room: &mut usize) -> Result<Vec<Id>, StopReason> {
+        let start = Instant::now();
         let compiled = self.rules[rule];
         let conditional = compiled.conditional();
         let (egraph, applied) = (&*self.egraph, &self.applied[rule]);
@@ -149,7 +151,16 @@ impl<'a> Run<'a> {
             },
         );
         self.reports[rule].matches += found;
+        self.reports[rule].time.0 += start.elapsed();
         if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
+    }
+
+    /// Notes the time that applying a rule took in this iteration, and how many nodes it added.
+    pub fn applied_in(&mut self, rule: usize, time: Duration) {
+        let report = &mut self.reports[rule];
+        report.time.0 += time;
+        let before: usize = report.growth.iter().sum();
+        report.growth.push(report.nodes - before);
     }
 
     /// Applies a rule to a match.
@@ -261,6 +272,7 @@ impl<'a> Run<'a> {
         if united {
             self.unions.push((root, new, rule));
         }
+        self.egraph.analysis.journal.applied(compiled.name, root, slots, new, united);
         let report = &mut self.reports[rule];
         report.applications += 1;
         report.unions += usize::from(united);
@@ -365,7 +377,7 @@ fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
 }
 
 /// The number that `(! OP A B)` stands for; `None` where it does not exist.
-fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+pub(crate) fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => a.checked_add(b),
         BinaryOp::Sub => a.checked_sub(b),
