@@ -136,7 +136,8 @@ pub fn saturations(steps: &[ScheduleStep], found: &mut Vec<Vec<usize>>) {
         match step {
             ScheduleStep::Saturate(rules) => found.push(rules.clone()),
             ScheduleStep::Keep(_) => {}
-            ScheduleStep::Seq(steps) => saturations(steps, found),
+            // Without a search nothing is looked for: the steps run once.
+            ScheduleStep::Seq(steps) | ScheduleStep::Until(_, steps) => saturations(steps, found),
             ScheduleStep::Repeat(times, steps) => {
                 (0..*times).for_each(|_| saturations(steps, found));
             }

@@ -76,6 +76,12 @@ fn tests_and_cases_pass_or_fail_and_are_written_anew() {
     assert!(!written.contains("(expect (f a a))"), "{written}");
 }
 
+#[test]
+fn the_cases_of_the_project_s_rules_pass() {
+    let ran = ember(&["test", "rules"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+}
+
 /// What no case may say, each with what is said of it.
 #[test]
 fn what_is_wrong_with_a_case_is_said() {
