@@ -137,7 +137,7 @@ pub fn saturations(steps: &[ScheduleStep], found: &mut Vec<Vec<usize>>) {
             ScheduleStep::Saturate(rules) => found.push(rules.clone()),
             ScheduleStep::Keep(_) => {}
             // Without a search nothing is looked for: the steps run once.
-            ScheduleStep::Seq(steps) | ScheduleStep::Until(_, steps) => saturations(steps, found),
+            ScheduleStep::Seq(steps) => saturations(steps, found),
             ScheduleStep::Repeat(times, steps) => {
                 (0..*times).for_each(|_| saturations(steps, found));
             }
