@@ -4,6 +4,7 @@
 //! output is wrong or its run did not end; 2 bad input.
 
 mod bench;
+mod saturate;
 mod verify;
 
 use crate::cost::Goal;
@@ -74,6 +75,11 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
                             Exit codes: 0 nothing speaks against a rule, 1 something does, 2 bad input.")]
     Verify(verify::VerifyArgs),
+    /// Applies any rules to any terms: prints what each rule did, and the cheapest terms.
+    #[command(after_help = "Example:\n  ember-rewrite saturate --rules rules/extra/math.rules \
+                            examples/terms/calculus.sexp --iter-limit 8\n\n\
+                            Exit codes: 0 every goal as wanted, 1 not, 2 bad input.")]
+    Saturate(saturate::SaturateArgs),
     /// Generates data: bags, graphs, triples or block patterns, from a seed.
     Gen {
         #[command(subcommand)]
@@ -188,6 +194,7 @@ pub fn main() -> ExitCode {
         }
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
+        (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(what, &line);

@@ -112,8 +112,18 @@ pub struct RuleReport {
 }
 
 impl RuleReport {
-    fn new(rule: &'static str) -> RuleReport {
+    /// Of a rule that has done nothing yet.
+    pub fn new(rule: &'static str) -> RuleReport {
         RuleReport { rule, matches: 0, refused: 0, applications: 0, unions: 0, nodes: 0 }
+    }
+
+    /// Adds what the rule did in another run.
+    pub fn add(&mut self, other: &RuleReport) {
+        self.matches += other.matches;
+        self.refused += other.refused;
+        self.applications += other.applications;
+        self.unions += other.unions;
+        self.nodes += other.nodes;
     }
 
     /// Whether it changed anything.

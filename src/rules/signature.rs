@@ -6,7 +6,7 @@ use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::did_you_mean;
 use crate::term::{Head, Node, Term};
-use egg::{Id, Language, Symbol};
+use egg::{Id, Language, PatternAst, Symbol};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -192,6 +192,21 @@ impl Signature {
             let root = inference.tree(&tree, &mut errors);
             let sort = inference.sort(root)?;
             Some((tree.term(), sort))
+        });
+        match result {
+            Some(read) if errors.is_empty() => Ok(read),
+            _ => Err(errors),
+        }
+    }
+
+    /// Reads a pattern and checks its sorts; its own sort is `None` for a variable alone. Reports all
+    /// errors at once.
+    pub fn read_pattern(&self, sexp: &Sexp) -> Checked<(PatternAst<Node>, Option<Sort>)> {
+        let mut errors = Vec::new();
+        let result = tree::read(sexp, &mut errors).map(|tree| {
+            let mut inference = Inference::new(self);
+            let root = inference.tree(&tree, &mut errors);
+            (tree.pattern(), inference.sort(root))
         });
         match result {
             Some(read) if errors.is_empty() => Ok(read),
