@@ -3,13 +3,13 @@
 //! gets the same rules in its own words. Both must end with the same e-graph. Runs alternate, so that
 //! what else the machine does falls on both; printed are medians.
 
+use egg::{ENodeOrVar, Language, RecExpr};
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::facts::{EGraph, Facts};
 use ember_rewrite::rules::{self, CompiledRule, RuleBook};
 use ember_rewrite::saturate::{Limits, saturate};
 use ember_rewrite::system::{self, Root};
 use ember_rewrite::term::{Head, Node};
-use egg::{ENodeOrVar, Language, RecExpr};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -95,7 +95,8 @@ fn in_egglog(book: &RuleBook, terms: &[Root]) -> String {
         program += &format!("(rewrite {left} {right})\n");
     }
     for root in terms {
-        let term: Vec<ENodeOrVar<Node>> = root.term.iter().cloned().map(ENodeOrVar::ENode).collect();
+        let term: Vec<ENodeOrVar<Node>> =
+            root.term.iter().cloned().map(ENodeOrVar::ENode).collect();
         program += &format!("{}\n", words(book, &RecExpr::from(term)));
     }
     program
@@ -107,7 +108,7 @@ fn words(book: &RuleBook, pattern: &RecExpr<ENodeOrVar<Node>>) -> String {
     for node in pattern {
         texts.push(match node {
             ENodeOrVar::Var(variable) => variable.to_string().replace('?', "v"),
-            ENodeOrVar::ENode(node) => match node.head {
+            ENodeOrVar::ENode(node) => match node.head() {
                 Head::Int(n) => format!("(Number {n})"),
                 _ if node.is_leaf() => format!("(Leaf \"{node}\")"),
                 _ => {

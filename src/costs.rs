@@ -26,6 +26,9 @@ pub struct Costs {
     listed: HashMap<Symbol, f64>,
 }
 
+/// The greatest cost of an operator, so that sums stay numbers.
+const MOST: f64 = 1e100;
+
 const KEYS: [&str; 2] = ["default", "costs"];
 
 impl Costs {
@@ -46,12 +49,13 @@ impl Costs {
         } else {
             Costs { default: 1.0, listed: HashMap::new() }
         };
+        reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| span.start));
         if reader.errors.is_empty() { Ok(costs) } else { Err(reader.errors) }
     }
 
     /// The cost of a node, its operands aside.
     fn of(&self, node: &Node) -> f64 {
-        match node.head {
+        match node.head() {
             Head::Op(name) => self.listed.get(&name).copied().unwrap_or(self.default),
             Head::Int(_) | Head::Real(_) => self.default,
         }
@@ -142,13 +146,13 @@ impl Reader {
             _ => None,
         };
         match number {
-            Some(cost) if cost.is_finite() && cost >= 0.0 => return Some(cost),
+            Some(cost) if (0.0..=MOST).contains(&cost) => return Some(cost),
             Some(_) => {
-                let what = format!("the cost of `{key}` is not a number of at least 0");
-                self.error(value.span(), what, "a term would gain by growing");
+                let what = format!("the cost of `{key}` is not between 0 and {MOST:e}");
+                self.error(value.span(), what, "out of range");
             }
             None => {
-                let what = format!("the cost of `{key}` is not a number of at least 0");
+                let what = format!("the cost of `{key}` is not a number");
                 self.error(value.span(), what, "not a number");
             }
         }

@@ -65,13 +65,11 @@ pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checke
             continue;
         };
         let read = if key == ":same" {
-            take(signature.read_term(value), &mut errors).map(|(term, found)| {
-                (Some(found), Err(term))
-            })
+            take(signature.read_term(value), &mut errors)
+                .map(|(term, found)| (Some(found), Err(term)))
         } else {
-            take(signature.read_pattern(value), &mut errors).map(|(pattern, found)| {
-                (found, Ok(Goal { pattern, wanted: key == ":goal" }))
-            })
+            take(signature.read_pattern(value), &mut errors)
+                .map(|(pattern, found)| (found, Ok(Goal { pattern, wanted: key == ":goal" })))
         };
         let (Some((found, what)), Some(sort)) = (read, sort) else { continue };
         if let Some(error) = differs(sort, found, value) {

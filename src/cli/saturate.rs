@@ -60,7 +60,8 @@ impl SaturateArgs {
         // No threads at all would be as many as there are cores.
         let threads = self.threads.map_or(0, |threads| threads.clamp(1, 1024));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|e| vec![Diagnostic::global(format!("cannot start threads: {e}"))])?;
+        let pool =
+            pool.map_err(|e| vec![Diagnostic::global(format!("cannot start threads: {e}"))])?;
         let line = Line::on_terminal();
         let report = pool.install(|| {
             system::run(&book, &roots, &steps, limits, costs.as_ref(), &mut |progress| {
@@ -88,8 +89,7 @@ fn complaints(term: &TermReport) -> impl Iterator<Item = Diagnostic> + '_ {
 }
 
 fn text(report: &Report) -> String {
-    let mut rules =
-        table(&["rule", "matches", "refused", "applications", "equalities", "nodes"]);
+    let mut rules = table(&["rule", "matches", "refused", "applications", "equalities", "nodes"]);
     let matched = |rule: &&RuleReport| rule.matches > 0;
     for rule in report.rules.iter().filter(matched) {
         let counts = [rule.matches, rule.refused, rule.applications, rule.unions, rule.nodes];

@@ -154,7 +154,7 @@ impl Summary {
     pub fn identify(&mut self, node: &Node, children: &[&Summary]) {
         // The default hasher is keyed with zeros: the same term has the same key in every run.
         let mut hasher = DefaultHasher::new();
-        node.head.to_string().hash(&mut hasher);
+        node.head().to_string().hash(&mut hasher);
         for child in children {
             child.key.hash(&mut hasher);
         }

@@ -262,13 +262,13 @@ impl<L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, L, F> {
                     // Nodes are sorted by head first. A few are compared faster than searched.
                     let nodes = match nodes.len() {
                         0..16 => nodes.as_slice(),
-                        _ => &nodes[nodes.partition_point(|node| node.head < head)..],
+                        _ => &nodes[nodes.partition_point(|node| node.head() < head)..],
                     };
                     for node in nodes {
-                        if node.head > head {
+                        if node.head() > head {
                             break;
                         }
-                        if node.head == head && node.children().len() == arity {
+                        if node.head() == head && node.children().len() == arity {
                             self.registers.truncate(out);
                             self.registers.extend_from_slice(node.children());
                             if !self.step(at, new) {

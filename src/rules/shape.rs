@@ -21,7 +21,7 @@ impl Numbers {
                 ENodeOrVar::Var(v) => (Err(*v), Vec::new()),
                 ENodeOrVar::ENode(n) => {
                     let children = n.children().iter().map(|c| numbers[usize::from(*c)]);
-                    (Ok(n.head), children.collect())
+                    (Ok(n.head()), children.collect())
                 }
             };
             let next = self.known.len();
@@ -116,7 +116,7 @@ fn written(pattern: &PatternAst<Node>, names: &mut BTreeMap<Var, usize>) -> Stri
         order.insert(numbers[i], order.len());
         let _ = match node {
             ENodeOrVar::Var(v) => write!(text, "?{}", number(*v, names)),
-            ENodeOrVar::ENode(n) => write!(text, "({}", n.head),
+            ENodeOrVar::ENode(n) => write!(text, "({}", n.head()),
         };
         for child in node.children() {
             let _ = write!(text, " {}", order[&numbers[usize::from(*child)]]);

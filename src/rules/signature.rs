@@ -129,7 +129,7 @@ impl Signature {
 
     /// The operator of a node; `None` for numbers and names of the model.
     pub fn operator_of(&self, node: &Node) -> Option<&Operator> {
-        match node.head {
+        match node.head() {
             Head::Op(name) => self.operator(name, node.children().len()),
             Head::Int(_) | Head::Real(_) => None,
         }
@@ -145,7 +145,7 @@ impl Signature {
     /// The sort of a node from those of its children; `None` where the node is not well-sorted.
     pub fn node_sort(&self, node: &Node, child: impl Fn(Id) -> Option<Sort>) -> Option<Sort> {
         let Some(op) = self.operator_of(node) else {
-            return Sort::of_literal(node.head).filter(|_| node.is_leaf());
+            return Sort::of_literal(node.head()).filter(|_| node.is_leaf());
         };
         let mut bound: BTreeMap<&str, Sort> = BTreeMap::new();
         for (declared, &arg) in op.args.iter().zip(node.children()) {

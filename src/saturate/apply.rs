@@ -292,7 +292,7 @@ impl<'a> Run<'a> {
                     (self.egraph.lookup(Node::int(n)), Some(n))
                 }
                 Step::Node(node) => {
-                    let known = match node.head {
+                    let known = match node.head() {
                         Head::Int(n) => Some(n),
                         Head::Op(_) | Head::Real(_) => None,
                     };
