@@ -15,14 +15,15 @@ pub use make::{binary_op, dimension, dtype_named, single_value};
 use crate::affine::Affine;
 use crate::effects::{AddressFact, Effects};
 use crate::term::Node;
-use egg::{Analysis, DidMerge, Id, Symbol};
+use egg::{DidMerge, Id, Symbol};
+use ember_egraph::Analysis;
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_targets::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, HashMap};
 
 /// The e-graph of the compiler.
-pub type EGraph = egg::EGraph<Node, Facts>;
+pub type EGraph = ember_egraph::EGraph<Node, Facts>;
 
 /// An affine form over loop variables.
 pub type AffineForm = Affine<Id>;
