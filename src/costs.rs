@@ -10,7 +10,8 @@ use crate::load::load;
 use crate::rules::Signature;
 use crate::suggest;
 use crate::term::{Head, Node, Term};
-use egg::{CostFunction, Extractor, Id, Language, Symbol};
+use egg::{CostFunction, Id, Language, Symbol};
+use ember_egraph::Extractor;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -71,11 +72,11 @@ impl Costs {
         costs.last().copied().unwrap_or(0.0)
     }
 
-    /// The cheapest term of each class, with its cost; of equally cheap ones, always the same. The
-    /// e-graph must be clean.
-    pub fn cheapest(&self, egraph: &EGraph, classes: &[Id]) -> Vec<(f64, Term)> {
+    /// The cheapest term of each class, with its cost; of equally cheap ones, always the same. `None`
+    /// where what was taken out of the search leaves no finite term. The e-graph must be clean.
+    pub fn cheapest(&self, egraph: &EGraph, classes: &[Id]) -> Vec<Option<(f64, Term)>> {
         let extractor = Extractor::new(egraph, Paid(self));
-        classes.iter().map(|class| extractor.find_best(egraph.find(*class))).collect()
+        classes.iter().map(|class| extractor.find_best(*class)).collect()
     }
 }
 

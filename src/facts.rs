@@ -246,6 +246,10 @@ impl Analysis<Node> for Facts {
     fn modify(egraph: &mut EGraph, id: Id) {
         fold::fold(egraph, id);
     }
+
+    fn is_quiet(known: &Known) -> bool {
+        known.is_nothing()
+    }
 }
 
 impl Facts {

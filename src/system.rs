@@ -7,12 +7,12 @@ use crate::facts::{EGraph, Facts};
 use crate::load::load;
 use crate::print_term::print_term;
 use crate::report::EGraphReport;
-use crate::rules::{CompiledRule, RuleBook, ScheduleStep, Signature, Sort};
+use crate::rules::{CompiledRule, Query, RuleBook, ScheduleStep, Signature, Sort};
 use crate::saturate::{Limits, Progress, RuleReport, Saturation, StopReason, saturate};
 use crate::sexp::{self, Sexp};
 use crate::suggest;
 use crate::term::{Node, Term};
-use egg::{Id, Pattern, PatternAst, Searcher};
+use egg::{Id, PatternAst};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -239,10 +239,12 @@ pub fn run(
     let extract = start.elapsed();
     let terms = roots.iter().zip(&classes).enumerate().map(|(i, (root, class))| TermReport {
         term: one_line(&root.term),
-        cheapest: costs.zip(cheapest.as_ref()).map(|(costs, cheapest)| Cheapest {
-            cost_before: costs.of_term(&root.term),
-            cost: cheapest[i].0,
-            term: one_line(&cheapest[i].1),
+        cheapest: costs.zip(cheapest.as_ref()).map(|(costs, cheapest)| {
+            let cost_before = costs.of_term(&root.term);
+            // Where no finite term is left in the search, the given one is still equal.
+            let given = || (cost_before, root.term.clone());
+            let (cost, term) = cheapest[i].clone().unwrap_or_else(given);
+            Cheapest { cost_before, cost, term: one_line(&term) }
         }),
         goals: root.goals.iter().map(|goal| asked(&egraph, *class, goal)).collect(),
     });
@@ -275,8 +277,7 @@ fn add(egraph: &mut EGraph, root: &Root) -> Id {
 }
 
 fn asked(egraph: &EGraph, class: Id, goal: &Goal) -> GoalReport {
-    let pattern = Pattern::new(goal.pattern.clone());
-    let found = pattern.search_eclass_with_limit(egraph, egraph.find(class), 1).is_some();
+    let found = Query::new(&goal.pattern).holds(egraph, class);
     GoalReport { pattern: goal.pattern.to_string(), wanted: goal.wanted, found }
 }
 

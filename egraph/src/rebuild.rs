@@ -50,6 +50,10 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
     fn restore(&mut self, id: Id) {
         let mut node = self.nodes[usize::from(id)].clone();
         node.update_children(|child| find_mut(&mut self.parents, child));
+        // Whatever else has become this node was united with it when that was found.
+        if node == self.canonical[usize::from(id)] {
+            return;
+        }
         let hash = memo::hash(&node);
         let class = self.find_mut(id);
         let place = self.places[usize::from(class)] as usize;
@@ -90,7 +94,11 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
             let mut last: Option<&L> = None;
             for node in &class.nodes {
                 if last.is_none_or(|last| !last.matches(node)) {
-                    self.by_operator.entry(node.discriminant()).or_default().push(class.id);
+                    let ids = self.by_operator.entry(node.discriminant()).or_default();
+                    // Nodes of one operator need not stand together.
+                    if ids.last() != Some(&class.id) {
+                        ids.push(class.id);
+                    }
                     last = Some(node);
                 }
             }

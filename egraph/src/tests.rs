@@ -8,7 +8,8 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % n
     }
 }
@@ -28,9 +29,19 @@ fn random_calls_give_the_same_e_graph_as_eggs() {
                     let children = (0..arity).map(|_| ids[numbers.below(ids.len())]).collect();
                     let node = SymbolLang::new(name, children);
                     ids.push(ours.add_uncanonical(node.clone()));
-                    assert_eq!(ids.last(), Some(&theirs.add_uncanonical(node)));
+                    let id = theirs.add(node);
+                    assert_eq!(ids.last().map(|id| theirs.find(*id)), Some(id));
                 }
-                4..7 if !ids.is_empty() => {
+                4 if !ids.is_empty() => {
+                    let class = ids[numbers.below(ids.len())];
+                    let node = SymbolLang::new("k", vec![ids[numbers.below(ids.len())]]);
+                    let (id, united) = ours.add_to(class, node.clone());
+                    let new = theirs.add(node);
+                    assert_eq!(united, theirs.union(class, new));
+                    assert_eq!(theirs.find(id), theirs.find(class));
+                    ids.push(id);
+                }
+                5..7 if !ids.is_empty() => {
                     let (a, b) = (ids[numbers.below(ids.len())], ids[numbers.below(ids.len())]);
                     assert_eq!(ours.union(a, b), theirs.union(a, b));
                 }
@@ -95,7 +106,10 @@ fn an_id_gives_the_term_that_it_was_made_from() {
     let mut egraph = EGraph::<SymbolLang, ()>::default();
     let term: RecExpr<SymbolLang> = "(f (g a) (g b))".parse().expect("a term");
     let id = egraph.add_expr(&term);
-    let (a, b) = (egraph.lookup_expr(&"a".parse().expect("a")), egraph.lookup_expr(&"b".parse().expect("b")));
+    let (a, b) = (
+        egraph.lookup_expr(&"a".parse().expect("a")),
+        egraph.lookup_expr(&"b".parse().expect("b")),
+    );
     egraph.union(a.expect("known"), b.expect("known"));
     egraph.rebuild();
     assert_eq!(egraph.id_to_expr(id).to_string(), "(f (g a) (g b))");

@@ -126,17 +126,23 @@ impl CompiledRule {
         self.computes || !(self.early.is_empty() && self.fors.is_empty() && self.late.is_empty())
     }
 
-    /// Calls `found` with every new match, as the class of the left side followed by those of the
-    /// matched variables, until it answers false. A match is new if a class that it looks into
+    /// The classes in which a match may have its root.
+    pub(crate) fn roots<'a>(&self, egraph: &'a EGraph) -> &'a [Id] {
+        self.matcher.roots(egraph)
+    }
+
+    /// Calls `found` with every new match whose root is one of some classes, as the class of the left
+    /// side followed by those of the matched variables, until it answers false. A match is new if a class that it looks into
     /// changed; `level` says how far above the nearest class that changed a class lies, for levels
     /// up to [`CompiledRule::reach`]. The e-graph must be clean.
     pub(crate) fn search(
         &self,
         egraph: &EGraph,
+        classes: &[Id],
         level: impl Fn(Id) -> u16,
         found: impl FnMut(&[Id]) -> bool,
     ) {
-        self.matcher.search(egraph, level, found);
+        self.matcher.search(egraph, classes, level, found);
     }
 
     /// The integers that conditions name; they must be in the e-graph to be asked about.

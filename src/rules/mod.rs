@@ -26,6 +26,7 @@ pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
 pub use compile::CompiledRule;
 pub(crate) use compile::{Operand, Step};
 pub use load::{load, load_text};
+pub use matcher::Query;
 pub use schedule::{Schedule, ScheduleStep};
 pub use selftest::failing_tests;
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};

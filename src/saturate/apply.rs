@@ -135,6 +135,7 @@ impl<'a> Run<'a> {
         let mut full = false;
         compiled.search(
             egraph,
+            compiled.roots(egraph),
             |class| self.touched.level(class),
             |row| {
                 let repeated =
@@ -255,9 +256,7 @@ impl<'a> Run<'a> {
                 self.look_up(compiled, slots);
             }
         }
-        self.build(compiled, slots);
-        let Some(new) = self.built.last().copied().flatten() else { return Ok(false) };
-        let united = self.egraph.union(root, new);
+        let Some((new, united)) = self.build(compiled, slots, root) else { return Ok(false) };
         if united {
             self.unions.push((root, new, rule));
         }
@@ -308,20 +307,28 @@ impl<'a> Run<'a> {
         Some(missing)
     }
 
-    /// Adds the nodes of the right side that are not known to exist.
-    fn build(&mut self, rule: &CompiledRule, slots: &[Id]) {
+    /// Adds the nodes of the right side that are not known to exist, the last to the class of the left
+    /// side. Answers its id, and whether it was not in that class.
+    fn build(&mut self, rule: &CompiledRule, slots: &[Id], root: Id) -> Option<(Id, bool)> {
         for (i, step) in rule.plan.iter().enumerate() {
+            let last = i + 1 == rule.plan.len();
             if self.built[i].is_some() {
                 continue;
             }
             self.built[i] = match step {
                 Step::Slot(slot) => slots.get(*slot).copied(),
                 Step::Node(node) => {
-                    with_children(node, &self.built).map(|node| self.egraph.add(node))
+                    let node = with_children(node, &self.built)?;
+                    if last {
+                        return Some(self.egraph.add_to(root, node));
+                    }
+                    Some(self.egraph.add(node))
                 }
                 Step::Compute(..) => self.known[i].map(|n| self.egraph.add(Node::int(n))),
             };
         }
+        let new = self.built.last().copied().flatten()?;
+        Some((new, self.egraph.union(root, new)))
     }
 
     /// Takes the node that a rule was applied to out of the search.
