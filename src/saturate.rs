@@ -204,9 +204,7 @@ fn iteration(run: &mut Run) -> Result<bool, StopReason> {
     let changes = run.changes();
     let found = run.search()?;
     for (rule, rows) in found.into_iter().enumerate() {
-        for row in rows.chunks_exact(1 + run.rules[rule].matched) {
-            run.apply(rule, row)?;
-        }
+        run.apply_all(rule, &rows)?;
     }
     run.rebuild()?;
     Ok(run.changes() != changes)

@@ -33,6 +33,8 @@ pub struct CompiledRule {
     pub(crate) late: Vec<Test>,
     /// Builds the right side; the last step is its root.
     pub(crate) plan: Vec<Step>,
+    /// The nodes of the right side whose children are all matched variables, over slots.
+    pub(crate) first: Vec<Node>,
     /// Whether the right side has numbers to compute.
     pub(crate) computes: bool,
     /// Builds the left side.
@@ -104,6 +106,7 @@ impl CompiledRule {
             early,
             fors,
             late,
+            first: plan.iter().filter_map(|step| over_slots(&plan, step, matched)).collect(),
             computes: plan.iter().any(|step| matches!(step, Step::Compute(..))),
             plan,
             left: slots.plan(&rule.lhs),
@@ -210,6 +213,19 @@ impl Slots {
         }
         steps
     }
+}
+
+/// The node of a step over slots, where it has matched variables for children and nothing else.
+fn over_slots(plan: &[Step], step: &Step, matched: usize) -> Option<Node> {
+    let Step::Node(node) = step else { return None };
+    let mut node = node.clone();
+    for child in node.children_mut() {
+        match plan[usize::from(*child)] {
+            Step::Slot(slot) if slot < matched => *child = Id::from(slot),
+            Step::Slot(_) | Step::Node(_) | Step::Compute(..) => return None,
+        }
+    }
+    (!node.is_leaf()).then_some(node)
 }
 
 /// Which nodes of a pattern its root is made of; abbreviations that are not used are not, nor is

@@ -13,6 +13,11 @@ use ember_targets::scalar::BinaryOp;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
+/// Matches that are looked up together before they are applied, and the nodes from which on an e-graph
+/// is too large for the cache.
+const BLOCK: usize = 32;
+const LARGE: usize = 1 << 15;
+
 /// A row of classes; those of all but the widest rules fit in place.
 type Row = SmallVec<[Id; 8]>;
 
@@ -153,17 +158,45 @@ impl<'a> Run<'a> {
         if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
     }
 
-    /// Applies a rule to a match.
-    pub fn apply(&mut self, rule: usize, row: &[Id]) -> Result<(), StopReason> {
+    /// Applies a rule to matches, one row after the other.
+    pub fn apply_all(&mut self, rule: usize, rows: &[Id]) -> Result<(), StopReason> {
+        let width = 1 + self.rules[rule].matched;
+        let mut slots = Vec::with_capacity(self.rules[rule].width());
+        for block in rows.chunks(width * BLOCK) {
+            if self.egraph.nodes().len() >= LARGE {
+                self.warm(rule, block, width);
+            }
+            for row in block.chunks_exact(width) {
+                slots.clear();
+                slots.extend(row[1..].iter().map(|id| self.egraph.find(*id)));
+                self.apply(rule, row, &mut slots)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks up some of what is about to be added. In a large e-graph almost every look-up waits for
+    /// memory; those of a block do so at the same time, and leave what they read in the cache.
+    fn warm(&self, rule: usize, block: &[Id], width: usize) {
         let compiled = self.rules[rule];
-        let mut slots: Row = row[1..].iter().map(|id| self.egraph.find(*id)).collect();
+        for row in block.chunks_exact(width) {
+            for node in &compiled.first {
+                let node = node.clone().map_children(|slot| row[1 + usize::from(slot)]);
+                std::hint::black_box(self.egraph.lookup(node));
+            }
+        }
+    }
+
+    /// Applies a rule to a match, given also as the classes of today in its slots.
+    fn apply(&mut self, rule: usize, row: &[Id], slots: &mut Vec<Id>) -> Result<(), StopReason> {
+        let compiled = self.rules[rule];
         let early =
-            compiled.early.iter().all(|t| (t.holds)(self.egraph, &self.args(&t.args, &slots)));
+            compiled.early.iter().all(|t| (t.holds)(self.egraph, &self.args(&t.args, slots)));
         if !early {
             self.reports[rule].refused += 1;
         } else if !compiled.fors.is_empty() {
-            self.range(rule, row[0], &mut slots)?;
-        } else if self.instantiate(rule, row[0], &slots)? {
+            self.range(rule, row[0], slots)?;
+        } else if self.instantiate(rule, row[0], slots)? {
             if compiled.conditional() {
                 self.applied[rule].insert(&row[1..]);
             }
@@ -175,7 +208,7 @@ impl<'a> Run<'a> {
     }
 
     /// Gives the variables of `:for` their values, one after the other, and applies the rule.
-    fn range(&mut self, rule: usize, root: Id, slots: &mut Row) -> Result<(), StopReason> {
+    fn range(&mut self, rule: usize, root: Id, slots: &mut Vec<Id>) -> Result<(), StopReason> {
         let compiled = self.rules[rule];
         if let Some(range) = compiled.fors.get(slots.len() - compiled.matched) {
             let values = (range.values)(self.egraph, &self.args(&range.args, slots));
