@@ -220,66 +220,70 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
 
     /// Adds a node over classes, and gives its id, which may not be the one that stands for the class.
     pub fn add_uncanonical(&mut self, node: L) -> Id {
-        match self.prepare(node) {
-            Prepared::Known(id) => id,
-            Prepared::New(new) => self.add_new(new),
+        let (canonical, hash, known) = self.prepare(&node);
+        if let Some(id) = known {
+            return id;
         }
+        let id = self.next_id();
+        let data = N::make(self, &node, id);
+        self.add_class(id, node, canonical, hash, data);
+        id
     }
 
     /// Adds a node over classes to a class: the same as adding it and uniting the two, and faster where
     /// it is new. Gives its id, which may not be the one that stands for the class, and whether the
     /// node was not in the class.
     pub fn add_to(&mut self, class: Id, node: L) -> (Id, bool) {
-        let new = match self.prepare(node) {
-            Prepared::Known(id) => return (id, self.union(class, id)),
-            Prepared::New(new) => new,
-        };
-        if !N::is_quiet(&new.data) {
-            let id = self.add_new(new);
+        let (canonical, hash, known) = self.prepare(&node);
+        if let Some(id) = known {
             return (id, self.union(class, id));
         }
-        let id = self.record(new.node, &new.canonical, new.hash);
+        let id = self.next_id();
+        let data = N::make(self, &node, id);
+        if !N::is_quiet(&data) {
+            self.add_class(id, node, canonical, hash, data);
+            return (id, self.union(class, id));
+        }
         let class = self.find_mut(class);
         self.parents[usize::from(id)] = class;
         self.places.push(u32::MAX);
+        self.record(id, node, canonical.clone(), hash);
         let place = self.places[usize::from(class)] as usize;
         let stays = &mut self.classes[place];
-        if self.analysis.merge(&mut stays.data, new.data).0 {
+        if self.analysis.merge(&mut stays.data, data).0 {
             self.informed.extend(&stays.parents);
         }
-        stays.nodes.push(new.canonical);
+        stays.nodes.push(canonical);
         stays.changed = true;
         N::modify(self, class);
         (id, true)
     }
 
-    /// Looks a node up, and computes what it says where it is new.
-    fn prepare(&mut self, node: L) -> Prepared<L, N::Data> {
+    /// A node over the ids that stand for its children, its hash, and the id of an equal node.
+    fn prepare(&mut self, node: &L) -> (L, u32, Option<Id>) {
         let mut canonical = node.clone();
         canonical.update_children(|id| find_mut(&mut self.parents, id));
         let hash = memo::hash(&canonical);
         let known = self.memo.get(hash, |id| self.canonical[usize::from(id)] == canonical);
-        if let Some(id) = known {
-            return Prepared::Known(id);
-        }
-        let id = Id::from(self.nodes.len());
-        self.parents.push(id);
-        let data = N::make(self, &node, id);
-        Prepared::New(New { node, canonical, hash, data })
+        (canonical, hash, known)
     }
 
-    /// Makes a class of a new node.
-    fn add_new(&mut self, new: New<L, N::Data>) -> Id {
-        let id = self.record(new.node, &new.canonical, new.hash);
-        self.places.push(self.classes.len() as u32);
-        self.classes.push(EClass::new(id, new.canonical, new.data));
-        N::modify(self, id);
+    fn next_id(&mut self) -> Id {
+        let id = Id::from(self.nodes.len());
+        self.parents.push(id);
         id
     }
 
+    /// Makes a class of a new node.
+    fn add_class(&mut self, id: Id, node: L, canonical: L, hash: u32, data: N::Data) {
+        self.places.push(self.classes.len() as u32);
+        self.classes.push(EClass::new(id, canonical.clone(), data));
+        self.record(id, node, canonical, hash);
+        N::modify(self, id);
+    }
+
     /// Notes a new node wherever it is looked for, but in its class.
-    fn record(&mut self, node: L, canonical: &L, hash: u32) -> Id {
-        let id = Id::from(self.nodes.len());
+    fn record(&mut self, id: Id, node: L, canonical: L, hash: u32) {
         for &child in canonical.children() {
             let place = self.places[usize::from(child)] as usize;
             self.classes[place].parents.push(id);
@@ -287,9 +291,8 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         self.pending.push(id);
         self.memo.insert(hash, id);
         self.nodes.push(node);
-        self.canonical.push(canonical.clone());
+        self.canonical.push(canonical);
         self.clean = false;
-        id
     }
 
     /// Makes one class of two. Answers whether they were different.
@@ -367,20 +370,6 @@ impl<L: Language, N: Analysis<L>> IndexMut<Id> for EGraph<L, N> {
         let id = self.find_mut(id);
         &mut self.classes[self.places[usize::from(id)] as usize]
     }
-}
-
-/// A node that was looked up.
-enum Prepared<L, D> {
-    Known(Id),
-    New(New<L, D>),
-}
-
-/// A node that is not in the e-graph, and what it says of its class.
-struct New<L, D> {
-    node: L,
-    canonical: L,
-    hash: u32,
-    data: D,
 }
 
 struct Dump<'a, L: Language, N: Analysis<L>>(&'a EGraph<L, N>);
