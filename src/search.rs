@@ -10,7 +10,7 @@ use crate::saturate::{Limits, Progress, Saturation, StopReason, saturate};
 use crate::term::{Node, Term};
 use crate::workload::Statistics;
 use egg::Id;
-use ember_extract::{CandidateId, Extraction, extract};
+use ember_extract::{CandidateId, CostModel, Extraction, extract};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -219,7 +219,7 @@ fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> 
             let summary = extraction.summary(id);
             Candidate {
                 term: extraction.term(id),
-                estimate: ember_extract::CostModel::rank(model, summary),
+                estimate: CostModel::rank(model, summary),
                 cost: summary.cost,
             }
         })

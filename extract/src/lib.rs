@@ -34,6 +34,13 @@ pub trait CostModel<L: Language, N: Analysis<L>> {
     /// forces a choice, and the finished ones at the root. Smaller is better.
     fn rank(&self, summary: &Self::Summary) -> f64;
 
+    /// Whether two candidates of one class cost so nearly the same that one may speak for both where
+    /// the bound on their number forces a choice.
+    fn alike(&self, a: &Self::Summary, b: &Self::Summary) -> bool;
+
+    /// What kind of candidate it is: estimates compare those of one kind better than others.
+    fn kind(&self, summary: &Self::Summary) -> u64;
+
     /// Whether a candidate of the root class is a finished program.
     fn is_finished(&self, summary: &Self::Summary) -> bool;
 }
@@ -64,7 +71,13 @@ struct Candidate<L, S> {
     node: L,
     children: Vec<CandidateId>,
     summary: S,
+    rank: f64,
+    kind: u64,
 }
+
+/// How unsure estimates are between kinds: for each better candidate of its kind, one counts as worse
+/// by this part, so that the best of another kind may come before it.
+const HANDICAP: f64 = 0.05;
 
 /// The candidates of every class below a root.
 pub struct Extraction<L, S> {
@@ -75,7 +88,8 @@ pub struct Extraction<L, S> {
 }
 
 impl<L: Language, S> Extraction<L, S> {
-    /// The finished candidates of the root class, best rank first.
+    /// The finished candidates of the root class: the one of the best rank first, of others those
+    /// first that are the best of their kind.
     pub fn ranked(&self) -> &[CandidateId] {
         &self.roots
     }
@@ -197,7 +211,10 @@ where
                 let Some(front) = fronts.get_mut(&class) else { continue };
                 front.tried[i] = newest.max(1);
                 for (choice, summary) in made {
-                    let candidate = Candidate { node: node.clone(), children: choice, summary };
+                    let rank = model.rank(&summary);
+                    let kind = model.kind(&summary);
+                    let candidate =
+                        Candidate { node: node.clone(), children: choice, summary, rank, kind };
                     let (changed, dropped) =
                         insert(model, &mut extraction.arena, front, candidate, limits.per_class);
                     cut |= dropped;
@@ -210,19 +227,26 @@ where
             break;
         }
     }
-    let mut roots: Vec<CandidateId> = fronts
-        .remove(&root)
-        .map(|front| front.kept)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|c| model.is_finished(&extraction.arena[c.0].summary))
-        .collect();
-    roots.sort_by(|a, b| {
-        let rank = |c: &CandidateId| model.rank(&extraction.arena[c.0].summary);
-        rank(a).total_cmp(&rank(b)).then(a.cmp(b))
-    });
-    extraction.roots = roots;
+    let kept = fronts.remove(&root).map(|front| front.kept).unwrap_or_default();
+    let finished = |c: &CandidateId| model.is_finished(&extraction.arena[c.0].summary);
+    let finished: Vec<CandidateId> = kept.into_iter().filter(finished).collect();
+    let ranks = handicapped(&extraction.arena, &finished);
+    let mut roots: Vec<(CandidateId, f64)> = finished.into_iter().zip(ranks).collect();
+    roots.sort_by(|a, b| a.1.total_cmp(&b.1));
+    extraction.roots = roots.into_iter().map(|(c, _)| c).collect();
     extraction
+}
+
+/// The ranks of candidates, best first, each with its handicap.
+fn handicapped<L, S>(arena: &[Candidate<L, S>], sorted: &[CandidateId]) -> Vec<f64> {
+    let candidates = || sorted.iter().map(|c| &arena[c.0]);
+    candidates()
+        .enumerate()
+        .map(|(at, c)| {
+            let better = candidates().take(at).filter(|other| other.kind == c.kind).count();
+            c.rank * (1.0 + HANDICAP * better as f64)
+        })
+        .collect()
 }
 
 /// Calls `visit` with every choice of one element a set, at most `limit` times, those of low
@@ -248,8 +272,9 @@ fn combinations(
 }
 
 /// Adds a candidate to a class's set unless one there is as good in every respect; removes those
-/// that it beats; beyond the bound, drops the one of the worst rank. Returns whether the set
-/// changed, and whether the bound dropped a candidate.
+/// that it beats. Beyond the bound, one leaves: the worst of those that are like a better one, else
+/// the worst with its handicap. Variants of one good choice would otherwise crowd out all that differ from it, of which
+/// the context may yet want one. Returns whether the set changed, and whether the bound took one.
 fn insert<L, N, M>(
     model: &M,
     arena: &mut Vec<Candidate<L, M::Summary>>,
@@ -267,21 +292,28 @@ where
         return (false, false);
     }
     front.kept.retain(|c| !model.dominates(new, &arena[c.0].summary));
-    let rank = model.rank(new);
-    let position = front
-        .kept
-        .iter()
-        .position(|c| model.rank(&arena[c.0].summary) > rank)
-        .unwrap_or(front.kept.len());
-    if position >= bound {
-        return (false, true);
-    }
+    let worse = |c: &CandidateId| arena[c.0].rank > candidate.rank;
+    let position = front.kept.iter().position(worse).unwrap_or(front.kept.len());
     let id = CandidateId(arena.len());
     arena.push(candidate);
     front.kept.insert(position, id);
-    let dropped = front.kept.len() > bound;
-    front.kept.truncate(bound);
-    (true, dropped)
+    if front.kept.len() <= bound {
+        return (true, false);
+    }
+    let like_a_better = |at: &usize| {
+        let summary = |at: usize| &arena[front.kept[at].0].summary;
+        (0..*at).any(|better| model.alike(summary(better), summary(*at)))
+    };
+    let leaves = (1..front.kept.len()).rev().find(like_a_better).or_else(|| {
+        let ranks = handicapped(arena, &front.kept);
+        (0..ranks.len()).max_by(|a, b| ranks[*a].total_cmp(&ranks[*b]))
+    });
+    let leaves = leaves.unwrap_or(bound);
+    let changed = front.kept.remove(leaves) != id;
+    if !changed {
+        arena.pop();
+    }
+    (changed, true)
 }
 
 /// Whether a term is a member of a class: what extraction returns must be what was asked for.
@@ -329,6 +361,14 @@ mod tests {
 
         fn rank(&self, s: &[f64; 2]) -> f64 {
             s[0].max(s[1])
+        }
+
+        fn alike(&self, a: &[f64; 2], b: &[f64; 2]) -> bool {
+            a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 0.6)
+        }
+
+        fn kind(&self, _: &[f64; 2]) -> u64 {
+            0
         }
 
         fn is_finished(&self, _: &[f64; 2]) -> bool {

@@ -188,6 +188,7 @@ impl Model<'_> {
         }
         let iteration = body.cost + self.rates.operations(2.0);
         body.cost = self.rates.settled(&iteration) * self.trips(key);
+        body.enclose(key);
         let mut summary = Summary::merge(bounds)?.and(&body)?;
         if let Some(streams) = streams {
             summary = summary.and(&Summary::merge(streams)?)?;

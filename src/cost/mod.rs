@@ -85,11 +85,16 @@ impl CostModel<Node, Facts> for Model<'_> {
     }
 
     fn rank(&self, summary: &Summary) -> f64 {
-        let mut cost = summary.cost;
-        for stream in summary.streams.values() {
-            cost = cost + self.stream_cost(stream, None) + self.hand_over(stream, 0.0);
-        }
-        self.rates.cycles(&cost) + summary.size * 1e-6
+        self.rates.cycles(&self.alone(summary)) + summary.size * 1e-6
+    }
+
+    fn alike(&self, a: &Summary, b: &Summary) -> bool {
+        a.fits(b) && self.alone(a).is_near(&self.alone(b))
+    }
+
+    /// Candidates of one nest of loops: estimates know nothing of which places of memory follow which.
+    fn kind(&self, summary: &Summary) -> u64 {
+        summary.loops
     }
 
     fn is_finished(&self, summary: &Summary) -> bool {
@@ -98,6 +103,14 @@ impl CostModel<Node, Facts> for Model<'_> {
 }
 
 impl Model<'_> {
+    /// What a candidate costs if nothing around it uses its streams too.
+    fn alone(&self, summary: &Summary) -> Cost {
+        let streams = summary.streams.values();
+        streams.fold(summary.cost, |cost, stream| {
+            cost + self.stream_cost(stream, None) + self.hand_over(stream, 0.0)
+        })
+    }
+
     fn trips(&self, key: Id) -> f64 {
         self.workload.trips.get(&key).copied().unwrap_or(1.0)
     }
@@ -151,6 +164,7 @@ impl Model<'_> {
                 body.cost.steps += 1.0;
                 body.cost = self.rates.settled(&body.cost) * self.trips(key);
                 body.callback_here = false;
+                body.enclose(key);
                 let mut summary = bounds.and(&body)?;
                 summary.cost.steps += 1.0;
                 summary.cost.marshal += self.rates.traversal;
@@ -324,7 +338,9 @@ impl Model<'_> {
         let scope = if stream { &mut summary.stream_scope } else { &mut summary.execute_scope };
         scope.insert(key);
         summary.element = 8.0;
-        summary.stride = Some(key);
+        // A variable of one value moves nowhere.
+        let range = egraph[node.children()[0]].data.range;
+        summary.stride = (range.min < range.max).then_some(key);
         Some(summary)
     }
 

@@ -49,6 +49,9 @@ pub struct Summary {
     pub key: u64,
     /// Number of nodes as a tree: breaks ties in favour of the shorter term.
     pub size: f64,
+    /// Identity of the loops inside, in their order: terms of one are alike in which places of memory
+    /// follow which.
+    pub loops: u64,
     /// Cost of one evaluation, without the streams below.
     pub cost: Cost,
     /// Streams used and not paid for.
@@ -88,6 +91,7 @@ impl Summary {
         Summary {
             key: 0,
             size: 1.0 + children.iter().map(|c| c.size).sum::<f64>(),
+            loops: 0,
             cost: Cost::default(),
             streams: Streams::new(),
             loads: Vec::new(),
@@ -122,6 +126,9 @@ impl Summary {
     pub fn and(&self, other: &Summary) -> Option<Summary> {
         let mut both = self.clone();
         both.size += other.size;
+        if other.loops != 0 {
+            both.loops = identity(&(both.loops, other.loops));
+        }
         both.cost = both.cost + other.cost;
         for (key, stream) in &other.streams {
             both.streams
@@ -152,34 +159,45 @@ impl Summary {
 
     /// Gives the summary its structural key.
     pub fn identify(&mut self, node: &Node, children: &[&Summary]) {
-        // The default hasher is keyed with zeros: the same term has the same key in every run.
-        let mut hasher = DefaultHasher::new();
-        node.head().to_string().hash(&mut hasher);
-        for child in children {
-            child.key.hash(&mut hasher);
-        }
-        self.key = hasher.finish();
+        let keys: Vec<u64> = children.iter().map(|child| child.key).collect();
+        self.key = identity(&(node.head().to_string(), keys));
+    }
+
+    /// Puts a loop over a variable around what is inside.
+    pub fn enclose(&mut self, variable: Id) {
+        self.loops = identity(&(variable, self.loops));
     }
 
     /// Whether this may stand wherever `other` does and is never worse there.
     pub fn dominates(&self, other: &Summary) -> bool {
-        let same_context = self.stream_scope == other.stream_scope
-            && self.execute_scope == other.execute_scope
+        let cheaper =
+            self.cost.at_most(&other.cost) && (self.cost != other.cost || self.size <= other.size);
+        self.fits(other)
+            && self.share <= other.share
+            && self.literal >= other.literal
+            && cheaper
+            && self.streams.iter().all(|(key, stream)| {
+                other.streams.get(key).is_some_and(|s| stream.marshalled <= s.marshalled)
+            })
+    }
+
+    /// Whether this may stand wherever `other` does.
+    pub fn fits(&self, other: &Summary) -> bool {
+        self.stream_scope.is_subset(&other.stream_scope)
+            && self.execute_scope.is_subset(&other.execute_scope)
             && self.walks <= other.walks
             && self.stored.is_subset(&other.stored)
             && self.touched.is_subset(&other.touched)
             && self.element == other.element
             && self.lanes == other.lanes
             && self.stride == other.stride
-            && self.share <= other.share
             && self.loads == other.loads
-            && self.literal >= other.literal;
-        let cheaper =
-            self.cost.at_most(&other.cost) && (self.cost != other.cost || self.size <= other.size);
-        same_context
-            && cheaper
-            && self.streams.iter().all(|(key, stream)| {
-                other.streams.get(key).is_some_and(|s| stream.marshalled <= s.marshalled)
-            })
     }
+}
+
+/// A hash that is the same in every run: the default hasher is keyed with zeros.
+fn identity(parts: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
 }
