@@ -2,11 +2,12 @@
 //!
 //! Every rule is matched in every iteration, against the same clean e-graph; then all matches are
 //! applied, rule by rule in the order given, and congruence is restored once. The same input gives
-//! the same e-graph. Knows nothing of what rules are about.
+//! the same e-graph, on however many threads. Knows nothing of what rules are about.
 
 mod apply;
 mod blame;
 mod rows;
+mod search;
 mod subsumed;
 mod touched;
 
@@ -203,8 +204,8 @@ pub fn saturate(
 fn iteration(run: &mut Run) -> Result<bool, StopReason> {
     let changes = run.changes();
     let found = run.search()?;
-    for (rule, rows) in found.into_iter().enumerate() {
-        run.apply_all(rule, &rows)?;
+    for matches in &found {
+        run.apply_all(matches.rule, &matches.rows)?;
     }
     run.rebuild()?;
     Ok(run.changes() != changes)

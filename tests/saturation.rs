@@ -196,6 +196,26 @@ fn the_same_input_gives_the_same_e_graph() {
 }
 
 #[test]
+fn the_number_of_threads_changes_nothing() {
+    let book = load("rules/extra/math.rules");
+    // Large enough for every thread to match a part; once to the limit of iterations and once to that
+    // of nodes.
+    for limits in [(10, 1_000_000), (20, 100_000)] {
+        let limits = Limits { iterations: limits.0, nodes: limits.1 };
+        let dump = |threads| {
+            let pool =
+                rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            let (egraph, saturation) = pool.install(|| run(&book, &CALCULUS, limits));
+            (format!("{:?}", egraph.dump()), saturation)
+        };
+        let one = dump(1);
+        for threads in [2, 3] {
+            assert!(one == dump(threads), "{threads} threads");
+        }
+    }
+}
+
+#[test]
 fn every_class_has_one_sort() {
     let book = load("rules");
     let mut egraph = bag(&book);

@@ -13,26 +13,24 @@ use ember_targets::scalar::BinaryOp;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// Matches that are looked up together before they are applied, and the nodes from which on an e-graph
-/// is too large for the cache.
+/// Matches that are looked up together before they are applied.
 const BLOCK: usize = 32;
-const LARGE: usize = 1 << 15;
 
 /// A row of classes; those of all but the widest rules fit in place.
-type Row = SmallVec<[Id; 8]>;
+pub(super) type Row = SmallVec<[Id; 8]>;
 
 /// A run of saturation.
 pub(super) struct Run<'a> {
     pub egraph: &'a mut EGraph,
     pub rules: &'a [&'a CompiledRule],
     pub limits: &'a Limits,
-    reports: Vec<RuleReport>,
+    pub(super) reports: Vec<RuleReport>,
     /// For each rule with conditions, the matches that it was applied to: asking and applying again
     /// would change nothing. Rules without are only ever given new matches.
-    applied: Vec<RowSet>,
+    pub(super) applied: Vec<RowSet>,
     /// For each rule, the matches to which it may yet apply when more is known of their classes.
-    waiting: Vec<Vec<Id>>,
-    touched: Touched,
+    pub(super) waiting: Vec<Vec<Id>>,
+    pub(super) touched: Touched,
     /// Every union: the two classes, and the rule that found them equal.
     unions: Vec<(Id, Id, usize)>,
     /// Nodes taken out of the search.
@@ -99,6 +97,11 @@ impl<'a> Run<'a> {
         nodes + (self.egraph.nodes().len() - made)
     }
 
+    /// Whether the e-graph is too large for the cache.
+    pub fn is_large(&self) -> bool {
+        self.egraph.nodes().len() >= 1 << 15
+    }
+
     /// Restores congruence.
     pub fn rebuild(&mut self) -> Result<(), StopReason> {
         self.egraph.rebuild();
@@ -110,60 +113,12 @@ impl<'a> Run<'a> {
         self.contradiction()
     }
 
-    /// The matches to try in this iteration, for each rule one row after the other: those that are
-    /// new, and those that wait.
-    pub fn search(&mut self) -> Result<Vec<Vec<Id>>, StopReason> {
-        let reach = self.rules.iter().map(|rule| rule.reach()).max().unwrap_or(0);
-        self.touched.update(self.egraph, reach);
-        let mut room = self.limits.matches();
-        (0..self.rules.len()).map(|rule| self.search_rule(rule, &mut room)).collect()
-    }
-
-    fn search_rule(&mut self, rule: usize, room: &mut usize) -> Result<Vec<Id>, StopReason> {
-        let compiled = self.rules[rule];
-        let conditional = compiled.conditional();
-        let (egraph, applied) = (&*self.egraph, &self.applied[rule]);
-        let mut rows = Vec::new();
-        // A match may be found again while it waits, and two that wait may have become one.
-        let mut known = RowSet::new(compiled.matched);
-        let mut row: Row = Row::new();
-        for waiting in self.waiting[rule].chunks_exact(1 + compiled.matched) {
-            row.clear();
-            row.extend(waiting.iter().map(|id| egraph.find(*id)));
-            if !known.contains(&row[1..]) {
-                known.insert(&row[1..]);
-                rows.extend_from_slice(&row);
-            }
-        }
-        self.waiting[rule].clear();
-        let mut found = 0;
-        let mut full = false;
-        compiled.search(
-            egraph,
-            compiled.roots(egraph),
-            |class| self.touched.level(class),
-            |row| {
-                let repeated =
-                    conditional && (known.contains(&row[1..]) || applied.contains(&row[1..]));
-                if !repeated {
-                    full = *room == 0;
-                    *room = room.saturating_sub(1);
-                    found += 1;
-                    rows.extend_from_slice(row);
-                }
-                !full
-            },
-        );
-        self.reports[rule].matches += found;
-        if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
-    }
-
     /// Applies a rule to matches, one row after the other.
     pub fn apply_all(&mut self, rule: usize, rows: &[Id]) -> Result<(), StopReason> {
         let width = 1 + self.rules[rule].matched;
         let mut slots = Vec::with_capacity(self.rules[rule].width());
         for block in rows.chunks(width * BLOCK) {
-            if self.egraph.nodes().len() >= LARGE {
+            if self.is_large() {
                 self.warm(rule, block, width);
             }
             for row in block.chunks_exact(width) {
