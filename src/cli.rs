@@ -3,12 +3,16 @@
 //! Results go to standard output and nothing else does. Exit codes: 0 all right; 1 a program's
 //! output is wrong or its run did not end; 2 bad input.
 
+mod ask;
 mod bench;
+mod explain;
 mod saturate;
 mod verify;
+mod why_not;
 
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::emit;
 use crate::generate;
 use crate::job::{self, Done, Scope};
 use crate::pipeline::{self, Inputs, Options};
@@ -18,6 +22,7 @@ use crate::render;
 use crate::report::{self, Record};
 use crate::rules::Exactness;
 use crate::run;
+use crate::trace;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ember_sim::CoreKind;
 use ember_targets::print::print;
@@ -80,6 +85,15 @@ enum Command {
                             examples/terms/calculus.sexp --iter-limit 8\n\n\
                             Exit codes: 0 every goal as wanted, 1 not, 2 bad input.")]
     Saturate(saturate::SaturateArgs),
+    /// Shows the rules that lead from a model to its program, or from one term to another.
+    #[command(after_help = "Example:\n  ember-rewrite explain examples/embedding_bag.sexp")]
+    Explain(explain::ExplainArgs),
+    /// Says why a rule did not fire, or fired and has no part in the chosen program.
+    #[command(
+        after_help = "Example:\n  ember-rewrite why-not vec-store examples/embedding_bag.sexp\n\n\
+                            Exit codes: 0 it has a part in the program, 1 it has none, 2 bad input."
+    )]
+    WhyNot(why_not::WhyNotArgs),
     /// Generates data: bags, graphs, triples or block patterns, from a seed.
     Gen {
         #[command(subcommand)]
@@ -115,6 +129,10 @@ enum Level {
     Scf,
     Slc,
     Dlc,
+    /// The e-graph that the program is extracted from, as Graphviz text.
+    Dot,
+    /// The same as JSON, in the format of `egraph-serialize`.
+    EgraphJson,
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +170,12 @@ struct Common {
     /// Print the best program at a level, and nothing else.
     #[arg(long, value_enum, conflicts_with = "json")]
     emit: Option<Level>,
+    /// Of which statement `--emit dot` and `--emit egraph-json` show the e-graph, counted from 0.
+    #[arg(long, value_name = "N", requires = "emit")]
+    statement: Option<usize>,
+    /// Print what each rule did in each saturation of the best program's search.
+    #[arg(long, conflicts_with = "emit")]
+    trace: bool,
     /// Write what is printed to a file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -195,6 +219,8 @@ pub fn main() -> ExitCode {
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::Saturate(args)), _) => args.run(&mut sources),
+        (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
+        (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(what, &line);
@@ -219,7 +245,7 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     let inputs = pipeline::read(sources, model, &options)?;
     render::emit(sources, &inputs.warnings);
     if let Some(level) = common.emit {
-        let text = emit(&inputs, &options, level)?;
+        let text = emit(&inputs, &options, level, common.statement)?;
         return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
     }
     let line = Line::on_terminal();
@@ -227,10 +253,11 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     let done =
         job::run(sources, &inputs, &options, Scope::Whole, common.timeline.is_some(), read, &line);
     line.done();
-    let done = done?;
+    let mut done = done?;
     if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
         write_file(path, &trace.to_string())?;
     }
+    done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
     let text = if common.json { to_json(&done.report) } else { text(&done) };
     write_result(common.output.as_deref(), &text)?;
     let failed: Vec<&Record> = done.report.failed().collect();
@@ -240,8 +267,25 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The best program at a level.
-fn emit(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
+/// The best program at a level, or the e-graph that it comes from.
+fn emit(
+    inputs: &Inputs,
+    options: &Options,
+    level: Level,
+    statement: Option<usize>,
+) -> Checked<String> {
+    if matches!(level, Level::Dot | Level::EgraphJson) {
+        let snapshot = emit::snapshot(inputs, options, statement.unwrap_or(0))?;
+        return Ok(match level {
+            Level::Dot => emit::dot(&snapshot),
+            _ => to_json(&emit::json(&snapshot)),
+        });
+    }
+    if statement.is_some() {
+        let error =
+            Diagnostic::global("only `--emit dot` and `--emit egraph-json` take a statement");
+        return Err(vec![error]);
+    }
     let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
     let chosen = if options.rank {
         let seed = options.tune_seed.or(options.seed);
@@ -253,8 +297,8 @@ fn emit(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
         pipeline::compile(inputs, options, goal)?
     };
     Ok(match level {
-        Level::Scf | Level::Slc => format!("{}\n", print_term(&chosen.term).trim_end()),
         Level::Dlc => print(chosen.program.program()),
+        _ => format!("{}\n", print_term(&chosen.term).trim_end()),
     })
 }
 
@@ -297,9 +341,10 @@ fn run_program(
 /// The report for a person.
 fn text(done: &Done) -> String {
     let report = &done.report;
+    let trace = report.trace.as_deref().map(trace::print).unwrap_or_default();
     format!(
         "{}\nAssumes:\n{}\n{} on {}, seed {}, {} table elements\n{}\n\nWhere the cycles of `{}` go\n{}\n\n\
-         What each rule set is worth\n{}\n{}\n{}",
+         What each rule set is worth\n{}\n{trace}{}\n{}",
         print(done.best.program.program()).trim_end(),
         report::assumptions(report),
         report.model,

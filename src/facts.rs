@@ -14,6 +14,7 @@ pub use make::{binary_op, dimension, dtype_named, single_value};
 
 use crate::affine::Affine;
 use crate::effects::{AddressFact, Effects};
+use crate::journal::Journal;
 use crate::term::Node;
 use egg::{DidMerge, Id, Symbol};
 use ember_egraph::Analysis;
@@ -44,6 +45,7 @@ pub struct Facts {
     contradiction: Option<(Scalar, Scalar)>,
     node_ceiling: Option<usize>,
     ceiling_reached: bool,
+    pub(crate) journal: Journal,
 }
 
 /// What the vector-length generators ask of the machine.
@@ -167,7 +169,19 @@ impl Facts {
             contradiction: None,
             node_ceiling: None,
             ceiling_reached: false,
+            journal: Journal::default(),
         }
+    }
+
+    /// The same, and what happens in the e-graph is recorded.
+    pub fn recording(mut self) -> Facts {
+        self.journal = Journal::recording();
+        self
+    }
+
+    /// What was recorded.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// Ends folding when this many nodes have been made in all, so that what facts add keeps to a

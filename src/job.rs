@@ -13,6 +13,7 @@ use crate::pipeline::{
 use crate::progress::Line;
 use crate::report::{Ablation, Best, EGraphReport, GroupReport, Record, Report, Times};
 use crate::rules::{Exactness, Schedule, ScheduleStep};
+use crate::trace::{self, GroupTrace};
 use crate::whole::{Chosen, ChosenGroup, Searched, choose};
 use crate::workload::Statistics;
 use ember_sim::{Bound, bound};
@@ -55,6 +56,8 @@ pub struct Done {
     pub report: Report,
     /// The chosen program and its term.
     pub best: Chosen,
+    /// What the rules did in the search of the chosen program.
+    pub trace: Vec<GroupTrace>,
     /// A timeline of the chosen program's run, if one was asked for.
     pub timeline: Option<serde_json::Value>,
 }
@@ -65,7 +68,7 @@ pub fn run(
     inputs: &Inputs,
     options: &Options,
     scope: Scope,
-    timeline: bool,
+    recorded: bool,
     (started, read_time): (Instant, Duration),
     line: &Line,
 ) -> Checked<Done> {
@@ -114,16 +117,16 @@ pub fn run(
         .par_iter()
         .enumerate()
         .map(|(i, c)| {
-            let recorded = timeline && i + 1 == contenders.len();
+            let recorded = recorded && i + 1 == contenders.len();
             simulate(&c.program, &inputs.machine, &judge, c.core, recorded)
         })
         .collect();
     simulate_time += start.elapsed();
-    let mut trace = None;
+    let mut timeline = None;
     let records: Vec<Record> = contenders
         .iter()
         .zip(outcomes)
-        .map(|(c, outcome)| record(c, outcome, &judge, &mut trace))
+        .map(|(c, outcome)| record(c, outcome, &judge, &mut timeline))
         .collect();
 
     let start = Instant::now();
@@ -161,8 +164,9 @@ pub fn run(
             simulate: millis(simulate_time),
             total: millis(started.elapsed()),
         },
+        trace: None,
     };
-    Ok(Done { report, best: chosen, timeline: trace })
+    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, timeline })
 }
 
 fn millis(time: Duration) -> f64 {
@@ -237,7 +241,7 @@ fn record(
     contender: &Contender,
     outcome: Result<Outcome, Failure>,
     judge: &Case,
-    trace: &mut Option<serde_json::Value>,
+    timeline: &mut Option<serde_json::Value>,
 ) -> Record {
     let mut record = Record {
         name: contender.name.clone(),
@@ -252,7 +256,7 @@ fn record(
             record.mismatch = compared.err().map(|m| m.to_string());
             record.measure(&outcome.stats);
             if outcome.timeline.is_some() {
-                *trace = outcome.timeline;
+                *timeline = outcome.timeline;
             }
         }
         Err(failure) => record.mismatch = Some(failure.to_string()),

@@ -15,11 +15,10 @@ use crate::model::Model;
 use crate::reference::{Mismatch, compare, error_bounds, evaluate};
 use crate::rules::{self, CompiledRule, Exactness, RuleBook, Schedule};
 use crate::saturate::{self, Progress};
-use crate::search::{Found, Search};
-use crate::suggest;
+use crate::search::{Found, Search, Watch};
 use crate::target;
 use crate::term::Term;
-use crate::whole::{Chosen, Plan, Searched, choose};
+use crate::whole::{Chosen, Group, Plan, Searched, choose};
 use crate::workload::Statistics;
 use ember_sim::{Bindings, CoreKind, Outcome, SimError};
 use ember_targets::dlc::Program;
@@ -108,14 +107,7 @@ pub fn read(sources: &mut Sources, model: &Path, options: &Options) -> Checked<I
 impl Inputs {
     /// A schedule by name.
     pub fn schedule(&self, name: &str) -> Checked<&Schedule> {
-        self.book.schedule(name).ok_or_else(|| {
-            let known = self.book.schedules.iter().map(|s| s.name.as_str());
-            let error = Diagnostic::global(format!("no schedule is named `{name}`"));
-            vec![match suggest::help(name, known) {
-                Some(help) => error.with_help(help),
-                None => error,
-            }]
-        })
+        self.book.require_schedule(name)
     }
 
     /// What programs for the model declare. Sizes stay symbolic: a program is for all data of the
@@ -224,6 +216,20 @@ pub fn search(
     Searched { plan, found }
 }
 
+/// The search of one group of a plan, watched and recorded.
+pub fn watch(
+    inputs: &Inputs,
+    statistics: &Statistics<'_>,
+    options: &Options,
+    schedule: &Schedule,
+    (plan, at): (&Plan, usize),
+    watch: &mut Watch<'_>,
+) -> Found {
+    let goal = Goal::Decoupled;
+    let run = Run { inputs, statistics, options, schedule, goal, without: None };
+    run.with_search(plan, at, |search| search.watched(&plan.groups[at].term, watch))
+}
+
 /// The same without one rule set, given what was found with it: where none of its rules changed
 /// anything, nothing changes.
 pub fn search_without(
@@ -260,28 +266,37 @@ struct Run<'a> {
 impl Run<'_> {
     /// Searches one group.
     fn group(&self, plan: &Plan, at: usize, progress: &(dyn Fn(Progress) + Sync)) -> Found {
+        self.with_search(plan, at, |search| search.run(&plan.groups[at].term, &mut |p| progress(p)))
+    }
+
+    /// Hands over the search of a group.
+    fn with_search<T>(&self, plan: &Plan, at: usize, then: impl FnOnce(&Search<'_>) -> T) -> T {
         let Run { inputs, options, .. } = *self;
         let group = &plan.groups[at];
-        let vector_unit = VectorUnit {
-            simd_bytes: inputs.machine.core.simd_bytes,
-            registers: inputs.machine.core.vector_registers,
-        };
-        let binders = inputs.book.signature.binders();
-        let search = Search {
+        then(&Search {
             book: &inputs.book,
             rules: &inputs.compiled,
             schedule: self.schedule,
             without: self.without,
             exact: options.exact,
             goal: self.goal,
-            facts: &Facts::new(&group.context.tensors, &group.sizes(), binders, vector_unit),
+            facts: &facts(inputs, group),
             statistics: self.statistics,
             rates: &Rates::of(&inputs.machine),
             limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
             best: options.candidates,
-        };
-        search.run(&group.term, &mut |p| progress(p))
+        })
     }
+}
+
+/// What is known of a group's tensors and of the machine, for a fresh e-graph.
+pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
+    let vector_unit = VectorUnit {
+        simd_bytes: inputs.machine.core.simd_bytes,
+        registers: inputs.machine.core.vector_registers,
+    };
+    let binders = inputs.book.signature.binders();
+    Facts::new(&group.context.tensors, &group.sizes(), binders, vector_unit)
 }
 
 /// A finished term's program: decoupled or coupled, and verified. `Err` says why it is none.

@@ -3,6 +3,7 @@
 
 mod tables;
 
+use crate::trace::GroupTrace;
 use ember_sim::{Stats, UnitStats};
 use serde::Serialize;
 
@@ -28,6 +29,10 @@ pub struct Report {
     pub egraph: EGraphReport,
     /// Where the time went, in milliseconds. The only part that differs between equal runs.
     pub time_ms: Times,
+    /// What each rule did in the search of the chosen program, if that was asked for. Its times, too,
+    /// are in milliseconds and called `time_ms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Vec<GroupTrace>>,
 }
 
 /// One program's run.

@@ -14,10 +14,12 @@ mod touched;
 use crate::facts::EGraph;
 use crate::rules::{CompiledRule, Exactness};
 use apply::Run;
+pub(crate) use apply::compute;
 use ember_targets::scalar::Scalar;
 use itertools::Itertools;
 use serde::Serialize;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 /// What a run may cost. Limits are counts and not times, so that a run can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +112,38 @@ pub struct RuleReport {
     pub unions: usize,
     /// E-nodes that it added.
     pub nodes: usize,
+    /// The same for each iteration.
+    pub growth: Vec<usize>,
+    /// Time spent matching and applying it.
+    #[serde(skip)]
+    pub time: Spent,
 }
+
+/// Time that something took. All times are equal, so that two runs which did the same are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent(pub Duration);
+
+impl PartialEq for Spent {
+    fn eq(&self, _: &Spent) -> bool {
+        true
+    }
+}
+
+impl Eq for Spent {}
 
 impl RuleReport {
     /// Of a rule that has done nothing yet.
     pub fn new(rule: &'static str) -> RuleReport {
-        RuleReport { rule, matches: 0, refused: 0, applications: 0, unions: 0, nodes: 0 }
+        RuleReport {
+            rule,
+            matches: 0,
+            refused: 0,
+            applications: 0,
+            unions: 0,
+            nodes: 0,
+            growth: Vec::new(),
+            time: Spent::default(),
+        }
     }
 
     /// Adds what the rule did in another run.
@@ -125,6 +153,8 @@ impl RuleReport {
         self.applications += other.applications;
         self.unions += other.unions;
         self.nodes += other.nodes;
+        self.growth.extend(&other.growth);
+        self.time.0 += other.time.0;
     }
 
     /// Whether it changed anything.
@@ -204,8 +234,13 @@ pub fn saturate(
 fn iteration(run: &mut Run) -> Result<bool, StopReason> {
     let changes = run.changes();
     let found = run.search()?;
-    for matches in &found {
-        run.apply_all(matches.rule, &matches.rows)?;
+    // Every rule has matches of its own, if only none.
+    for matches in found.chunk_by(|a, b| a.rule == b.rule) {
+        let start = Instant::now();
+        let rule = matches[0].rule;
+        let applied = matches.iter().try_for_each(|matches| run.apply_all(rule, &matches.rows));
+        run.applied_in(rule, start.elapsed());
+        applied?;
     }
     run.rebuild()?;
     Ok(run.changes() != changes)

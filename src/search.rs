@@ -51,6 +51,29 @@ pub struct Candidate {
     pub cost: Cost,
 }
 
+/// What happens in a search, told to whoever watches it.
+pub enum Event<'a> {
+    /// Rules were applied until nothing changed or a limit was reached.
+    Saturated {
+        /// The rules that were allowed to run, by their places in the book.
+        rules: &'a [usize],
+        /// What they did.
+        saturation: &'a Saturation,
+    },
+    /// The best programs were extracted; unless these are the last, the search starts again from them.
+    Extracted {
+        /// How many were asked for.
+        asked: usize,
+        /// The programs.
+        candidates: &'a [Candidate],
+        /// Whether the search ends here.
+        last: bool,
+    },
+}
+
+/// Who watches a search: told of each event with the e-graph as it is then, and the program's class.
+pub type Watch<'w> = dyn FnMut(&EGraph, Id, Event<'_>) + 'w;
+
 /// What a search found, and what it took.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -64,6 +87,8 @@ pub struct Found {
     pub iterations: usize,
     /// Why the last saturation that did not run to its end stopped, else saturated.
     pub stop: StopReason,
+    /// What each saturation did, in order.
+    pub saturations: Vec<Saturation>,
     /// The rules that changed something.
     pub fired: BTreeSet<&'static str>,
     /// The least exact of those.
@@ -77,7 +102,22 @@ pub struct Found {
 impl Search<'_> {
     /// Runs the schedule on a term and extracts.
     pub fn run(&self, root: &Term, progress: &mut dyn FnMut(Progress)) -> Found {
-        let mut egraph = EGraph::new(self.facts.clone());
+        self.start(root, progress, self.facts.clone(), None)
+    }
+
+    /// The same, watched, with what happens recorded in the e-graphs.
+    pub fn watched(&self, root: &Term, watch: &mut Watch<'_>) -> Found {
+        self.start(root, &mut |_| (), self.facts.clone().recording(), Some(watch))
+    }
+
+    fn start(
+        &self,
+        root: &Term,
+        progress: &mut dyn FnMut(Progress),
+        facts: Facts,
+        watch: Option<&mut Watch<'_>>,
+    ) -> Found {
+        let mut egraph = EGraph::new(facts.clone());
         let statement = egraph.add_expr(root);
         let root = match self.goal {
             Goal::Coupled => statement,
@@ -86,6 +126,8 @@ impl Search<'_> {
         egraph.rebuild();
         let mut state = State {
             search: self,
+            facts,
+            watch,
             egraph,
             root,
             found: Found {
@@ -94,6 +136,7 @@ impl Search<'_> {
                 classes: 0,
                 iterations: 0,
                 stop: StopReason::Saturated,
+                saturations: Vec::new(),
                 fired: BTreeSet::new(),
                 exactness: Exactness::Bitwise,
                 saturate_time: Duration::ZERO,
@@ -101,7 +144,7 @@ impl Search<'_> {
             },
         };
         state.steps(&self.schedule.steps, progress);
-        state.found.candidates = state.extract(self.best);
+        state.found.candidates = state.extract(self.best, true);
         state.found
     }
 
@@ -112,14 +155,17 @@ impl Search<'_> {
 }
 
 /// A schedule's run.
-struct State<'a> {
+struct State<'a, 'w> {
     search: &'a Search<'a>,
+    /// For a fresh e-graph.
+    facts: Facts,
+    watch: Option<&'a mut Watch<'w>>,
     egraph: EGraph,
     root: Id,
     found: Found,
 }
 
-impl State<'_> {
+impl State<'_, '_> {
     fn steps(&mut self, steps: &[ScheduleStep], progress: &mut dyn FnMut(Progress)) {
         for step in steps {
             // What a contradiction leaves behind is no basis for anything.
@@ -139,33 +185,37 @@ impl State<'_> {
 
     fn saturate(&mut self, rules: &[usize], progress: &mut dyn FnMut(Progress)) {
         let start = Instant::now();
-        let rules: Vec<&CompiledRule> = rules
-            .iter()
-            .filter(|rule| self.search.allowed(**rule))
-            .map(|rule| &self.search.rules[*rule])
-            .collect();
+        let allowed: Vec<usize> =
+            rules.iter().copied().filter(|rule| self.search.allowed(*rule)).collect();
+        let rules: Vec<&CompiledRule> =
+            allowed.iter().map(|rule| &self.search.rules[*rule]).collect();
         let saturation: Saturation =
             saturate(&mut self.egraph, &rules, &self.search.limits, progress);
+        if let Some(watch) = &mut self.watch {
+            let event = Event::Saturated { rules: &allowed, saturation: &saturation };
+            watch(&self.egraph, self.root, event);
+        }
         let found = &mut self.found;
         found.iterations += saturation.iterations;
         found.fired.extend(saturation.fired().map(|report| report.rule));
         found.exactness = found.exactness.max(saturation.exact.unwrap_or(Exactness::Bitwise));
         if saturation.stop != StopReason::Saturated {
-            found.stop = saturation.stop;
+            found.stop = saturation.stop.clone();
         }
         if saturation.nodes > found.nodes {
             (found.nodes, found.classes) = (saturation.nodes, saturation.classes);
         }
+        found.saturations.push(saturation);
         found.saturate_time += start.elapsed();
     }
 
     /// Starts again from the best programs. Without a finished program there is nothing to choose
     /// between, and everything stays.
     fn keep(&mut self, k: usize) {
-        let kept = self.extract(k);
+        let kept = self.extract(k, false);
         let mut terms = kept.iter().map(|candidate| &candidate.term);
         let Some(first) = terms.next() else { return };
-        let mut egraph = EGraph::new(self.search.facts.clone());
+        let mut egraph = EGraph::new(self.facts.clone());
         let root = egraph.add_expr(first);
         for term in terms {
             let other = egraph.add_expr(term);
@@ -176,7 +226,7 @@ impl State<'_> {
         self.egraph = egraph;
     }
 
-    fn extract(&mut self, k: usize) -> Vec<Candidate> {
+    fn extract(&mut self, k: usize, last: bool) -> Vec<Candidate> {
         let start = Instant::now();
         let workload = self.search.statistics.workload(&self.egraph);
         let limits = ember_extract::Limits::default();
@@ -192,6 +242,10 @@ impl State<'_> {
             candidates.extend(best(false, 1));
         }
         self.found.extract_time += start.elapsed();
+        if let Some(watch) = &mut self.watch {
+            let event = Event::Extracted { asked: k, candidates: &candidates, last };
+            watch(&self.egraph, self.root, event);
+        }
         candidates
     }
 }

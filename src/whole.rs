@@ -10,6 +10,7 @@ mod group;
 mod rename;
 mod searched;
 
+pub(crate) use choose::best_of;
 pub use choose::{Chosen, ChosenGroup, choose};
 pub use compose::compose;
 pub use group::{Group, Plan};

@@ -39,6 +39,11 @@ impl<'a, CF: CostFunction<L>, L: Language, N: Analysis<L>> Extractor<'a, CF, L, 
         Extractor { egraph, best }
     }
 
+    /// The cost of the cheapest term of a class; `None` where there is none.
+    pub fn find_best_cost(&self, class: Id) -> Option<CF::Cost> {
+        self.best.get(&self.egraph.find(class)).map(|(cost, _)| cost.clone())
+    }
+
     /// The cheapest term of a class and its cost; `None` where every node of the class contains the
     /// class itself. Equal subterms are shared.
     pub fn find_best(&self, class: Id) -> Option<(CF::Cost, RecExpr<L>)> {

@@ -82,6 +82,7 @@ const HANDICAP: f64 = 0.05;
 /// The candidates of every class below a root.
 pub struct Extraction<L, S> {
     arena: Vec<Candidate<L, S>>,
+    kept: BTreeMap<Id, Vec<CandidateId>>,
     roots: Vec<CandidateId>,
     /// Whether a limit cut candidates off, so that the best may have been lost.
     pub truncated: bool,
@@ -92,6 +93,17 @@ impl<L: Language, S> Extraction<L, S> {
     /// first that are the best of their kind.
     pub fn ranked(&self) -> &[CandidateId] {
         &self.roots
+    }
+
+    /// The candidates that were kept of a canonical class, finished or not.
+    pub fn of(&self, class: Id) -> &[CandidateId] {
+        self.kept.get(&class).map_or(&[], Vec::as_slice)
+    }
+
+    /// The root of a candidate, and the candidates below it.
+    pub fn node(&self, id: CandidateId) -> (&L, &[CandidateId]) {
+        let candidate = &self.arena[id.0];
+        (&candidate.node, &candidate.children)
     }
 
     /// The summary of a candidate.
@@ -176,7 +188,8 @@ where
         (*class, Front { kept: Vec::new(), tried: vec![0; egraph[*class].nodes.len()] })
     };
     let mut fronts: BTreeMap<Id, Front> = order.iter().map(front).collect();
-    let mut extraction = Extraction { arena: Vec::new(), roots: Vec::new(), truncated: true };
+    let mut extraction =
+        Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;
     for _ in 0..limits.rounds {
         let mut progress = false;
@@ -227,9 +240,9 @@ where
             break;
         }
     }
-    let kept = fronts.remove(&root).map(|front| front.kept).unwrap_or_default();
+    extraction.kept = fronts.into_iter().map(|(class, front)| (class, front.kept)).collect();
     let finished = |c: &CandidateId| model.is_finished(&extraction.arena[c.0].summary);
-    let finished: Vec<CandidateId> = kept.into_iter().filter(finished).collect();
+    let finished: Vec<CandidateId> = extraction.of(root).iter().copied().filter(finished).collect();
     let ranks = handicapped(&extraction.arena, &finished);
     let mut roots: Vec<(CandidateId, f64)> = finished.into_iter().zip(ranks).collect();
     roots.sort_by(|a, b| a.1.total_cmp(&b.1));

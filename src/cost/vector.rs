@@ -237,18 +237,23 @@ impl Rates {
         Cost { execute, issued: 0.0, vector: 0.0, loaded: 0.0, ..*cost }
     }
 
+    /// The cycles that each resource is busy for a cost.
+    pub fn resources(&self, cost: &Cost) -> [(&'static str, f64); 6] {
+        let cost = &self.settled(cost);
+        [
+            ("traversal", cost.steps),
+            ("requests", cost.lines / self.requests),
+            ("execute", cost.execute),
+            ("L2", cost.l2_bytes / self.l2_rate),
+            ("queue", cost.marshal + cost.queue_bytes / self.queue_rate),
+            ("DRAM", cost.dram_bytes / self.dram_rate),
+        ]
+    }
+
     /// An estimate in cycles: the units overlap, so the slowest resource decides; a small share of
     /// the rest tells apart programs that it does not.
     pub fn cycles(&self, cost: &Cost) -> f64 {
-        let cost = &self.settled(cost);
-        let resources = [
-            cost.steps,
-            cost.lines / self.requests,
-            cost.execute,
-            cost.l2_bytes / self.l2_rate,
-            cost.marshal + cost.queue_bytes / self.queue_rate,
-            cost.dram_bytes / self.dram_rate,
-        ];
+        let resources = self.resources(cost).map(|(_, cycles)| cycles);
         let slowest = resources.iter().copied().fold(0.0, f64::max);
         slowest + 0.01 * resources.iter().sum::<f64>() + 1e-5 * cost.energy
     }

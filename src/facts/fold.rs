@@ -29,7 +29,9 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
                 egraph.add(Node::op("scf.cast", &[dtype, value]))
             }
         };
-        egraph.union(id, simpler);
+        if egraph.union(id, simpler) {
+            egraph.analysis.journal.computed(id, simpler);
+        }
     }
     let Some(node) = folded(&egraph[id].data) else { return };
     let is_folded = egraph[id].nodes.iter().any(|n| match node {
@@ -47,7 +49,9 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
             egraph.add(Node::op("const", &[dtype, real]))
         }
     };
-    egraph.union(id, folded);
+    if egraph.union(id, folded) {
+        egraph.analysis.journal.computed(id, folded);
+    }
 }
 
 /// Whether the ceiling leaves room to fold a class; that it did not is remembered.

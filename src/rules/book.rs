@@ -2,8 +2,9 @@
 
 use super::schedule::Schedule;
 use super::signature::{Signature, Sort};
-use crate::diagnostic::Span;
+use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::predicates::{Generator, Predicate};
+use crate::suggest;
 use crate::term::{Node, Term};
 use egg::{PatternAst, Symbol, Var};
 use serde::Serialize;
@@ -175,4 +176,25 @@ impl RuleBook {
     pub fn schedule(&self, name: &str) -> Option<&Schedule> {
         self.schedules.iter().find(|s| s.name.as_str() == name)
     }
+
+    /// A schedule by name; where there is none, the error that says so.
+    pub fn require_schedule(&self, name: &str) -> Checked<&Schedule> {
+        let known = || self.schedules.iter().map(|s| s.name.as_str());
+        self.schedule(name).ok_or_else(|| missing("schedule", name, known()))
+    }
+
+    /// A rule's place in the book by name; where there is none, the error that says so.
+    pub fn require_rule(&self, name: &str) -> Checked<usize> {
+        let known = || self.rules.iter().map(|r| r.name.as_str());
+        known().position(|known| known == name).ok_or_else(|| missing("rule", name, known()))
+    }
+}
+
+/// The error for a name that nothing has.
+fn missing<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Vec<Diagnostic> {
+    let error = Diagnostic::global(format!("no {what} is named `{name}`"));
+    vec![match suggest::help(name, known) {
+        Some(help) => error.with_help(help),
+        None => error,
+    }]
 }

@@ -23,6 +23,8 @@ pub struct CompiledRule {
     pub exact: Exactness,
     /// Whether what was matched is taken out of the search afterwards.
     pub subsume: bool,
+    /// The variables in the order of their slots: those bound by matching, then those of `fors`.
+    pub(crate) variables: Vec<Var>,
     /// Variables bound by matching; those of `fors` follow them.
     pub(crate) matched: usize,
     /// Conditions on matched variables.
@@ -82,6 +84,8 @@ impl CompiledRule {
         let mut compiler = Compiler::new(&rule.lhs);
         rule.wheres.iter().for_each(|(x, pattern)| compiler.also(*x, pattern));
         let (matcher, bound) = compiler.finish();
+        let mut variables = bound.clone();
+        variables.extend(rule.fors.iter().map(|(x, _)| *x));
         let mut slots = Slots { known: bound.into_iter().zip(0..).collect() };
         let matched = slots.known.len();
         let mut fors = Vec::new();
@@ -102,6 +106,7 @@ impl CompiledRule {
             phase: rule.phase,
             exact: rule.exact,
             subsume: rule.subsume,
+            variables,
             matched,
             early,
             fors,

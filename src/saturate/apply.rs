@@ -12,6 +12,7 @@ use egg::{Id, Language};
 use ember_targets::scalar::BinaryOp;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// Matches that are looked up together before they are applied.
 const BLOCK: usize = 32;
@@ -111,6 +112,14 @@ impl<'a> Run<'a> {
         let room = self.limits.nodes.saturating_sub(self.counted.0);
         self.egraph.analysis.set_node_ceiling(Some(made.saturating_add(room)));
         self.contradiction()
+    }
+
+    /// Notes the time that applying a rule took in this iteration, and how many nodes it added.
+    pub fn applied_in(&mut self, rule: usize, time: Duration) {
+        let report = &mut self.reports[rule];
+        report.time.0 += time;
+        let before: usize = report.growth.iter().sum();
+        report.growth.push(report.nodes - before);
     }
 
     /// Applies a rule to matches, one row after the other.
@@ -251,6 +260,7 @@ impl<'a> Run<'a> {
         if united {
             self.unions.push((root, new, rule));
         }
+        self.egraph.analysis.journal.applied(compiled.name, root, slots, new, united);
         let report = &mut self.reports[rule];
         report.applications += 1;
         report.unions += usize::from(united);
@@ -363,7 +373,7 @@ fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
 }
 
 /// The number that `(! OP A B)` stands for; `None` where it does not exist.
-fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+pub(crate) fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => a.checked_add(b),
         BinaryOp::Sub => a.checked_sub(b),

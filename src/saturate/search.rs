@@ -7,11 +7,14 @@ use super::rows::RowSet;
 use egg::Id;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Matches of a rule, one row after the other.
 pub(super) struct Matches {
     pub rule: usize,
     pub rows: Vec<Id>,
+    /// What finding them took.
+    pub time: Duration,
 }
 
 /// A part of a rule's search: the classes in which matches have their roots.
@@ -45,9 +48,10 @@ impl Run<'_> {
         let mut all = Vec::with_capacity(waiting.len() + found.len());
         let mut found = found.into_iter().peekable();
         for (rule, rows) in waiting.into_iter().enumerate() {
-            all.push(Matches { rule, rows });
+            all.push(Matches { rule, rows, time: Duration::ZERO });
             while let Some(matches) = found.next_if(|matches| matches.rule == rule) {
                 self.reports[rule].matches += self.count(&matches);
+                self.reports[rule].time.0 += matches.time;
                 all.push(matches);
             }
         }
@@ -125,6 +129,7 @@ impl Run<'_> {
         known: &RowSet,
         mut room: impl FnMut() -> bool,
     ) -> Matches {
+        let start = Instant::now();
         let compiled = self.rules[part.rule];
         let (conditional, applied) = (compiled.conditional(), &self.applied[part.rule]);
         let mut rows = Vec::new();
@@ -140,6 +145,6 @@ impl Run<'_> {
                 room()
             },
         );
-        Matches { rule: part.rule, rows }
+        Matches { rule: part.rule, rows, time: start.elapsed() }
     }
 }

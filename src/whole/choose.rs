@@ -1,6 +1,7 @@
 //! One program from the candidates of every group.
 
 use super::compose::compose;
+use super::group::Plan;
 use super::searched::Searched;
 use crate::cost::Goal;
 use crate::pipeline::{Case, Inputs, Measure, lower};
@@ -32,15 +33,17 @@ pub struct ChosenGroup {
     pub statements: Vec<usize>,
     /// The group that was searched for this one; itself, unless it is like one before it.
     pub like: usize,
+    /// What was chosen, in the names of the group that was searched.
+    pub candidate: Candidate,
     /// What its program alone takes on the data it was chosen on; `None` where no data was asked.
     pub measure: Option<Measure>,
 }
 
 /// A candidate of one group, ready to run by itself.
-struct Ranked {
-    candidate: Candidate,
-    program: Verified,
-    measure: Option<Measure>,
+pub(crate) struct Ranked {
+    pub(crate) candidate: Candidate,
+    pub(crate) program: Verified,
+    pub(crate) measure: Option<Measure>,
 }
 
 /// Chooses a candidate of each group and puts them together. With a case, each group's is the one
@@ -57,7 +60,7 @@ pub fn choose(
     let best: Vec<(usize, Result<Ranked, Vec<String>>)> = searched
         .found
         .par_iter()
-        .map(|(at, found)| (*at, best_of(inputs, rank, searched, *at, found, goal)))
+        .map(|(at, found)| (*at, best_of(inputs, rank, plan, *at, found, goal)))
         .collect();
     let mut ranked = BTreeMap::new();
     for (at, best) in best {
@@ -74,7 +77,12 @@ pub fn choose(
             false => lower(&term, &group.context, &inputs.machine, goal).map_err(|e| vec![e])?,
         };
         let statements = group.statements.clone();
-        groups.push(ChosenGroup { statements, like, measure: best.measure.clone() });
+        groups.push(ChosenGroup {
+            statements,
+            like,
+            candidate: best.candidate.clone(),
+            measure: best.measure.clone(),
+        });
         parts.push((term, program));
     }
     let context = inputs.context();
@@ -85,15 +93,14 @@ pub fn choose(
 }
 
 /// The best candidate of one group.
-fn best_of(
+pub(crate) fn best_of(
     inputs: &Inputs,
     rank: Option<&Case>,
-    searched: &Searched,
+    plan: &Plan,
     at: usize,
     found: &Found,
     goal: Goal,
 ) -> Result<Ranked, Vec<String>> {
-    let plan = &searched.plan;
     let try_one = |candidate: &Candidate| -> Result<Ranked, String> {
         let term = plan.term(at, &candidate.term);
         let program = lower(&term, &plan.groups[at].context, &inputs.machine, goal)?;

@@ -2,6 +2,7 @@
 
 use super::rename::{Names, renamed};
 use crate::decouple::ModelContext;
+use crate::diagnostic::{Checked, Diagnostic};
 use crate::model::{Model, Part, Statement, TensorId};
 use crate::term::{Head, Node, Term};
 use crate::workload::Statistics;
@@ -57,6 +58,16 @@ impl Plan {
     /// The groups that are searched: the first of each kind.
     pub fn searched(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.groups.len()).filter(|at| self.like[*at] == *at)
+    }
+
+    /// The group that is searched for a statement; an error if the model has no such statement.
+    pub fn searched_for(&self, statement: usize) -> Checked<usize> {
+        let at = self.groups.iter().position(|group| group.statements.contains(&statement));
+        let count: usize = self.groups.iter().map(|group| group.statements.len()).sum();
+        at.map(|at| self.like[at]).ok_or_else(|| {
+            let error = Diagnostic::global(format!("there is no statement {statement}"));
+            vec![error.with_help(format!("the model has {count}, counted from 0"))]
+        })
     }
 
     /// The term of a group, made of the term that was found for the group that it is like.

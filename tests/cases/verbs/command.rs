@@ -85,6 +85,15 @@ pub fn print(path: &Path) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }
 
+/// What the command answers, on either stream, and its exit code.
+pub fn answer(path: &Path) -> Result<String, String> {
+    let output = command(&arguments(path)?)?;
+    let code = output.status.code().ok_or("ended by a signal")?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).map_err(|e| e.to_string())?;
+    Ok(format!("{text}exit code {code}\n"))
+}
+
 /// The programs of a model: whether each is valid, from the slowest to the fastest.
 pub fn compare(path: &Path) -> Result<String, String> {
     let mut words = arguments(path)?;

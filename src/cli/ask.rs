@@ -1,0 +1,110 @@
+//! What commands that ask about a search have in common: the options of the search, and terms that
+//! stand for themselves.
+
+use super::Exact;
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::history::Plain;
+use crate::load::load;
+use crate::pipeline::Options;
+use crate::rules::{self, CompiledRule, RuleBook};
+use crate::saturate::Limits;
+use crate::sexp;
+use crate::term::Term;
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Options of a search that is asked about.
+#[derive(Debug, Args)]
+pub(super) struct Asked {
+    /// A folder of rule files, or one rule file; may be given again.
+    #[arg(long, value_name = "PATH", default_value = "rules")]
+    pub rules: Vec<PathBuf>,
+    /// The machine: a name, or the file of a description.
+    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    pub target: String,
+    /// The schedule [default: search; for terms, every rule at once].
+    #[arg(long, value_name = "NAME")]
+    pub schedule: Option<String>,
+    /// The least exact rules that may run.
+    #[arg(long, value_enum, default_value_t = Exact::Bitwise)]
+    pub exact: Exact,
+    /// The seed of the data that candidates are ranked on [default: the model's].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The most e-nodes of a saturation.
+    #[arg(long, value_name = "N", default_value_t = Options::default().node_limit)]
+    pub node_limit: usize,
+    /// The most iterations of a saturation.
+    #[arg(long, value_name = "N", default_value_t = Options::default().iter_limit)]
+    pub iter_limit: usize,
+    /// How many of the best candidates the simulator ranks.
+    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
+    pub candidates: usize,
+    /// Let the cost model choose, and run no candidate.
+    #[arg(long)]
+    pub no_rank: bool,
+    /// Only this statement of the model, counted from 0.
+    #[arg(long, value_name = "N")]
+    pub statement: Option<usize>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl Asked {
+    pub fn options(&self) -> Options {
+        let default = Options::default();
+        Options {
+            rules: self.rules.clone(),
+            target: self.target.clone(),
+            schedule: self.schedule.clone().unwrap_or(default.schedule),
+            exact: self.exact.into(),
+            seed: self.seed,
+            tune_seed: None,
+            node_limit: self.node_limit,
+            iter_limit: self.iter_limit,
+            candidates: self.candidates.max(1),
+            rank: !self.no_rank,
+        }
+    }
+
+    /// Reads the rules alone. What is odd about them is said where they are checked, not here.
+    pub fn book(&self, sources: &mut Sources) -> Checked<(RuleBook, Vec<CompiledRule>)> {
+        let (book, _) = rules::load(sources, &self.rules)?;
+        let compiled = book.compile();
+        Ok((book, compiled))
+    }
+
+    /// What is done to terms that belong to no model.
+    pub fn plain<'a>(
+        &self,
+        book: &'a RuleBook,
+        compiled: &'a [CompiledRule],
+    ) -> Checked<Plain<'a>> {
+        let schedule = match &self.schedule {
+            Some(name) => Some(book.require_schedule(name)?),
+            None => None,
+        };
+        let limits = Limits { iterations: self.iter_limit, nodes: self.node_limit };
+        Ok(Plain { book, compiled, schedule, exact: self.exact.into(), limits })
+    }
+}
+
+/// Reads a term from a file, or from the word itself where that starts with a parenthesis.
+pub(super) fn term(sources: &mut Sources, book: &RuleBook, word: &str) -> Checked<Term> {
+    let file = match word.starts_with('(') {
+        true => sources.add("<term>", word),
+        false => load(sources, Path::new(word))?,
+    };
+    match sexp::read(sources, file)?.as_slice() {
+        [term] => book.signature.read_term(term).map(|(term, _)| term),
+        others => {
+            let path = sources.get(file).path.display();
+            let error = Diagnostic::global(format!("`{path}` has {} terms in it", others.len()));
+            Err(vec![error.with_help("give a file with one term")])
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The `explain` command's options, and what becomes of its result.
+
+use super::ask::{Asked, term};
+use super::{to_json, write_result};
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::explain;
+use crate::pipeline;
+use crate::progress::Line;
+use crate::saturate::StopReason;
+use clap::Args;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Options of `explain`.
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// The model.
+    #[arg(required_unless_present = "terms", conflicts_with = "terms")]
+    model: Option<PathBuf>,
+    /// Explains why two terms are equal instead: files, or texts in parentheses.
+    #[arg(long, num_args = 2, value_names = ["TERM", "TERM"])]
+    terms: Option<Vec<String>>,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+impl ExplainArgs {
+    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+        match (&self.model, self.terms.as_deref()) {
+            (_, Some([from, to])) => self.terms(sources, from, to),
+            (Some(model), _) => self.model(sources, model),
+            (None, _) => Err(vec![Diagnostic::global("no model is given")]),
+        }
+    }
+
+    fn model(&self, sources: &mut Sources, model: &Path) -> Checked<ExitCode> {
+        let options = self.asked.options();
+        let inputs = pipeline::read(sources, model, &options)?;
+        let line = Line::on_terminal();
+        let explained = explain::explain(&inputs, &options, self.asked.statement, &line);
+        line.done();
+        let explained = explained?;
+        let text = match self.asked.json {
+            true => to_json(&explain::to_json(&explained)),
+            false => explain::print(&inputs.book, &explained),
+        };
+        write_result(self.asked.output.as_deref(), &text)?;
+        let told = explained.groups.iter().all(|group| group.chain.is_ok());
+        Ok(if told { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn terms(&self, sources: &mut Sources, from: &str, to: &str) -> Checked<ExitCode> {
+        let (book, compiled) = self.asked.book(sources)?;
+        let (from, to) = (term(sources, &book, from)?, term(sources, &book, to)?);
+        let plain = self.asked.plain(&book, &compiled)?;
+        let (chain, stop) = explain::explain_terms(&plain, &from, &to);
+        let text = match (&chain, self.asked.json) {
+            (chain, true) => to_json(&json!({
+                "equal": chain.is_ok(),
+                "chain": chain.as_ref().ok().map(|chain| explain::chain_json(chain, &[])),
+                "stop_reason": stop.to_string(),
+            })),
+            (Ok(chain), false) => explain::print_terms(&book, chain),
+            (Err(explain::Gap::TooLong), false) => {
+                "equal, by a chain too long to be written out\n".to_owned()
+            }
+            (Err(explain::Gap::NotEqual), false) => match stop {
+                StopReason::Saturated => {
+                    "not equal by these rules: they were applied until nothing changed\n".to_owned()
+                }
+                stop => format!("not found to be equal; the search was stopped: {stop}\n"),
+            },
+        };
+        write_result(self.asked.output.as_deref(), &text)?;
+        Ok(if chain.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+}

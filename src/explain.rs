@@ -1,0 +1,22 @@
+//! Why one term equals another: the chain of rules from the one to the other.
+//!
+//! Saturation keeps a journal of the equalities that it found; `proof` finds a chain of them, `step`
+//! is one link of it, and `replay` checks a link without any e-graph of the search. `program` does it
+//! for a model's program, from its statements to what was chosen; `print` shows it to people.
+
+mod price;
+mod print;
+mod program;
+mod proof;
+mod replay;
+mod step;
+
+pub use price::{Price, Prices};
+pub use print::{
+    Difference, chain_json, cycles, difference, line, place, print, print_terms, text, to_json,
+};
+pub use program::{Explained, GroupChain, Watched, decoupled, explain, explain_terms};
+pub(crate) use program::{choose, groups_of, watch};
+pub use proof::{Gap, Proof};
+pub use replay::replay;
+pub use step::{By, Chain, Direction, Step, Terms, depth, subterm, tree_size};

@@ -1,0 +1,132 @@
+//! What a search did, stage by stage, kept whole so that it can be asked about afterwards.
+
+use crate::facts::{EGraph, Facts};
+use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep};
+use crate::saturate::{Limits, Saturation, saturate};
+use crate::search::{Candidate, Event};
+use crate::term::Term;
+use egg::Id;
+
+/// One stage of a search: the e-graph as it was when the stage ended, and what had happened.
+pub struct Stage {
+    /// The e-graph, with its journal since the search last started again.
+    pub egraph: EGraph,
+    /// The class of the program.
+    pub root: Id,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened in a stage.
+pub enum What {
+    /// Rules were applied.
+    Saturated {
+        /// The rules that were allowed to run, by their places in the book.
+        rules: Vec<usize>,
+        /// What each did, and why it ended.
+        saturation: Saturation,
+    },
+    /// The best programs were extracted, and the search started again from them or ended.
+    Extracted {
+        /// How many were asked for.
+        asked: usize,
+        /// The programs, best estimate first.
+        candidates: Vec<Candidate>,
+        /// Whether the search ended here.
+        last: bool,
+    },
+}
+
+/// The stages of a search, in order.
+#[derive(Default)]
+pub struct History {
+    /// The stages.
+    pub stages: Vec<Stage>,
+}
+
+/// Terms without a model, and the rules that are applied to them.
+pub struct Plain<'a> {
+    /// The rules' declarations.
+    pub book: &'a RuleBook,
+    /// The rules, in the book's order.
+    pub compiled: &'a [CompiledRule],
+    /// The rules that run, in order; every rule of the book at once if none.
+    pub schedule: Option<&'a Schedule>,
+    /// The least exact rules that may run.
+    pub exact: Exactness,
+    /// Bounds on each saturation.
+    pub limits: Limits,
+}
+
+impl Plain<'_> {
+    /// Applies the rules to terms. The first is what stages call the program. A schedule's steps that
+    /// choose between programs are passed over, since nothing is to be chosen.
+    pub fn run(&self, terms: &[Term]) -> History {
+        let facts = Facts::new(&[], &[], self.book.signature.binders(), Default::default());
+        let mut egraph = EGraph::new(facts.recording());
+        let ids: Vec<Id> = terms.iter().map(|term| egraph.add_expr(term)).collect();
+        egraph.rebuild();
+        let mut history = History::default();
+        let mut steps = Vec::new();
+        match self.schedule {
+            Some(schedule) => saturations(&schedule.steps, &mut steps),
+            None => steps.push((0..self.compiled.len()).collect()),
+        }
+        for rules in steps {
+            let allowed = |rule: &usize| self.compiled[*rule].exact <= self.exact;
+            let rules: Vec<usize> = rules.into_iter().filter(allowed).collect();
+            let chosen: Vec<&CompiledRule> = rules.iter().map(|at| &self.compiled[*at]).collect();
+            let saturation = saturate(&mut egraph, &chosen, &self.limits, &mut |_| ());
+            let root = ids.first().map_or_else(Id::default, |id| egraph.find(*id));
+            let event = Event::Saturated { rules: &rules, saturation: &saturation };
+            history.record(&egraph, root, event);
+        }
+        history
+    }
+}
+
+/// The rules of each `saturate` of a schedule, in the order in which they run.
+pub fn saturations(steps: &[ScheduleStep], found: &mut Vec<Vec<usize>>) {
+    for step in steps {
+        match step {
+            ScheduleStep::Saturate(rules) => found.push(rules.clone()),
+            ScheduleStep::Keep(_) => {}
+            ScheduleStep::Seq(steps) => saturations(steps, found),
+            ScheduleStep::Repeat(times, steps) => {
+                (0..*times).for_each(|_| saturations(steps, found));
+            }
+        }
+    }
+}
+
+impl History {
+    /// Keeps what an event of a search tells.
+    pub fn record(&mut self, egraph: &EGraph, root: Id, event: Event<'_>) {
+        let what = match event {
+            Event::Saturated { rules, saturation } => {
+                What::Saturated { rules: rules.to_vec(), saturation: saturation.clone() }
+            }
+            Event::Extracted { asked, candidates, last } => {
+                What::Extracted { asked, candidates: candidates.to_vec(), last }
+            }
+        };
+        self.stages.push(Stage { egraph: egraph.clone(), root, what });
+    }
+
+    /// The stages in which rules were applied, each with its place among all stages.
+    pub fn saturations(&self) -> impl Iterator<Item = (usize, &Stage, &[usize], &Saturation)> {
+        self.stages.iter().enumerate().filter_map(|(at, stage)| match &stage.what {
+            What::Saturated { rules, saturation } => Some((at, stage, &rules[..], saturation)),
+            What::Extracted { .. } => None,
+        })
+    }
+
+    /// The e-graphs that the search went through, each as it was at its end.
+    pub fn egraphs(&self) -> impl Iterator<Item = &EGraph> {
+        let ends = |at: &usize| {
+            let next = self.stages.get(at + 1);
+            next.is_none() || matches!(self.stages[*at].what, What::Extracted { .. })
+        };
+        (0..self.stages.len()).filter(ends).map(|at| &self.stages[at].egraph)
+    }
+}

@@ -1,0 +1,1 @@
+(+ (sin x) (* (sin x) (sin y)))
