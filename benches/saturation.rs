@@ -102,9 +102,9 @@ fn saturate_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, Strin
     (start.elapsed(), result.nodes, result.stop.to_string())
 }
 
-/// The same with the runner of the crate that the e-graph comes from, and the same facts.
+/// The same with the runner of the crate that the e-graph comes from, without facts.
 fn egg_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, String) {
-    let rules: Vec<Rewrite<Node, Facts>> = book
+    let rules: Vec<Rewrite<Node, ()>> = book
         .rules
         .iter()
         .map(|rule| {
@@ -113,7 +113,7 @@ fn egg_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, String) {
         })
         .collect();
     let start = Instant::now();
-    let mut runner = Runner::<Node, Facts, ()>::new(Facts::default())
+    let mut runner = Runner::<Node, (), ()>::new(())
         .with_scheduler(SimpleScheduler)
         .with_iter_limit(11)
         .with_node_limit(10_000_000)

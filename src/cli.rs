@@ -7,6 +7,7 @@ mod ask;
 mod bench;
 mod check;
 mod explain;
+mod saturate;
 mod test;
 mod verify;
 mod why_not;
@@ -90,6 +91,11 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
                             Exit codes: 0 nothing speaks against a rule, 1 something does, 2 bad input.")]
     Verify(verify::VerifyArgs),
+    /// Applies any rules to any terms: prints what each rule did, and the cheapest terms.
+    #[command(after_help = "Example:\n  ember-rewrite saturate --rules rules/extra/math.rules \
+                            examples/terms/calculus.sexp --iter-limit 8\n\n\
+                            Exit codes: 0 every goal as wanted, 1 not, 2 bad input.")]
+    Saturate(saturate::SaturateArgs),
     /// Shows the rules that lead from a model to its program, or from one term to another.
     #[command(after_help = "Example:\n  ember-rewrite explain examples/embedding_bag.sexp")]
     Explain(explain::ExplainArgs),
@@ -225,6 +231,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Check(args)), _) => args.run(&mut sources),
         (Some(Command::Test(args)), _) => args.run(&mut sources),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
+        (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {

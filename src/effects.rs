@@ -76,7 +76,7 @@ impl AddressFact {
     pub fn make(egraph: &EGraph, node: &Node) -> Option<AddressFact> {
         match (node.name()?, node.children()) {
             (root @ ("in" | "out"), [name]) => {
-                let tensor = egraph[*name].nodes.iter().find_map(|n| match n.head {
+                let tensor = egraph[*name].nodes.iter().find_map(|n| match n.head() {
                     Head::Op(name) => Some(name),
                     _ => None,
                 })?;

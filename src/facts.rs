@@ -6,21 +6,25 @@
 //! memory is in [`crate::effects`].
 
 mod fold;
+mod known;
 mod make;
 
+pub use known::Known;
 pub use make::{binary_op, dimension, dtype_named, single_value};
 
 use crate::affine::Affine;
 use crate::effects::{AddressFact, Effects};
 use crate::journal::Journal;
 use crate::term::Node;
-use egg::{Analysis, DidMerge, Id, Symbol};
+use egg::{DidMerge, Id, Symbol};
+use ember_egraph::Analysis;
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, HashMap};
 
 /// The e-graph of the compiler.
-pub type EGraph = egg::EGraph<Node, Facts>;
+pub type EGraph = ember_egraph::EGraph<Node, Facts>;
 
 /// An affine form over loop variables.
 pub type AffineForm = Affine<Id>;
@@ -33,7 +37,9 @@ pub type Binders = HashMap<(Symbol, usize), (usize, usize)>;
 pub struct Facts {
     tensors: HashMap<Symbol, TensorDecl>,
     sizes: Vec<String>,
-    binders: Binders,
+    binders: FxHashMap<(Symbol, usize), (usize, usize)>,
+    /// Whether facts are known of terms of an operator, as far as that was asked.
+    spoken_of: FxHashMap<Symbol, bool>,
     vector_unit: VectorUnit,
     aliases: HashMap<Id, Id>,
     contradiction: Option<(Scalar, Scalar)>,
@@ -93,7 +99,7 @@ impl Interval {
     }
 }
 
-/// The facts of a class.
+/// What may be known of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
     /// The value, where it is the same in every environment and store.
@@ -119,20 +125,19 @@ pub struct Fact {
 }
 
 impl Fact {
-    fn unknown() -> Fact {
-        Fact {
-            constant: None,
-            dtype: None,
-            lanes: None,
-            range: Interval::ALL,
-            affine: None,
-            free: BTreeSet::new(),
-            variable: None,
-            address: None,
-            effects: None,
-            has_loop: false,
-        }
-    }
+    /// Nothing.
+    const UNKNOWN: Fact = Fact {
+        constant: None,
+        dtype: None,
+        lanes: None,
+        range: Interval::ALL,
+        affine: None,
+        free: BTreeSet::new(),
+        variable: None,
+        address: None,
+        effects: None,
+        has_loop: false,
+    };
 
     /// The value as an integer constant.
     pub fn integer(&self) -> Option<i64> {
@@ -157,7 +162,8 @@ impl Facts {
                 .map(|t| (Symbol::from(format!("%{}", t.name)), t.clone()))
                 .collect(),
             sizes: sizes.to_vec(),
-            binders,
+            binders: binders.into_iter().collect(),
+            spoken_of: FxHashMap::default(),
             vector_unit,
             aliases: HashMap::new(),
             contradiction: None,
@@ -216,13 +222,19 @@ impl Facts {
 }
 
 impl Analysis<Node> for Facts {
-    type Data = Fact;
+    type Data = Known;
 
-    fn make(egraph: &mut EGraph, node: &Node, id: Id) -> Fact {
-        make::make(egraph, node, id)
+    fn make(egraph: &mut EGraph, node: &Node, id: Id) -> Known {
+        if make::says_nothing(egraph, node) {
+            return Known::NOTHING;
+        }
+        Known::from(make::make(egraph, node, id))
     }
 
-    fn merge(&mut self, a: &mut Fact, b: Fact) -> DidMerge {
+    fn merge(&mut self, a: &mut Known, b: Known) -> DidMerge {
+        if a.is_nothing() && b.is_nothing() {
+            return DidMerge(false, false);
+        }
         if let (Some(x), Some(y)) = (a.constant, b.constant)
             && x != y
         {
@@ -238,13 +250,19 @@ impl Analysis<Node> for Facts {
             }
         }
         let merged = merge(self, a, &b);
-        let did = DidMerge(merged != *a, merged != b);
-        *a = merged;
+        let did = DidMerge(merged != **a, merged != *b);
+        if did.0 {
+            *a = Known::from(merged);
+        }
         did
     }
 
     fn modify(egraph: &mut EGraph, id: Id) {
         fold::fold(egraph, id);
+    }
+
+    fn is_quiet(known: &Known) -> bool {
+        known.is_nothing()
     }
 }
 

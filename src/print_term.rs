@@ -40,7 +40,7 @@ pub fn print_term(term: &Term) -> String {
                     out.atom(node.to_string());
                     continue;
                 }
-                out.head(keep(node.head), &node.to_string());
+                out.head(keep(node.head()), &node.to_string());
                 todo.push(Step::Leave);
                 todo.extend(node.children().iter().rev().map(|c| Step::Enter(*c)));
             }

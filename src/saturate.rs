@@ -2,11 +2,12 @@
 //!
 //! Every rule is matched in every iteration, against the same clean e-graph; then all matches are
 //! applied, rule by rule in the order given, and congruence is restored once. The same input gives
-//! the same e-graph. Knows nothing of what rules are about.
+//! the same e-graph, on however many threads. Knows nothing of what rules are about.
 
 mod apply;
 mod blame;
 mod rows;
+mod search;
 mod subsumed;
 mod touched;
 
@@ -131,7 +132,8 @@ impl PartialEq for Spent {
 impl Eq for Spent {}
 
 impl RuleReport {
-    fn new(rule: &'static str) -> RuleReport {
+    /// Of a rule that has done nothing yet.
+    pub fn new(rule: &'static str) -> RuleReport {
         RuleReport {
             rule,
             matches: 0,
@@ -142,6 +144,17 @@ impl RuleReport {
             growth: Vec::new(),
             time: Spent::default(),
         }
+    }
+
+    /// Adds what the rule did in another run.
+    pub fn add(&mut self, other: &RuleReport) {
+        self.matches += other.matches;
+        self.refused += other.refused;
+        self.applications += other.applications;
+        self.unions += other.unions;
+        self.nodes += other.nodes;
+        self.growth.extend(&other.growth);
+        self.time.0 += other.time.0;
     }
 
     /// Whether it changed anything.
@@ -221,10 +234,11 @@ pub fn saturate(
 fn iteration(run: &mut Run) -> Result<bool, StopReason> {
     let changes = run.changes();
     let found = run.search()?;
-    for (rule, rows) in found.into_iter().enumerate() {
+    // Every rule has matches of its own, if only none.
+    for matches in found.chunk_by(|a, b| a.rule == b.rule) {
         let start = Instant::now();
-        let mut rows = rows.chunks_exact(1 + run.rules[rule].matched);
-        let applied = rows.try_for_each(|row| run.apply(rule, row));
+        let rule = matches[0].rule;
+        let applied = matches.iter().try_for_each(|matches| run.apply_all(rule, &matches.rows));
         run.applied_in(rule, start.elapsed());
         applied?;
     }

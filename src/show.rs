@@ -4,7 +4,8 @@ use crate::effects::{Effects, Place};
 use crate::explain::line;
 use crate::facts::{EGraph, Interval};
 use crate::term::{Node, Term};
-use egg::{AstSize, ENodeOrVar, Extractor, Id, Language, PatternAst};
+use egg::{AstSize, ENodeOrVar, Id, Language, PatternAst};
+use ember_egraph::Extractor;
 use itertools::Itertools;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -44,12 +45,14 @@ impl<'a> Show<'a> {
 
     /// The smallest term of a class.
     pub fn smallest(&self, class: Id) -> Term {
-        self.smallest.find_best(class).1
+        // A class of which only what contains it is left in the search still has the term of its id.
+        let found = self.smallest.find_best(class);
+        found.map_or_else(|| self.egraph.id_to_expr(class), |(_, term)| term)
     }
 
     /// How many words that has.
     pub fn size(&self, class: Id) -> usize {
-        self.smallest.find_best_cost(class)
+        self.smallest.find_best_cost(class).unwrap_or(usize::MAX)
     }
 
     /// The smallest term of a class on one line.

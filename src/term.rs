@@ -1,7 +1,10 @@
 //! Terms: the e-graph's language. An operator is an interned name, so that dialects are data.
 
 use egg::{FromOp, Id, Language, RecExpr, Symbol};
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 
 /// What a node is, its children aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,31 +35,34 @@ impl fmt::Display for Head {
 }
 
 /// A node of a term: a head and its children.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Node {
-    /// What it is.
-    pub head: Head,
-    args: Args,
-}
+///
+/// An e-graph holds each node several times over, so it is kept small: up to four children stand in
+/// the node itself, which covers all but loops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node(Repr);
 
-/// Children; up to four stand in the node itself, which covers all but loops.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Args {
-    Few(u8, [Id; 4]),
-    Many(Box<[Id]>),
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Repr {
+    /// An operator with this many of the children; the others are 0.
+    Few(u8, Symbol, [Id; 4]),
+    Many(Symbol, Box<[Id]>),
+    Int(i64),
+    Real(u64),
 }
 
 impl Node {
-    /// A node with the given children.
+    /// A node with the given children. A number has none: it stays one without them.
     pub fn new(head: Head, children: &[Id]) -> Node {
-        let args = if children.len() <= 4 {
-            let mut few = [Id::from(0usize); 4];
-            few[..children.len()].copy_from_slice(children);
-            Args::Few(children.len() as u8, few)
-        } else {
-            Args::Many(children.into())
-        };
-        Node { head, args }
+        Node(match head {
+            Head::Op(name) if children.len() <= 4 => {
+                let mut few = [Id::from(0usize); 4];
+                few[..children.len()].copy_from_slice(children);
+                Repr::Few(children.len() as u8, name, few)
+            }
+            Head::Op(name) => Repr::Many(name, children.into()),
+            Head::Int(n) => Repr::Int(n),
+            Head::Real(bits) => Repr::Real(bits),
+        })
     }
 
     /// An operator applied to children.
@@ -69,12 +75,66 @@ impl Node {
         Node::new(Head::Int(n), &[])
     }
 
+    /// What it is, its children aside.
+    pub fn head(&self) -> Head {
+        match self.0 {
+            Repr::Few(_, name, _) | Repr::Many(name, _) => Head::Op(name),
+            Repr::Int(n) => Head::Int(n),
+            Repr::Real(bits) => Head::Real(bits),
+        }
+    }
+
     /// The operator's name; `None` for a number.
     pub fn name(&self) -> Option<&'static str> {
-        match self.head {
+        match self.head() {
             Head::Op(name) => Some(name.as_str()),
             Head::Int(_) | Head::Real(_) => None,
         }
+    }
+}
+
+impl Hash for Node {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let word = |a: u32, b: u32| u64::from(a) | u64::from(b) << 32;
+        let id = |id: Id| usize::from(id) as u32;
+        match &self.0 {
+            Repr::Few(n, name, ids) => {
+                state.write_u64(word(u32::from(NonZeroU32::from(*name)), u32::from(*n)));
+                state.write_u64(word(id(ids[0]), id(ids[1])));
+                if *n > 2 {
+                    state.write_u64(word(id(ids[2]), id(ids[3])));
+                }
+            }
+            Repr::Many(name, ids) => {
+                state.write_u64(word(u32::from(NonZeroU32::from(*name)), ids.len() as u32));
+                ids.iter().for_each(|child| state.write_u32(id(*child)));
+            }
+            Repr::Int(n) => state.write_i64(*n),
+            Repr::Real(bits) => state.write_u64(*bits),
+        }
+    }
+}
+
+impl Ord for Node {
+    /// By head, then by the number of children, then by them.
+    fn cmp(&self, other: &Node) -> Ordering {
+        match (&self.0, &other.0) {
+            (Repr::Few(n, name, ids), Repr::Few(m, other, others)) => {
+                (name, n, ids).cmp(&(other, m, others))
+            }
+            (Repr::Many(name, ids), Repr::Many(other, others)) => (name, ids).cmp(&(other, others)),
+            (Repr::Few(_, name, _), Repr::Many(other, _)) => name.cmp(other).then(Ordering::Less),
+            (Repr::Many(name, _), Repr::Few(_, other, _)) => {
+                name.cmp(other).then(Ordering::Greater)
+            }
+            _ => self.head().cmp(&other.head()),
+        }
+    }
+}
+
+impl PartialOrd for Node {
+    fn partial_cmp(&self, other: &Node) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -82,31 +142,36 @@ impl Language for Node {
     type Discriminant = (Head, usize);
 
     fn discriminant(&self) -> Self::Discriminant {
-        (self.head, self.children().len())
+        (self.head(), self.children().len())
     }
 
     fn matches(&self, other: &Self) -> bool {
-        self.head == other.head && self.children().len() == other.children().len()
+        match (&self.0, &other.0) {
+            (Repr::Few(n, name, _), Repr::Few(m, other, _)) => name == other && n == m,
+            _ => self.discriminant() == other.discriminant(),
+        }
     }
 
     fn children(&self) -> &[Id] {
-        match &self.args {
-            Args::Few(n, ids) => &ids[..usize::from(*n)],
-            Args::Many(ids) => ids,
+        match &self.0 {
+            Repr::Few(n, _, ids) => &ids[..usize::from(*n)],
+            Repr::Many(_, ids) => ids,
+            Repr::Int(_) | Repr::Real(_) => &[],
         }
     }
 
     fn children_mut(&mut self) -> &mut [Id] {
-        match &mut self.args {
-            Args::Few(n, ids) => &mut ids[..usize::from(*n)],
-            Args::Many(ids) => ids,
+        match &mut self.0 {
+            Repr::Few(n, _, ids) => &mut ids[..usize::from(*n)],
+            Repr::Many(_, ids) => ids,
+            Repr::Int(_) | Repr::Real(_) => &mut [],
         }
     }
 }
 
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.head.fmt(f)
+        self.head().fmt(f)
     }
 }
 

@@ -94,13 +94,14 @@ fn bag(book: &RuleBook) -> EGraph {
 
 #[test]
 fn calculus_has_as_many_nodes_as_other_engines_find() {
-    // Without optimisation the last iterations take minutes; the count after eight is egg's too.
-    let (iterations, nodes) = if cfg!(debug_assertions) { (8, 8_113) } else { (11, 1_047_896) };
-    let limits = Limits { iterations, nodes: 2_000_000 };
-    let (egraph, saturation) = run(&load("rules/extra/math.rules"), &CALCULUS, limits);
-    assert_eq!(saturation.stop, StopReason::IterationLimit);
-    assert_eq!(egraph.total_number_of_nodes(), nodes);
-    assert_eq!(saturation.nodes, nodes);
+    let book = load("rules/extra/math.rules");
+    for (iterations, nodes) in [(8, 8_113), (11, 1_047_896)] {
+        let limits = Limits { iterations, nodes: 2_000_000 };
+        let (egraph, saturation) = run(&book, &CALCULUS, limits);
+        assert_eq!(saturation.stop, StopReason::IterationLimit);
+        assert_eq!(egraph.total_number_of_nodes(), nodes);
+        assert_eq!(saturation.nodes, nodes);
+    }
 }
 
 #[test]
@@ -192,6 +193,26 @@ fn the_same_input_gives_the_same_e_graph() {
         (format!("{:?}", egraph.dump()), saturation)
     };
     assert_eq!(dump(), dump());
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let book = load("rules/extra/math.rules");
+    // Large enough for every thread to match a part; once to the limit of iterations and once to that
+    // of nodes.
+    for limits in [(10, 1_000_000), (20, 100_000)] {
+        let limits = Limits { iterations: limits.0, nodes: limits.1 };
+        let dump = |threads| {
+            let pool =
+                rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            let (egraph, saturation) = pool.install(|| run(&book, &CALCULUS, limits));
+            (format!("{:?}", egraph.dump()), saturation)
+        };
+        let one = dump(1);
+        for threads in [2, 3] {
+            assert!(one == dump(threads), "{threads} threads");
+        }
+    }
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn loads_of_memory_that_changes_are_not_broadcast() {
             "(scf.for {E} 0 40 1 (scf.store (at (out %out_f32) (iv {E})) (scf.load (at {load} 3))))"
         );
         let egraph = saturated(&book, &[&text]);
-        let broadcasts = |class: &egg::EClass<_, _>| {
+        let broadcasts = |class: &ember_egraph::EClass<_, _>| {
             class.nodes.iter().any(|n: &ember_rewrite::term::Node| {
                 n.name() == Some("scf.broadcast")
                     && egraph[n.children()[1]].nodes.iter().any(|x| x.name() == Some("scf.load"))

@@ -8,7 +8,8 @@
 //! This crate knows e-graphs and nothing of embeddings: what a node means for cost and scope comes
 //! from a [`CostModel`] given by the caller.
 
-use egg::{Analysis, EGraph, Id, Language, RecExpr};
+use egg::{Id, Language, RecExpr};
+use ember_egraph::{Analysis, EGraph};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the extractor asks about terms. A summary is all that matters about a candidate when it

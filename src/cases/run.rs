@@ -8,7 +8,8 @@ use crate::print_term::print_term;
 use crate::rules::{CompiledRule, RuleBook, ScheduleStep};
 use crate::saturate::{Limits, StopReason, saturate};
 use crate::term::Term;
-use egg::{AstSize, Extractor, Id};
+use egg::{AstSize, Id};
+use ember_egraph::Extractor;
 use similar::TextDiff;
 use std::collections::BTreeMap;
 
@@ -37,7 +38,9 @@ impl Case {
         run.egraph.rebuild();
         let stop = run.steps(&self.steps);
         let root = run.egraph.find(run.root);
-        let (_, found) = Extractor::new(&run.egraph, AstSize).find_best(root);
+        // The input is a finite term of the root, so there is always one.
+        let smallest = Extractor::new(&run.egraph, AstSize).find_best(root);
+        let found = smallest.map_or_else(|| self.input.clone(), |(_, term)| term);
         let fail = |reason: String, diff: String, blessable: bool| {
             Some(Failure { reason, diff, found: found.clone(), blessable })
         };

@@ -61,7 +61,7 @@ impl CostModel<Node, Facts> for Model<'_> {
     type Summary = Summary;
 
     fn combine(&self, egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Summary> {
-        let Head::Op(name) = node.head else { return Some(Summary::leaf(node, true)) };
+        let Head::Op(name) = node.head() else { return Some(Summary::leaf(node, true)) };
         let name = name.as_str();
         let mut summary = match name.split_once('.') {
             Some(("slc" | "exe", _)) => self.unit(egraph, node, name, children)?,
@@ -379,7 +379,7 @@ fn moves(egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Id> {
 
 /// The root of an address.
 fn tensor(egraph: &EGraph, node: &Node, children: &[&Summary]) -> Summary {
-    let name = egraph[node.children()[0]].nodes.iter().find_map(|n| match n.head {
+    let name = egraph[node.children()[0]].nodes.iter().find_map(|n| match n.head() {
         Head::Op(name) => Some(name),
         _ => None,
     });

@@ -160,7 +160,7 @@ impl Summary {
     /// Gives the summary its structural key.
     pub fn identify(&mut self, node: &Node, children: &[&Summary]) {
         let keys: Vec<u64> = children.iter().map(|child| child.key).collect();
-        self.key = identity(&(node.head.to_string(), keys));
+        self.key = identity(&(node.head().to_string(), keys));
     }
 
     /// Puts a loop over a variable around what is inside.

@@ -82,7 +82,7 @@ impl Terms {
 
     /// The integer literal.
     pub fn int(&self, id: Id) -> Option<i64> {
-        match self.nodes[id].head {
+        match self.nodes[id].head() {
             Head::Int(n) => Some(n),
             _ => None,
         }
@@ -90,7 +90,7 @@ impl Terms {
 
     /// The number, integer or real.
     pub fn number(&self, id: Id) -> Option<f64> {
-        match self.nodes[id].head {
+        match self.nodes[id].head() {
             Head::Int(n) => Some(n as f64),
             Head::Real(bits) => Some(f64::from_bits(bits)),
             Head::Op(_) => None,

@@ -46,7 +46,7 @@ pub fn difference(step: &Step) -> Difference {
     let (before, after) = (abbreviated(&step.before, &names), abbreviated(&step.after, &names));
     let in_sight = |name: &Var| {
         let name = Head::Op(Symbol::from(name.to_string()));
-        before.as_ref().iter().chain(after.as_ref()).any(|node| node.head == name)
+        before.as_ref().iter().chain(after.as_ref()).any(|node| node.head() == name)
     };
     let names = names.into_iter().filter(|(name, _)| in_sight(name)).collect();
     Difference { before, after, names }

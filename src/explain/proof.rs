@@ -264,7 +264,7 @@ fn build(
         let next = match step {
             Build::Slot(k) => slot(*k)?,
             Build::Node(node) => {
-                let n = match node.head {
+                let n = match node.head() {
                     crate::term::Head::Int(n) => Some(n),
                     _ => None,
                 };

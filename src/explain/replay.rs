@@ -55,7 +55,7 @@ fn fits(
     }
     for (p, t) in computed {
         let value = number(pattern, p, bound).ok_or("a number that does not exist")?;
-        if term[t].head != Head::Int(value) {
+        if term[t].head() != Head::Int(value) {
             return Err(format!("{value} expected, `{}` found", term[t]));
         }
     }
@@ -69,10 +69,13 @@ fn number(pattern: &PatternAst<Node>, at: Id, bound: &BTreeMap<Var, Term>) -> Op
     for node in pattern.as_ref().iter().take(usize::from(at) + 1) {
         known.push(match node {
             ENodeOrVar::Var(variable) => match bound.get(variable).map(AsRef::as_ref) {
-                Some([Node { head: Head::Int(n), .. }]) => Some(*n),
+                Some([node]) => match node.head() {
+                    Head::Int(n) => Some(n),
+                    Head::Op(_) | Head::Real(_) => None,
+                },
                 _ => None,
             },
-            ENodeOrVar::ENode(node) => match (node.head, node.children()) {
+            ENodeOrVar::ENode(node) => match (node.head(), node.children()) {
                 (Head::Int(n), []) => Some(n),
                 (Head::Op(name), [op, a, b]) if name == Symbol::from("!") => {
                     let ENodeOrVar::ENode(op) = &pattern[*op] else { return None };

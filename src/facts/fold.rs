@@ -11,6 +11,9 @@ const FOLDED_NODES: usize = 5;
 
 /// Adds to a class the shorter nodes that it is equal to.
 pub(super) fn fold(egraph: &mut EGraph, id: Id) {
+    if egraph[id].data.is_nothing() {
+        return;
+    }
     if let Some(simpler) = simplified(egraph, id) {
         if !matches!(simpler, Simplified::Same(_)) && !room_to_fold(egraph) {
             return;
@@ -32,7 +35,7 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     }
     let Some(node) = folded(&egraph[id].data) else { return };
     let is_folded = egraph[id].nodes.iter().any(|n| match node {
-        Folded::Int(value) => n.head == Head::Int(value),
+        Folded::Int(value) => n.head() == Head::Int(value),
         Folded::Const(..) => n.name() == Some("const"),
     });
     if is_folded || !room_to_fold(egraph) {

@@ -1,21 +1,55 @@
 //! The facts of one node, from those of its children.
 
-use super::{EGraph, Fact, Facts, Interval};
+use super::{EGraph, Fact, Facts, Interval, Known};
 use crate::affine::Affine;
 use crate::effects::{AddressFact, Effects};
 use crate::term::{Head, Node};
-use egg::{Id, Language};
+use egg::{Id, Language, Symbol};
 use ember_targets::dlc::Dim;
 use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use std::collections::BTreeSet;
 
+/// Whether no fact is known of a node, which is told fast for the operators of which this project
+/// knows nothing.
+pub(super) fn says_nothing(egraph: &mut EGraph, node: &Node) -> bool {
+    let Head::Op(name) = node.head() else { return false };
+    let children = node.children();
+    if children.is_empty() || spoken_of(&mut egraph.analysis, name) {
+        return false;
+    }
+    // What is passed on from below: variables, which a binder may take away, and loops.
+    children.iter().all(|c| {
+        let below = &egraph[*c].data;
+        below.is_nothing() || (below.free.is_empty() && !below.has_loop)
+    })
+}
+
+/// Whether some fact may be known of terms of an operator besides what is passed on from below.
+pub(super) fn spoken_of(facts: &mut Facts, name: Symbol) -> bool {
+    *facts.spoken_of.entry(name).or_insert_with(|| {
+        let name = name.as_str();
+        LEVELS.iter().any(|level| name.starts_with(level))
+            || OPERATORS.contains(&name)
+            || DType::parse(name).is_some()
+    })
+}
+
+/// What the names of operators start with of which facts are known.
+const LEVELS: [&str; 3] = ["scf.", "emb.", "nn."];
+
+/// Further operators of which facts are known.
+const OPERATORS: [&str; 15] = [
+    "at", "const", "depth", "dim", "fresh", "freeze", "in", "inner", "iv", "out", "outer",
+    "rename", "size", "var", "vec",
+];
+
 /// The facts of one node.
 pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
-    let mut fact = Fact::unknown();
+    let mut fact = Fact::UNKNOWN;
     let facts = &egraph.analysis;
     let children = node.children();
-    let child = |i: usize| &egraph[children[i]].data;
-    let name = match node.head {
+    let child = |i: usize| operand(egraph, children, i);
+    let name = match node.head() {
         Head::Int(n) => {
             fact.constant = Some(Scalar::I64(n));
             fact.dtype = Some(DType::I64);
@@ -60,7 +94,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             // on the variable alone.
             fact.free = BTreeSet::from([id]);
         }
-        "iv" => {
+        "iv" if children.len() == 1 => {
             fact.dtype = Some(DType::I64);
             if let Some(&key) = child(0).free.first() {
                 fact.affine = Some(Affine::variable(facts.variable(key)));
@@ -79,21 +113,21 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
                 fact.constant = i64::try_from(n).ok().map(Scalar::I64);
             }
         }
-        "const" => {
+        "const" if children.len() == 2 => {
             let dtype = dtype_named(egraph, children[0]);
             fact.dtype = dtype;
             fact.constant =
                 dtype.zip(real(egraph, children[1])).map(|(d, x)| Scalar::from_f64(d, x));
         }
         "scf.load" => fact.dtype = child(0).address.as_ref().and_then(|a| a.dtype(facts)),
-        "scf.identity" => {
+        "scf.identity" if children.len() == 2 => {
             let dtype = element_type(child(1), facts);
             fact.dtype = dtype;
             fact.constant = binary_op(egraph, children[0])
                 .zip(dtype)
                 .and_then(|(op, dtype)| op.identity(dtype));
         }
-        "scf.cast" | "scf.convert" => {
+        "scf.cast" | "scf.convert" if children.len() == 2 => {
             let dtype = if name.as_str() == "scf.cast" {
                 dtype_named(egraph, children[0])
             } else {
@@ -147,16 +181,22 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     fact
 }
 
+/// The facts of an operand; none where there is no such operand, since a user's operator of a name that
+/// is known here may have fewer.
+fn operand<'a>(egraph: &'a EGraph, children: &[Id], i: usize) -> &'a Known {
+    children.get(i).map_or(&Known::NOTHING, |child| &egraph[*child].data)
+}
+
 /// The lanes of a value of this operator: made by a run, a block or a broadcast, kept by the rest.
 fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
-    let of = |i: usize| egraph[children[i]].data.lanes;
+    let of = |i: usize| operand(egraph, children, i).lanes;
     match name {
-        "scf.lanes" | "scf.broadcast" => egraph[children[0]].data.integer(),
-        "vec" => egraph[children[2]].data.integer(),
+        "scf.lanes" | "scf.broadcast" => operand(egraph, children, 0).integer(),
+        "vec" => operand(egraph, children, 2).integer(),
         "rename" => of(2),
         "iv" | "size" | "dim" | "const" | "scf.identity" | "scf.one" => Some(1),
         "scf.load" => {
-            let address = egraph[children[0]].data.address.as_ref()?;
+            let address = operand(egraph, children, 0).address.as_ref()?;
             address.lanes
         }
         "scf.cast" | "scf.convert" => of(1),
@@ -178,7 +218,7 @@ fn is_tensor(name: &str) -> bool {
 fn tensor_type(egraph: &EGraph, name: &str, children: &[Id]) -> Option<DType> {
     let of = |i: usize| element_type(&egraph[*children.get(i)?].data, &egraph.analysis);
     match name {
-        "nn.cast" => dtype_named(egraph, children[0]),
+        "nn.cast" => dtype_named(egraph, *children.first()?),
         "emb.bag" | "emb.kg" | "emb.dequantise" | "nn.scale" => of(1),
         "emb.spmm" => of(3),
         "emb.sddmm" => of(2),
@@ -250,7 +290,7 @@ pub fn binary_op(egraph: &EGraph, id: Id) -> Option<BinaryOp> {
 
 /// The literal real number of a class; an integer literal stands for the number it names.
 fn real(egraph: &EGraph, id: Id) -> Option<f64> {
-    egraph[id].nodes.iter().find_map(|n| match n.head {
+    egraph[id].nodes.iter().find_map(|n| match n.head() {
         Head::Real(bits) => Some(f64::from_bits(bits)),
         _ => None,
     })

@@ -90,7 +90,7 @@ impl Program {
             let Some(children) = children else {
                 // A child after its parent: not a term that was built bottom-up.
                 program.canonical.push(program.ops.len());
-                program.push(node.head, &[], Err(Error::NoSuchNode));
+                program.push(node.head(), &[], Err(Error::NoSuchNode));
                 continue;
             };
             if let ([x], Some(name)) = (children.as_slice(), node.name())
@@ -100,9 +100,9 @@ impl Program {
                 continue;
             }
             let ids: Vec<Id> = children.iter().map(|c| Id::from(*c)).collect();
-            let at = *known.entry(Node::new(node.head, &ids)).or_insert_with(|| {
-                let op = program.op(node.head, &children, tensors, sizes);
-                program.push(node.head, &children, op);
+            let at = *known.entry(Node::new(node.head(), &ids)).or_insert_with(|| {
+                let op = program.op(node.head(), &children, tensors, sizes);
+                program.push(node.head(), &children, op);
                 program.ops.len() - 1
             });
             program.canonical.push(at);

@@ -94,9 +94,9 @@ fn uses(definition: &Definition) -> Vec<usize> {
 /// A node as a model writes it, from what its operands have become.
 fn word(node: &Node, written: &[Sexp], span: Span) -> Kind {
     let operands: Vec<&Sexp> = node.children().iter().map(|c| &written[usize::from(*c)]).collect();
-    let name = match node.head {
+    let name = match node.head() {
         Head::Op(name) => name.as_str(),
-        Head::Int(_) | Head::Real(_) => return Kind::Atom(node.head.to_string()),
+        Head::Int(_) | Head::Real(_) => return Kind::Atom(node.head().to_string()),
     };
     if operands.is_empty() {
         let plain = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));

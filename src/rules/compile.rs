@@ -35,6 +35,8 @@ pub struct CompiledRule {
     pub(crate) late: Vec<Test>,
     /// Builds the right side; the last step is its root.
     pub(crate) plan: Vec<Step>,
+    /// The nodes of the right side whose children are all matched variables, over slots.
+    pub(crate) first: Vec<Node>,
     /// Whether the right side has numbers to compute.
     pub(crate) computes: bool,
     /// Builds the left side.
@@ -109,6 +111,7 @@ impl CompiledRule {
             early,
             fors,
             late,
+            first: plan.iter().filter_map(|step| over_slots(&plan, step, matched)).collect(),
             computes: plan.iter().any(|step| matches!(step, Step::Compute(..))),
             plan,
             left: slots.plan(&rule.lhs),
@@ -131,17 +134,23 @@ impl CompiledRule {
         self.computes || !(self.early.is_empty() && self.fors.is_empty() && self.late.is_empty())
     }
 
-    /// Calls `found` with every new match, as the class of the left side followed by those of the
-    /// matched variables, until it answers false. A match is new if a class that it looks into
+    /// The classes in which a match may have its root.
+    pub(crate) fn roots<'a>(&self, egraph: &'a EGraph) -> &'a [Id] {
+        self.matcher.roots(egraph)
+    }
+
+    /// Calls `found` with every new match whose root is one of some classes, as the class of the left
+    /// side followed by those of the matched variables, until it answers false. A match is new if a class that it looks into
     /// changed; `level` says how far above the nearest class that changed a class lies, for levels
     /// up to [`CompiledRule::reach`]. The e-graph must be clean.
     pub(crate) fn search(
         &self,
         egraph: &EGraph,
+        classes: &[Id],
         level: impl Fn(Id) -> u16,
         found: impl FnMut(&[Id]) -> bool,
     ) {
-        self.matcher.search(egraph, level, found);
+        self.matcher.search(egraph, classes, level, found);
     }
 
     /// The integers that conditions name; they must be in the e-graph to be asked about.
@@ -209,6 +218,19 @@ impl Slots {
         }
         steps
     }
+}
+
+/// The node of a step over slots, where it has matched variables for children and nothing else.
+fn over_slots(plan: &[Step], step: &Step, matched: usize) -> Option<Node> {
+    let Step::Node(node) = step else { return None };
+    let mut node = node.clone();
+    for child in node.children_mut() {
+        match plan[usize::from(*child)] {
+            Step::Slot(slot) if slot < matched => *child = Id::from(slot),
+            Step::Slot(_) | Step::Node(_) | Step::Compute(..) => return None,
+        }
+    }
+    (!node.is_leaf()).then_some(node)
 }
 
 /// Which nodes of a pattern its root is made of; abbreviations that are not used are not, nor is

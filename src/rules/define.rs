@@ -79,7 +79,7 @@ impl Definitions {
                 ENodeOrVar::Var(_) => out.add(node.clone()),
                 ENodeOrVar::ENode(node) => {
                     let node = node.clone().map_children(|child| ids[usize::from(child)]);
-                    let name = match node.head {
+                    let name = match node.head() {
                         Head::Op(name) => Some(name),
                         Head::Int(_) | Head::Real(_) => None,
                     };
@@ -320,7 +320,7 @@ pub(super) fn finish(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
     for at in rules {
         let rule = &book.rules[at];
         let Some(ENodeOrVar::ENode(left)) = rule.lhs.as_ref().last() else { continue };
-        let Head::Op(name) = left.head else { continue };
+        let Head::Op(name) = left.head() else { continue };
         let parameter = |child: &Id| match &rule.lhs[*child] {
             ENodeOrVar::Var(v) => Some(*v),
             ENodeOrVar::ENode(_) => None,
@@ -363,7 +363,7 @@ impl Size {
                         .for_each(|(p, n)| *n = usize::from(p == v));
                 }
                 ENodeOrVar::ENode(node) => {
-                    let key = match node.head {
+                    let key = match node.head() {
                         Head::Op(name) => Some((name, node.children().len())),
                         Head::Int(_) | Head::Real(_) => None,
                     };

@@ -85,7 +85,7 @@ type Key = (Symbol, usize);
 /// The operators of a pattern, but for numbers, names and what computes numbers.
 fn operators(pattern: &PatternAst<Node>) -> impl Iterator<Item = Key> + '_ {
     pattern.as_ref().iter().filter_map(|node| match node {
-        ENodeOrVar::ENode(node) => match node.head {
+        ENodeOrVar::ENode(node) => match node.head() {
             Head::Op(name) if !name.as_str().starts_with('%') && name.as_str() != COMPUTE => {
                 Some((name, node.children().len()))
             }
@@ -189,7 +189,7 @@ fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
 
 fn root(node: &ENodeOrVar<Node>) -> Option<Key> {
     match node {
-        ENodeOrVar::ENode(node) => match node.head {
+        ENodeOrVar::ENode(node) => match node.head() {
             Head::Op(name) => Some((name, node.children().len())),
             Head::Int(_) | Head::Real(_) => None,
         },

@@ -204,13 +204,19 @@ impl Matcher {
         self.reach
     }
 
-    /// Calls `found` with every new match, as the class of the root followed by those of the
-    /// variables, until it answers false. `level` says how far above the nearest class that changed
-    /// since the last search a class lies; a match is new if one of the classes that it looks into
-    /// changed. The e-graph must be clean.
+    /// The classes in which a match may have its root.
+    pub fn roots<'a>(&self, egraph: &'a EGraph) -> &'a [Id] {
+        egraph.classes_for_op(&self.root).unwrap_or_default()
+    }
+
+    /// Calls `found` with every new match whose root is one of some classes, as the class of the root
+    /// followed by those of the variables, until it answers false. `level` says how far above the
+    /// nearest class that changed since the last search a class lies; a match is new if one of the
+    /// classes that it looks into changed. The e-graph must be clean.
     pub fn search(
         &self,
         egraph: &EGraph,
+        classes: &[Id],
         level: impl Fn(Id) -> u16,
         found: impl FnMut(&[Id]) -> bool,
     ) {
@@ -219,7 +225,6 @@ impl Matcher {
         }
         let constants = self.constants.iter().map(|nodes| look_up(egraph, nodes));
         let Some(constants) = constants.collect::<Option<Vec<Id>>>() else { return };
-        let Some(classes) = egraph.classes_for_op(&self.root) else { return };
         let mut run = Run {
             egraph,
             matcher: self,
@@ -230,14 +235,45 @@ impl Matcher {
             found,
         };
         for class in classes {
-            if self.anywhere || (run.level)(class) <= self.reach {
+            if self.anywhere || (run.level)(*class) <= self.reach {
                 run.registers.clear();
-                run.registers.push(class);
+                run.registers.push(*class);
                 if !run.step(0, false) {
                     return;
                 }
             }
         }
+    }
+}
+
+/// A pattern to be asked for in single classes.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// `None` for a variable alone, which every class contains.
+    matcher: Option<Matcher>,
+}
+
+impl Query {
+    /// Compiles a pattern.
+    pub fn new(pattern: &PatternAst<Node>) -> Query {
+        let is_variable = matches!(pattern.as_ref().last(), Some(ENodeOrVar::Var(_)));
+        Query { matcher: (!is_variable).then(|| Compiler::new(pattern).finish().0) }
+    }
+
+    /// Whether a class contains an instance of the pattern. The e-graph must be clean.
+    pub fn holds(&self, egraph: &EGraph, class: Id) -> bool {
+        let Some(matcher) = &self.matcher else { return true };
+        let mut holds = false;
+        matcher.search(
+            egraph,
+            &[egraph.find(class)],
+            |_| 0,
+            |_| {
+                holds = true;
+                false
+            },
+        );
+        holds
     }
 }
 
@@ -295,13 +331,13 @@ impl<L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, L, F> {
                     // Nodes are sorted by head first. A few are compared faster than searched.
                     let nodes = match nodes.len() {
                         0..16 => nodes.as_slice(),
-                        _ => &nodes[nodes.partition_point(|node| node.head < head)..],
+                        _ => &nodes[nodes.partition_point(|node| node.head() < head)..],
                     };
                     for node in nodes {
-                        if node.head > head {
+                        if node.head() > head {
                             break;
                         }
-                        if node.head == head && node.children().len() == arity {
+                        if node.head() == head && node.children().len() == arity {
                             self.registers.truncate(out);
                             self.registers.extend_from_slice(node.children());
                             if !self.step(at, new) {

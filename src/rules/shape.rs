@@ -22,7 +22,7 @@ impl Numbers {
                 ENodeOrVar::Var(v) => (Err(*v), Vec::new()),
                 ENodeOrVar::ENode(n) => {
                     let children = n.children().iter().map(|c| numbers[usize::from(*c)]);
-                    (Ok(n.head), children.collect())
+                    (Ok(n.head()), children.collect())
                 }
             };
             let next = self.known.len();
@@ -117,7 +117,7 @@ fn written(pattern: &PatternAst<Node>, names: &mut BTreeMap<Var, usize>) -> Stri
         order.insert(numbers[i], order.len());
         let _ = match node {
             ENodeOrVar::Var(v) => write!(text, "?{}", number(*v, names)),
-            ENodeOrVar::ENode(n) => write!(text, "({}", n.head),
+            ENodeOrVar::ENode(n) => write!(text, "({}", n.head()),
         };
         for child in node.children() {
             let _ = write!(text, " {}", order[&numbers[usize::from(*child)]]);
@@ -207,7 +207,7 @@ impl Special<'_> {
             Arg::Int(n) => Some(Arg::Int(*n)),
             Arg::Var(v) => match &self.rule.lhs[Id::from(*bound.get(v)?)] {
                 ENodeOrVar::Var(v) => Some(Arg::Var(*v)),
-                ENodeOrVar::ENode(node) => match node.head {
+                ENodeOrVar::ENode(node) => match node.head() {
                     Head::Int(n) => Some(Arg::Int(n)),
                     Head::Op(_) | Head::Real(_) => None,
                 },
@@ -229,7 +229,7 @@ impl Special<'_> {
                 ENodeOrVar::ENode(node) => {
                     let children = node.children().iter().map(|c| instance[usize::from(*c)]);
                     let children: Option<Vec<usize>> = children.collect();
-                    let key = children.map(|children| (Ok(node.head), children));
+                    let key = children.map(|children| (Ok(node.head()), children));
                     key.and_then(|key| self.numbers.known.get(&key).copied())
                 }
             };

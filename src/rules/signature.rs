@@ -6,7 +6,7 @@ use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::did_you_mean;
 use crate::term::{Head, Node, Term};
-use egg::{Id, Language, Symbol};
+use egg::{Id, Language, PatternAst, Symbol};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -131,7 +131,7 @@ impl Signature {
 
     /// The operator of a node; `None` for numbers and names of the model.
     pub fn operator_of(&self, node: &Node) -> Option<&Operator> {
-        match node.head {
+        match node.head() {
             Head::Op(name) => self.operator(name, node.children().len()),
             Head::Int(_) | Head::Real(_) => None,
         }
@@ -147,7 +147,7 @@ impl Signature {
     /// The sort of a node from those of its children; `None` where the node is not well-sorted.
     pub fn node_sort(&self, node: &Node, child: impl Fn(Id) -> Option<Sort>) -> Option<Sort> {
         let Some(op) = self.operator_of(node) else {
-            return Sort::of_literal(node.head).filter(|_| node.is_leaf());
+            return Sort::of_literal(node.head()).filter(|_| node.is_leaf());
         };
         let mut bound: BTreeMap<&str, Sort> = BTreeMap::new();
         for (declared, &arg) in op.args.iter().zip(node.children()) {
@@ -194,6 +194,21 @@ impl Signature {
             let root = inference.tree(&tree, &mut errors);
             let sort = inference.sort(root)?;
             Some((tree.term(), sort))
+        });
+        match result {
+            Some(read) if errors.is_empty() => Ok(read),
+            _ => Err(errors),
+        }
+    }
+
+    /// Reads a pattern and checks its sorts; its own sort is `None` for a variable alone. Reports all
+    /// errors at once.
+    pub fn read_pattern(&self, sexp: &Sexp) -> Checked<(PatternAst<Node>, Option<Sort>)> {
+        let mut errors = Vec::new();
+        let result = tree::read(sexp, &mut errors).map(|tree| {
+            let mut inference = Inference::new(self);
+            let root = inference.tree(&tree, &mut errors);
+            (tree.pattern(), inference.sort(root))
         });
         match result {
             Some(read) if errors.is_empty() => Ok(read),

@@ -82,7 +82,7 @@ impl Sketch {
         let mut holds: Vec<HashSet<Id>> = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             let here = |node: &Node, head: Head, children: &[usize]| {
-                node.head == head
+                node.head() == head
                     && node.children().len() == children.len()
                     && node.children().iter().zip(children).all(|(child, part)| {
                         self.parts[*part] == Part::Any
@@ -92,10 +92,10 @@ impl Sketch {
             let found = match part {
                 Part::Any => HashSet::new(),
                 Part::Node(head, children) => {
-                    let any = |class: &&egg::EClass<Node, _>| {
-                        class.nodes.iter().any(|node| here(node, *head, children))
-                    };
-                    egraph.classes().filter(any).map(|class| class.id).collect()
+                    let classes = egraph.classes();
+                    let any = classes
+                        .filter(|class| class.nodes.iter().any(|node| here(node, *head, children)));
+                    any.map(|class| class.id).collect()
                 }
                 Part::Contains(inner) => above(egraph, self.classes(egraph, *inner, &holds)),
                 Part::Or(parts) => {

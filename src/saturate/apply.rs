@@ -12,23 +12,26 @@ use egg::{Id, Language};
 use ember_targets::scalar::BinaryOp;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// Matches that are looked up together before they are applied.
+const BLOCK: usize = 32;
 
 /// A row of classes; those of all but the widest rules fit in place.
-type Row = SmallVec<[Id; 8]>;
+pub(super) type Row = SmallVec<[Id; 8]>;
 
 /// A run of saturation.
 pub(super) struct Run<'a> {
     pub egraph: &'a mut EGraph,
     pub rules: &'a [&'a CompiledRule],
     pub limits: &'a Limits,
-    reports: Vec<RuleReport>,
+    pub(super) reports: Vec<RuleReport>,
     /// For each rule with conditions, the matches that it was applied to: asking and applying again
     /// would change nothing. Rules without are only ever given new matches.
-    applied: Vec<RowSet>,
+    pub(super) applied: Vec<RowSet>,
     /// For each rule, the matches to which it may yet apply when more is known of their classes.
-    waiting: Vec<Vec<Id>>,
-    touched: Touched,
+    pub(super) waiting: Vec<Vec<Id>>,
+    pub(super) touched: Touched,
     /// Every union: the two classes, and the rule that found them equal.
     unions: Vec<(Id, Id, usize)>,
     /// Nodes taken out of the search.
@@ -95,6 +98,11 @@ impl<'a> Run<'a> {
         nodes + (self.egraph.nodes().len() - made)
     }
 
+    /// Whether the e-graph is too large for the cache.
+    pub fn is_large(&self) -> bool {
+        self.egraph.nodes().len() >= 1 << 15
+    }
+
     /// Restores congruence.
     pub fn rebuild(&mut self) -> Result<(), StopReason> {
         self.egraph.rebuild();
@@ -106,55 +114,6 @@ impl<'a> Run<'a> {
         self.contradiction()
     }
 
-    /// The matches to try in this iteration, for each rule one row after the other: those that are
-    /// new, and those that wait.
-    pub fn search(&mut self) -> Result<Vec<Vec<Id>>, StopReason> {
-        let reach = self.rules.iter().map(|rule| rule.reach()).max().unwrap_or(0);
-        self.touched.update(self.egraph, reach);
-        let mut room = self.limits.matches();
-        (0..self.rules.len()).map(|rule| self.search_rule(rule, &mut room)).collect()
-    }
-
-    fn search_rule(&mut self, rule: usize, room: &mut usize) -> Result<Vec<Id>, StopReason> {
-        let start = Instant::now();
-        let compiled = self.rules[rule];
-        let conditional = compiled.conditional();
-        let (egraph, applied) = (&*self.egraph, &self.applied[rule]);
-        let mut rows = Vec::new();
-        // A match may be found again while it waits, and two that wait may have become one.
-        let mut known = RowSet::new(compiled.matched);
-        let mut row: Row = Row::new();
-        for waiting in self.waiting[rule].chunks_exact(1 + compiled.matched) {
-            row.clear();
-            row.extend(waiting.iter().map(|id| egraph.find(*id)));
-            if !known.contains(&row[1..]) {
-                known.insert(&row[1..]);
-                rows.extend_from_slice(&row);
-            }
-        }
-        self.waiting[rule].clear();
-        let mut found = 0;
-        let mut full = false;
-        compiled.search(
-            egraph,
-            |class| self.touched.level(class),
-            |row| {
-                let repeated =
-                    conditional && (known.contains(&row[1..]) || applied.contains(&row[1..]));
-                if !repeated {
-                    full = *room == 0;
-                    *room = room.saturating_sub(1);
-                    found += 1;
-                    rows.extend_from_slice(row);
-                }
-                !full
-            },
-        );
-        self.reports[rule].matches += found;
-        self.reports[rule].time.0 += start.elapsed();
-        if full { Err(StopReason::MatchLimit { rule: compiled.name.as_str() }) } else { Ok(rows) }
-    }
-
     /// Notes the time that applying a rule took in this iteration, and how many nodes it added.
     pub fn applied_in(&mut self, rule: usize, time: Duration) {
         let report = &mut self.reports[rule];
@@ -163,17 +122,48 @@ impl<'a> Run<'a> {
         report.growth.push(report.nodes - before);
     }
 
-    /// Applies a rule to a match.
-    pub fn apply(&mut self, rule: usize, row: &[Id]) -> Result<(), StopReason> {
+    /// Applies a rule to matches, one row after the other.
+    pub fn apply_all(&mut self, rule: usize, rows: &[Id]) -> Result<(), StopReason> {
+        let width = 1 + self.rules[rule].matched;
+        let mut slots = Vec::with_capacity(self.rules[rule].width());
+        for block in rows.chunks(width * BLOCK) {
+            if self.is_large() {
+                self.warm(rule, block, width);
+            }
+            for row in block.chunks_exact(width) {
+                slots.clear();
+                slots.extend(row[1..].iter().map(|id| self.egraph.find(*id)));
+                self.apply(rule, row, &mut slots)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks up some of what is about to be added. In a large e-graph almost every look-up waits for
+    /// memory; those of a block do so at the same time, and leave what they read in the cache.
+    fn warm(&self, rule: usize, block: &[Id], width: usize) {
         let compiled = self.rules[rule];
-        let mut slots: Row = row[1..].iter().map(|id| self.egraph.find(*id)).collect();
+        for row in block.chunks_exact(width) {
+            for node in &compiled.first {
+                let node = node.clone().map_children(|slot| row[1 + usize::from(slot)]);
+                std::hint::black_box(self.egraph.lookup(node));
+            }
+            for &id in &row[1..] {
+                std::hint::black_box(self.egraph[id].parents().len());
+            }
+        }
+    }
+
+    /// Applies a rule to a match, given also as the classes of today in its slots.
+    fn apply(&mut self, rule: usize, row: &[Id], slots: &mut Vec<Id>) -> Result<(), StopReason> {
+        let compiled = self.rules[rule];
         let early =
-            compiled.early.iter().all(|t| (t.holds)(self.egraph, &self.args(&t.args, &slots)));
+            compiled.early.iter().all(|t| (t.holds)(self.egraph, &self.args(&t.args, slots)));
         if !early {
             self.reports[rule].refused += 1;
         } else if !compiled.fors.is_empty() {
-            self.range(rule, row[0], &mut slots)?;
-        } else if self.instantiate(rule, row[0], &slots)? {
+            self.range(rule, row[0], slots)?;
+        } else if self.instantiate(rule, row[0], slots)? {
             if compiled.conditional() {
                 self.applied[rule].insert(&row[1..]);
             }
@@ -185,7 +175,7 @@ impl<'a> Run<'a> {
     }
 
     /// Gives the variables of `:for` their values, one after the other, and applies the rule.
-    fn range(&mut self, rule: usize, root: Id, slots: &mut Row) -> Result<(), StopReason> {
+    fn range(&mut self, rule: usize, root: Id, slots: &mut Vec<Id>) -> Result<(), StopReason> {
         let compiled = self.rules[rule];
         if let Some(range) = compiled.fors.get(slots.len() - compiled.matched) {
             let values = (range.values)(self.egraph, &self.args(&range.args, slots));
@@ -266,9 +256,7 @@ impl<'a> Run<'a> {
                 self.look_up(compiled, slots);
             }
         }
-        self.build(compiled, slots);
-        let Some(new) = self.built.last().copied().flatten() else { return Ok(false) };
-        let united = self.egraph.union(root, new);
+        let Some((new, united)) = self.build(compiled, slots, root) else { return Ok(false) };
         if united {
             self.unions.push((root, new, rule));
         }
@@ -304,7 +292,7 @@ impl<'a> Run<'a> {
                     (self.egraph.lookup(Node::int(n)), Some(n))
                 }
                 Step::Node(node) => {
-                    let known = match node.head {
+                    let known = match node.head() {
                         Head::Int(n) => Some(n),
                         Head::Op(_) | Head::Real(_) => None,
                     };
@@ -320,20 +308,28 @@ impl<'a> Run<'a> {
         Some(missing)
     }
 
-    /// Adds the nodes of the right side that are not known to exist.
-    fn build(&mut self, rule: &CompiledRule, slots: &[Id]) {
+    /// Adds the nodes of the right side that are not known to exist, the last to the class of the left
+    /// side. Answers its id, and whether it was not in that class.
+    fn build(&mut self, rule: &CompiledRule, slots: &[Id], root: Id) -> Option<(Id, bool)> {
         for (i, step) in rule.plan.iter().enumerate() {
+            let last = i + 1 == rule.plan.len();
             if self.built[i].is_some() {
                 continue;
             }
             self.built[i] = match step {
                 Step::Slot(slot) => slots.get(*slot).copied(),
                 Step::Node(node) => {
-                    with_children(node, &self.built).map(|node| self.egraph.add(node))
+                    let node = with_children(node, &self.built)?;
+                    if last {
+                        return Some(self.egraph.add_to(root, node));
+                    }
+                    Some(self.egraph.add(node))
                 }
                 Step::Compute(..) => self.known[i].map(|n| self.egraph.add(Node::int(n))),
             };
         }
+        let new = self.built.last().copied().flatten()?;
+        Some((new, self.egraph.union(root, new)))
     }
 
     /// Takes the node that a rule was applied to out of the search.

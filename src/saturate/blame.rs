@@ -46,7 +46,7 @@ fn guilty_class(
 }
 
 fn is_constant(node: &Node, constants: (Scalar, Scalar)) -> bool {
-    match node.head {
+    match node.head() {
         Head::Int(n) => [constants.0, constants.1].contains(&Scalar::I64(n)),
         Head::Op(_) => node.name() == Some("const"),
         Head::Real(_) => false,

@@ -35,7 +35,7 @@ impl Subsumed {
             let nodes = &mut egraph[class].nodes;
             let stays = |node: &Node| self.nodes.binary_search(node).is_err();
             if nodes.iter().any(stays) {
-                nodes.retain(stays);
+                nodes.retain(|node| stays(node));
             }
         }
     }

@@ -117,7 +117,7 @@ impl<'a, 'b> Build<'a, 'b> {
                     _ => {}
                 }
                 let built: Option<Vec<Id>> = children.iter().map(|c| self.node(*c)).collect();
-                Some(self.grow.bank.add(Node::new(node.head, &built?)))
+                Some(self.grow.bank.add(Node::new(node.head(), &built?)))
             }
         }
     }

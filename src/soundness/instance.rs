@@ -104,7 +104,7 @@ impl Instance {
         let children: Vec<Id> =
             node.children().iter().map(|c| built[usize::from(*c)]).collect::<Option<_>>()?;
         if let (Some("!"), [op, a, b]) = (node.name(), children.as_slice()) {
-            let number = |id: Id| match self.bank.node(id).head {
+            let number = |id: Id| match self.bank.node(id).head() {
                 Head::Int(n) => Some(n),
                 _ => None,
             };
@@ -120,7 +120,7 @@ impl Instance {
             };
             return Some(self.bank.int(n));
         }
-        Some(self.bank.add(Node::new(node.head, &children)))
+        Some(self.bank.add(Node::new(node.head(), &children)))
     }
 
     /// The tensors that the terms name.

@@ -192,7 +192,7 @@ impl Visit<'_> {
     fn node(&mut self, id: Id, want: Want) -> Option<()> {
         match &self.pattern[id] {
             ENodeOrVar::Var(v) => self.hole(*v, want),
-            ENodeOrVar::ENode(node) => match node.head {
+            ENodeOrVar::ENode(node) => match node.head() {
                 Head::Int(n) => {
                     self.types.dtypes.set(want.dtype, DType::I64)?;
                     let lanes = if want.count { usize::try_from(n).ok()? } else { 1 };

@@ -16,7 +16,8 @@ use crate::interpret::{Error, Value};
 use crate::rules::{CompiledRule, Exactness, RuleBook, Sort};
 use crate::saturate::{Limits, StopReason, saturate};
 use crate::term::{Node, Term};
-use egg::{CostFunction, Extractor, Id, Language};
+use egg::{CostFunction, Id, Language};
+use ember_egraph::Extractor;
 use ember_targets::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,10 +136,13 @@ fn check(
     for salt in 0..MEMBERS {
         let extractor = Extractor::new(&egraph, Lottery { salt });
         let mut other = instance.clone();
-        let member = import(&mut other.bank, &extractor.find_best(root).1);
+        let Some((_, member)) = extractor.find_best(root) else { continue };
+        let member = import(&mut other.bank, &member);
         let names: BTreeMap<Id, Id> = variables
             .iter()
-            .map(|(v, class)| (*v, import(&mut other.bank, &extractor.find_best(*class).1)))
+            .filter_map(|(v, class)| {
+                Some((*v, import(&mut other.bank, &extractor.find_best(*class)?.1)))
+            })
             .collect();
         for case in cases {
             let value = |(v, x): &(Id, i64)| Some((*names.get(v)?, *x));

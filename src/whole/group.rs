@@ -183,7 +183,7 @@ impl Group {
         let known = |size: &String| Symbol::from(format!("%{size}"));
         let mut key = String::new();
         for node in self.term.as_ref() {
-            match node.head {
+            match node.head() {
                 Head::Op(name) if name.as_str().starts_with('%') => {
                     key += &format!("%{:?}", place(&name));
                 }

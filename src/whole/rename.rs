@@ -11,7 +11,7 @@ pub type Names = Vec<Symbol>;
 pub fn names(term: &Term) -> Names {
     let mut names = Names::new();
     for node in term.as_ref() {
-        if let Head::Op(name) = node.head
+        if let Head::Op(name) = node.head()
             && name.as_str().starts_with('%')
             && !names.contains(&name)
         {
@@ -31,13 +31,13 @@ pub fn renamed(
     let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());
     for node in term.as_ref() {
         let number = match (node.name(), node.children()) {
-            (Some("size"), [name]) => match term[*name].head {
+            (Some("size"), [name]) => match term[*name].head() {
                 Head::Op(name) => numbers.get(&name).copied(),
                 _ => None,
             },
             _ => None,
         };
-        let node = match (number, node.head) {
+        let node = match (number, node.head()) {
             (Some(n), _) => Node::int(n),
             (None, Head::Op(name)) if names.contains_key(&name) => {
                 Node::new(Head::Op(names[&name]), &[])
@@ -56,7 +56,7 @@ pub fn thawed(term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
     for node in term.as_ref() {
         let of = match (node.name(), node.children()) {
             (Some("freeze" | "exe.freeze" | "slc.freeze"), [out]) => match term[*out].children() {
-                [name] => Some((*out, term[*name].head)),
+                [name] => Some((*out, term[*name].head())),
                 _ => None,
             },
             _ => None,

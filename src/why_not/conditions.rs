@@ -35,6 +35,7 @@ pub(super) fn matches(egraph: &EGraph, rule: &Rule, compiled: &CompiledRule) -> 
     let mut rows: Vec<Vec<Id>> = Vec::new();
     compiled.search(
         egraph,
+        compiled.roots(egraph),
         |_| 0,
         |row| {
             rows.push(row.to_vec());
@@ -121,7 +122,7 @@ fn computable(egraph: &EGraph, compiled: &CompiledRule, bound: &BTreeMap<Var, Id
                 let class = compiled.variables.get(*slot).and_then(|v| bound.get(v));
                 class.and_then(|id| egraph[*id].data.integer())
             }
-            Step::Node(node) => match node.head {
+            Step::Node(node) => match node.head() {
                 Head::Int(n) => Some(n),
                 Head::Op(_) | Head::Real(_) => None,
             },

@@ -40,7 +40,8 @@ impl Told<'_> {
     /// An operator in a sentence. Operators may share a name, and are told apart by their operands.
     fn called(&self, node: &Node) -> String {
         let classes = self.stage.egraph.classes();
-        let same = classes.flat_map(|class| &class.nodes).filter(|other| other.head == node.head);
+        let same =
+            classes.flat_map(|class| &class.nodes).filter(|other| other.head() == node.head());
         let others: BTreeSet<usize> = same.map(|other| other.children().len()).collect();
         match others.is_empty() {
             true => format!("`{node}`"),
@@ -129,7 +130,7 @@ impl Told<'_> {
 
     /// The rules that make an operator, and what they did.
     fn makers(&self, node: &Node) -> (String, Option<String>) {
-        if let Head::Int(_) | Head::Real(_) = node.head {
+        if let Head::Int(_) | Head::Real(_) = node.head() {
             return ("a number, which stands in the input or is computed".to_owned(), None);
         }
         let makes = |rule: &&Rule| {

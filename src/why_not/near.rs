@@ -44,7 +44,7 @@ pub(super) fn nearest(show: &Show<'_>, rule: &Rule) -> Option<Near> {
         std::iter::once(&rule.lhs).chain(rule.wheres.iter().map(|(_, p)| p)).collect();
     let top = Id::from(rule.lhs.len().checked_sub(1)?);
     let ENodeOrVar::ENode(head) = &rule.lhs[top] else { return None };
-    let mut classes: Vec<Id> = egraph.classes_for_op(&head.discriminant())?.collect();
+    let mut classes: Vec<Id> = egraph.classes_for_op(&head.discriminant())?.to_vec();
     classes.sort_unstable();
     let mut best: Option<(usize, Near)> = None;
     let mut budget = STEPS.0;

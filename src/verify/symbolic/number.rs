@@ -32,7 +32,7 @@ impl Translation<'_> {
             ENodeOrVar::ENode(node) => node,
         };
         let args = node.children();
-        match (node.head, plain(node)) {
+        match (node.head(), plain(node)) {
             (Head::Int(n), _) => scalar(literal(n)),
             (_, "boundary" | "const") if args.len() == 1 => self.number(p, args[0], around),
             (_, "iv" | "counter") => {
@@ -150,7 +150,7 @@ impl Translation<'_> {
             }
             ENodeOrVar::ENode(node) => node,
         };
-        match (node.head, plain(node)) {
+        match (node.head(), plain(node)) {
             (Head::Int(_), _) => true,
             (_, "iv" | "counter" | "lanes" | "dim" | "size" | "index_cast" | "lt" | "!") => true,
             (_, "emb.extent") => true,

@@ -115,6 +115,21 @@ pub fn compare(path: &Path) -> Result<String, String> {
     Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
 
+/// What `saturate` says of rules and terms, times aside: the exit code, what is wrong, the report.
+pub fn saturate(path: &Path) -> Result<String, String> {
+    let mut words = arguments(path)?;
+    words.insert(0, "saturate".to_owned());
+    words.push("--json".to_owned());
+    let output = command(&words)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let mut report: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|e| format!("exit code {:?}: {e}\n{said}", output.status.code()))?;
+    report.as_object_mut().and_then(|report| report.remove("time_ms")).ok_or("no times")?;
+    let code = output.status.code().ok_or("no exit code")?;
+    let report = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
+    Ok(format!("exit code {code}\n{said}{report}\n"))
+}
+
 /// The words of an `.args` file; a line that starts with `#` is a comment.
 fn arguments(path: &Path) -> Result<Vec<String>, String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;

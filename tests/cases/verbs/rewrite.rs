@@ -3,7 +3,8 @@
 //! A case is `(rules SET …)`, `(model "FILE")` for the tensors that the term speaks of, and the term.
 //! Each e-node of the term's class is one form, its operands written by their smallest terms.
 
-use egg::{AstSize, Extractor, Language, RecExpr};
+use egg::{AstSize, Language, RecExpr};
+use ember_egraph::Extractor;
 use ember_rewrite::diagnostic::{Diagnostic, Sources};
 use ember_rewrite::facts::{EGraph, Facts, VectorUnit};
 use ember_rewrite::load::load;
@@ -70,7 +71,7 @@ fn listed(egraph: &EGraph, class: egg::Id) -> String {
     let form = |node: &Node| {
         let mut term = RecExpr::default();
         let node = node.clone().map_children(|child| {
-            let (_, operand) = smallest.find_best(child);
+            let (_, operand) = smallest.find_best(child).expect("a finite term");
             append(&mut term, &operand)
         });
         term.add(node);

@@ -1,0 +1,125 @@
+//! Saturation beside another engine: `cargo bench --bench engine [-- RUNS]`. The rules and terms of
+//! symbolic mathematics, eleven iterations with every rule in each, by this project and by egglog, which
+//! gets the same rules in its own words. Both must end with the same e-graph. Runs alternate, so that
+//! what else the machine does falls on both; printed are medians.
+
+use egg::{ENodeOrVar, Language, RecExpr};
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::facts::{EGraph, Facts};
+use ember_rewrite::rules::{self, CompiledRule, RuleBook};
+use ember_rewrite::saturate::{Limits, saturate};
+use ember_rewrite::system::{self, Root};
+use ember_rewrite::term::{Head, Node};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const ITERATIONS: usize = 11;
+/// What two other engines find.
+const NODES: usize = 1_047_896;
+/// Runs of each engine, and the threads that they may use.
+const RUNS: usize = 9;
+const THREADS: [usize; 2] = [1, 2];
+
+fn main() {
+    let runs = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(RUNS);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = Sources::default();
+    let (book, _) = rules::load(&mut sources, &[root.join("rules/extra/math.rules")])
+        .expect("the rules are well-formed");
+    let terms = root.join("examples/terms/calculus.sexp");
+    let terms = system::read(&mut sources, &terms, &book.signature).expect("well-sorted");
+    let program = in_egglog(&book, &terms);
+    println!("{ITERATIONS} iterations, {NODES} e-nodes, {runs} runs of each engine in turn");
+    for threads in THREADS {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..runs {
+            ours.push(ours_once(&book, &terms, &pool));
+            theirs.push(egglog_once(&program, threads));
+        }
+        let (ours, theirs) = (median(ours), median(theirs));
+        println!(
+            "{threads} thread{}: ours {:>8.1} ms, egglog {:>8.1} ms, ours / egglog {:.3}",
+            if threads == 1 { " " } else { "s" },
+            ours.as_secs_f64() * 1e3,
+            theirs.as_secs_f64() * 1e3,
+            ours.as_secs_f64() / theirs.as_secs_f64()
+        );
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn ours_once(book: &RuleBook, terms: &[Root], pool: &ThreadPool) -> Duration {
+    let compiled = book.compile();
+    let rules: Vec<&CompiledRule> = compiled.iter().collect();
+    let mut egraph = EGraph::new(Facts::default());
+    for root in terms {
+        egraph.add_expr(&root.term);
+    }
+    let limits = Limits { iterations: ITERATIONS, nodes: 10_000_000 };
+    let start = Instant::now();
+    let result = pool.install(|| saturate(&mut egraph, &rules, &limits, &mut |_| {}));
+    let time = start.elapsed();
+    assert_eq!(result.nodes, NODES);
+    time
+}
+
+fn egglog_once(program: &str, threads: usize) -> Duration {
+    let mut egraph = egglog::EGraph::default().with_num_threads(threads);
+    assert_eq!(egraph.num_threads(), threads);
+    egraph.parse_and_run_program(None, program).expect("a program");
+    let start = Instant::now();
+    egraph.parse_and_run_program(None, &format!("(run {ITERATIONS})")).expect("a run");
+    let time = start.elapsed();
+    assert_eq!(egraph.num_tuples(), NODES);
+    time
+}
+
+/// The rules and terms as an egglog program. Operators with arguments are constructors of their own;
+/// integers and operators without arguments are leaves of two more.
+fn in_egglog(book: &RuleBook, terms: &[Root]) -> String {
+    let mut program = String::from("(datatype M (Number i64) (Leaf String)");
+    for (at, operator) in book.signature.operators().iter().enumerate() {
+        if !operator.args.is_empty() {
+            program += &format!(" (F{at}{})", " M".repeat(operator.args.len()));
+        }
+    }
+    program += ")\n";
+    for rule in &book.rules {
+        let (left, right) = (words(book, &rule.lhs), words(book, &rule.rhs));
+        program += &format!("(rewrite {left} {right})\n");
+    }
+    for root in terms {
+        let term: Vec<ENodeOrVar<Node>> =
+            root.term.iter().cloned().map(ENodeOrVar::ENode).collect();
+        program += &format!("{}\n", words(book, &RecExpr::from(term)));
+    }
+    program
+}
+
+fn words(book: &RuleBook, pattern: &RecExpr<ENodeOrVar<Node>>) -> String {
+    let operators = book.signature.operators();
+    let mut texts: Vec<String> = Vec::new();
+    for node in pattern {
+        texts.push(match node {
+            ENodeOrVar::Var(variable) => variable.to_string().replace('?', "v"),
+            ENodeOrVar::ENode(node) => match node.head() {
+                Head::Int(n) => format!("(Number {n})"),
+                _ if node.is_leaf() => format!("(Leaf \"{node}\")"),
+                _ => {
+                    let name = node.name().expect("an operator");
+                    let at = operators.iter().position(|op| op.name.as_str() == name);
+                    let children = node.children().iter().map(|c| texts[usize::from(*c)].as_str());
+                    let children: Vec<&str> = children.collect();
+                    format!("(F{} {})", at.expect("declared"), children.join(" "))
+                }
+            },
+        });
+    }
+    texts.pop().expect("not empty")
+}

@@ -1,0 +1,35 @@
+//! Facts as the e-graph keeps them: one word a class, since of most classes of most dialects nothing
+//! is known.
+
+use super::Fact;
+use std::ops::Deref;
+
+/// The facts of a class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known(Option<Box<Fact>>);
+
+static UNKNOWN: Fact = Fact::UNKNOWN;
+
+impl Known {
+    /// No facts.
+    pub(super) const NOTHING: Known = Known(None);
+
+    /// Whether there are none.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl From<Fact> for Known {
+    fn from(fact: Fact) -> Known {
+        if fact == UNKNOWN { Known::NOTHING } else { Known(Some(Box::new(fact))) }
+    }
+}
+
+impl Deref for Known {
+    type Target = Fact;
+
+    fn deref(&self) -> &Fact {
+        self.0.as_deref().unwrap_or(&UNKNOWN)
+    }
+}
