@@ -35,7 +35,7 @@ pub trait CostModel<L: Language, N: Analysis<L>> {
     fn rank(&self, summary: &Self::Summary) -> f64;
 
     /// Whether two candidates of one class cost so nearly the same that one may speak for both where
-    /// the bound on their number forces a choice.
+    /// the bound on their number forces a choice. Asked of those whose ranks are within a fiftieth.
     fn alike(&self, a: &Self::Summary, b: &Self::Summary) -> bool;
 
     /// What kind of candidate it is: estimates compare those of one kind better than others.
@@ -74,6 +74,9 @@ struct Candidate<L, S> {
     rank: f64,
     kind: u64,
 }
+
+/// Candidates whose ranks differ by more than this part are not alike.
+const ALIKE: f64 = 0.02;
 
 /// How unsure estimates are between kinds: for each better candidate of its kind, one counts as worse
 /// by this part, so that the best of another kind may come before it.
@@ -314,8 +317,10 @@ where
         return (true, false);
     }
     let like_a_better = |at: &usize| {
-        let summary = |at: usize| &arena[front.kept[at].0].summary;
-        (0..*at).any(|better| model.alike(summary(better), summary(*at)))
+        let candidate = |at: usize| &arena[front.kept[at].0];
+        let (worse, better) = (candidate(*at), (0..*at).rev().map(candidate));
+        let near = |better: &&Candidate<L, _>| better.rank * (1.0 + ALIKE) >= worse.rank;
+        better.take_while(near).any(|better| model.alike(&better.summary, &worse.summary))
     };
     let leaves = (1..front.kept.len()).rev().find(like_a_better).or_else(|| {
         let ranks = handicapped(arena, &front.kept);
