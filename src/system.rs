@@ -184,20 +184,10 @@ pub fn steps(book: &RuleBook, schedule: Option<&str>) -> Checked<Vec<ScheduleSte
             None => error,
         }]);
     };
-    if keeps(&schedule.steps) {
+    if schedule.keeps() {
         return Err(vec![keep_error(name, schedule.span)]);
     }
     Ok(schedule.steps.clone())
-}
-
-fn keeps(steps: &[ScheduleStep]) -> bool {
-    steps.iter().any(|step| match step {
-        ScheduleStep::Keep(_) => true,
-        ScheduleStep::Saturate(_) => false,
-        ScheduleStep::Repeat(_, steps)
-        | ScheduleStep::Seq(steps)
-        | ScheduleStep::Until(_, steps) => keeps(steps),
-    })
 }
 
 fn keep_error(name: &str, span: Span) -> Diagnostic {

@@ -176,7 +176,7 @@ fn steps_of(
         errors.push(unknown("schedule", name.atom().unwrap_or(""), name.span, known));
         return None;
     };
-    if keeps(&schedule.steps) {
+    if schedule.keeps() {
         let message = format!("a case cannot run `{}`", schedule.name);
         let error = Diagnostic::error(message, span, "what it keeps depends on a machine and data");
         let error = error.with_related(schedule.span, "the schedule");
@@ -184,16 +184,6 @@ fn steps_of(
         return None;
     }
     Some(schedule.steps.clone())
-}
-
-fn keeps(steps: &[ScheduleStep]) -> bool {
-    steps.iter().any(|step| match step {
-        ScheduleStep::Keep(_) => true,
-        ScheduleStep::Saturate(_) => false,
-        ScheduleStep::Repeat(_, steps)
-        | ScheduleStep::Seq(steps)
-        | ScheduleStep::Until(_, steps) => keeps(steps),
-    })
 }
 
 /// The model at a path from the folder of the case's file.

@@ -39,6 +39,23 @@ pub enum ScheduleStep {
     Until(Sketch, Vec<ScheduleStep>),
 }
 
+impl Schedule {
+    /// Whether it chooses between programs somewhere, which takes a machine and a model.
+    pub fn keeps(&self) -> bool {
+        keeps(&self.steps)
+    }
+}
+
+fn keeps(steps: &[ScheduleStep]) -> bool {
+    steps.iter().any(|step| match step {
+        ScheduleStep::Keep(_) => true,
+        ScheduleStep::Saturate(_) => false,
+        ScheduleStep::Repeat(_, steps)
+        | ScheduleStep::Seq(steps)
+        | ScheduleStep::Until(_, steps) => keeps(steps),
+    })
+}
+
 pub(super) const STEPS: [&str; 5] = ["saturate", "keep", "repeat", "seq", "until"];
 
 /// Checks schedules against the sets and rules of a book, and adds them to it.
