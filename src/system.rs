@@ -3,11 +3,12 @@
 
 use crate::costs::Costs;
 use crate::diagnostic::{Checked, Diagnostic, Sources, Span};
+use crate::drive::{Driven, Mark, drive};
 use crate::facts::{EGraph, Facts};
 use crate::load::load;
 use crate::print_term::print_term;
 use crate::report::EGraphReport;
-use crate::rules::{CompiledRule, Query, RuleBook, ScheduleStep, Signature, Sort};
+use crate::rules::{CompiledRule, Query, RuleBook, ScheduleStep, Signature, Sketch, Sort};
 use crate::saturate::{Limits, Progress, RuleReport, Saturation, StopReason, saturate};
 use crate::sexp::{self, Sexp};
 use crate::suggest;
@@ -220,11 +221,12 @@ pub fn run(
         limits,
         egraph,
         classes: &classes,
+        progress,
         iterations: 0,
         stop: StopReason::Saturated,
         reports,
     };
-    state.steps(steps, progress);
+    drive(&mut state, steps, limits.iterations);
     let State { egraph, iterations, stop, reports, .. } = state;
     let saturate = start.elapsed();
     let start = Instant::now();
@@ -286,63 +288,16 @@ struct State<'a> {
     egraph: EGraph,
     /// Those of the terms.
     classes: &'a [Id],
+    progress: &'a mut dyn FnMut(Progress),
     iterations: usize,
     stop: StopReason,
     reports: Vec<RuleReport>,
 }
 
-impl State<'_> {
-    fn steps(&mut self, steps: &[ScheduleStep], progress: &mut dyn FnMut(Progress)) {
-        for step in steps {
-            if matches!(self.stop, StopReason::Contradiction { .. }) {
-                return;
-            }
-            match step {
-                ScheduleStep::Saturate(rules) => self.saturate(rules, progress),
-                ScheduleStep::Seq(steps) => self.steps(steps, progress),
-                ScheduleStep::Repeat(times, steps) => {
-                    self.again(*times, steps, progress, |_| false);
-                }
-                ScheduleStep::Until(sketch, steps) => {
-                    let found = |state: &Self| {
-                        state.classes.iter().all(|class| sketch.holds(&state.egraph, *class))
-                    };
-                    self.again(self.limits.iterations, steps, progress, found);
-                }
-                // No such schedule gets here.
-                ScheduleStep::Keep(_) => {}
-            }
-        }
-    }
-
-    /// Runs steps so often, or until they change nothing or it is done.
-    fn again(
-        &mut self,
-        times: usize,
-        steps: &[ScheduleStep],
-        progress: &mut dyn FnMut(Progress),
-        done: impl Fn(&Self) -> bool,
-    ) {
-        for _ in 0..times {
-            let before = self.size();
-            if done(self) {
-                return;
-            }
-            self.steps(steps, progress);
-            if self.size() == before {
-                return;
-            }
-        }
-    }
-
-    /// What changes whenever the e-graph does: nodes ever made, and classes.
-    fn size(&self) -> (usize, usize) {
-        (self.egraph.nodes().len(), self.egraph.number_of_classes())
-    }
-
-    fn saturate(&mut self, rules: &[usize], progress: &mut dyn FnMut(Progress)) {
+impl Driven for State<'_> {
+    fn saturate(&mut self, rules: &[usize]) {
         let chosen: Vec<&CompiledRule> = rules.iter().map(|rule| &self.rules[*rule]).collect();
-        let result: Saturation = saturate(&mut self.egraph, &chosen, &self.limits, progress);
+        let result: Saturation = saturate(&mut self.egraph, &chosen, &self.limits, self.progress);
         self.iterations += result.iterations;
         for (rule, report) in rules.iter().zip(&result.rules) {
             self.reports[*rule].add(report);
@@ -350,5 +305,23 @@ impl State<'_> {
         if result.stop != StopReason::Saturated {
             self.stop = result.stop;
         }
+    }
+    /// No such schedule gets here.
+    fn keep(&mut self, _: usize) {}
+
+    fn found(&self, sketch: &Sketch) -> bool {
+        self.classes.iter().all(|class| sketch.holds(&self.egraph, *class))
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::of(&self.egraph, 0)
+    }
+
+    fn ended(&self) -> bool {
+        matches!(self.stop, StopReason::Contradiction { .. })
+    }
+
+    fn cut_short(&mut self) {
+        self.stop = StopReason::IterationLimit;
     }
 }

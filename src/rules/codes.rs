@@ -85,6 +85,7 @@ pub(super) const CODES: &[(&str, &str)] = &[
     ("not-a-step", "expected a step"),
     ("unknown-step", "unknown step `…`"),
     ("steps-too-deep", "steps nest deeper than …"),
+    ("too-many-steps", "… takes more than … steps"),
     ("nothing-chosen", "no rules are chosen"),
     ("not-rules", "expected rules to apply"),
     ("unknown-set", "unknown rule set `…`"),
