@@ -14,8 +14,8 @@ use ember_egraph::Extractor;
 use similar::TextDiff;
 use std::collections::BTreeMap;
 
-/// What one case may cost.
-const LIMITS: Limits = Limits { iterations: 50, nodes: 20_000 };
+/// The most iterations of a saturation of a case.
+const ITERATIONS: usize = 50;
 
 /// Why a case fails.
 #[derive(Clone, Debug)]
@@ -37,8 +37,9 @@ impl Case {
         let mut egraph = EGraph::new(self.facts(book));
         let root = egraph.add_expr(&self.input);
         egraph.rebuild();
-        let mut run = Run { compiled, egraph, root, stop: StopReason::Saturated };
-        drive(&mut run, &self.steps, LIMITS.iterations);
+        let limits = Limits { iterations: ITERATIONS, nodes: self.nodes };
+        let mut run = Run { compiled, limits, egraph, root, stop: StopReason::Saturated };
+        drive(&mut run, &self.steps, ITERATIONS);
         let (stop, root) = (&run.stop, run.egraph.find(root));
         // The input is a finite term of the root, so there is always one.
         let smallest = Extractor::new(&run.egraph, AstSize).find_best(root);
@@ -91,6 +92,7 @@ fn diff(expected: &str, found: &Term) -> String {
 
 struct Run<'a> {
     compiled: &'a [CompiledRule],
+    limits: Limits,
     egraph: EGraph,
     root: Id,
     /// Why the last saturation stopped; the first that does not run to its end is the last.
@@ -100,7 +102,7 @@ struct Run<'a> {
 impl Driven for Run<'_> {
     fn saturate(&mut self, rules: &[usize]) {
         let rules: Vec<&CompiledRule> = rules.iter().map(|rule| &self.compiled[*rule]).collect();
-        self.stop = saturate(&mut self.egraph, &rules, &LIMITS, &mut |_| ()).stop;
+        self.stop = saturate(&mut self.egraph, &rules, &self.limits, &mut |_| ()).stop;
     }
 
     /// No case has such a schedule.

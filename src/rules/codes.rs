@@ -93,6 +93,7 @@ pub(super) const CODES: &[(&str, &str)] = &[
     ("not-a-sketch", "expected a sketch"),
     ("sketch-too-large", "expected a sketch of at most … parts"),
     ("unknown-sketch", "unknown sketch `…`"),
+    ("two-parts", "`…` stands in two parts of a sketch"),
     ("no-word", "expected the name of …"),
     ("no-word", "expected the operator that commutes"),
     ("no-word", "expected a sort"),

@@ -200,7 +200,7 @@ fn root(node: &ENodeOrVar<Node>) -> Option<Key> {
 /// Rules that apply to what they have made, though they have conditions.
 fn endless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     for rule in book.rules.iter().filter(|rule| !rule.guards.is_empty()) {
-        if growing_instance(rule) {
+        if growing_instance(rule, &book.rules) {
             let message = format!("`{}` grows without end", rule.name);
             let label = "its right side contains its left side, of which the same conditions hold";
             let warning = Diagnostic::error(message, rule.span, label).warning();
