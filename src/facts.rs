@@ -129,8 +129,19 @@ impl Interval {
             BinaryOp::Max => Interval { min: a.min.max(b.min), max: a.max.max(b.max) },
             BinaryOp::Min => Interval { min: a.min.min(b.min), max: a.max.min(b.max) },
             BinaryOp::Lt => Interval { min: 0, max: 1 },
+            // A quotient by more than 0 rises with the first and, towards 0, falls with the second.
+            BinaryOp::Div if b.min > 0 => ends(i64::checked_div).unwrap_or(Interval::ALL),
             BinaryOp::Div => Interval::ALL,
         }
+    }
+
+    /// The interval of remainders of truncated divisions.
+    fn remainder(a: Interval, b: Interval) -> Interval {
+        if b.min <= 0 {
+            return Interval::ALL;
+        }
+        let most = b.max - 1;
+        Interval { min: a.min.clamp(-most, 0), max: a.max.clamp(0, most) }
     }
 }
 

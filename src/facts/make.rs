@@ -144,6 +144,12 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
                 fact.affine = child(1).affine.clone();
             }
         }
+        "scf.mod" if children.len() == 2 => {
+            fact.dtype = child(0).dtype.or(child(1).dtype);
+            if fact.dtype == Some(DType::I64) {
+                fact.range = Interval::remainder(child(0).range, child(1).range);
+            }
+        }
         "scf.one" => {
             fact.dtype = child(0).dtype;
             fact.constant = child(0).dtype.map(|dtype| Scalar::from_f64(dtype, 1.0));

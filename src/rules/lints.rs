@@ -51,8 +51,9 @@ fn never_asked(book: &RuleBook, found: &mut Vec<Diagnostic>) {
 /// Whether a condition is false whatever its variables stand for.
 fn is_false(guard: &Call<Predicate>) -> bool {
     match (guard.what.name, guard.args.as_slice()) {
-        ("different" | "not-free", [a, b]) => a == b,
         ("at-most", [Arg::Int(a), Arg::Int(b)]) => a > b,
+        ("below", [Arg::Int(a), Arg::Int(b)]) => a >= b,
+        ("below" | "different" | "not-free", [a, b]) => a == b,
         ("divides", [Arg::Int(a), Arg::Int(b)]) => b.checked_rem(*a) != Some(0),
         _ => false,
     }

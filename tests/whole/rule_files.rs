@@ -94,7 +94,7 @@ fn the_cases_of_other_fields_pass() {
         let cases = rules.with_extension("case");
         words.extend(cases.exists().then(|| word(&cases)));
         let ran = ember(&words);
-        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words:?}: {}", ran.out);
+        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.out);
     }
     // Integration by parts does grow without end; nothing is odd about the rest.
     for name in ["lambda", "prop"] {
