@@ -127,19 +127,20 @@ fn written(pattern: &PatternAst<Node>, names: &mut BTreeMap<Var, usize>) -> Stri
     text
 }
 
-/// Whether the right side contains a larger instance of the left side, so that the rule applies to
-/// its own result without end. A mere renaming, as in commutativity, is not larger.
-pub(super) fn instance_of_left(rule: &Rule) -> bool {
-    instances_of_left(rule, |_| true)
+/// Whether the right side contains a larger instance of the left side, so that the rule applies to its
+/// own result without end. A mere renaming, as in commutativity, is not larger, nor is what one of `rules`
+/// takes back.
+pub(super) fn instance_of_left(rule: &Rule, rules: &[Rule]) -> bool {
+    instances_of_left(rule, rules, |_| true)
 }
 
 /// The same, where what the rule asks of its variables is asked of the same ones again.
-pub(super) fn growing_instance(rule: &Rule) -> bool {
+pub(super) fn growing_instance(rule: &Rule, rules: &[Rule]) -> bool {
     let guards = rule.guards.iter().flat_map(|guard| &guard.args);
     let asked = guards.chain(rule.fors.iter().flat_map(|(_, call)| &call.args));
     let mut asked: BTreeSet<Var> = asked.filter_map(variable).collect();
     asked.extend(rule.wheres.iter().map(|(x, _)| *x));
-    instances_of_left(rule, |bound| {
+    instances_of_left(rule, rules, |bound| {
         let itself = |v: &Var| match bound.get(v) {
             Some(at) => rule.rhs[Id::from(*at)] == ENodeOrVar::Var(*v),
             // What is bound by no left side is asked for anew.
@@ -157,14 +158,54 @@ fn variable(arg: &Arg) -> Option<Var> {
 }
 
 /// Whether the right side contains a larger instance of the left side that is wanted.
-fn instances_of_left(rule: &Rule, wanted: impl Fn(&BTreeMap<Var, usize>) -> bool) -> bool {
-    let numbers = Numbers::default().of(&rule.rhs);
-    let root = rule.rhs.len() - 1;
+fn instances_of_left(
+    rule: &Rule,
+    rules: &[Rule],
+    wanted: impl Fn(&BTreeMap<Var, usize>) -> bool,
+) -> bool {
+    let mut numbers = Numbers::default();
+    let left = numbers.of(&rule.lhs).last().copied();
+    let numbers = numbers.of(&rule.rhs);
+    let outside = outside(&rule.rhs, &numbers, left);
     (0..rule.rhs.len()).any(|at| {
         let Some(bound) = matches(&rule.lhs, &rule.rhs, &numbers, at) else { return false };
-        let grows = bound.values().any(|&i| !matches!(rule.rhs[Id::from(i)], ENodeOrVar::Var(_)));
-        (at != root || grows) && wanted(&bound)
+        let larger = |(v, at): (&Var, &usize)| {
+            let is_node = matches!(rule.rhs[Id::from(*at)], ENodeOrVar::ENode(_));
+            let back = || rules.iter().any(|known| takes_back(known, rule, &numbers, *v, *at));
+            is_node && outside.contains(v) && !back()
+        };
+        bound.iter().any(larger) && wanted(&bound)
     })
+}
+
+/// The variables of a right side outside of the left side, if that stands in it: another term for one that
+/// is only in there makes nothing new, because the left side is equal to what is there already.
+fn outside(rhs: &PatternAst<Node>, numbers: &[usize], left: Option<usize>) -> BTreeSet<Var> {
+    let mut open = vec![rhs.len() - 1];
+    let mut seen = vec![false; rhs.len()];
+    let mut found = BTreeSet::new();
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut seen[at], true) || Some(numbers[at]) == left {
+            continue;
+        }
+        match &rhs[Id::from(at)] {
+            ENodeOrVar::Var(v) => {
+                found.insert(*v);
+            }
+            ENodeOrVar::ENode(node) => open.extend(node.children().iter().map(|c| usize::from(*c))),
+        }
+    }
+    found
+}
+
+/// Whether a rule, unconditionally, makes a variable of a part of another's right side.
+fn takes_back(known: &Rule, rule: &Rule, numbers: &[usize], variable: Var, at: usize) -> bool {
+    let free = known.guards.is_empty() && known.wheres.is_empty() && known.fors.is_empty();
+    let Some(ENodeOrVar::Var(result)) = known.rhs.as_ref().last() else { return false };
+    let stands = |bound: BTreeMap<Var, usize>| {
+        bound.get(result).is_some_and(|at| rule.rhs[Id::from(*at)] == ENodeOrVar::Var(variable))
+    };
+    free && matches(&known.lhs, &rule.rhs, numbers, at).is_some_and(stands)
 }
 
 /// A rule that may be a special case of others.
