@@ -195,7 +195,9 @@ impl Open {
         let fresh = |choice: &[CandidateId]| {
             self.tried.is_none_or(|tried| choice.iter().any(|c| c.0 >= tried))
         };
-        if !fresh(&[]) && !sets.iter().any(|set| fresh(set)) || sets.iter().any(|set| set.is_empty()) {
+        if !fresh(&[]) && !sets.iter().any(|set| fresh(set))
+            || sets.iter().any(|set| set.is_empty())
+        {
             return true;
         }
         combinations(&sets, limit, |choice| {
@@ -228,19 +230,23 @@ where
     let places = |node: &L| node.children().iter().map(|c| at[&egraph.find(*c)]).collect();
     let front = |class: &Id| Front {
         kept: Vec::new(),
-        open: egraph[*class].nodes.iter().map(|n| Open { children: places(n), tried: None }).collect(),
+        open: egraph[*class]
+            .nodes
+            .iter()
+            .map(|n| Open { children: places(n), tried: None })
+            .collect(),
     };
     let mut fronts: Vec<Front> = order.iter().map(front).collect();
     let mut extraction =
         Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;
+    let mut made: Vec<(Choice<CandidateId>, M::Summary)> = Vec::new();
     for _ in 0..limits.rounds {
         let mut progress = false;
         for (place, &class) in order.iter().enumerate() {
             for (i, node) in egraph[class].nodes.iter().enumerate() {
                 let newest = extraction.arena.len();
                 let open = &fronts[place].open[i];
-                let mut made = Vec::new();
                 cut |= !open.choices(&fronts, limits.per_node, |choice| {
                     let summaries: Choice<&M::Summary> =
                         choice.iter().map(|c| &extraction.arena[c.0].summary).collect();
@@ -250,7 +256,7 @@ where
                 });
                 let front = &mut fronts[place];
                 front.open[i].tried = Some(newest);
-                for (choice, summary) in made {
+                for (choice, summary) in made.drain(..) {
                     let rank = model.rank(&summary);
                     let kind = model.kind(&summary);
                     let candidate =
