@@ -195,7 +195,9 @@ impl Open {
         let fresh = |choice: &[CandidateId]| {
             self.tried.is_none_or(|tried| choice.iter().any(|c| c.0 >= tried))
         };
-        if !fresh(&[]) && !sets.iter().any(|set| fresh(set)) || sets.iter().any(|set| set.is_empty()) {
+        if !fresh(&[]) && !sets.iter().any(|set| fresh(set))
+            || sets.iter().any(|set| set.is_empty())
+        {
             return true;
         }
         combinations(&sets, limit, |choice| {
@@ -228,7 +230,11 @@ where
     let places = |node: &L| node.children().iter().map(|c| at[&egraph.find(*c)]).collect();
     let front = |class: &Id| Front {
         kept: Vec::new(),
-        open: egraph[*class].nodes.iter().map(|n| Open { children: places(n), tried: None }).collect(),
+        open: egraph[*class]
+            .nodes
+            .iter()
+            .map(|n| Open { children: places(n), tried: None })
+            .collect(),
     };
     let mut fronts: Vec<Front> = order.iter().map(front).collect();
     let mut extraction =
