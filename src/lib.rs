@@ -13,6 +13,7 @@ pub mod decouple;
 pub mod demand;
 pub mod diagnostic;
 pub mod dlc_text;
+pub mod drive;
 pub mod effects;
 pub mod emit;
 pub mod explain;

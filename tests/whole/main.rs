@@ -14,4 +14,5 @@ mod models;
 mod random;
 mod readme;
 mod rule_files;
+mod schedules;
 mod sorts;
