@@ -260,7 +260,7 @@ fn files_are_formatted_outlined_and_hinted() {
     let edits = client.ask("textDocument/formatting", params.clone());
     let edit = &edits["result"][0];
     let text = edit["newText"].as_str().expect("a text");
-    assert!(text.contains("\n  (f ?x ?x)\n  => ?x :when"), "{text}");
+    assert!(text.contains("\n  (f ?x ?x)\n\n  => ?x :when"), "{text}");
     assert_eq!(edit["range"]["end"], json!({"line": 5, "character": 0}));
     client.change(&rules, text);
     assert_eq!(client.ask("textDocument/formatting", params.clone())["result"], json!([]));
