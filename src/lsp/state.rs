@@ -109,7 +109,7 @@ impl State {
                 // What the whole workspace shares is said once, where only its rules are checked.
                 let own = paths == self.rules || !self.shared(&path) || open.contains(&path);
                 // Without what cannot be read, half of the rest would be unknown.
-                let read = !torn || diagnostics.iter().any(|d| is_of_reading(d));
+                let read = !torn || diagnostics.iter().any(is_of_reading);
                 match (own, read) {
                     (true, true) => drop(said.insert(path, diagnostics)),
                     (true, false) => kept.push(path),
