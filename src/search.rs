@@ -247,12 +247,17 @@ impl State<'_, '_> {
             let model = Model { goal, rates, workload: &workload, fetches };
             best(&model, &extract(&self.egraph, self.root, &model, &limits), k)
         };
-        let mut candidates = best(true, k);
         // Reading ahead seldom looks worse than handing over, though memory may be the limit of both and
-        // the L2 too small for what is ahead: the simulator tells.
-        if candidates.iter().all(|c| fetches(&c.term)) {
-            candidates.extend(best(false, 1));
-        }
+        // the L2 too small for what is ahead: the simulator tells, so that one without is always among them.
+        let candidates = if self.egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
+            let (mut all, without) = rayon::join(|| best(true, k), || best(false, 1));
+            if all.iter().all(|c| c.term.as_ref().iter().any(is_fetch)) {
+                all.extend(without);
+            }
+            all
+        } else {
+            best(true, k)
+        };
         self.found.extract_time += start.elapsed();
         if let Some(watch) = &mut self.watch {
             let event = Event::Extracted { asked: k, candidates: &candidates, last };
@@ -262,9 +267,9 @@ impl State<'_, '_> {
     }
 }
 
-/// Whether a program reads ahead what the execute unit loads.
-fn fetches(term: &Term) -> bool {
-    term.as_ref().iter().any(|node| node.name() == Some("exe.fetched"))
+/// Whether a node loads, on the execute unit, what the access unit has read ahead.
+fn is_fetch(node: &Node) -> bool {
+    node.name() == Some("exe.fetched")
 }
 
 /// The k best programs of an extraction that differ: one whose cost is within a hundredth of a better

@@ -240,13 +240,13 @@ where
     let mut extraction =
         Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;
+    let mut made: Vec<(Choice<CandidateId>, M::Summary)> = Vec::new();
     for _ in 0..limits.rounds {
         let mut progress = false;
         for (place, &class) in order.iter().enumerate() {
             for (i, node) in egraph[class].nodes.iter().enumerate() {
                 let newest = extraction.arena.len();
                 let open = &fronts[place].open[i];
-                let mut made = Vec::new();
                 cut |= !open.choices(&fronts, limits.per_node, |choice| {
                     let summaries: Choice<&M::Summary> =
                         choice.iter().map(|c| &extraction.arena[c.0].summary).collect();
@@ -256,7 +256,7 @@ where
                 });
                 let front = &mut fronts[place];
                 front.open[i].tried = Some(newest);
-                for (choice, summary) in made {
+                for (choice, summary) in made.drain(..) {
                     let rank = model.rank(&summary);
                     let kind = model.kind(&summary);
                     let candidate =

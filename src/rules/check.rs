@@ -128,8 +128,7 @@ impl<'a> Checker<'a> {
     /// The last checks of one direction, on the finished rule.
     fn add(&mut self, rule: Rule, lhs: &Tree, rhs: &Tree) {
         let in_scope = scope::check(&self.book.signature, &rule, rhs, self.errors);
-        let sides = Sides::of(&rule);
-        let conditions = sides.conditions(&rule);
+        let (sides, conditions) = Sides::of(&rule);
         if sides.equal() {
             self.errors.push(
                 Diagnostic::error(

@@ -160,7 +160,7 @@ fn with_place(warning: Diagnostic, place: Option<Span>, label: &str) -> Diagnost
 fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     // Rules that may be special cases of each other start with one operator.
     let mut alike: HashMap<(usize, Key), Vec<usize>> = HashMap::new();
-    let sides: Vec<Sides> = book.rules.iter().map(Sides::of).collect();
+    let sides: Vec<Sides> = book.rules.iter().map(|rule| Sides::of(rule).0).collect();
     for (at, rule) in book.rules.iter().enumerate() {
         if let Some(key) = rule.lhs.as_ref().last().and_then(root) {
             alike.entry((rule.set, key)).or_default().push(at);

@@ -4,13 +4,15 @@ use super::book::{Arg, Call, Rule};
 use crate::predicates::Predicate;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Structural numbers of pattern nodes: two nodes have one number where they are one term.
 #[derive(Default)]
 pub(super) struct Numbers {
-    known: HashMap<(Result<Head, Var>, Vec<usize>), usize>,
+    known: FxHashMap<(Result<Head, Var>, SmallVec<[usize; 4]>), usize>,
 }
 
 impl Numbers {
@@ -19,7 +21,7 @@ impl Numbers {
         let mut numbers: Vec<usize> = Vec::with_capacity(pattern.len());
         for node in pattern {
             let key = match node {
-                ENodeOrVar::Var(v) => (Err(*v), Vec::new()),
+                ENodeOrVar::Var(v) => (Err(*v), SmallVec::new()),
                 ENodeOrVar::ENode(n) => {
                     let children = n.children().iter().map(|c| numbers[usize::from(*c)]);
                     (Ok(n.head()), children.collect())
@@ -33,7 +35,7 @@ impl Numbers {
 
     /// The number of a variable, if it has been seen.
     pub fn variable(&self, variable: Var) -> Option<usize> {
-        self.known.get(&(Err(variable), Vec::new())).copied()
+        self.known.get(&(Err(variable), SmallVec::new())).copied()
     }
 }
 
@@ -45,49 +47,46 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// The sides of a rule.
-    pub fn of(rule: &Rule) -> Sides {
+    /// The sides of a rule, and its conditions with the variables numbered alike.
+    pub fn of(rule: &Rule) -> (Sides, BTreeSet<String>) {
         let mut names = BTreeMap::new();
         let lhs = written(&rule.lhs, &mut names);
         let rhs = written(&rule.rhs, &mut names);
-        Sides { lhs, rhs }
+        (Sides { lhs, rhs }, conditions(rule, &mut names))
     }
 
     /// Whether the sides are one term.
     pub fn equal(&self) -> bool {
         self.lhs == self.rhs
     }
+}
 
-    /// The conditions of the rule, with its variables numbered alike.
-    pub fn conditions(&self, rule: &Rule) -> BTreeSet<String> {
-        let mut names = BTreeMap::new();
-        written(&rule.lhs, &mut names);
-        written(&rule.rhs, &mut names);
-        let mut conditions = BTreeSet::new();
-        for (x, pattern) in &rule.wheres {
-            let x = number(*x, &mut names);
-            conditions.insert(format!("where {x} {}", written(pattern, &mut names)));
-        }
-        let mut call = |name: &str, args: &[Arg]| {
-            let mut text = name.to_owned();
-            for arg in args {
-                let _ = match arg {
-                    Arg::Var(v) => write!(text, " ?{}", number(*v, &mut names)),
-                    Arg::Int(n) => write!(text, " {n}"),
-                };
-            }
-            text
-        };
-        for (x, generator) in &rule.fors {
-            let values = call(generator.what.name, &generator.args);
-            let x = call("for", &[Arg::Var(*x)]);
-            conditions.insert(format!("{x} {values}"));
-        }
-        for guard in &rule.guards {
-            conditions.insert(call(guard.what.name, &guard.args));
-        }
-        conditions
+/// The conditions of a rule, with its variables numbered.
+fn conditions(rule: &Rule, names: &mut BTreeMap<Var, usize>) -> BTreeSet<String> {
+    let mut conditions = BTreeSet::new();
+    for (x, pattern) in &rule.wheres {
+        let x = number(*x, names);
+        conditions.insert(format!("where {x} {}", written(pattern, names)));
     }
+    let mut call = |name: &str, args: &[Arg]| {
+        let mut text = name.to_owned();
+        for arg in args {
+            let _ = match arg {
+                Arg::Var(v) => write!(text, " ?{}", number(*v, names)),
+                Arg::Int(n) => write!(text, " {n}"),
+            };
+        }
+        text
+    };
+    for (x, generator) in &rule.fors {
+        let values = call(generator.what.name, &generator.args);
+        let x = call("for", &[Arg::Var(*x)]);
+        conditions.insert(format!("{x} {values}"));
+    }
+    for guard in &rule.guards {
+        conditions.insert(call(guard.what.name, &guard.args));
+    }
+    conditions
 }
 
 fn number(variable: Var, names: &mut BTreeMap<Var, usize>) -> usize {
@@ -269,7 +268,7 @@ impl Special<'_> {
                 ENodeOrVar::Var(v) => bound.get(v).map(|at| self.left[*at]),
                 ENodeOrVar::ENode(node) => {
                     let children = node.children().iter().map(|c| instance[usize::from(*c)]);
-                    let children: Option<Vec<usize>> = children.collect();
+                    let children: Option<SmallVec<[usize; 4]>> = children.collect();
                     let key = children.map(|children| (Ok(node.head()), children));
                     key.and_then(|key| self.numbers.known.get(&key).copied())
                 }
