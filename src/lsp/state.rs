@@ -113,8 +113,12 @@ impl State {
             let mut world = World::new(&paths, &self.buffers);
             let torn = world.torn();
             for (path, diagnostics) in found(&world) {
-                // What the whole workspace shares is said once, where only its rules are checked.
-                let own = paths == self.rules || !self.shared(&path) || open.contains(&path);
+                // An open file is spoken of where it is checked itself; what the workspace shares is, where only
+                // its rules are checked.
+                let own = match self.with.get(&path) {
+                    Some(with) => *with == paths,
+                    None => paths == self.rules || !self.shared(&path),
+                };
                 // Without what cannot be read, half of the rest would be unknown.
                 let read = !torn || diagnostics.iter().any(is_of_reading);
                 match (own, read) {

@@ -9,10 +9,13 @@ use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+/// A pattern node by its head, or the variable that it is, and the numbers of its children.
+type Key = (Result<Head, Var>, SmallVec<[usize; 4]>);
+
 /// Structural numbers of pattern nodes: two nodes have one number where they are one term.
 #[derive(Default)]
 pub(super) struct Numbers {
-    known: FxHashMap<(Result<Head, Var>, SmallVec<[usize; 4]>), usize>,
+    known: FxHashMap<Key, usize>,
 }
 
 impl Numbers {
