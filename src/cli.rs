@@ -6,6 +6,7 @@
 mod ask;
 mod bench;
 mod check;
+mod equiv;
 mod explain;
 mod saturate;
 mod test;
@@ -91,6 +92,11 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
                             Exit codes: 0 nothing speaks against a rule, 1 something does, 2 bad input.")]
     Verify(verify::VerifyArgs),
+    /// Compares two models or programs: equal, with a proof; different, with data that shows it; or
+    /// unknown, with the reason.
+    #[command(after_help = "Example:\n  ember-rewrite equiv examples/equiv/interchange.pair\n\n\
+                            Exit codes: 0 equal, 1 different, 2 bad input, 3 unknown.")]
+    Equiv(equiv::EquivArgs),
     /// Applies any rules to any terms: prints what each rule did, and the cheapest terms.
     #[command(after_help = "Example:\n  ember-rewrite saturate --rules rules/extra/math.rules \
                             examples/terms/calculus.sexp --iter-limit 8\n\n\
@@ -231,6 +237,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Check(args)), _) => args.run(&mut sources),
         (Some(Command::Test(args)), _) => args.run(&mut sources),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
+        (Some(Command::Equiv(args)), _) => args.run(&mut sources),
         (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),

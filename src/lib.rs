@@ -15,6 +15,7 @@ pub mod diagnostic;
 pub mod dlc_text;
 pub mod effects;
 pub mod emit;
+pub mod equiv;
 pub mod explain;
 pub mod facts;
 pub mod generate;

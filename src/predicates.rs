@@ -160,6 +160,12 @@ pub const PREDICATES: &[Predicate] = &[
         },
     },
     Predicate {
+        name: "runs",
+        doc: "the variable of a loop that runs at least once, whatever the data",
+        sorts: &["Var"],
+        holds: |g, x| runs(g, x[0]).unwrap_or(false),
+    },
+    Predicate {
         name: "runs-once",
         doc: "the variable of a loop that runs exactly once, whatever the data",
         sorts: &["Var"],
@@ -209,6 +215,15 @@ pub const PREDICATES: &[Predicate] = &[
         },
     },
     Predicate {
+        name: "unwritten",
+        doc: "evaluating the second does not write the tensor of the address",
+        sorts: &["Address", "'a"],
+        holds: |g, x| match (&g[x[0]].data.address, effects(g, x[1])) {
+            (Some(a), Some(e)) => e.writes.iter().all(|p| p.tensor != a.tensor),
+            _ => false,
+        },
+    },
+    Predicate {
         name: "writable",
         doc: "the address is of a tensor that the program writes",
         sorts: &["Address"],
@@ -230,6 +245,19 @@ pub const GENERATORS: &[Generator] = &[
         doc: "those of the `wide-lanes` of the second that divide both bounds, which are constants",
         sorts: &["Value", "Value", "Value"],
         values: |g, x| even(g, x, wide_lanes(g, x[1], x[2]).unwrap_or_default()),
+    },
+    Generator {
+        name: "few-trips",
+        doc: "how often a loop with these bounds and this step runs, where that is the same always and \
+              from 2 to 8",
+        sorts: &["Value", "Value", "Value"],
+        values: |g, x| trips(g, [x[0], x[1], x[2]]).filter(|n| (2..=8).contains(n)).into_iter().collect(),
+    },
+    Generator {
+        name: "one-trip",
+        doc: "1 where a loop with these bounds and this step runs once, whatever the data",
+        sorts: &["Value", "Value", "Value"],
+        values: |g, x| trips(g, [x[0], x[1], x[2]]).filter(|n| *n == 1).into_iter().collect(),
     },
     Generator {
         name: "simd-lanes",
@@ -320,6 +348,14 @@ fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
         bounds.iter().take(2).all(divides)
     };
     lengths.into_iter().filter(|n| whole(*n)).collect()
+}
+
+/// How often a loop with these bounds and this step runs, where that does not depend on anything.
+fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
+    let affine = |id: Id| egraph[id].data.affine.as_ref();
+    let step = egraph[step].data.integer().filter(|step| *step > 0)?;
+    let distance = affine(hi)?.sub(affine(lo)?)?.as_constant()?;
+    Some(distance.max(0).checked_add(step - 1)? / step)
 }
 
 fn simd_lanes(egraph: &EGraph, id: Id) -> Option<i64> {

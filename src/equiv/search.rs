@@ -1,0 +1,181 @@
+//! Looking for a proof: both sides in one e-graph, rules applied to both until they are one class, and
+//! the chain of rules that leads from the one to the other.
+
+use super::names::normalise;
+use super::sides::{Sides, What};
+use crate::explain::{Chain, Gap, Proof};
+use crate::facts::{EGraph, Facts, VectorUnit};
+use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep};
+use crate::saturate::{Limits, StopReason, saturate};
+use crate::term::{Node, Term};
+use egg::Id;
+use ember_targets::machine::Machine;
+
+/// Iterations after which it is looked whether the sides are equal by now.
+const LOOK: usize = 2;
+
+/// How far a search has come.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// Why it ended.
+    pub stop: StopReason,
+    /// E-nodes.
+    pub nodes: usize,
+    /// Forms of each side's outermost operator that were found.
+    pub forms: [usize; 2],
+}
+
+/// What came of a search.
+#[derive(Debug)]
+pub enum Found {
+    /// The sides are equal; with the chain, or why it could not be written out.
+    Equal {
+        /// The chain, from the first side's term to the second's.
+        chain: Result<Chain, Gap>,
+        /// The least exact rule of the chain.
+        exact: Exactness,
+    },
+    /// Not found to be equal.
+    Open(Reached),
+}
+
+/// What is searched with.
+pub struct Search<'a> {
+    /// The rules' declarations.
+    pub book: &'a RuleBook,
+    /// The rules, in the book's order.
+    pub compiled: &'a [CompiledRule],
+    /// Which rules run, in order.
+    pub schedule: &'a Schedule,
+    /// The machine, of which rules ask the length of vectors.
+    pub machine: &'a Machine,
+    /// The least exact rules that may run.
+    pub exact: Exactness,
+    /// Bounds on each saturation.
+    pub limits: Limits,
+    /// Whether what happens is recorded, without which there is no chain.
+    pub record: bool,
+}
+
+/// The terms of both sides, with variables named by their loops; a statement beside one that is split
+/// between the units is such a statement, too. `None` where a side is no term.
+pub fn terms(sides: &Sides, book: &RuleBook) -> Option<[Term; 2]> {
+    let (What::Term { term: a, sort: left }, What::Term { term: b, sort: right }) =
+        (&sides.left.what, &sides.right.what)
+    else {
+        return None;
+    };
+    let binders = book.signature.binders();
+    let units = left.name() == "Slc" || right.name() == "Slc";
+    let lifted = |term: &Term, sort: &str| {
+        let mut term = term.clone();
+        if units && sort == "Stmt" {
+            let root = Id::from(term.len().saturating_sub(1));
+            term.add(Node::op("slc", &[root]));
+        }
+        normalise(&term, &binders)
+    };
+    Some([lifted(a, left.name()), lifted(b, right.name())])
+}
+
+impl Search<'_> {
+    /// Searches for a proof that two terms are equal.
+    pub fn run(&self, sides: &Sides, [left, right]: &[Term; 2]) -> Found {
+        let context = sides.declarations.context();
+        let unit = VectorUnit {
+            simd_bytes: self.machine.core.simd_bytes,
+            registers: self.machine.core.vector_registers,
+        };
+        let binders = self.book.signature.binders();
+        let facts = Facts::new(&context.tensors, &context.sizes, binders, unit);
+        let facts = if self.record { facts.recording() } else { facts };
+        let mut egraph = EGraph::new(facts);
+        let roots = [egraph.add_expr(left), egraph.add_expr(right)];
+        egraph.rebuild();
+        let mut run = Run { search: self, egraph, roots, stop: StopReason::Saturated };
+        run.steps(&self.schedule.steps);
+        if !run.equal() {
+            return Found::Open(run.reached());
+        }
+        let mut proof = Proof::new(self.book, self.compiled);
+        proof.add(&run.egraph, usize::MAX);
+        let chain = proof.chain(left, right);
+        let used = chain.iter().flat_map(|chain| &chain.steps);
+        let exact = used.filter_map(|step| self.book.rule(step.name())).map(|rule| rule.exact).max();
+        Found::Equal { chain, exact: exact.unwrap_or(Exactness::Bitwise) }
+    }
+}
+
+struct Run<'a> {
+    search: &'a Search<'a>,
+    egraph: EGraph,
+    roots: [Id; 2],
+    stop: StopReason,
+}
+
+impl Run<'_> {
+    fn equal(&self) -> bool {
+        self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+    }
+
+    /// Whether nothing more is to be done.
+    fn over(&self) -> bool {
+        self.equal() || matches!(self.stop, StopReason::Contradiction { .. })
+    }
+
+    fn steps(&mut self, steps: &[ScheduleStep]) {
+        for step in steps {
+            if self.over() {
+                return;
+            }
+            match step {
+                ScheduleStep::Saturate(rules) => self.saturate(rules),
+                ScheduleStep::Seq(steps) => self.steps(steps),
+                ScheduleStep::Repeat(times, steps) => self.again(*times, steps),
+                // The goal of every sketch here is that the sides are equal.
+                ScheduleStep::Until(_, steps) => self.again(self.search.limits.iterations, steps),
+                // Nothing is to be chosen.
+                ScheduleStep::Keep(_) => {}
+            }
+        }
+    }
+
+    fn again(&mut self, times: usize, steps: &[ScheduleStep]) {
+        for _ in 0..times {
+            let before = (self.egraph.nodes().len(), self.egraph.number_of_classes());
+            self.steps(steps);
+            if self.over() || (self.egraph.nodes().len(), self.egraph.number_of_classes()) == before {
+                return;
+            }
+        }
+    }
+
+    fn saturate(&mut self, rules: &[usize]) {
+        let Search { compiled, exact, limits, .. } = self.search;
+        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
+        let rules: Vec<&CompiledRule> = rules.collect();
+        let mut left = limits.iterations;
+        while left > 0 && !self.over() {
+            let iterations = left.min(LOOK);
+            left -= iterations;
+            let limits = Limits { iterations, ..*limits };
+            let done = saturate(&mut self.egraph, &rules, &limits, &mut |_| {});
+            match done.stop {
+                StopReason::IterationLimit if left > 0 => {}
+                StopReason::Saturated => return,
+                stop => {
+                    self.stop = stop;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn reached(&self) -> Reached {
+        Reached {
+            stop: self.stop.clone(),
+            nodes: self.egraph.total_number_of_nodes(),
+            forms: self.roots.map(|root| self.egraph[root].nodes.len()),
+        }
+    }
+}
