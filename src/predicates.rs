@@ -66,6 +66,12 @@ pub const PREDICATES: &[Predicate] = &[
         },
     },
     Predicate {
+        name: "distinct",
+        doc: "two values that are not known to be the same",
+        sorts: &["Value", "Value"],
+        holds: |g, x| g.find(x[0]) != g.find(x[1]),
+    },
+    Predicate {
         name: "divides",
         doc: "both are constants and the first divides the second",
         sorts: &["Value", "Value"],
@@ -251,7 +257,9 @@ pub const GENERATORS: &[Generator] = &[
         doc: "how often a loop with these bounds and this step runs, where that is the same always and \
               from 2 to 8",
         sorts: &["Value", "Value", "Value"],
-        values: |g, x| trips(g, [x[0], x[1], x[2]]).filter(|n| (2..=8).contains(n)).into_iter().collect(),
+        values: |g, x| {
+            trips(g, [x[0], x[1], x[2]]).filter(|n| (2..=8).contains(n)).into_iter().collect()
+        },
     },
     Generator {
         name: "one-trip",

@@ -159,7 +159,11 @@ impl Given {
             }
         }
         for (name, (_, span)) in texts {
-            errors.push(Diagnostic::error(format!("no input is called `{name}`"), span, "its data"));
+            errors.push(Diagnostic::error(
+                format!("no input is called `{name}`"),
+                span,
+                "its data",
+            ));
         }
         if errors.is_empty() { Ok(Given { sizes, inputs }) } else { Err(errors) }
     }

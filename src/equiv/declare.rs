@@ -159,14 +159,16 @@ impl Declarations {
         let known = self.tensors.iter().flat_map(|tensor| &tensor.shape).filter_map(|extent| {
             Some((extent.to_string(), i64::try_from(extent.value(sizes)?).ok()?))
         });
-        let own = sizes.iter().filter_map(|(name, n)| Some((name.clone(), i64::try_from(*n).ok()?)));
+        let own =
+            sizes.iter().filter_map(|(name, n)| Some((name.clone(), i64::try_from(*n).ok()?)));
         own.chain(known.filter(|(name, _)| parse_name(name))).collect()
     }
 
     /// Reads one declaration.
     pub(super) fn read(&mut self, form: &Sexp, reserved: impl Fn(&str) -> bool) -> Checked<()> {
         let declared = read(form)?;
-        let Some((name, span)) = form.list().and_then(|items| Some((items[1].atom()?, items[1].span)))
+        let Some((name, span)) =
+            form.list().and_then(|items| Some((items[1].atom()?, items[1].span)))
         else {
             return Ok(());
         };

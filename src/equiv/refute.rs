@@ -77,7 +77,8 @@ impl<'a> Tries<'a> {
                     .map(|t| Some((t.name.clone(), instance.tensors.get(&t.name)?.clone())))
                     .collect();
                 let sizes = declared.sizes().into_iter();
-                let sizes = sizes.filter_map(|name| Some((name.clone(), *instance.sizes.get(&name)?)));
+                let sizes =
+                    sizes.filter_map(|name| Some((name.clone(), *instance.sizes.get(&name)?)));
                 let given = Given { sizes: sizes.collect(), inputs: inputs? };
                 // Large data is for simulators.
                 Some(given).filter(|g| g.elements() <= super::data::MOST_ELEMENTS)?
@@ -161,7 +162,9 @@ impl<'a> Tries<'a> {
     fn attempt(&mut self, sizes: &BTreeMap<String, u64>, fill: Fill) -> Option<Counterexample> {
         // Where sums may be reordered, numbers are those that are added exactly.
         let fill = match fill {
-            Fill::Random { .. } if self.exact != Exactness::Bitwise => Fill::Random { edges: false },
+            Fill::Random { .. } if self.exact != Exactness::Bitwise => {
+                Fill::Random { edges: false }
+            }
             fill => fill,
         };
         let Sides { declarations, roles, .. } = self.sides;

@@ -67,7 +67,8 @@ impl Roles {
             let Some(tensor) = given.inputs.get(name) else { return true };
             let elements = (0..tensor.len()).map(|i| tensor.get(i).and_then(|x| x.as_i64()));
             let elements: Vec<i64> = elements.map(|x| x.unwrap_or(0)).collect();
-            let value = |extent: &Extent| extent.value(&given.sizes).and_then(|n| n.try_into().ok());
+            let value =
+                |extent: &Extent| extent.value(&given.sizes).and_then(|n| n.try_into().ok());
             match role {
                 Role::Offsets(end) => {
                     let ends = elements.last().copied() == value(end);
@@ -150,7 +151,10 @@ fn leaves(term: &Term, index: Id) -> Vec<Leaf> {
                 found.extend(place(term, *address).map(|(name, _)| Leaf::Loaded(name)));
             }
             (Some(passing), [.., x]) if PASSING.contains(&passing) => open.push(*x),
-            (Some("scf.add" | "exe.add" | "scf.min" | "scf.max" | "slc.alu_stream"), [.., a, b]) => {
+            (
+                Some("scf.add" | "exe.add" | "scf.min" | "scf.max" | "slc.alu_stream"),
+                [.., a, b],
+            ) => {
                 open.extend([*a, *b]);
             }
             (Some("scf.lanes" | "slc.lanes" | "exe.lanes"), [_, _, x]) => open.push(*x),

@@ -101,7 +101,8 @@ impl Search<'_> {
         proof.add(&run.egraph, usize::MAX);
         let chain = proof.chain(left, right);
         let used = chain.iter().flat_map(|chain| &chain.steps);
-        let exact = used.filter_map(|step| self.book.rule(step.name())).map(|rule| rule.exact).max();
+        let exact =
+            used.filter_map(|step| self.book.rule(step.name())).map(|rule| rule.exact).max();
         Found::Equal { chain, exact: exact.unwrap_or(Exactness::Bitwise) }
     }
 }
@@ -144,7 +145,8 @@ impl Run<'_> {
         for _ in 0..times {
             let before = (self.egraph.nodes().len(), self.egraph.number_of_classes());
             self.steps(steps);
-            if self.over() || (self.egraph.nodes().len(), self.egraph.number_of_classes()) == before {
+            if self.over() || (self.egraph.nodes().len(), self.egraph.number_of_classes()) == before
+            {
                 return;
             }
         }

@@ -145,12 +145,7 @@ pub fn read(
     Ok(Sides { declarations, roles, left, right, given, model })
 }
 
-fn file(
-    sources: &mut Sources,
-    book: &RuleBook,
-    machine: &Machine,
-    path: &Path,
-) -> Checked<Text> {
+fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
     let file = load(sources, path)?;
     let forms = sexp::read(sources, file)?;
     let mut text =
@@ -184,7 +179,9 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
     let mut errors = Vec::new();
     let mut declarations = Declarations::default();
     let mut data = None;
-    let reserved = |name: &str| book.signature.operators().iter().any(|op| op.name.as_str() == name);
+    let operators = book.signature.operators();
+    let reserved =
+        |name: &str| operators.iter().any(|op| op.args.is_empty() && op.name.as_str() == name);
     for form in forms {
         match form.form() {
             Some((head, _)) if FORMS.contains(&head) => {

@@ -91,7 +91,9 @@ impl Surface {
                 let (bounds, body) = items[1..].split_at(3);
                 self.named_loop(text, &[], &items[0], bounds, &[], body)
             }
-            Some(("scf.reduce", [op, name, lo, hi, step, start, body])) if name.atom().is_some() => {
+            Some(("scf.reduce", [op, name, lo, hi, step, start, body]))
+                if name.atom().is_some() =>
+            {
                 let bounds = [lo.clone(), hi.clone(), step.clone()];
                 self.named_loop(
                     text,
@@ -139,7 +141,9 @@ impl Surface {
         let (Some(head), Some(plain)) = (text.list().and_then(|l| l.first()), name.atom()) else {
             return Ok(text.clone());
         };
-        if self.names.contains_key(plain) || !matches!(crate::term::parse_head(plain), crate::term::Head::Op(_)) {
+        if self.names.contains_key(plain)
+            || !matches!(crate::term::parse_head(plain), crate::term::Head::Op(_))
+        {
             let error = Diagnostic::error(
                 format!("`{plain}` cannot name this loop's variable"),
                 name.span,
@@ -171,7 +175,8 @@ impl Surface {
     }
 
     fn sequence(&mut self, span: Span, items: &[Sexp]) -> Checked<Sexp> {
-        let mut parts: Vec<Sexp> = items.iter().map(|item| self.expr(item)).collect::<Checked<_>>()?;
+        let mut parts: Vec<Sexp> =
+            items.iter().map(|item| self.expr(item)).collect::<Checked<_>>()?;
         let Some(mut rest) = parts.pop() else { return Ok(word(span, "scf.skip")) };
         while let Some(part) = parts.pop() {
             rest = list(span, vec![word(span, "scf.seq"), part, rest]);
