@@ -4,6 +4,7 @@
 pub mod affine;
 pub mod bench;
 pub mod cases;
+pub mod certify;
 pub mod cli;
 pub mod cost;
 pub mod costs;

@@ -1,7 +1,8 @@
 //! The `equiv` command's options, and what becomes of its answer.
 
 use super::{Exact, to_json, write_file, write_result};
-use crate::diagnostic::{Checked, Sources};
+use crate::certify::Rules;
+use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::equiv::{self, Options, Report, Verdict};
 use crate::rules;
 use crate::saturate::Limits;
@@ -41,6 +42,9 @@ pub(super) struct EquivArgs {
     /// Random data to try where no proof is found.
     #[arg(long, value_name = "N", default_value_t = Options::default().tries)]
     tries: usize,
+    /// Write the certificate to a file, where they are equal.
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
     /// Write the data on which they differ to a file, as a model or in front of the programs.
     #[arg(long, value_name = "FILE")]
     counterexample: Option<PathBuf>,
@@ -55,7 +59,8 @@ pub(super) struct EquivArgs {
 impl EquivArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
         let start = Instant::now();
-        let (book, _) = rules::load(sources, &equiv::rule_paths(&self.rules))?;
+        let paths = equiv::rule_paths(&self.rules);
+        let (book, _) = rules::load(sources, &paths)?;
         let machine = target::load(sources, &self.target)?;
         let sides = equiv::read(sources, &book, &machine, &self.files, self.model.as_deref())?;
         let compiled = book.compile();
@@ -65,7 +70,13 @@ impl EquivArgs {
             limits: Limits { iterations: self.iter_limit, nodes: self.node_limit },
             tries: self.tries,
         };
-        let answer = equiv::compare(&sides, &book, &compiled, &machine, &options)?;
+        let rules = Rules::read(sources, &paths);
+        let rules = rules.map_err(|why| vec![Diagnostic::global(why)])?;
+        let answer = equiv::compare(&sides, &book, &compiled, &rules, &machine, &options)?;
+        if let (Some(path), Verdict::Equal(Ok(certificate))) = (&self.certificate, &answer.verdict)
+        {
+            write_file(path, &certificate.text)?;
+        }
         let counterexample = match &answer.verdict {
             Verdict::Different(found) => Some(equiv::counterexample(sources, &sides, found)),
             _ => None,
@@ -77,7 +88,6 @@ impl EquivArgs {
             answer: &answer,
             sides: &sides,
             counterexample,
-            certificate: None,
             time_ms: start.elapsed().as_secs_f64() * 1e3,
         };
         let text = match self.json {
@@ -86,7 +96,7 @@ impl EquivArgs {
         };
         write_result(self.output.as_deref(), &text)?;
         Ok(match answer.verdict {
-            Verdict::Equal { .. } => ExitCode::SUCCESS,
+            Verdict::Equal(_) => ExitCode::SUCCESS,
             Verdict::Different(_) => ExitCode::from(1),
             Verdict::Unknown(_) => ExitCode::from(3),
         })

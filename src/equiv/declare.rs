@@ -195,15 +195,20 @@ impl Declared {
         format!("{} ({})", self.dtype, shape.join(" "))
     }
 
-    /// The declaration as a program text has it.
-    pub(super) fn form(&self) -> String {
+    /// What the declaration starts with in a program text: its head, the name and the type.
+    pub(super) fn words(&self) -> [String; 3] {
         let head = match self.purpose {
             Purpose::Input => FORMS[0],
             Purpose::Output => FORMS[1],
             Purpose::Scratch => FORMS[2],
         };
+        [head.to_owned(), self.name.clone(), self.dtype.to_string()]
+    }
+
+    /// The declaration as a program text has it.
+    pub(super) fn form(&self) -> String {
         let shape: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
-        format!("({head} {} {} ({}))", self.name, self.dtype, shape.join(" "))
+        format!("({} ({}))", self.words().join(" "), shape.join(" "))
     }
 }
 

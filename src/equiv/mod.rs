@@ -8,6 +8,8 @@
 //! outputs hold before and what scratch memory holds afterwards is not looked at. Data on which one
 //! has a result and the other a fault is a difference.
 
+mod certificate;
+mod chain;
 mod data;
 mod declare;
 mod names;
@@ -20,6 +22,7 @@ mod sides;
 mod surface;
 mod write;
 
+pub use certificate::{Certificate, Proved, certify};
 pub use data::Given;
 pub use declare::{Declarations, Declared, Purpose};
 pub use names::normalise;
@@ -31,8 +34,8 @@ pub use search::{Found, Reached, Search, terms};
 pub use sides::{ModelFile, Side, Sides, What, read};
 pub use write::counterexample;
 
+use crate::certify::Rules;
 use crate::diagnostic::Checked;
-use crate::explain::{Chain, Gap};
 use crate::rules::{CompiledRule, Exactness, RuleBook};
 use crate::saturate::{Limits, StopReason};
 use ember_targets::machine::Machine;
@@ -62,13 +65,8 @@ impl Default for Options {
 /// The answer.
 #[derive(Debug)]
 pub enum Verdict {
-    /// They do the same.
-    Equal {
-        /// The chain of rules, or why it is not written out; `None` where the two are one program.
-        chain: Result<Chain, Gap>,
-        /// The least exact rule of the chain.
-        exact: Exactness,
-    },
+    /// They do the same; with the certificate, or why there is none.
+    Equal(Result<Certificate, String>),
     /// They do not.
     Different(Box<Counterexample>),
     /// Neither was found.
@@ -109,6 +107,7 @@ pub fn compare(
     sides: &Sides,
     book: &RuleBook,
     compiled: &[CompiledRule],
+    rules: &Rules,
     machine: &Machine,
     options: &Options,
 ) -> Checked<Answer> {
@@ -128,11 +127,11 @@ pub fn compare(
                 machine,
                 exact: options.exact,
                 limits: options.limits,
-                record: true,
+                certify: Some(rules),
             };
             match search.run(sides, &terms) {
-                Found::Equal { chain, exact } => {
-                    let verdict = Verdict::Equal { chain, exact };
+                Found::Equal(certificate) => {
+                    let verdict = Verdict::Equal(certificate);
                     let (compared, concrete) = (tries.compared, tries.concrete);
                     return Ok(Answer { verdict, compared, concrete });
                 }

@@ -3,7 +3,6 @@
 use super::refute::Counterexample;
 use super::sides::Sides;
 use super::{Answer, Unknown, Verdict};
-use crate::explain::{Chain, Gap};
 use crate::rules::Exactness;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -16,8 +15,6 @@ pub struct Report<'a> {
     pub sides: &'a Sides,
     /// The counterexample as a file, if there is one.
     pub counterexample: Option<String>,
-    /// The certificate as a file, if there is one.
-    pub certificate: Option<String>,
     /// Milliseconds that it took.
     pub time_ms: f64,
 }
@@ -26,23 +23,19 @@ impl Report<'_> {
     fn reason(&self) -> String {
         let concrete = if self.answer.concrete { ", for these sizes only" } else { "" };
         match &self.answer.verdict {
-            Verdict::Equal { chain, exact } => {
-                let by = match chain {
-                    Ok(chain) if chain.steps.is_empty() => "the same up to names".to_owned(),
-                    Ok(Chain { steps, .. }) => match steps.len() {
-                        1 => "by one step".to_owned(),
-                        n => format!("by {n} steps"),
-                    },
-                    Err(Gap::TooLong | Gap::NotEqual) => {
-                        "by a chain that is too long to be written out".to_owned()
-                    }
+            Verdict::Equal(Ok(certificate)) => {
+                let by = match certificate.steps {
+                    0 => "the same up to names".to_owned(),
+                    1 => "by one step".to_owned(),
+                    n => format!("by {n} steps"),
                 };
-                let exact = match exact {
+                let exact = match certificate.exact {
                     Exactness::Bitwise => String::new(),
                     exact => format!(", up to {exact}"),
                 };
                 format!("{by}{exact}{concrete}")
             }
+            Verdict::Equal(Err(why)) => format!("without a certificate: {why}{concrete}"),
             Verdict::Different(found) => {
                 let difference = &found.difference;
                 match difference.values {
@@ -65,7 +58,7 @@ impl Report<'_> {
 /// The verdict in a word.
 fn word(verdict: &Verdict) -> &'static str {
     match verdict {
-        Verdict::Equal { .. } => "equal",
+        Verdict::Equal(_) => "equal",
         Verdict::Different(_) => "different",
         Verdict::Unknown(_) => "unknown",
     }
@@ -77,15 +70,8 @@ pub fn text(report: &Report<'_>) -> String {
     let mut out = format!("{}: {}\n", word(&answer.verdict), report.reason());
     // Writing to a string cannot fail.
     let _ = match &answer.verdict {
-        Verdict::Equal { chain, .. } => chain.iter().try_for_each(|chain| {
-            let mut names: Vec<(&str, usize)> = Vec::new();
-            for step in &chain.steps {
-                match names.iter_mut().find(|(name, _)| *name == step.name()) {
-                    Some((_, n)) => *n += 1,
-                    None => names.push((step.name(), 1)),
-                }
-            }
-            names.iter().try_for_each(|(name, n)| match n {
+        Verdict::Equal(certificate) => certificate.iter().try_for_each(|certificate| {
+            certificate.rules.iter().try_for_each(|(name, n)| match n {
                 1 => writeln!(out, "  {name}"),
                 n => writeln!(out, "  {name}, {n} times"),
             })
@@ -129,10 +115,14 @@ pub fn json(report: &Report<'_>) -> Value {
         })),
         _ => None,
     };
+    let certificate = match &answer.verdict {
+        Verdict::Equal(Ok(certificate)) => Some(&certificate.text),
+        _ => None,
+    };
     json!({
         "verdict": word(&answer.verdict),
         "reason": report.reason(),
-        "certificate": report.certificate,
+        "certificate": certificate,
         "counterexample": found,
         "compared": answer.compared,
         "concrete": answer.concrete,

@@ -1,9 +1,10 @@
 //! Looking for a proof: both sides in one e-graph, rules applied to both until they are one class, and
 //! the chain of rules that leads from the one to the other.
 
+use super::certificate::{Certificate, Proved, certify};
 use super::names::normalise;
 use super::sides::{Sides, What};
-use crate::explain::{Chain, Gap, Proof};
+use crate::certify::Rules;
 use crate::facts::{EGraph, Facts, VectorUnit};
 use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep};
 use crate::saturate::{Limits, StopReason, saturate};
@@ -28,13 +29,8 @@ pub struct Reached {
 /// What came of a search.
 #[derive(Debug)]
 pub enum Found {
-    /// The sides are equal; with the chain, or why it could not be written out.
-    Equal {
-        /// The chain, from the first side's term to the second's.
-        chain: Result<Chain, Gap>,
-        /// The least exact rule of the chain.
-        exact: Exactness,
-    },
+    /// The sides are equal; with the certificate, or why there is none.
+    Equal(Result<Certificate, String>),
     /// Not found to be equal.
     Open(Reached),
 }
@@ -53,8 +49,9 @@ pub struct Search<'a> {
     pub exact: Exactness,
     /// Bounds on each saturation.
     pub limits: Limits,
-    /// Whether what happens is recorded, without which there is no chain.
-    pub record: bool,
+    /// The rules as the checker reads them; without them nothing is recorded and no certificate
+    /// written.
+    pub certify: Option<&'a Rules>,
 }
 
 /// The terms of both sides, with variables named by their loops; a statement beside one that is split
@@ -80,7 +77,7 @@ pub fn terms(sides: &Sides, book: &RuleBook) -> Option<[Term; 2]> {
 
 impl Search<'_> {
     /// Searches for a proof that two terms are equal.
-    pub fn run(&self, sides: &Sides, [left, right]: &[Term; 2]) -> Found {
+    pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
         let context = sides.declarations.context();
         let unit = VectorUnit {
             simd_bytes: self.machine.core.simd_bytes,
@@ -88,22 +85,32 @@ impl Search<'_> {
         };
         let binders = self.book.signature.binders();
         let facts = Facts::new(&context.tensors, &context.sizes, binders, unit);
-        let facts = if self.record { facts.recording() } else { facts };
+        let facts = if self.certify.is_some() { facts.recording() } else { facts };
         let mut egraph = EGraph::new(facts);
-        let roots = [egraph.add_expr(left), egraph.add_expr(right)];
+        let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
         egraph.rebuild();
         let mut run = Run { search: self, egraph, roots, stop: StopReason::Saturated };
         run.steps(&self.schedule.steps);
         if !run.equal() {
             return Found::Open(run.reached());
         }
-        let mut proof = Proof::new(self.book, self.compiled);
-        proof.add(&run.egraph, usize::MAX);
-        let chain = proof.chain(left, right);
-        let used = chain.iter().flat_map(|chain| &chain.steps);
-        let exact =
-            used.filter_map(|step| self.book.rule(step.name())).map(|rule| rule.exact).max();
-        Found::Equal { chain, exact: exact.unwrap_or(Exactness::Bitwise) }
+        let Some(rules) = self.certify else {
+            return Found::Equal(Err("none was asked for".to_owned()));
+        };
+        let (What::Term { term: a, .. }, What::Term { term: b, .. }) =
+            (&sides.left.what, &sides.right.what)
+        else {
+            return Found::Equal(Err("a side is no term".to_owned()));
+        };
+        Found::Equal(certify(&Proved {
+            search: &run.egraph,
+            book: self.book,
+            compiled: self.compiled,
+            rules,
+            declarations: &sides.declarations,
+            written: [a, b],
+            terms,
+        }))
     }
 }
 
