@@ -262,6 +262,15 @@ pub const GENERATORS: &[Generator] = &[
         },
     },
     Generator {
+        name: "length",
+        doc: "a constant from 2 to 4096",
+        sorts: &["Value"],
+        values: |g, x| {
+            let known = g[x[0]].data.integer();
+            known.filter(|n| (2..=4096).contains(n)).into_iter().collect()
+        },
+    },
+    Generator {
         name: "one-trip",
         doc: "1 where a loop with these bounds and this step runs once, whatever the data",
         sorts: &["Value", "Value", "Value"],

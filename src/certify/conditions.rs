@@ -173,6 +173,7 @@ impl Checker<'_> {
             ("simd-lanes", [_]) | ("wide-lanes" | "tile-lengths", [_, _]) => {
                 (2..=1 << 16).contains(&n)
             }
+            ("length", [length]) => length.integer() == Some(n) && (2..=4096).contains(&n),
             ("few-trips" | "one-trip", [lo, hi, step]) => {
                 let distance =
                     hi.affine.as_ref().zip(lo.affine.as_ref()).and_then(|(h, l)| h.sub(l));

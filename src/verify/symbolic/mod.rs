@@ -195,6 +195,7 @@ impl<'a> Translation<'a> {
             ("even-simd-lanes" | "even-wide-lanes", [a, b, _]) => {
                 Some(format!("(and (= 0 (mod {a} {n})) (= 0 (mod {b} {n})))"))
             }
+            ("length", [a]) => Some(format!("(= {a} {n})")),
             _ => None,
         }
     }
