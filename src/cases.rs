@@ -15,7 +15,7 @@ use crate::term::{Node, Term, parse_head};
 use egg::{Id, RecExpr};
 
 /// An S-expression as a term, whatever its words mean: sketches are printed like terms.
-fn as_term(sexp: &Sexp) -> Term {
+pub(crate) fn as_term(sexp: &Sexp) -> Term {
     let mut term: Term = RecExpr::default();
     let mut open: Vec<(&Sexp, bool)> = vec![(sexp, false)];
     let mut done: Vec<Id> = Vec::new();

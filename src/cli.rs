@@ -9,6 +9,7 @@ mod check;
 mod check_certificate;
 mod equiv;
 mod explain;
+mod fmt;
 mod saturate;
 mod test;
 mod verify;
@@ -88,6 +89,11 @@ enum Command {
                             examples/rules/algebra.case\n\n\
                             Exit codes: 0 all pass, 1 one fails, 2 bad input.")]
     Test(test::TestArgs),
+    /// Formats rule files, models, cases and terms in place. Comments stay where they are.
+    #[command(after_help = "Example:\n  ember-rewrite fmt --check rules examples workloads\n  \
+                            ember-rewrite fmt --stdin < my.rules\n\n\
+                            Exit codes: 0 all is formatted, 1 with --check: something is not, 2 bad input.")]
+    Fmt(fmt::FmtArgs),
     /// Verifies rules: both sides interpreted on random and on all small data, and what they claim of
     /// integers proved by an SMT solver.
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
@@ -241,6 +247,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
         (Some(Command::Check(args)), _) => args.run(&mut sources),
         (Some(Command::Test(args)), _) => args.run(&mut sources),
+        (Some(Command::Fmt(args)), _) => args.run(&mut sources),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::Equiv(args)), _) => args.run(&mut sources),
         (Some(Command::CheckCertificate(args)), _) => args.run(&mut sources),

@@ -291,11 +291,10 @@ fn dtype_named_op(name: &str) -> bool {
     DType::parse(name).is_some()
 }
 
-/// The key of the loop variable that a class of sort Var stands for.
+/// The key of the variable that a class stands for.
 pub fn variable_key(egraph: &EGraph, var: Id) -> Option<Id> {
     let fact = &egraph[var].data;
-    fact.variable?;
-    fact.free.first().map(|key| egraph.analysis.variable(*key))
+    fact.free.first().filter(|_| fact.is_variable).map(|key| egraph.analysis.variable(*key))
 }
 
 /// The lanes of one `vec`: variable `e` becomes the run of `lanes` indices from variable `v`.

@@ -29,15 +29,58 @@ pub type EGraph = ember_egraph::EGraph<Node, Facts>;
 /// An affine form over loop variables.
 pub type AffineForm = Affine<Id>;
 
-/// Which child of an operator binds a loop variable, and in which child.
-pub type Binders = HashMap<(Symbol, usize), (usize, usize)>;
+/// What is declared of variables: which operators bind them, and which terms they are.
+#[derive(Clone, Debug, Default)]
+pub struct Binders {
+    roles: FxHashMap<(Symbol, usize), Role>,
+    /// Whether names, which start with `%`, are variables.
+    pub names: bool,
+}
+
+/// What an operator has to do with variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Its first of these arguments is a variable that it binds in the second.
+    Binds(usize, usize),
+    /// It makes a variable, whatever from.
+    Variable,
+}
+
+impl Binders {
+    /// Declares an operator, by its name and number of arguments.
+    pub fn declare(&mut self, name: Symbol, arity: usize, role: Role) {
+        self.roles.insert((name, arity), role);
+    }
+
+    /// Which argument of an operator is a variable that it binds, and in which other.
+    pub fn binds(&self, name: Symbol, arity: usize) -> Option<(usize, usize)> {
+        match self.role(name, arity) {
+            Some(Role::Binds(variable, body)) => Some((variable, body)),
+            Some(Role::Variable) | None => None,
+        }
+    }
+
+    /// Whether an operator of this name makes variables.
+    fn makes(&self, name: Symbol) -> bool {
+        self.roles.iter().any(|((known, _), role)| *known == name && *role == Role::Variable)
+    }
+
+    fn role(&self, name: Symbol, arity: usize) -> Option<Role> {
+        match self.roles.get(&(name, arity)) {
+            None if arity == 0 && self.names && name.as_str().starts_with('%') => {
+                Some(Role::Variable)
+            }
+            role => role.copied(),
+        }
+    }
+}
 
 /// What facts are computed from besides terms, and what was found to be contradictory.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     tensors: HashMap<Symbol, TensorDecl>,
     sizes: Vec<String>,
-    binders: FxHashMap<(Symbol, usize), (usize, usize)>,
+    binders: Binders,
     /// Whether facts are known of terms of an operator, as far as that was asked.
     spoken_of: FxHashMap<Symbol, bool>,
     vector_unit: VectorUnit,
@@ -94,8 +137,19 @@ impl Interval {
             BinaryOp::Max => Interval { min: a.min.max(b.min), max: a.max.max(b.max) },
             BinaryOp::Min => Interval { min: a.min.min(b.min), max: a.max.min(b.max) },
             BinaryOp::Lt => Interval { min: 0, max: 1 },
+            // A quotient by more than 0 rises with the first and, towards 0, falls with the second.
+            BinaryOp::Div if b.min > 0 => ends(i64::checked_div).unwrap_or(Interval::ALL),
             BinaryOp::Div => Interval::ALL,
         }
+    }
+
+    /// The interval of remainders of truncated divisions.
+    fn remainder(a: Interval, b: Interval) -> Interval {
+        if b.min <= 0 {
+            return Interval::ALL;
+        }
+        let most = b.max - 1;
+        Interval { min: a.min.clamp(-most, 0), max: a.max.clamp(0, most) }
     }
 }
 
@@ -114,6 +168,8 @@ pub struct Fact {
     pub affine: Option<AffineForm>,
     /// Variables that the meaning may depend on, by their [`Facts::variable`] key.
     pub free: BTreeSet<Id>,
+    /// Whether it is a variable, which operators bind.
+    pub is_variable: bool,
     /// Of a loop variable: its lo, hi and step.
     pub variable: Option<(Id, Id, Id)>,
     /// Of an address: the tensor and its indices.
@@ -133,6 +189,7 @@ impl Fact {
         range: Interval::ALL,
         affine: None,
         free: BTreeSet::new(),
+        is_variable: false,
         variable: None,
         address: None,
         effects: None,
@@ -162,7 +219,7 @@ impl Facts {
                 .map(|t| (Symbol::from(format!("%{}", t.name)), t.clone()))
                 .collect(),
             sizes: sizes.to_vec(),
-            binders: binders.into_iter().collect(),
+            binders,
             spoken_of: FxHashMap::default(),
             vector_unit,
             aliases: HashMap::new(),
@@ -240,7 +297,7 @@ impl Analysis<Node> for Facts {
         {
             self.contradiction.get_or_insert((x, y));
         }
-        if a.variable.is_some() && b.variable.is_some() {
+        if a.is_variable && b.is_variable {
             // Congruent variables: from here on one key stands for both.
             let keys: Vec<Id> = a.free.iter().chain(&b.free).map(|k| self.variable(*k)).collect();
             if let (Some(&low), Some(&high)) = (keys.iter().min(), keys.iter().max())
@@ -289,6 +346,7 @@ fn merge(facts: &Facts, a: &Fact, b: &Fact) -> Fact {
         range: if range.min <= range.max { range } else { a.range },
         affine: sharper(&a.affine, &b.affine, |x| x.terms.len()),
         free: canonical(&a.free).intersection(&canonical(&b.free)).copied().collect(),
+        is_variable: a.is_variable || b.is_variable,
         variable: a.variable.or(b.variable),
         address: sharper(&a.address, &b.address, AddressFact::vagueness),
         effects: sharper(&a.effects, &b.effects, Effects::vagueness),

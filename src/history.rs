@@ -1,8 +1,9 @@
 //! What a search did, stage by stage, kept whole so that it can be asked about afterwards.
 
+use crate::drive::{Driven, Mark, drive};
 use crate::facts::{EGraph, Facts};
-use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep};
-use crate::saturate::{Limits, Saturation, saturate};
+use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
+use crate::saturate::{Limits, Saturation, StopReason, saturate};
 use crate::search::{Candidate, Event};
 use crate::term::Term;
 use egg::Id;
@@ -66,10 +67,10 @@ impl Plain<'_> {
         let mut egraph = EGraph::new(facts.recording());
         let ids: Vec<Id> = terms.iter().map(|term| egraph.add_expr(term)).collect();
         egraph.rebuild();
-        let mut run =
-            Run { plain: self, egraph, root: ids.first().copied(), history: History::default() };
+        let root = ids.first().copied();
+        let mut run = Run { plain: self, egraph, root, ended: false, history: History::default() };
         match self.schedule {
-            Some(schedule) => run.steps(&schedule.steps),
+            Some(schedule) => drive(&mut run, &schedule.steps, self.limits.iterations),
             None => run.saturate(&(0..self.compiled.len()).collect::<Vec<usize>>()),
         }
         run.history
@@ -82,6 +83,8 @@ struct Run<'a> {
     egraph: EGraph,
     /// The first term, if there is one.
     root: Option<Id>,
+    /// Whether two constants met.
+    ended: bool,
     history: History,
 }
 
@@ -89,61 +92,35 @@ impl Run<'_> {
     fn root(&self) -> Id {
         self.root.map_or_else(Id::default, |id| self.egraph.find(id))
     }
+}
 
-    fn steps(&mut self, steps: &[ScheduleStep]) {
-        for step in steps {
-            match step {
-                ScheduleStep::Saturate(rules) => self.saturate(rules),
-                ScheduleStep::Keep(_) => {}
-                ScheduleStep::Seq(steps) => self.steps(steps),
-                ScheduleStep::Repeat(times, steps) => (0..*times).for_each(|_| self.steps(steps)),
-                ScheduleStep::Until(sketch, steps) => {
-                    for _ in 0..self.plain.limits.iterations {
-                        let before = size(&self.egraph);
-                        if sketch.holds(&self.egraph, self.root()) {
-                            break;
-                        }
-                        self.steps(steps);
-                        if size(&self.egraph) == before {
-                            break;
-                        }
-                    }
-                }
-            }
-        }
-    }
-
+impl Driven for Run<'_> {
     fn saturate(&mut self, rules: &[usize]) {
         let Plain { compiled, exact, limits, .. } = self.plain;
         let allowed = |rule: &usize| compiled[*rule].exact <= *exact;
         let rules: Vec<usize> = rules.iter().copied().filter(allowed).collect();
         let chosen: Vec<&CompiledRule> = rules.iter().map(|at| &compiled[*at]).collect();
         let saturation = saturate(&mut self.egraph, &chosen, limits, &mut |_| ());
+        self.ended = matches!(saturation.stop, StopReason::Contradiction { .. });
         let event = Event::Saturated { rules: &rules, saturation: &saturation };
         self.history.record(&self.egraph, self.root(), event);
     }
-}
 
-/// Nodes and classes: what does not change them changes nothing.
-pub(crate) fn size(egraph: &EGraph) -> (usize, usize) {
-    (egraph.total_number_of_nodes(), egraph.number_of_classes())
-}
+    fn keep(&mut self, _: usize) {}
 
-/// The rules of each `saturate` of a schedule, in the order in which they run; those that run until a
-/// sketch is found once.
-pub fn saturations(steps: &[ScheduleStep], found: &mut Vec<Vec<usize>>) {
-    for step in steps {
-        match step {
-            ScheduleStep::Saturate(rules) => found.push(rules.clone()),
-            ScheduleStep::Keep(_) => {}
-            // Without a search nothing is looked for: the steps run once.
-            ScheduleStep::Seq(steps) => saturations(steps, found),
-            ScheduleStep::Repeat(times, steps) => {
-                (0..*times).for_each(|_| saturations(steps, found));
-            }
-            ScheduleStep::Until(_, steps) => saturations(steps, found),
-        }
+    fn found(&self, sketch: &Sketch) -> bool {
+        sketch.holds(&self.egraph, self.root())
     }
+
+    fn mark(&self) -> Mark {
+        Mark::of(&self.egraph, 0)
+    }
+
+    fn ended(&self) -> bool {
+        self.ended
+    }
+
+    fn cut_short(&mut self) {}
 }
 
 impl History {

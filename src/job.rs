@@ -12,7 +12,7 @@ use crate::pipeline::{
 };
 use crate::progress::Line;
 use crate::report::{Ablation, Best, EGraphReport, GroupReport, Record, Report, Times};
-use crate::rules::{Exactness, Schedule, ScheduleStep};
+use crate::rules::{Exactness, Schedule};
 use crate::trace::{self, GroupTrace};
 use crate::whole::{Chosen, ChosenGroup, Searched, choose};
 use crate::workload::Statistics;
@@ -272,20 +272,8 @@ fn ablation(
     chosen: &Chosen,
     line: &Line,
 ) -> Vec<Ablation> {
-    fn rules_of(steps: &[ScheduleStep], found: &mut BTreeSet<usize>) {
-        for step in steps {
-            match step {
-                ScheduleStep::Saturate(rules) => found.extend(rules),
-                ScheduleStep::Repeat(_, steps)
-                | ScheduleStep::Seq(steps)
-                | ScheduleStep::Until(_, steps) => rules_of(steps, found),
-                ScheduleStep::Keep(_) => {}
-            }
-        }
-    }
     let Tuning { inputs, case, statistics, options } = tuning;
-    let mut rules = BTreeSet::new();
-    rules_of(&schedule.steps, &mut rules);
+    let rules = schedule.rules();
     let allowed = rules.iter().filter(|rule| inputs.compiled[**rule].exact <= options.exact);
     let sets: Vec<usize> = allowed.map(|rule| inputs.book.rules[*rule].set).unique().collect();
     line.say("leaving out each rule set");

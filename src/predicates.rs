@@ -16,7 +16,8 @@ pub struct Predicate {
     pub name: &'static str,
     /// What it asks.
     pub doc: &'static str,
-    /// The sorts of its arguments; those that start with `'` are any sort.
+    /// The sorts of its arguments; those that start with `'` are any sort, and [`VARIABLE`] is that of
+    /// variables.
     pub sorts: &'static [&'static str],
     /// The answer for arguments of those sorts.
     pub holds: fn(&EGraph, &[Id]) -> bool,
@@ -35,6 +36,9 @@ pub struct Generator {
     pub values: fn(&EGraph, &[Id]) -> Vec<i64>,
 }
 
+/// In the sorts of arguments: the sort of variables, which operators of the dialects bind.
+pub const VARIABLE: &str = "Var";
+
 /// Every predicate, by name.
 pub const PREDICATES: &[Predicate] = &[
     Predicate {
@@ -42,6 +46,12 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "the greatest value of the first is not above the least of the second",
         sorts: &["Value", "Value"],
         holds: |g, x| g[x[0]].data.range.max <= g[x[1]].data.range.min && known_range(g, x),
+    },
+    Predicate {
+        name: "below",
+        doc: "the greatest value of the first is below the least of the second",
+        sorts: &["Value", "Value"],
+        holds: |g, x| g[x[0]].data.range.max < g[x[1]].data.range.min && known_range(g, x),
     },
     Predicate {
         name: "constant",
@@ -58,7 +68,7 @@ pub const PREDICATES: &[Predicate] = &[
     },
     Predicate {
         name: "different",
-        doc: "two loop variables that are not the same",
+        doc: "two variables that are not the same",
         sorts: &["Var", "Var"],
         holds: |g, x| match (variable_key(g, x[0]), variable_key(g, x[1])) {
             (Some(a), Some(b)) => a != b,
@@ -119,14 +129,16 @@ pub const PREDICATES: &[Predicate] = &[
         holds: |g, x| !g[x[0]].data.has_loop,
     },
     Predicate {
-        name: "not-free",
-        doc: "the second does not depend on the loop variable",
+        name: "may-be-free",
+        doc: "the second depends on the variable, as far as is known; later it may turn out not to",
         sorts: &["Var", "'a"],
-        holds: |g, x| {
-            variable_key(g, x[0]).is_some_and(|key| {
-                g[x[1]].data.free.iter().all(|free| g.analysis.variable(*free) != key)
-            })
-        },
+        holds: |g, x| variable_key(g, x[0]).is_some_and(|key| is_free(g, key, x[1])),
+    },
+    Predicate {
+        name: "not-free",
+        doc: "the second does not depend on the variable",
+        sorts: &["Var", "'a"],
+        holds: |g, x| variable_key(g, x[0]).is_some_and(|key| !is_free(g, key, x[1])),
     },
     Predicate {
         name: "own-lane",
@@ -303,6 +315,11 @@ pub const GENERATORS: &[Generator] = &[
 fn runs(egraph: &EGraph, var: Id) -> Option<bool> {
     let (lo, hi, _) = egraph[var].data.variable?;
     Some(known_range(egraph, &[lo, hi]) && egraph[lo].data.range.max < egraph[hi].data.range.min)
+}
+
+/// Whether a class may depend on the variable of a key.
+fn is_free(egraph: &EGraph, key: Id, id: Id) -> bool {
+    egraph[id].data.free.iter().any(|free| egraph.analysis.variable(*free) == key)
 }
 
 fn effects(egraph: &EGraph, id: Id) -> Option<&Effects> {

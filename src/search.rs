@@ -4,15 +4,16 @@
 //! starts a fresh e-graph from them, so that what was given up costs nothing further.
 
 use crate::cost::{Cost, Goal, Model, Rates, Summary};
+use crate::drive::{Driven, Mark, drive};
 use crate::facts::{EGraph, Facts};
-use crate::history::size;
-use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep, Sketch};
+use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
 use crate::saturate::{Limits, Progress, Saturation, StopReason, saturate};
 use crate::term::{Node, Term};
 use crate::workload::Statistics;
 use egg::Id;
 use ember_extract::{CandidateId, CostModel, Extraction, extract};
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
 /// What is searched, with what.
@@ -129,8 +130,10 @@ impl Search<'_> {
             search: self,
             facts,
             watch,
+            progress,
             egraph,
             root,
+            origin: 0,
             found: Found {
                 candidates: Vec::new(),
                 nodes: 0,
@@ -144,7 +147,7 @@ impl Search<'_> {
                 extract_time: Duration::ZERO,
             },
         };
-        state.steps(&self.schedule.steps, progress);
+        drive(&mut state, &self.schedule.steps, self.limits.iterations);
         state.found.candidates = state.extract(self.best, true);
         state.found
     }
@@ -161,57 +164,23 @@ struct State<'a, 'w> {
     /// For a fresh e-graph.
     facts: Facts,
     watch: Option<&'a mut Watch<'w>>,
+    progress: &'a mut dyn FnMut(Progress),
     egraph: EGraph,
     root: Id,
+    /// What tells apart the programs that the e-graph was started from.
+    origin: u64,
     found: Found,
 }
 
-impl State<'_, '_> {
-    fn steps(&mut self, steps: &[ScheduleStep], progress: &mut dyn FnMut(Progress)) {
-        for step in steps {
-            // What a contradiction leaves behind is no basis for anything.
-            if matches!(self.found.stop, StopReason::Contradiction { .. }) {
-                return;
-            }
-            match step {
-                ScheduleStep::Saturate(rules) => self.saturate(rules, progress),
-                ScheduleStep::Keep(k) => self.keep(*k),
-                ScheduleStep::Seq(steps) => self.steps(steps, progress),
-                ScheduleStep::Repeat(times, steps) => {
-                    (0..*times).for_each(|_| self.steps(steps, progress));
-                }
-                ScheduleStep::Until(sketch, steps) => self.until(sketch, steps, progress),
-            }
-        }
-    }
-
-    /// Runs steps until a sketch is found or they change nothing, as often as there may be iterations.
-    fn until(
-        &mut self,
-        sketch: &Sketch,
-        steps: &[ScheduleStep],
-        progress: &mut dyn FnMut(Progress),
-    ) {
-        for _ in 0..self.search.limits.iterations {
-            if sketch.holds(&self.egraph, self.root) {
-                return;
-            }
-            let before = size(&self.egraph);
-            self.steps(steps, progress);
-            if size(&self.egraph) == before {
-                return;
-            }
-        }
-    }
-
-    fn saturate(&mut self, rules: &[usize], progress: &mut dyn FnMut(Progress)) {
+impl Driven for State<'_, '_> {
+    fn saturate(&mut self, rules: &[usize]) {
         let start = Instant::now();
         let allowed: Vec<usize> =
             rules.iter().copied().filter(|rule| self.search.allowed(*rule)).collect();
         let rules: Vec<&CompiledRule> =
             allowed.iter().map(|rule| &self.search.rules[*rule]).collect();
         let saturation: Saturation =
-            saturate(&mut self.egraph, &rules, &self.search.limits, progress);
+            saturate(&mut self.egraph, &rules, &self.search.limits, self.progress);
         if let Some(watch) = &mut self.watch {
             let event = Event::Saturated { rules: &allowed, saturation: &saturation };
             watch(&self.egraph, self.root, event);
@@ -245,8 +214,30 @@ impl State<'_, '_> {
         egraph.rebuild();
         self.root = egraph.find(root);
         self.egraph = egraph;
+        let mut hasher = DefaultHasher::new();
+        kept.iter().for_each(|candidate| candidate.term.hash(&mut hasher));
+        self.origin = hasher.finish();
     }
 
+    fn found(&self, sketch: &Sketch) -> bool {
+        sketch.holds(&self.egraph, self.root)
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::of(&self.egraph, self.origin)
+    }
+
+    /// What a contradiction leaves behind is no basis for anything.
+    fn ended(&self) -> bool {
+        matches!(self.found.stop, StopReason::Contradiction { .. })
+    }
+
+    fn cut_short(&mut self) {
+        self.found.stop = StopReason::IterationLimit;
+    }
+}
+
+impl State<'_, '_> {
     fn extract(&mut self, k: usize, last: bool) -> Vec<Candidate> {
         let start = Instant::now();
         let workload = self.search.statistics.workload(&self.egraph);
@@ -256,12 +247,17 @@ impl State<'_, '_> {
             let model = Model { goal, rates, workload: &workload, fetches };
             best(&model, &extract(&self.egraph, self.root, &model, &limits), k)
         };
-        let mut candidates = best(true, k);
         // Reading ahead seldom looks worse than handing over, though memory may be the limit of both and
-        // the L2 too small for what is ahead: the simulator tells.
-        if candidates.iter().all(|c| fetches(&c.term)) {
-            candidates.extend(best(false, 1));
-        }
+        // the L2 too small for what is ahead: the simulator tells, so that one without is always among them.
+        let candidates = if self.egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
+            let (mut all, without) = rayon::join(|| best(true, k), || best(false, 1));
+            if all.iter().all(|c| c.term.as_ref().iter().any(is_fetch)) {
+                all.extend(without);
+            }
+            all
+        } else {
+            best(true, k)
+        };
         self.found.extract_time += start.elapsed();
         if let Some(watch) = &mut self.watch {
             let event = Event::Extracted { asked: k, candidates: &candidates, last };
@@ -271,9 +267,9 @@ impl State<'_, '_> {
     }
 }
 
-/// Whether a program reads ahead what the execute unit loads.
-fn fetches(term: &Term) -> bool {
-    term.as_ref().iter().any(|node| node.name() == Some("exe.fetched"))
+/// Whether a node loads, on the execute unit, what the access unit has read ahead.
+fn is_fetch(node: &Node) -> bool {
+    node.name() == Some("exe.fetched")
 }
 
 /// The k best programs of an extraction that differ: one whose cost is within a hundredth of a better

@@ -4,6 +4,7 @@
 //! A comment runs from `;` to the end of the line.
 
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
+use crate::lex::{Token, TokenKind, tokens};
 
 /// The deepest nesting that is read. Later stages may recurse over what the reader returns.
 pub const MAX_DEPTH: usize = 10_000;
@@ -63,127 +64,82 @@ impl Sexp {
 /// Reads every expression of a text. Reports all unbalanced parentheses and bad texts at once.
 pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
     let text = sources.get(file).text.as_str();
-    let bytes = text.as_bytes();
     let mut errors = Vec::new();
     // The lists still open, outermost first: where each starts and what it holds so far. The last
     // entry of `top` is what is being read into.
-    let mut open: Vec<(usize, Vec<Sexp>)> = Vec::new();
+    let mut open: Vec<(Span, Vec<Sexp>)> = Vec::new();
     let mut top: Vec<Sexp> = Vec::new();
-    let mut too_deep = false;
-    let mut i = 0;
-    while i < bytes.len() {
-        let start = i;
-        let kind = match bytes[i] {
-            b';' => {
-                while i < bytes.len() && bytes[i] != b'\n' {
-                    i += 1;
-                }
-                continue;
-            }
-            b'(' => {
-                i += 1;
-                if open.len() >= MAX_DEPTH && !too_deep {
-                    too_deep = true;
+    for Token { kind, range } in tokens(text) {
+        let span = Span::new(file, range.clone());
+        let kind = match kind {
+            TokenKind::Comment => continue,
+            TokenKind::Open => {
+                if open.len() >= MAX_DEPTH {
                     errors.push(
                         Diagnostic::error(
                             format!("parentheses nest deeper than {MAX_DEPTH}"),
-                            Span::new(file, start..i),
+                            span,
                             "this one is too deep",
                         )
                         .with_help("split the expression into smaller ones"),
                     );
-                }
-                if too_deep {
                     // Nothing below would be used, and the expression could not be dropped safely.
-                    break;
+                    return Err(errors);
                 }
-                open.push((start, std::mem::take(&mut top)));
+                open.push((span, std::mem::take(&mut top)));
                 continue;
             }
-            b')' => {
-                i += 1;
+            TokenKind::Close => {
                 match open.pop() {
                     Some((from, outer)) => {
                         let items = std::mem::replace(&mut top, outer);
-                        top.push(Sexp { span: Span::new(file, from..i), kind: Kind::List(items) });
+                        let span = Span { start: from.start, ..span };
+                        top.push(Sexp { span, kind: Kind::List(items) });
                     }
                     None => errors.push(
-                        Diagnostic::error(
-                            "`)` without its `(`",
-                            Span::new(file, start..i),
-                            "nothing is open here",
-                        )
-                        .with_help("remove it, or add the `(` that it should close"),
+                        Diagnostic::error("`)` without its `(`", span, "nothing is open here")
+                            .with_help("remove it, or add the `(` that it should close"),
                     ),
                 }
                 continue;
             }
-            b'"' => match quoted(text, start) {
-                Ok((content, end)) => {
-                    i = end;
-                    Kind::Text(content)
-                }
-                Err(end) => {
-                    errors.push(
-                        Diagnostic::error(
-                            "text without its closing `\"`",
-                            Span::new(file, start..start + 1),
-                            "the text starts here",
-                        )
-                        .with_help("add a `\"` where the text ends"),
-                    );
-                    i = end;
-                    continue;
-                }
-            },
-            b if b.is_ascii_whitespace() => {
-                i += 1;
+            TokenKind::Text { closed: true } => {
+                Kind::Text(unescaped(&text[range.start + 1..range.end - 1]))
+            }
+            TokenKind::Text { closed: false } => {
+                let quote = Span::new(file, range.start..range.start + 1);
+                errors.push(
+                    Diagnostic::error(
+                        "text without its closing `\"`",
+                        quote,
+                        "the text starts here",
+                    )
+                    .with_help("add a `\"` where the text ends"),
+                );
                 continue;
             }
-            _ => {
-                while i < bytes.len() && !is_delimiter(bytes[i]) {
-                    i += 1;
-                }
-                Kind::Atom(text[start..i].to_owned())
-            }
+            TokenKind::Word => Kind::Atom(text[range].to_owned()),
         };
-        top.push(Sexp { span: Span::new(file, start..i), kind });
+        top.push(Sexp { span, kind });
     }
-    if !too_deep {
-        errors.extend(open.iter().map(|(start, _)| {
-            Diagnostic::error(
-                "`(` without its `)`",
-                Span::new(file, *start..*start + 1),
-                "this list is never closed",
-            )
+    errors.extend(open.iter().map(|(span, _)| {
+        Diagnostic::error("`(` without its `)`", *span, "this list is never closed")
             .with_help("add the `)` that closes it")
-        }));
-    }
+    }));
     if errors.is_empty() { Ok(top) } else { Err(errors) }
 }
 
-/// Whether a byte ends a word.
-fn is_delimiter(b: u8) -> bool {
-    b.is_ascii_whitespace() || matches!(b, b'(' | b')' | b'"' | b';')
-}
-
-/// The content of the quoted text that starts at `start`, and where it ends; without a closing
-/// quote, the end of its line.
-fn quoted(text: &str, start: usize) -> Result<(String, usize), usize> {
-    let mut content = String::new();
-    let mut chars = text[start + 1..].char_indices();
-    while let Some((at, c)) = chars.next() {
+/// The content of a quoted text.
+fn unescaped(raw: &str) -> String {
+    let mut content = String::with_capacity(raw.len());
+    let mut chars = raw.chars();
+    while let Some(c) = chars.next() {
         match c {
-            '"' => return Ok((content, start + 1 + at + 1)),
-            '\\' => match chars.next() {
-                Some((_, 'n')) => content.push('\n'),
-                Some((_, other)) => content.push(other),
-                None => break,
-            },
-            other => content.push(other),
+            '\\' => content.extend(chars.next().map(|c| if c == 'n' { '\n' } else { c })),
+            c => content.push(c),
         }
     }
-    Err(text[start..].find('\n').map_or(text.len(), |n| start + n))
+    content
 }
 
 #[cfg(test)]

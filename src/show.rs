@@ -105,12 +105,16 @@ impl<'a> Show<'a> {
 
     /// The operators of a class.
     pub fn operators(&self, class: Id) -> String {
-        let names = self.egraph[class].nodes.iter().map(|node| format!("`{node}`")).unique();
-        let names: Vec<String> = names.collect();
-        match names.len().checked_sub(FEW) {
-            Some(more @ 1..) => format!("{} and {more} more", names[..FEW].join(", ")),
-            _ => names.join(", "),
-        }
+        few(self.egraph[class].nodes.iter())
+    }
+
+    /// The operators of which a class is an operand.
+    pub fn operators_over(&self, class: Id) -> String {
+        let parents = self.egraph[class].parents().map(|parent| self.egraph.find(parent));
+        let nodes = parents.sorted().dedup().flat_map(|parent| &self.egraph[parent].nodes);
+        few(nodes.filter(|node| {
+            node.children().iter().any(|child| self.egraph.find(*child) == self.egraph.find(class))
+        }))
     }
 
     /// What is known of a class, and what is not, in words.
@@ -245,4 +249,14 @@ pub(crate) fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
         texts.push(if mark == Some(Id::from(at)) { format!(">>{text}<<") } else { text });
     }
     texts.pop().unwrap_or_default()
+}
+
+/// The operators of some nodes, not too many.
+fn few<'a>(nodes: impl Iterator<Item = &'a Node>) -> String {
+    let names: Vec<String> = nodes.map(|node| format!("`{node}`")).unique().collect();
+    match names.len().checked_sub(FEW) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..FEW].join(", ")),
+        None if names.is_empty() => "nothing".to_owned(),
+        _ => names.join(", "),
+    }
 }

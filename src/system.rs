@@ -1,18 +1,20 @@
 //! Any rules on any terms: several roots in one e-graph, a schedule, what must be equal in the end,
 //! and the cheapest term of each root. Knows nothing of machines and models.
 
+use crate::cases::as_term;
 use crate::costs::Costs;
 use crate::diagnostic::{Checked, Diagnostic, Sources, Span};
+use crate::drive::{Driven, Mark, drive};
 use crate::facts::{EGraph, Facts};
 use crate::load::load;
 use crate::print_term::print_term;
 use crate::report::EGraphReport;
-use crate::rules::{CompiledRule, Query, RuleBook, ScheduleStep, Signature, Sort};
+use crate::rules::{CompiledRule, RuleBook, ScheduleStep, Signature, Sketch, Sort};
 use crate::saturate::{Limits, Progress, RuleReport, Saturation, StopReason, saturate};
 use crate::sexp::{self, Sexp};
 use crate::suggest;
-use crate::term::{Node, Term};
-use egg::{Id, PatternAst};
+use crate::term::Term;
+use egg::Id;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,18 +30,20 @@ pub struct Root {
     pub goals: Vec<Goal>,
 }
 
-/// What is asked of a class: whether it contains a pattern.
+/// What is asked of a class: whether it has a term that looks like a sketch.
 #[derive(Clone, Debug)]
 pub struct Goal {
-    /// The pattern.
-    pub pattern: PatternAst<Node>,
-    /// Whether the class must contain it, or must not.
+    /// The sketch.
+    pub sketch: Sketch,
+    /// The sketch as it was written, on one line.
+    pub text: String,
+    /// Whether the class must have such a term, or must not.
     pub wanted: bool,
 }
 
 const KEYS: [&str; 3] = [":same", ":goal", ":never"];
 
-/// Reads a file of terms. Behind a term may stand `:same TERM`, `:goal PATTERN` and `:never PATTERN`,
+/// Reads a file of terms. Behind a term may stand `:same TERM`, `:goal SKETCH` and `:never SKETCH`,
 /// each any number of times. Reports all errors at once.
 pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checked<Vec<Root>> {
     let file = load(sources, path)?;
@@ -68,8 +72,10 @@ pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checke
             take(signature.read_term(value), &mut errors)
                 .map(|(term, found)| (Some(found), Err(term)))
         } else {
-            take(signature.read_pattern(value), &mut errors)
-                .map(|(pattern, found)| (found, Ok(Goal { pattern, wanted: key == ":goal" })))
+            Sketch::read(signature, value, &mut errors).map(|sketch| {
+                let (text, wanted) = (one_line(&as_term(value)), key == ":goal");
+                (sketch.sort(signature), Ok(Goal { sketch, text, wanted }))
+            })
         };
         let (Some((found, what)), Some(sort)) = (read, sort) else { continue };
         if let Some(error) = differs(sort, found, value) {
@@ -145,9 +151,9 @@ pub struct Cheapest {
 /// What was asked of a class, and the answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct GoalReport {
-    /// The pattern.
+    /// The sketch.
     pub pattern: String,
-    /// Whether the class was to contain it.
+    /// Whether the class was to have a term that looks so.
     pub wanted: bool,
     /// Whether it does.
     pub found: bool,
@@ -220,11 +226,12 @@ pub fn run(
         limits,
         egraph,
         classes: &classes,
+        progress,
         iterations: 0,
         stop: StopReason::Saturated,
         reports,
     };
-    state.steps(steps, progress);
+    drive(&mut state, steps, limits.iterations);
     let State { egraph, iterations, stop, reports, .. } = state;
     let saturate = start.elapsed();
     let start = Instant::now();
@@ -270,8 +277,8 @@ fn add(egraph: &mut EGraph, root: &Root) -> Id {
 }
 
 fn asked(egraph: &EGraph, class: Id, goal: &Goal) -> GoalReport {
-    let found = Query::new(&goal.pattern).holds(egraph, class);
-    GoalReport { pattern: goal.pattern.to_string(), wanted: goal.wanted, found }
+    let found = goal.sketch.holds(egraph, class);
+    GoalReport { pattern: goal.text.clone(), wanted: goal.wanted, found }
 }
 
 /// A term as words in one line.
@@ -286,63 +293,16 @@ struct State<'a> {
     egraph: EGraph,
     /// Those of the terms.
     classes: &'a [Id],
+    progress: &'a mut dyn FnMut(Progress),
     iterations: usize,
     stop: StopReason,
     reports: Vec<RuleReport>,
 }
 
-impl State<'_> {
-    fn steps(&mut self, steps: &[ScheduleStep], progress: &mut dyn FnMut(Progress)) {
-        for step in steps {
-            if matches!(self.stop, StopReason::Contradiction { .. }) {
-                return;
-            }
-            match step {
-                ScheduleStep::Saturate(rules) => self.saturate(rules, progress),
-                ScheduleStep::Seq(steps) => self.steps(steps, progress),
-                ScheduleStep::Repeat(times, steps) => {
-                    self.again(*times, steps, progress, |_| false);
-                }
-                ScheduleStep::Until(sketch, steps) => {
-                    let found = |state: &Self| {
-                        state.classes.iter().all(|class| sketch.holds(&state.egraph, *class))
-                    };
-                    self.again(self.limits.iterations, steps, progress, found);
-                }
-                // No such schedule gets here.
-                ScheduleStep::Keep(_) => {}
-            }
-        }
-    }
-
-    /// Runs steps so often, or until they change nothing or it is done.
-    fn again(
-        &mut self,
-        times: usize,
-        steps: &[ScheduleStep],
-        progress: &mut dyn FnMut(Progress),
-        done: impl Fn(&Self) -> bool,
-    ) {
-        for _ in 0..times {
-            let before = self.size();
-            if done(self) {
-                return;
-            }
-            self.steps(steps, progress);
-            if self.size() == before {
-                return;
-            }
-        }
-    }
-
-    /// What changes whenever the e-graph does: nodes ever made, and classes.
-    fn size(&self) -> (usize, usize) {
-        (self.egraph.nodes().len(), self.egraph.number_of_classes())
-    }
-
-    fn saturate(&mut self, rules: &[usize], progress: &mut dyn FnMut(Progress)) {
+impl Driven for State<'_> {
+    fn saturate(&mut self, rules: &[usize]) {
         let chosen: Vec<&CompiledRule> = rules.iter().map(|rule| &self.rules[*rule]).collect();
-        let result: Saturation = saturate(&mut self.egraph, &chosen, &self.limits, progress);
+        let result: Saturation = saturate(&mut self.egraph, &chosen, &self.limits, self.progress);
         self.iterations += result.iterations;
         for (rule, report) in rules.iter().zip(&result.rules) {
             self.reports[*rule].add(report);
@@ -350,5 +310,23 @@ impl State<'_> {
         if result.stop != StopReason::Saturated {
             self.stop = result.stop;
         }
+    }
+    /// No such schedule gets here.
+    fn keep(&mut self, _: usize) {}
+
+    fn found(&self, sketch: &Sketch) -> bool {
+        self.classes.iter().all(|class| sketch.holds(&self.egraph, *class))
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::of(&self.egraph, 0)
+    }
+
+    fn ended(&self) -> bool {
+        matches!(self.stop, StopReason::Contradiction { .. })
+    }
+
+    fn cut_short(&mut self) {
+        self.stop = StopReason::IterationLimit;
     }
 }

@@ -25,12 +25,13 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 10] = [
+const VERBS: [Verb; 11] = [
     Verb {
         name: "fail",
         extensions: &["sexp", "rules", "dlc", "scf", "slc", "toml", "edit", "args"],
         run: command::fail,
     },
+    Verb { name: "fmt", extensions: &["rules", "sexp", "case", "dlc"], run: command::format },
     Verb { name: "gen", extensions: &["args"], run: command::print },
     Verb { name: "lower", extensions: &["args"], run: command::print },
     Verb { name: "extract", extensions: &["args"], run: command::print },

@@ -25,7 +25,7 @@ fn check(book: &RuleBook, solver: Option<&Solver>) -> Vec<Verified> {
 
 /// Whether a rule is about integers by what it asks or generates.
 fn is_about_integers(rule: &Rule) -> bool {
-    const ASKED: [&str; 4] = ["at-most", "divides", "index", "runs-once"];
+    const ASKED: [&str; 5] = ["at-most", "below", "divides", "index", "runs-once"];
     !rule.fors.is_empty() || rule.guards.iter().any(|guard| ASKED.contains(&guard.what.name))
 }
 

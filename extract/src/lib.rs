@@ -10,6 +10,7 @@
 
 use egg::{Id, Language, RecExpr};
 use ember_egraph::{Analysis, EGraph};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the extractor asks about terms. A summary is all that matters about a candidate when it
@@ -69,7 +70,7 @@ pub struct CandidateId(usize);
 /// One way to build a term: a node and a candidate for each of its children.
 struct Candidate<L, S> {
     node: L,
-    children: Vec<CandidateId>,
+    children: Choice<CandidateId>,
     summary: S,
     rank: f64,
     kind: u64,
@@ -165,13 +166,50 @@ fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Ve
 }
 
 /// The candidates of one class.
-#[derive(Default)]
 struct Front {
     kept: Vec<CandidateId>,
-    /// For each node of the class, the candidates that existed when it was last looked at: choices
-    /// among those alone have been tried.
-    tried: Vec<usize>,
+    /// For each node of the class, what of it is still to be tried.
+    open: Vec<Open>,
 }
+
+/// The choices for a node's children.
+struct Open {
+    /// The places of the children's classes in the order of work.
+    children: Choice<usize>,
+    /// How many candidates existed when it was last looked at, if it was: choices among those alone
+    /// have been tried.
+    tried: Option<usize>,
+}
+
+impl Open {
+    /// Calls `visit` with every choice of the children's candidates that was not tried before; of
+    /// all choices, looks at no more than the limit. Returns whether it looked at all.
+    fn choices(
+        &self,
+        fronts: &[Front],
+        limit: usize,
+        mut visit: impl FnMut(&[CandidateId]),
+    ) -> bool {
+        let sets: Choice<&[CandidateId]> =
+            self.children.iter().map(|c| fronts[*c].kept.as_slice()).collect();
+        let fresh = |choice: &[CandidateId]| {
+            self.tried.is_none_or(|tried| choice.iter().any(|c| c.0 >= tried))
+        };
+        if !fresh(&[]) && !sets.iter().any(|set| fresh(set))
+            || sets.iter().any(|set| set.is_empty())
+        {
+            return true;
+        }
+        combinations(&sets, limit, |choice| {
+            if fresh(choice) {
+                visit(choice);
+            }
+        })
+    }
+}
+
+/// One of something for each child of a node.
+type Choice<T> = SmallVec<[T; 4]>;
 
 /// Extracts the candidates of the root class. The e-graph must be rebuilt.
 pub fn extract<L, N, M>(
@@ -187,46 +225,38 @@ where
 {
     let root = egraph.find(root);
     let order = reachable(egraph, root);
-    let front = |class: &Id| {
-        (*class, Front { kept: Vec::new(), tried: vec![0; egraph[*class].nodes.len()] })
+    let at: BTreeMap<Id, usize> =
+        order.iter().enumerate().map(|(at, class)| (*class, at)).collect();
+    let places = |node: &L| node.children().iter().map(|c| at[&egraph.find(*c)]).collect();
+    let front = |class: &Id| Front {
+        kept: Vec::new(),
+        open: egraph[*class]
+            .nodes
+            .iter()
+            .map(|n| Open { children: places(n), tried: None })
+            .collect(),
     };
-    let mut fronts: BTreeMap<Id, Front> = order.iter().map(front).collect();
+    let mut fronts: Vec<Front> = order.iter().map(front).collect();
     let mut extraction =
         Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;
+    let mut made: Vec<(Choice<CandidateId>, M::Summary)> = Vec::new();
     for _ in 0..limits.rounds {
         let mut progress = false;
-        for &class in &order {
+        for (place, &class) in order.iter().enumerate() {
             for (i, node) in egraph[class].nodes.iter().enumerate() {
-                let tried = fronts[&class].tried[i];
                 let newest = extraction.arena.len();
-                let sets: Vec<&[CandidateId]> = node
-                    .children()
-                    .iter()
-                    .map(|c| fronts[&egraph.find(*c)].kept.as_slice())
-                    .collect();
-                let fresh = |choice: &[CandidateId]| {
-                    choice.is_empty() && tried == 0 || choice.iter().any(|c| c.0 + 1 > tried)
-                };
-                if sets.iter().any(|set| set.is_empty())
-                    || !(sets.is_empty() || sets.iter().any(|set| fresh(set)))
-                {
-                    continue;
-                }
-                let mut made = Vec::new();
-                cut |= !combinations(&sets, limits.per_node, |choice| {
-                    if !fresh(choice) {
-                        return;
-                    }
-                    let summaries: Vec<&M::Summary> =
+                let open = &fronts[place].open[i];
+                cut |= !open.choices(&fronts, limits.per_node, |choice| {
+                    let summaries: Choice<&M::Summary> =
                         choice.iter().map(|c| &extraction.arena[c.0].summary).collect();
                     if let Some(summary) = model.combine(egraph, node, &summaries) {
-                        made.push((choice.to_vec(), summary));
+                        made.push((Choice::from_slice(choice), summary));
                     }
                 });
-                let Some(front) = fronts.get_mut(&class) else { continue };
-                front.tried[i] = newest.max(1);
-                for (choice, summary) in made {
+                let front = &mut fronts[place];
+                front.open[i].tried = Some(newest);
+                for (choice, summary) in made.drain(..) {
                     let rank = model.rank(&summary);
                     let kind = model.kind(&summary);
                     let candidate =
@@ -243,7 +273,7 @@ where
             break;
         }
     }
-    extraction.kept = fronts.into_iter().map(|(class, front)| (class, front.kept)).collect();
+    extraction.kept = order.into_iter().zip(fronts.into_iter().map(|front| front.kept)).collect();
     let finished = |c: &CandidateId| model.is_finished(&extraction.arena[c.0].summary);
     let finished: Vec<CandidateId> = extraction.of(root).iter().copied().filter(finished).collect();
     let ranks = handicapped(&extraction.arena, &finished);
@@ -272,8 +302,8 @@ fn combinations(
     limit: usize,
     mut visit: impl FnMut(&[CandidateId]),
 ) -> bool {
-    let mut at = vec![0usize; sets.len()];
-    let mut choice: Vec<CandidateId> = sets.iter().map(|s| s[0]).collect();
+    let mut at: Choice<usize> = SmallVec::from_elem(0, sets.len());
+    let mut choice: Choice<CandidateId> = sets.iter().map(|s| s[0]).collect();
     for _ in 0..limit {
         visit(&choice);
         let Some(next) = (0..sets.len()).find(|&i| at[i] + 1 < sets[i].len()) else { return true };

@@ -20,6 +20,8 @@ pub struct Case {
     pub steps: Steps,
     /// The model whose tensors the term speaks of.
     pub model: Option<Model>,
+    /// The most e-nodes that it may make.
+    pub nodes: usize,
     /// The term.
     pub input: Term,
     /// What it must look like afterwards, each with its text.
@@ -33,7 +35,10 @@ pub struct Case {
 /// Which rules are applied in a case: the steps of a schedule.
 pub type Steps = Vec<ScheduleStep>;
 
-const PARTS: [&str; 6] = ["rules", "schedule", "model", "input", "expect", "refuse"];
+const PARTS: [&str; 7] = ["rules", "schedule", "model", "nodes", "input", "expect", "refuse"];
+
+/// The e-nodes that a case may make if it does not say how many, and the most that it may say.
+const NODES: (usize, usize) = (20_000, 1_000_000);
 
 const SHAPE: &str = "write (case NAME (rules SET …) (input TERM) (expect SKETCH …))";
 
@@ -98,7 +103,7 @@ fn case(
             None => errors.push(unknown("part of a case", head, part.span, PARTS)),
         }
     }
-    let [rules, schedule, model, input, expect, refuse] =
+    let [rules, schedule, model, nodes, input, expect, refuse] =
         found.map(|part| part.map(|part| (part.span, part.form().map_or(&[][..], |form| form.1))));
     let steps = match (rules, schedule) {
         (Some((_, sets)), None) => Some(chosen(book, sets, errors)),
@@ -110,6 +115,15 @@ fn case(
         }
     };
     let model = model.and_then(|(span, path)| read_model(sources, span, path, book, errors));
+    let nodes = nodes.map_or(NODES.0, |(span, items)| {
+        let number = |item: &Sexp| item.atom()?.parse().ok().filter(|n| (1..=NODES.1).contains(n));
+        let number = if let [item] = items { number(item) } else { None };
+        if number.is_none() {
+            let help = format!("expected (nodes N), at most {}", NODES.1);
+            errors.push(wrong("`nodes` has the wrong shape", span, &help));
+        }
+        number.unwrap_or(NODES.0)
+    });
     let input = match input {
         Some((_, [term])) => match book.signature.read_term(term) {
             Ok((term, _)) => Some(term),
@@ -137,6 +151,7 @@ fn case(
             span: name.span,
             steps,
             model,
+            nodes,
             input,
             expect,
             refuse,

@@ -3,9 +3,10 @@
 use super::as_term;
 use super::read::Case;
 use crate::diagnostic::Span;
+use crate::drive::{Driven, Mark, drive};
 use crate::facts::{EGraph, Facts, VectorUnit};
 use crate::print_term::print_term;
-use crate::rules::{CompiledRule, RuleBook, ScheduleStep};
+use crate::rules::{CompiledRule, RuleBook, Sketch};
 use crate::saturate::{Limits, StopReason, saturate};
 use crate::term::Term;
 use egg::{AstSize, Id};
@@ -13,8 +14,8 @@ use ember_egraph::Extractor;
 use similar::TextDiff;
 use std::collections::BTreeMap;
 
-/// What one case may cost.
-const LIMITS: Limits = Limits { iterations: 50, nodes: 20_000 };
+/// The most iterations of a saturation of a case.
+const ITERATIONS: usize = 50;
 
 /// Why a case fails.
 #[derive(Clone, Debug)]
@@ -33,18 +34,20 @@ pub struct Failure {
 impl Case {
     /// Runs the case with the rules of a book, compiled in its order; `None` where all is right.
     pub fn run(&self, book: &RuleBook, compiled: &[CompiledRule]) -> Option<Failure> {
-        let mut run = Run { compiled, egraph: EGraph::new(self.facts(book)), root: Id::from(0) };
-        run.root = run.egraph.add_expr(&self.input);
-        run.egraph.rebuild();
-        let stop = run.steps(&self.steps);
-        let root = run.egraph.find(run.root);
+        let mut egraph = EGraph::new(self.facts(book));
+        let root = egraph.add_expr(&self.input);
+        egraph.rebuild();
+        let limits = Limits { iterations: ITERATIONS, nodes: self.nodes };
+        let mut run = Run { compiled, limits, egraph, root, stop: StopReason::Saturated };
+        drive(&mut run, &self.steps, ITERATIONS);
+        let (stop, root) = (&run.stop, run.egraph.find(root));
         // The input is a finite term of the root, so there is always one.
         let smallest = Extractor::new(&run.egraph, AstSize).find_best(root);
         let found = smallest.map_or_else(|| self.input.clone(), |(_, term)| term);
         let fail = |reason: String, diff: String, blessable: bool| {
             Some(Failure { reason, diff, found: found.clone(), blessable })
         };
-        if let Some(StopReason::Contradiction { .. }) = stop {
+        if let StopReason::Contradiction { .. } = stop {
             return fail("the rules make two numbers equal".to_owned(), String::new(), false);
         }
         if let Some((_, text)) = self.refuse.iter().find(|(s, _)| s.holds(&run.egraph, root)) {
@@ -54,9 +57,10 @@ impl Case {
         let missing = self.expect.iter().find(|(sketch, _)| !sketch.holds(&run.egraph, root));
         if let Some((_, text)) = missing {
             let expected = print_term(&as_term(text));
-            let stopped = stop.filter(|stop| *stop != StopReason::Saturated);
-            let why =
-                stopped.map_or(String::new(), |stop| format!(", and the rules stopped: {stop}"));
+            let why = match stop {
+                StopReason::Saturated => String::new(),
+                stop => format!(", and the rules stopped: {stop}"),
+            };
             return fail(
                 format!("it does not become what is expected{why}"),
                 diff(&expected, &found),
@@ -88,58 +92,36 @@ fn diff(expected: &str, found: &Term) -> String {
 
 struct Run<'a> {
     compiled: &'a [CompiledRule],
+    limits: Limits,
     egraph: EGraph,
     root: Id,
+    /// Why the last saturation stopped; the first that does not run to its end is the last.
+    stop: StopReason,
 }
 
-impl Run<'_> {
-    /// Runs steps; why the first saturation stopped that did not run to its end, or the last.
-    fn steps(&mut self, steps: &[ScheduleStep]) -> Option<StopReason> {
-        let mut stop = None;
-        for step in steps {
-            let reason = match step {
-                ScheduleStep::Saturate(rules) => {
-                    let rules: Vec<&CompiledRule> =
-                        rules.iter().map(|rule| &self.compiled[*rule]).collect();
-                    Some(saturate(&mut self.egraph, &rules, &LIMITS, &mut |_| ()).stop)
-                }
-                ScheduleStep::Seq(steps) => self.steps(steps),
-                ScheduleStep::Repeat(times, steps) => self.again(*times, steps, |_| false),
-                ScheduleStep::Until(sketch, steps) => {
-                    self.again(LIMITS.iterations, steps, |run| sketch.holds(&run.egraph, run.root))
-                }
-                // No case has one.
-                ScheduleStep::Keep(_) => None,
-            };
-            match reason {
-                Some(StopReason::Saturated) | None => stop = stop.or(reason),
-                Some(_) => return reason,
-            }
-        }
-        stop
+impl Driven for Run<'_> {
+    fn saturate(&mut self, rules: &[usize]) {
+        let rules: Vec<&CompiledRule> = rules.iter().map(|rule| &self.compiled[*rule]).collect();
+        self.stop = saturate(&mut self.egraph, &rules, &self.limits, &mut |_| ()).stop;
     }
 
-    /// Runs steps so often, or until they change nothing or it is done.
-    fn again(
-        &mut self,
-        times: usize,
-        steps: &[ScheduleStep],
-        done: impl Fn(&Self) -> bool,
-    ) -> Option<StopReason> {
-        let mut stop = None;
-        for _ in 0..times {
-            let size =
-                |run: &Self| (run.egraph.total_number_of_nodes(), run.egraph.number_of_classes());
-            let before = size(self);
-            if done(self) {
-                break;
-            }
-            stop = self.steps(steps);
-            if size(self) == before {
-                break;
-            }
-        }
-        stop
+    /// No case has such a schedule.
+    fn keep(&mut self, _: usize) {}
+
+    fn found(&self, sketch: &Sketch) -> bool {
+        sketch.holds(&self.egraph, self.root)
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::of(&self.egraph, 0)
+    }
+
+    fn ended(&self) -> bool {
+        self.stop != StopReason::Saturated
+    }
+
+    fn cut_short(&mut self) {
+        self.stop = StopReason::IterationLimit;
     }
 }
 

@@ -26,6 +26,10 @@ impl Checker<'_> {
                 let holds = first.range.1 <= last.range.0 && index(0) && index(1);
                 yes(holds, format!("{} {}", range(0), range(1)))
             }
+            ("below", [_, _]) => {
+                let holds = first.range.1 < last.range.0 && index(0) && index(1);
+                yes(holds, format!("{} {}", range(0), range(1)))
+            }
             ("constant", [_]) => {
                 let size = first.free.is_empty()
                     && index(0)
@@ -49,6 +53,10 @@ impl Checker<'_> {
             ("not-free", [x, _]) => {
                 let variable = self.variables.contains_key(self.terms.name(*x));
                 yes(variable && !last.free.contains(x), free(1))
+            }
+            ("may-be-free", [x, _]) => {
+                let variable = self.variables.contains_key(self.terms.name(*x));
+                yes(variable && last.free.contains(x), free(1))
             }
             ("loop-free", [_]) => yes(!first.has_loop, "no loop".to_owned()),
             ("rank", [_, _]) => {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 /// Options of `saturate`.
 #[derive(Debug, Args)]
 pub(super) struct SaturateArgs {
-    /// The terms: each may be followed by `:same TERM`, `:goal PATTERN` and `:never PATTERN`.
+    /// The terms: each may be followed by `:same TERM`, `:goal SKETCH` and `:never SKETCH`.
     terms: PathBuf,
     /// A folder of rule files, or one rule file; may be given again.
     #[arg(long, value_name = "PATH", required = true)]

@@ -6,10 +6,12 @@
 //! the machine's description; trip counts and reuse from the data.
 
 mod execute;
+mod few;
 mod summary;
 mod vector;
 
-pub use summary::{Load, StreamUse, Summary};
+pub use few::Few;
+pub use summary::{Load, StreamUse, Streams, Summary};
 pub use vector::{Cost, Rates};
 
 use crate::effects::variable_key;
@@ -18,7 +20,7 @@ use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
 use ember_extract::CostModel;
 use ember_targets::scalar::BinaryOp;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 /// What the data says about a program's loops and loads.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +79,7 @@ impl CostModel<Node, Facts> for Model<'_> {
             _ => self.core(egraph, node, name, children)?,
         };
         summary.identify(node, children);
+        summary.alone = self.alone(&summary);
         Some(summary)
     }
 
@@ -85,11 +88,11 @@ impl CostModel<Node, Facts> for Model<'_> {
     }
 
     fn rank(&self, summary: &Summary) -> f64 {
-        self.rates.cycles(&self.alone(summary)) + summary.size * 1e-6
+        self.rates.cycles(&summary.alone) + summary.size * 1e-6
     }
 
     fn alike(&self, a: &Summary, b: &Summary) -> bool {
-        a.fits(b) && self.alone(a).is_near(&self.alone(b))
+        a.alone.is_near(&b.alone) && a.fits(b)
     }
 
     /// Candidates of one nest of loops: estimates know nothing of which places of memory follow which.
@@ -229,17 +232,14 @@ impl Model<'_> {
             }
             ("slc", "from_stream") => {
                 let mut summary = children[0].clone();
-                let key = summary.key;
-                summary
-                    .streams
-                    .entry(key)
-                    .or_insert_with(|| StreamUse {
-                        scope: children[0].stream_scope.clone(),
-                        element: children[0].element,
-                        lanes: children[0].lanes,
-                        ..StreamUse::default()
-                    })
-                    .marshalled = true;
+                let known = summary.streams.get(summary.key).cloned();
+                let stream = known.unwrap_or_else(|| StreamUse {
+                    scope: children[0].stream_scope.clone(),
+                    element: children[0].element,
+                    lanes: children[0].lanes,
+                    ..StreamUse::default()
+                });
+                summary.streams.insert(summary.key, StreamUse { marshalled: true, ..stream });
                 summary.tensor = None;
                 Some(summary)
             }
@@ -281,10 +281,8 @@ impl Model<'_> {
 
     /// Closes the scope of a loop of the access unit over a body: pays for its streams.
     fn bind(&self, key: Id, body: &mut Summary) {
-        let here: Vec<u64> =
-            body.streams.iter().filter(|(_, s)| s.scope.contains(&key)).map(|(k, _)| *k).collect();
         let mut widest = 8.0f64;
-        let paid: Vec<StreamUse> = here.iter().filter_map(|k| body.streams.remove(k)).collect();
+        let paid = body.streams.take(|stream| stream.scope.contains(&key));
         for stream in paid.iter().filter(|s| s.marshalled) {
             widest = widest.max((stream.element * stream.lanes).min(self.rates.line_bytes));
         }
@@ -412,9 +410,3 @@ fn run(egraph: &EGraph, node: &Node, children: &[&Summary]) -> Summary {
 fn lanes(egraph: &EGraph, node: &Node) -> f64 {
     egraph[node.children()[0]].data.integer().map_or(1.0, |n| n as f64)
 }
-
-/// Names of what an extraction may use; kept here so that both parts agree on the type.
-pub(crate) type Scope = BTreeSet<Id>;
-
-/// Streams by their structural key.
-pub(crate) type Streams = BTreeMap<u64, StreamUse>;

@@ -1,17 +1,18 @@
 //! What extraction remembers of a candidate: cost, scope, shared streams and effects.
 
+use super::few::Few;
 use super::vector::Cost;
-use super::{Scope, Streams};
-use crate::term::Node;
+use crate::term::{Head, Node};
 use egg::{Id, Symbol};
-use std::collections::BTreeSet;
+use smallvec::SmallVec;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 /// A stream of the access unit that no loop has paid for yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamUse {
     /// The loop variables it depends on.
-    pub scope: Scope,
+    pub scope: Few<Id>,
     /// Bytes of one element.
     pub element: f64,
     /// Lanes.
@@ -30,11 +31,70 @@ pub struct StreamUse {
     pub fetched: bool,
 }
 
+/// Streams by the structural keys of their terms, in the keys' order. Candidates share them.
+#[derive(Clone, Debug, Default)]
+pub struct Streams(SmallVec<[(u64, Rc<StreamUse>); 4]>);
+
+impl Streams {
+    /// The stream of a term.
+    pub fn get(&self, key: u64) -> Option<&StreamUse> {
+        let at = self.0.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// All streams.
+    pub fn values(&self) -> impl Iterator<Item = &StreamUse> {
+        self.0.iter().map(|(_, stream)| stream.as_ref())
+    }
+
+    /// Adds a stream, in place of one of the same key.
+    pub fn insert(&mut self, key: u64, stream: StreamUse) {
+        match self.0.binary_search_by_key(&key, |(key, _)| *key) {
+            Ok(at) => self.0[at].1 = Rc::new(stream),
+            Err(at) => self.0.insert(at, (key, Rc::new(stream))),
+        }
+    }
+
+    /// Adds all streams of another; what one of the two hands over is handed over.
+    fn unite(&mut self, other: &Streams) {
+        for (key, stream) in &other.0 {
+            match self.0.binary_search_by_key(key, |(key, _)| *key) {
+                Ok(at) if stream.marshalled && !self.0[at].1.marshalled => {
+                    Rc::make_mut(&mut self.0[at].1).marshalled = true;
+                }
+                Ok(_) => {}
+                Err(at) => self.0.insert(at, (*key, stream.clone())),
+            }
+        }
+    }
+
+    /// Takes out the streams of which something holds.
+    pub fn take(&mut self, of: impl Fn(&StreamUse) -> bool) -> Vec<Rc<StreamUse>> {
+        let mut taken = Vec::new();
+        self.0.retain(|(_, stream)| {
+            let takes = of(stream);
+            if takes {
+                taken.push(stream.clone());
+            }
+            !takes
+        });
+        taken
+    }
+
+    /// Whether the other has all of these too, handed over where these are.
+    fn is_part(&self, other: &Streams) -> bool {
+        self.0.len() <= other.0.len()
+            && self.0.iter().all(|(key, stream)| {
+                other.get(*key).is_some_and(|s| stream.marshalled <= s.marshalled)
+            })
+    }
+}
+
 /// A load of a sequential program that no loop encloses yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// The loop variables that its address depends on.
-    pub scope: Scope,
+    pub scope: Few<Id>,
     /// The variable along which consecutive elements are neighbours in memory.
     pub stride: Option<Id>,
     /// The part of a line that one element is.
@@ -54,22 +114,24 @@ pub struct Summary {
     pub loops: u64,
     /// Cost of one evaluation, without the streams below.
     pub cost: Cost,
+    /// The same if nothing around it uses its streams too.
+    pub alone: Cost,
     /// Streams used and not paid for.
     pub streams: Streams,
     /// Loads whose innermost loop is not known yet; only sequential programs have any.
     pub loads: Vec<Load>,
     /// Free variables of streams: an access loop must bind them.
-    pub stream_scope: Scope,
+    pub stream_scope: Few<Id>,
     /// Free variables of execute values: any loop may bind them.
-    pub execute_scope: Scope,
+    pub execute_scope: Few<Id>,
     /// Whether there is a walk inside, which only access loops may enclose.
     pub walks: bool,
     /// Whether a callback runs at the top level of this statement.
     pub callback_here: bool,
     /// Tensors that the access unit writes.
-    pub stored: BTreeSet<Symbol>,
+    pub stored: Few<Symbol>,
     /// Tensors that the execute unit reads or writes.
-    pub touched: BTreeSet<Symbol>,
+    pub touched: Few<Symbol>,
     /// Of an address: its tensor.
     pub tensor: Option<Symbol>,
     /// Bytes of one element of a value, stream or addressed tensor.
@@ -93,14 +155,15 @@ impl Summary {
             size: 1.0 + children.iter().map(|c| c.size).sum::<f64>(),
             loops: 0,
             cost: Cost::default(),
-            streams: Streams::new(),
+            alone: Cost::default(),
+            streams: Streams::default(),
             loads: Vec::new(),
-            stream_scope: Scope::new(),
-            execute_scope: Scope::new(),
+            stream_scope: Few::new(),
+            execute_scope: Few::new(),
             walks: false,
             callback_here: false,
-            stored: BTreeSet::new(),
-            touched: BTreeSet::new(),
+            stored: Few::new(),
+            touched: Few::new(),
             tensor: None,
             element: 8.0,
             lanes: 1.0,
@@ -117,34 +180,36 @@ impl Summary {
         summary
     }
 
-    /// Everything the children cost and need, together.
+    /// Everything the children cost and need, together; `None` where the units would disturb each
+    /// other.
     pub fn merge(children: &[&Summary]) -> Option<Summary> {
-        children.iter().try_fold(Summary::passive(&[]), |all, child| all.and(child))
+        let mut all = Summary::passive(&[]);
+        children.iter().for_each(|child| all.absorb(child));
+        all.admissible().then_some(all)
     }
 
     /// What two parts cost and need together; `None` where the units would disturb each other.
-    pub fn and(&self, other: &Summary) -> Option<Summary> {
-        let mut both = self.clone();
-        both.size += other.size;
+    pub fn and(mut self, other: &Summary) -> Option<Summary> {
+        self.absorb(other);
+        self.admissible().then_some(self)
+    }
+
+    /// Adds what another part costs and needs.
+    fn absorb(&mut self, other: &Summary) {
+        self.size += other.size;
         if other.loops != 0 {
-            both.loops = identity(&(both.loops, other.loops));
+            self.loops = identity(&(self.loops, other.loops));
         }
-        both.cost = both.cost + other.cost;
-        for (key, stream) in &other.streams {
-            both.streams
-                .entry(*key)
-                .and_modify(|s| s.marshalled |= stream.marshalled)
-                .or_insert_with(|| stream.clone());
-        }
-        both.loads.extend_from_slice(&other.loads);
-        both.stream_scope.extend(&other.stream_scope);
-        both.execute_scope.extend(&other.execute_scope);
-        both.share *= other.share;
-        both.walks |= other.walks;
-        both.callback_here |= other.callback_here;
-        both.stored.extend(&other.stored);
-        both.touched.extend(&other.touched);
-        both.admissible().then_some(both)
+        self.cost = self.cost + other.cost;
+        self.streams.unite(&other.streams);
+        self.loads.extend_from_slice(&other.loads);
+        self.stream_scope.unite(&other.stream_scope);
+        self.execute_scope.unite(&other.execute_scope);
+        self.share *= other.share;
+        self.walks |= other.walks;
+        self.callback_here |= other.callback_here;
+        self.stored.unite(&other.stored);
+        self.touched.unite(&other.touched);
     }
 
     /// Whether the access unit, which runs ahead, writes nothing that the execute unit touches.
@@ -159,8 +224,11 @@ impl Summary {
 
     /// Gives the summary its structural key.
     pub fn identify(&mut self, node: &Node, children: &[&Summary]) {
-        let keys: Vec<u64> = children.iter().map(|child| child.key).collect();
-        self.key = identity(&(node.head().to_string(), keys));
+        let keys: SmallVec<[u64; 10]> = children.iter().map(|child| child.key).collect();
+        self.key = match node.head() {
+            Head::Op(name) => identity(&(name.as_str(), keys.as_slice())),
+            number => identity(&(number.to_string(), keys.as_slice())),
+        };
     }
 
     /// Puts a loop over a variable around what is inside.
@@ -170,27 +238,24 @@ impl Summary {
 
     /// Whether this may stand wherever `other` does and is never worse there.
     pub fn dominates(&self, other: &Summary) -> bool {
-        let cheaper =
-            self.cost.at_most(&other.cost) && (self.cost != other.cost || self.size <= other.size);
-        self.fits(other)
+        self.cost.at_most(&other.cost)
+            && (self.cost != other.cost || self.size <= other.size)
             && self.share <= other.share
             && self.literal >= other.literal
-            && cheaper
-            && self.streams.iter().all(|(key, stream)| {
-                other.streams.get(key).is_some_and(|s| stream.marshalled <= s.marshalled)
-            })
+            && self.fits(other)
+            && self.streams.is_part(&other.streams)
     }
 
     /// Whether this may stand wherever `other` does.
     pub fn fits(&self, other: &Summary) -> bool {
-        self.stream_scope.is_subset(&other.stream_scope)
-            && self.execute_scope.is_subset(&other.execute_scope)
-            && self.walks <= other.walks
-            && self.stored.is_subset(&other.stored)
-            && self.touched.is_subset(&other.touched)
+        self.walks <= other.walks
             && self.element == other.element
             && self.lanes == other.lanes
             && self.stride == other.stride
+            && self.stream_scope.is_subset(&other.stream_scope)
+            && self.execute_scope.is_subset(&other.execute_scope)
+            && self.stored.is_subset(&other.stored)
+            && self.touched.is_subset(&other.touched)
             && self.loads == other.loads
     }
 }

@@ -129,7 +129,7 @@ impl Writer<'_> {
             Gap::NotEqual => "the chain was not found again".to_owned(),
         })?;
         let mut steps = Vec::new();
-        self.steps(&start, links, 0, &mut steps)?;
+        self.steps(&start, links, (0, &[]), &mut steps)?;
         // What the second program says of its variables.
         self.spell_program(&proved.terms[1], &mut steps)?;
         let exact = steps.iter().filter_map(|step| self.book.rule(step.form()?.0)).map(|r| r.exact);
@@ -222,7 +222,7 @@ impl Writer<'_> {
         &mut self,
         from: &Term,
         links: Vec<Link>,
-        depth: usize,
+        (depth, within): (usize, &[usize]),
         steps: &mut Vec<Sexp>,
     ) -> Result<(), String> {
         if depth > DEEPEST {
@@ -233,7 +233,8 @@ impl Writer<'_> {
             let Some((position, name, forward)) = at else { continue };
             let part = |term: &Term| subterm(term, &position).ok_or("a position that is not there");
             let (old, new) = (part(&before)?, part(&whole)?);
-            let at = form("at", position.iter().map(|n| atom(n.to_string())));
+            let place = [within, &position[..]].concat();
+            let at = form("at", place.iter().map(|n| atom(n.to_string())));
             match self.hidden.applied(name) {
                 None => {
                     let new = self.term(&new)?;
@@ -245,8 +246,29 @@ impl Writer<'_> {
                         self.book.rule(applied.rule.as_str()).ok_or("a rule without a name")?;
                     let sides = if forward { [&old, &new] } else { [&new, &old] };
                     let direction = atom(if forward { "forward" } else { "backward" });
-                    let parts = self.application(rule, &applied.slots, sides, depth, steps)?;
-                    steps.push(form(rule.name.as_str(), [direction, at].into_iter().chain(parts)));
+                    let mut means = Means::default();
+                    means.fit(&rule.lhs, sides[0]);
+                    means.fit(&rule.rhs, sides[1]);
+                    let before = steps.len();
+                    match self.application(rule, &applied.slots, &mut means, depth, steps) {
+                        Ok(parts) => {
+                            let parts = [direction, at].into_iter().chain(parts);
+                            steps.push(form(rule.name.as_str(), parts));
+                        }
+                        Err(_) if depth < DEEPEST => {
+                            steps.truncate(before);
+                            let links = (&old, &new, direction, at);
+                            self.detour(
+                                rule,
+                                &applied.slots,
+                                means,
+                                links,
+                                (depth, &place),
+                                steps,
+                            )?;
+                        }
+                        Err(why) => return Err(why),
+                    }
                     self.count(rule.name.as_str(), depth);
                 }
             }
@@ -265,18 +287,51 @@ impl Writer<'_> {
         }
     }
 
+    /// Applies a rule to the shortest terms that its variables may stand for, of which more is known than
+    /// of those that stand there; with steps to them before, and from what it makes of them after.
+    fn detour(
+        &mut self,
+        rule: &Rule,
+        slots: &[Id],
+        mut means: Means,
+        (old, new, direction, at): (&Term, &Term, Sexp, Sexp),
+        (depth, place): (usize, &[usize]),
+        steps: &mut Vec<Sexp>,
+    ) -> Result<(), String> {
+        let compiled = *self.compiled.get(&rule.name).ok_or("a rule that was not compiled")?;
+        for (v, class) in compiled.variables.iter().zip(slots) {
+            let term = self.hidden.smallest(*class).ok_or("a class without terms")?;
+            means.of.insert(*v, term);
+        }
+        let sides = [&rule.lhs, &rule.rhs].map(|side| means.build(side, root(side)));
+        let [Some(left), Some(right)] = sides else {
+            return Err("a side without a term".to_owned());
+        };
+        let forward = direction.atom() == Some("forward");
+        let (from, to) = if forward { (left, right) } else { (right, left) };
+        let lost = |_| "no chain to a shorter term".to_owned();
+        if *old != from {
+            let links = self.hidden.chain(old, &from).map_err(lost)?;
+            self.steps(old, links, (depth + 1, place), steps)?;
+        }
+        let parts = self.application(rule, slots, &mut means, depth, steps)?;
+        steps.push(form(rule.name.as_str(), [direction, at].into_iter().chain(parts)));
+        if to != *new {
+            let links = self.hidden.chain(&to, new).map_err(lost)?;
+            self.steps(&to, links, (depth + 1, place), steps)?;
+        }
+        Ok(())
+    }
+
     /// What the variables of a rule stand for, and why its conditions hold.
     fn application(
         &mut self,
         rule: &Rule,
         slots: &[Id],
-        [left, right]: [&Term; 2],
+        means: &mut Means,
         depth: usize,
         steps: &mut Vec<Sexp>,
     ) -> Result<Vec<Sexp>, String> {
-        let mut means = Means::default();
-        means.fit(&rule.lhs, left);
-        means.fit(&rule.rhs, right);
         let compiled = *self.compiled.get(&rule.name).ok_or("a rule that was not compiled")?;
         for (v, class) in compiled.variables.iter().zip(slots) {
             if !means.of.contains_key(v) {
@@ -295,7 +350,7 @@ impl Writer<'_> {
         }
         let patterns = [&rule.lhs, &rule.rhs].into_iter().chain(rule.wheres.iter().map(|(_, p)| p));
         for pattern in patterns {
-            self.variables_of(pattern, &means, depth, steps)?;
+            self.variables_of(pattern, means, depth, steps)?;
         }
         let mut items = Vec::new();
         let mut named = Vec::new();
@@ -359,7 +414,7 @@ impl Writer<'_> {
     ) -> Result<(), String> {
         let links =
             self.hidden.chain(from, to).map_err(|_| format!("no chain from {from} to {to}"))?;
-        self.steps(from, links, depth, steps)
+        self.steps(from, links, (depth, &[]), steps)
     }
 
     /// Proves that a variable's bounds may be spelled in another way.

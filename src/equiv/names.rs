@@ -63,7 +63,7 @@ impl Names<'_> {
             at = around;
         }
         let key = match node.head() {
-            Head::Op(name) => self.binders.get(&(name, node.children().len())).copied(),
+            Head::Op(name) => self.binders.binds(name, node.children().len()),
             Head::Int(_) | Head::Real(_) => None,
         };
         let Some((variable, body)) = key else {
@@ -108,10 +108,13 @@ impl Names<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::Role;
     use egg::Symbol;
 
     fn binders() -> Binders {
-        Binders::from([((Symbol::from("scf.for"), 5), (0, 4))])
+        let mut binders = Binders::default();
+        binders.declare(Symbol::from("scf.for"), 5, Role::Binds(0, 4));
+        binders
     }
 
     fn same(a: &str, b: &str) -> bool {

@@ -93,7 +93,6 @@ pub fn text(report: &Report<'_>) -> String {
 }
 
 fn data(out: &mut String, sides: &Sides, found: &Counterexample) -> std::fmt::Result {
-    writeln!(out, "  {} is the first, {} the second", sides.left.name, sides.right.name)?;
     for form in found.given.forms(&sides.declarations) {
         writeln!(out, "  {form}")?;
     }

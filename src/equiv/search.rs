@@ -5,8 +5,9 @@ use super::certificate::{Certificate, Proved, certify};
 use super::names::normalise;
 use super::sides::{Sides, What};
 use crate::certify::Rules;
+use crate::drive::{Driven, Mark, drive};
 use crate::facts::{EGraph, Facts, VectorUnit};
-use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, ScheduleStep};
+use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
 use crate::saturate::{Limits, StopReason, saturate};
 use crate::term::{Node, Term};
 use egg::Id;
@@ -90,7 +91,7 @@ impl Search<'_> {
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
         egraph.rebuild();
         let mut run = Run { search: self, egraph, roots, stop: StopReason::Saturated };
-        run.steps(&self.schedule.steps);
+        drive(&mut run, &self.schedule.steps, self.limits.iterations);
         if !run.equal() {
             return Found::Open(run.reached());
         }
@@ -126,45 +127,22 @@ impl Run<'_> {
         self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
     }
 
-    /// Whether nothing more is to be done.
-    fn over(&self) -> bool {
-        self.equal() || matches!(self.stop, StopReason::Contradiction { .. })
-    }
-
-    fn steps(&mut self, steps: &[ScheduleStep]) {
-        for step in steps {
-            if self.over() {
-                return;
-            }
-            match step {
-                ScheduleStep::Saturate(rules) => self.saturate(rules),
-                ScheduleStep::Seq(steps) => self.steps(steps),
-                ScheduleStep::Repeat(times, steps) => self.again(*times, steps),
-                // The goal of every sketch here is that the sides are equal.
-                ScheduleStep::Until(_, steps) => self.again(self.search.limits.iterations, steps),
-                // Nothing is to be chosen.
-                ScheduleStep::Keep(_) => {}
-            }
+    fn reached(&self) -> Reached {
+        Reached {
+            stop: self.stop.clone(),
+            nodes: self.egraph.total_number_of_nodes(),
+            forms: self.roots.map(|root| self.egraph[root].nodes.len()),
         }
     }
+}
 
-    fn again(&mut self, times: usize, steps: &[ScheduleStep]) {
-        for _ in 0..times {
-            let before = (self.egraph.nodes().len(), self.egraph.number_of_classes());
-            self.steps(steps);
-            if self.over() || (self.egraph.nodes().len(), self.egraph.number_of_classes()) == before
-            {
-                return;
-            }
-        }
-    }
-
+impl Driven for Run<'_> {
     fn saturate(&mut self, rules: &[usize]) {
         let Search { compiled, exact, limits, .. } = self.search;
         let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
         let rules: Vec<&CompiledRule> = rules.collect();
         let mut left = limits.iterations;
-        while left > 0 && !self.over() {
+        while left > 0 && !self.ended() {
             let iterations = left.min(LOOK);
             left -= iterations;
             let limits = Limits { iterations, ..*limits };
@@ -180,11 +158,23 @@ impl Run<'_> {
         }
     }
 
-    fn reached(&self) -> Reached {
-        Reached {
-            stop: self.stop.clone(),
-            nodes: self.egraph.total_number_of_nodes(),
-            forms: self.roots.map(|root| self.egraph[root].nodes.len()),
-        }
+    /// Nothing is to be chosen.
+    fn keep(&mut self, _: usize) {}
+
+    /// The goal of every sketch here is that the sides are equal.
+    fn found(&self, _: &Sketch) -> bool {
+        false
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::of(&self.egraph, 0)
+    }
+
+    fn ended(&self) -> bool {
+        self.equal() || matches!(self.stop, StopReason::Contradiction { .. })
+    }
+
+    fn cut_short(&mut self) {
+        self.stop = StopReason::IterationLimit;
     }
 }

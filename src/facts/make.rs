@@ -1,6 +1,6 @@
 //! The facts of one node, from those of its children.
 
-use super::{EGraph, Fact, Facts, Interval, Known};
+use super::{EGraph, Fact, Facts, Interval, Known, Role};
 use crate::affine::Affine;
 use crate::effects::{AddressFact, Effects};
 use crate::term::{Head, Node};
@@ -31,6 +31,7 @@ pub(super) fn spoken_of(facts: &mut Facts, name: Symbol) -> bool {
         LEVELS.iter().any(|level| name.starts_with(level))
             || OPERATORS.contains(&name)
             || DType::parse(name).is_some()
+            || facts.binders.makes(Symbol::from(name))
     })
 }
 
@@ -67,11 +68,11 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     };
 
     // Free variables: those of the children, less the one bound here.
-    let binder = facts.binders.get(&(name, children.len())).copied();
+    let role = facts.binders.role(name, children.len());
     for (i, &c) in children.iter().enumerate() {
-        match binder {
-            Some((variable, _)) if i == variable => {}
-            Some((variable, body)) if i == body => {
+        match role {
+            Some(Role::Binds(variable, _)) if i == variable => {}
+            Some(Role::Binds(variable, body)) if i == body => {
                 let bound: BTreeSet<Id> =
                     child(variable).free.iter().map(|k| facts.variable(*k)).collect();
                 let free = egraph[c].data.free.iter().map(|k| facts.variable(*k));
@@ -79,6 +80,12 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             }
             _ => fact.free.extend(egraph[c].data.free.iter().map(|k| facts.variable(*k))),
         }
+    }
+    // What a variable is made from is its name alone: to mention the variable is to depend on nothing else,
+    // a loop's bounds included.
+    if role == Some(Role::Variable) {
+        fact.is_variable = true;
+        fact.free = BTreeSet::from([id]);
     }
     // Whether a tensor's element takes a loop is not known before it has been lowered; a form
     // without one then says so.
@@ -90,9 +97,6 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     match name.as_str() {
         "var" if children.len() == 4 => {
             fact.variable = Some((children[1], children[2], children[3]));
-            // Its bounds are the enclosing loop's business: to mention the variable is to depend
-            // on the variable alone.
-            fact.free = BTreeSet::from([id]);
         }
         "iv" if children.len() == 1 => {
             fact.dtype = Some(DType::I64);
@@ -138,6 +142,12 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             if dtype == Some(DType::I64) && child(1).dtype == Some(DType::I64) {
                 fact.range = child(1).range;
                 fact.affine = child(1).affine.clone();
+            }
+        }
+        "scf.mod" if children.len() == 2 => {
+            fact.dtype = child(0).dtype.or(child(1).dtype);
+            if fact.dtype == Some(DType::I64) {
+                fact.range = Interval::remainder(child(0).range, child(1).range);
             }
         }
         "scf.one" => {

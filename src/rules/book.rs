@@ -7,7 +7,7 @@ use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::predicates::{Generator, Predicate};
 use crate::suggest;
 use crate::term::{Node, Term};
-use egg::{PatternAst, Symbol, Var};
+use egg::{ENodeOrVar, PatternAst, Symbol, Var};
 use serde::Serialize;
 use std::fmt;
 
@@ -131,6 +131,17 @@ pub struct Rule {
     pub tests: Vec<Test>,
     /// Where its name stands.
     pub span: Span,
+}
+
+impl Rule {
+    /// Whether one of its `wheres` is a `:with`: one whose variable stands neither on the left side nor in
+    /// an earlier pattern.
+    pub fn is_with(&self, at: usize) -> bool {
+        let Some((x, _)) = self.wheres.get(at) else { return false };
+        let stands = |pattern: &PatternAst<Node>| pattern.as_ref().contains(&ENodeOrVar::Var(*x));
+        let earlier = &self.wheres[..at];
+        !stands(&self.lhs) && !earlier.iter().any(|(y, pattern)| y == x || stands(pattern))
+    }
 }
 
 /// Rules that belong together, usually one file.

@@ -6,7 +6,7 @@ use super::infer::{Inference, SortCell};
 use super::signature::Sort;
 use super::syntax::RuleForm;
 use crate::diagnostic::{Diagnostic, Span};
-use crate::predicates::{GENERATORS, Generator, PREDICATES, Predicate};
+use crate::predicates::{GENERATORS, Generator, PREDICATES, Predicate, VARIABLE};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
 use crate::term::{Head, parse_head};
@@ -136,7 +136,9 @@ fn infer_call<F: Callable>(
 ) {
     let mut any: BTreeMap<&str, SortCell> = BTreeMap::new();
     for (k, (arg, &sort)) in call.args.iter().zip(call.what.sorts()).enumerate() {
-        let expected = if !sort.starts_with('\'') {
+        let expected = if sort == VARIABLE {
+            inference.variable_sort()
+        } else if !sort.starts_with('\'') {
             inference.known(Sort::named(sort))
         } else {
             *any.entry(sort).or_insert_with(|| inference.free())

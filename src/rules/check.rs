@@ -26,6 +26,8 @@ pub(super) struct Checker<'a> {
     errors: &'a mut Vec<Diagnostic>,
     /// Rules by their sides up to renaming.
     known: HashMap<Sides, Vec<Known>>,
+    /// Rules that apply to their own result unless another takes it back, with their sides.
+    endless: Vec<(usize, Span, Span)>,
 }
 
 /// A rule that others with the same sides are compared with.
@@ -54,7 +56,7 @@ pub(super) struct Conditions {
 impl<'a> Checker<'a> {
     /// A checker for a book whose signature and sets are complete.
     pub fn new(book: &'a mut RuleBook, errors: &'a mut Vec<Diagnostic>) -> Checker<'a> {
-        Checker { book, errors, known: HashMap::new() }
+        Checker { book, errors, known: HashMap::new(), endless: Vec::new() }
     }
 
     /// Checks a rule and adds it to its set; a `<=>` rule becomes two.
@@ -126,8 +128,7 @@ impl<'a> Checker<'a> {
     /// The last checks of one direction, on the finished rule.
     fn add(&mut self, rule: Rule, lhs: &Tree, rhs: &Tree) {
         let in_scope = scope::check(&self.book.signature, &rule, rhs, self.errors);
-        let sides = Sides::of(&rule);
-        let conditions = sides.conditions(&rule);
+        let (sides, conditions) = Sides::of(&rule);
         if sides.equal() {
             self.errors.push(
                 Diagnostic::error(
@@ -142,17 +143,8 @@ impl<'a> Checker<'a> {
         if !in_scope {
             return;
         }
-        if rule.guards.is_empty() && instance_of_left(&rule) {
-            self.errors.push(
-                Diagnostic::error(
-                    format!("the right side of `{}` contains its left side", rule.name),
-                    rhs.span(),
-                    "the rule applies to its own result, without end",
-                )
-                .with_related(lhs.span(), "the left side")
-                .with_help("add a :when that fails on the result")
-                .warning(),
-            );
+        if rule.guards.is_empty() && instance_of_left(&rule, &[]) {
+            self.endless.push((self.book.rules.len(), lhs.span(), rhs.span()));
         }
         let known = self.known.entry(sides).or_default();
         let same = known.iter().find(|k| k.conditions == conditions);
@@ -171,6 +163,21 @@ impl<'a> Checker<'a> {
         known.push(Known { name: rule.name, set: rule.set, span: rule.span, conditions });
         self.book.sets[rule.set].rules.push(self.book.rules.len());
         self.book.rules.push(rule);
+    }
+
+    /// Says what takes all rules to tell.
+    pub fn finish(self) {
+        let rules = &self.book.rules;
+        for (at, lhs, rhs) in self.endless {
+            let rule = &rules[at];
+            if instance_of_left(rule, rules) {
+                let message = format!("the right side of `{}` contains its left side", rule.name);
+                let label = "the rule applies to its own result, without end";
+                let warning = Diagnostic::error(message, rhs, label).warning();
+                let warning = warning.with_related(lhs, "the left side");
+                self.errors.push(warning.with_help("add a :when that fails on the result"));
+            }
+        }
     }
 
     fn unique_name(&mut self, name: &str, span: Span) {

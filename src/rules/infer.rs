@@ -4,6 +4,7 @@
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::tree::{Tree, TreeHead};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::predicates::VARIABLE;
 use crate::term::Head;
 use egg::Symbol;
 use std::collections::BTreeMap;
@@ -55,6 +56,16 @@ impl<'a> Inference<'a> {
     /// A cell with a given sort.
     pub fn known(&mut self, sort: Sort) -> SortCell {
         self.fresh(Cell::Is(sort))
+    }
+
+    /// A cell with the sort of variables; nothing is known of it where there are several such sorts.
+    pub fn variable_sort(&mut self) -> SortCell {
+        let sorts: Vec<Sort> = self.signature.variable_sorts().into_iter().collect();
+        match sorts.as_slice() {
+            [] => self.known(Sort::named(VARIABLE)),
+            [sort] => self.known(*sort),
+            _ => self.free(),
+        }
     }
 
     /// A cell of which nothing is known.

@@ -51,8 +51,9 @@ fn never_asked(book: &RuleBook, found: &mut Vec<Diagnostic>) {
 /// Whether a condition is false whatever its variables stand for.
 fn is_false(guard: &Call<Predicate>) -> bool {
     match (guard.what.name, guard.args.as_slice()) {
-        ("different" | "not-free", [a, b]) => a == b,
         ("at-most", [Arg::Int(a), Arg::Int(b)]) => a > b,
+        ("below", [Arg::Int(a), Arg::Int(b)]) => a >= b,
+        ("below" | "different" | "not-free", [a, b]) => a == b,
         ("divides", [Arg::Int(a), Arg::Int(b)]) => b.checked_rem(*a) != Some(0),
         _ => false,
     }
@@ -159,7 +160,7 @@ fn with_place(warning: Diagnostic, place: Option<Span>, label: &str) -> Diagnost
 fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     // Rules that may be special cases of each other start with one operator.
     let mut alike: HashMap<(usize, Key), Vec<usize>> = HashMap::new();
-    let sides: Vec<Sides> = book.rules.iter().map(Sides::of).collect();
+    let sides: Vec<Sides> = book.rules.iter().map(|rule| Sides::of(rule).0).collect();
     for (at, rule) in book.rules.iter().enumerate() {
         if let Some(key) = rule.lhs.as_ref().last().and_then(root) {
             alike.entry((rule.set, key)).or_default().push(at);
@@ -200,7 +201,7 @@ fn root(node: &ENodeOrVar<Node>) -> Option<Key> {
 /// Rules that apply to what they have made, though they have conditions.
 fn endless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     for rule in book.rules.iter().filter(|rule| !rule.guards.is_empty()) {
-        if growing_instance(rule) {
+        if growing_instance(rule, &book.rules) {
             let message = format!("`{}` grows without end", rule.name);
             let label = "its right side contains its left side, of which the same conditions hold";
             let warning = Diagnostic::error(message, rule.span, label).warning();

@@ -116,6 +116,7 @@ fn assemble(forms: &[InFile], errors: &mut Vec<Diagnostic>) -> RuleBook {
     for (set, form) in defined.iter().chain(&swaps) {
         checker.rule(*set, form);
     }
+    checker.finish();
     define::finish(&mut book, errors);
     schedule::check(&mut book, &schedules, errors);
     book

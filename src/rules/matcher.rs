@@ -7,7 +7,7 @@
 use crate::facts::EGraph;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A compiled left side.
 #[derive(Clone, Debug)]
@@ -274,6 +274,17 @@ impl Query {
             },
         );
         holds
+    }
+
+    /// The classes that contain an instance of the pattern. The e-graph must be clean.
+    pub fn classes(&self, egraph: &EGraph) -> HashSet<Id> {
+        match &self.matcher {
+            Some(matcher) => {
+                let roots = matcher.roots(egraph).iter().copied();
+                roots.filter(|class| self.holds(egraph, *class)).collect()
+            }
+            None => egraph.classes().map(|class| class.id).collect(),
+        }
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) use compile::{Operand, Step};
 pub use define::{Definition, Definitions};
 pub use load::{Check, check, load, load_text};
 pub use matcher::Query;
-pub use schedule::{Schedule, ScheduleStep};
+pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
 pub use selftest::{failing_tests, run_tests};
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
 pub use sketch::Sketch;

@@ -7,9 +7,13 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
 use egg::Symbol;
+use std::collections::BTreeSet;
 
 /// The deepest nesting of steps; whoever runs a schedule may recurse over it.
 const MAX_DEPTH: usize = 32;
+
+/// The most steps that a schedule takes, each counted as often as it is repeated.
+pub const MOST_STEPS: usize = 10_000;
 
 /// A checked schedule.
 #[derive(Clone, Debug)]
@@ -31,7 +35,7 @@ pub enum ScheduleStep {
     Saturate(Vec<usize>),
     /// Extracts this many different terms and starts again from them.
     Keep(usize),
-    /// Runs steps this many times.
+    /// Runs steps this many times, or until they change nothing.
     Repeat(usize, Vec<ScheduleStep>),
     /// Runs steps in order.
     Seq(Vec<ScheduleStep>),
@@ -42,18 +46,56 @@ pub enum ScheduleStep {
 impl Schedule {
     /// Whether it chooses between programs somewhere, which takes a machine and a model.
     pub fn keeps(&self) -> bool {
-        keeps(&self.steps)
+        simple(&self.steps).any(|step| matches!(step, ScheduleStep::Keep(_)))
+    }
+
+    /// The rules that it runs, as indices into [`RuleBook::rules`].
+    pub fn rules(&self) -> BTreeSet<usize> {
+        let rules = |step: &ScheduleStep| match step {
+            ScheduleStep::Saturate(rules) => rules.clone(),
+            _ => Vec::new(),
+        };
+        simple(&self.steps).flat_map(rules).collect()
     }
 }
 
-fn keeps(steps: &[ScheduleStep]) -> bool {
-    steps.iter().any(|step| match step {
-        ScheduleStep::Keep(_) => true,
-        ScheduleStep::Saturate(_) => false,
-        ScheduleStep::Repeat(_, steps)
-        | ScheduleStep::Seq(steps)
-        | ScheduleStep::Until(_, steps) => keeps(steps),
+impl ScheduleStep {
+    /// The steps that this one is made of.
+    fn parts(&self) -> &[ScheduleStep] {
+        match self {
+            ScheduleStep::Saturate(_) | ScheduleStep::Keep(_) => &[],
+            ScheduleStep::Repeat(_, steps)
+            | ScheduleStep::Seq(steps)
+            | ScheduleStep::Until(_, steps) => steps,
+        }
+    }
+
+    /// How many steps it takes if nothing ends it early and what it looks for is found at once.
+    fn length(&self) -> usize {
+        let times = match self {
+            ScheduleStep::Repeat(times, _) => *times,
+            _ => 1,
+        };
+        times.saturating_mul(length(self.parts()).max(1))
+    }
+}
+
+/// The steps that are made of no others, in the order in which they stand.
+fn simple(steps: &[ScheduleStep]) -> impl Iterator<Item = &ScheduleStep> {
+    let mut open: Vec<&ScheduleStep> = steps.iter().rev().collect();
+    std::iter::from_fn(move || {
+        loop {
+            let step = open.pop()?;
+            if step.parts().is_empty() {
+                return Some(step);
+            }
+            open.extend(step.parts().iter().rev());
+        }
     })
+}
+
+fn length(steps: &[ScheduleStep]) -> usize {
+    steps.iter().map(ScheduleStep::length).fold(0, usize::saturating_add)
 }
 
 pub(super) const STEPS: [&str; 5] = ["saturate", "keep", "repeat", "seq", "until"];
@@ -72,6 +114,10 @@ pub(super) fn check(book: &mut RuleBook, forms: &[&ScheduleForm], errors: &mut V
             );
         }
         let steps = steps(book, &form.steps, form.name.span, 0, errors);
+        if length(&steps) > MOST_STEPS {
+            let what = format!("schedule `{}`", form.name.text);
+            errors.push(too_many(&what, form.name.span));
+        }
         book.schedules.push(Schedule {
             name: Symbol::from(&form.name.text),
             doc: form.doc.clone(),
@@ -124,8 +170,14 @@ fn step(
         }
         ("keep", [n]) => Some(ScheduleStep::Keep(count(n, errors)?)),
         ("repeat", [n, body @ ..]) => {
-            let n = count(n, errors)?;
-            Some(ScheduleStep::Repeat(n, steps(book, body, item.span, depth + 1, errors)))
+            let times = count(n, errors)?;
+            let body = steps(book, body, item.span, depth + 1, errors);
+            let step = ScheduleStep::Repeat(times, body);
+            if step.length() > MOST_STEPS {
+                errors.push(too_many("`repeat`", n.span));
+                return None;
+            }
+            Some(step)
         }
         ("seq", body) => Some(ScheduleStep::Seq(steps(book, body, item.span, depth + 1, errors))),
         ("until", [sketch, body @ ..]) => {
@@ -152,6 +204,15 @@ fn step(
             None
         }
     }
+}
+
+fn too_many(what: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        format!("{what} takes more than {MOST_STEPS} steps"),
+        span,
+        "each step counts as often as it is repeated",
+    )
+    .with_help("repeating ends where nothing changes: a small number is enough")
 }
 
 /// The rules that a `(saturate …)` names: sets, `(phase P)`, or `*` for all.

@@ -120,7 +120,7 @@ impl Left<'_> {
 /// side, each with that binder.
 fn escaping(signature: &Signature, rule: &Rule, left: &mut Left) -> Vec<(Var, usize)> {
     let numbers = left.numbers.of(&rule.rhs);
-    let variables = variable_sorts(signature);
+    let variables = signature.variable_sorts();
     let mentioning = mentioning_sorts(signature, &variables);
     let mut exposed: Vec<BTreeSet<(Var, usize)>> = Vec::with_capacity(rule.rhs.len());
     for node in &rule.rhs {
@@ -140,37 +140,21 @@ fn escaping(signature: &Signature, rule: &Rule, left: &mut Left) -> Vec<(Var, us
             ENodeOrVar::ENode(n) => {
                 let op = signature.operator_of(n);
                 let binds = op.and_then(|op| op.binds);
-                let is_variable = op.is_some_and(|op| match op.result {
-                    SortTerm::Is(sort) => variables.contains(&sort),
-                    SortTerm::Any(_) => false,
-                });
-                for (k, child) in n.children().iter().enumerate() {
+                let result = op.and_then(|op| op.result.named());
+                // A variable mentions nothing of what its name is made from.
+                let is_variable = result.is_some_and(|sort| variables.contains(&sort));
+                for (k, child) in n.children().iter().enumerate().filter(|_| !is_variable) {
                     let child = usize::from(*child);
                     let bound = binds
                         .filter(|(variable, body)| k == *body || k == *variable)
                         .map(|(variable, _)| numbers[usize::from(n.children()[variable])]);
-                    here.extend(exposed[child].iter().copied().filter(|(v, b)| {
-                        let itself = is_variable && left.numbers.variable(*v) == Some(*b);
-                        bound != Some(*b) && !itself
-                    }));
+                    here.extend(exposed[child].iter().copied().filter(|(_, b)| bound != Some(*b)));
                 }
             }
         }
         exposed.push(here);
     }
     exposed.pop().unwrap_or_default().into_iter().collect()
-}
-
-/// The sorts of bound variables. To build one variable's name from another is not to use that
-/// other one, so occurrences within a term of such a sort do not count as uses.
-fn variable_sorts(signature: &Signature) -> BTreeSet<Sort> {
-    let binders = signature.operators().iter().filter_map(|op| op.args.get(op.binds?.0));
-    binders
-        .filter_map(|sort| match sort {
-            SortTerm::Is(sort) => Some(*sort),
-            SortTerm::Any(_) => None,
-        })
-        .collect()
 }
 
 /// The sorts whose terms can mention a bound variable, which element types, say, cannot.

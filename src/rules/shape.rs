@@ -4,13 +4,15 @@ use super::book::{Arg, Call, Rule};
 use crate::predicates::Predicate;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Structural numbers of pattern nodes: two nodes have one number where they are one term.
 #[derive(Default)]
 pub(super) struct Numbers {
-    known: HashMap<(Result<Head, Var>, Vec<usize>), usize>,
+    known: FxHashMap<(Result<Head, Var>, SmallVec<[usize; 4]>), usize>,
 }
 
 impl Numbers {
@@ -19,7 +21,7 @@ impl Numbers {
         let mut numbers: Vec<usize> = Vec::with_capacity(pattern.len());
         for node in pattern {
             let key = match node {
-                ENodeOrVar::Var(v) => (Err(*v), Vec::new()),
+                ENodeOrVar::Var(v) => (Err(*v), SmallVec::new()),
                 ENodeOrVar::ENode(n) => {
                     let children = n.children().iter().map(|c| numbers[usize::from(*c)]);
                     (Ok(n.head()), children.collect())
@@ -33,7 +35,7 @@ impl Numbers {
 
     /// The number of a variable, if it has been seen.
     pub fn variable(&self, variable: Var) -> Option<usize> {
-        self.known.get(&(Err(variable), Vec::new())).copied()
+        self.known.get(&(Err(variable), SmallVec::new())).copied()
     }
 }
 
@@ -45,49 +47,46 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// The sides of a rule.
-    pub fn of(rule: &Rule) -> Sides {
+    /// The sides of a rule, and its conditions with the variables numbered alike.
+    pub fn of(rule: &Rule) -> (Sides, BTreeSet<String>) {
         let mut names = BTreeMap::new();
         let lhs = written(&rule.lhs, &mut names);
         let rhs = written(&rule.rhs, &mut names);
-        Sides { lhs, rhs }
+        (Sides { lhs, rhs }, conditions(rule, &mut names))
     }
 
     /// Whether the sides are one term.
     pub fn equal(&self) -> bool {
         self.lhs == self.rhs
     }
+}
 
-    /// The conditions of the rule, with its variables numbered alike.
-    pub fn conditions(&self, rule: &Rule) -> BTreeSet<String> {
-        let mut names = BTreeMap::new();
-        written(&rule.lhs, &mut names);
-        written(&rule.rhs, &mut names);
-        let mut conditions = BTreeSet::new();
-        for (x, pattern) in &rule.wheres {
-            let x = number(*x, &mut names);
-            conditions.insert(format!("where {x} {}", written(pattern, &mut names)));
-        }
-        let mut call = |name: &str, args: &[Arg]| {
-            let mut text = name.to_owned();
-            for arg in args {
-                let _ = match arg {
-                    Arg::Var(v) => write!(text, " ?{}", number(*v, &mut names)),
-                    Arg::Int(n) => write!(text, " {n}"),
-                };
-            }
-            text
-        };
-        for (x, generator) in &rule.fors {
-            let values = call(generator.what.name, &generator.args);
-            let x = call("for", &[Arg::Var(*x)]);
-            conditions.insert(format!("{x} {values}"));
-        }
-        for guard in &rule.guards {
-            conditions.insert(call(guard.what.name, &guard.args));
-        }
-        conditions
+/// The conditions of a rule, with its variables numbered.
+fn conditions(rule: &Rule, names: &mut BTreeMap<Var, usize>) -> BTreeSet<String> {
+    let mut conditions = BTreeSet::new();
+    for (x, pattern) in &rule.wheres {
+        let x = number(*x, names);
+        conditions.insert(format!("where {x} {}", written(pattern, names)));
     }
+    let mut call = |name: &str, args: &[Arg]| {
+        let mut text = name.to_owned();
+        for arg in args {
+            let _ = match arg {
+                Arg::Var(v) => write!(text, " ?{}", number(*v, names)),
+                Arg::Int(n) => write!(text, " {n}"),
+            };
+        }
+        text
+    };
+    for (x, generator) in &rule.fors {
+        let values = call(generator.what.name, &generator.args);
+        let x = call("for", &[Arg::Var(*x)]);
+        conditions.insert(format!("{x} {values}"));
+    }
+    for guard in &rule.guards {
+        conditions.insert(call(guard.what.name, &guard.args));
+    }
+    conditions
 }
 
 fn number(variable: Var, names: &mut BTreeMap<Var, usize>) -> usize {
@@ -127,19 +126,20 @@ fn written(pattern: &PatternAst<Node>, names: &mut BTreeMap<Var, usize>) -> Stri
     text
 }
 
-/// Whether the right side contains a larger instance of the left side, so that the rule applies to
-/// its own result without end. A mere renaming, as in commutativity, is not larger.
-pub(super) fn instance_of_left(rule: &Rule) -> bool {
-    instances_of_left(rule, |_| true)
+/// Whether the right side contains a larger instance of the left side, so that the rule applies to its
+/// own result without end. A mere renaming, as in commutativity, is not larger, nor is what one of `rules`
+/// takes back.
+pub(super) fn instance_of_left(rule: &Rule, rules: &[Rule]) -> bool {
+    instances_of_left(rule, rules, |_| true)
 }
 
 /// The same, where what the rule asks of its variables is asked of the same ones again.
-pub(super) fn growing_instance(rule: &Rule) -> bool {
+pub(super) fn growing_instance(rule: &Rule, rules: &[Rule]) -> bool {
     let guards = rule.guards.iter().flat_map(|guard| &guard.args);
     let asked = guards.chain(rule.fors.iter().flat_map(|(_, call)| &call.args));
     let mut asked: BTreeSet<Var> = asked.filter_map(variable).collect();
     asked.extend(rule.wheres.iter().map(|(x, _)| *x));
-    instances_of_left(rule, |bound| {
+    instances_of_left(rule, rules, |bound| {
         let itself = |v: &Var| match bound.get(v) {
             Some(at) => rule.rhs[Id::from(*at)] == ENodeOrVar::Var(*v),
             // What is bound by no left side is asked for anew.
@@ -157,14 +157,54 @@ fn variable(arg: &Arg) -> Option<Var> {
 }
 
 /// Whether the right side contains a larger instance of the left side that is wanted.
-fn instances_of_left(rule: &Rule, wanted: impl Fn(&BTreeMap<Var, usize>) -> bool) -> bool {
-    let numbers = Numbers::default().of(&rule.rhs);
-    let root = rule.rhs.len() - 1;
+fn instances_of_left(
+    rule: &Rule,
+    rules: &[Rule],
+    wanted: impl Fn(&BTreeMap<Var, usize>) -> bool,
+) -> bool {
+    let mut numbers = Numbers::default();
+    let left = numbers.of(&rule.lhs).last().copied();
+    let numbers = numbers.of(&rule.rhs);
+    let outside = outside(&rule.rhs, &numbers, left);
     (0..rule.rhs.len()).any(|at| {
         let Some(bound) = matches(&rule.lhs, &rule.rhs, &numbers, at) else { return false };
-        let grows = bound.values().any(|&i| !matches!(rule.rhs[Id::from(i)], ENodeOrVar::Var(_)));
-        (at != root || grows) && wanted(&bound)
+        let larger = |(v, at): (&Var, &usize)| {
+            let is_node = matches!(rule.rhs[Id::from(*at)], ENodeOrVar::ENode(_));
+            let back = || rules.iter().any(|known| takes_back(known, rule, &numbers, *v, *at));
+            is_node && outside.contains(v) && !back()
+        };
+        bound.iter().any(larger) && wanted(&bound)
     })
+}
+
+/// The variables of a right side outside of the left side, if that stands in it: another term for one that
+/// is only in there makes nothing new, because the left side is equal to what is there already.
+fn outside(rhs: &PatternAst<Node>, numbers: &[usize], left: Option<usize>) -> BTreeSet<Var> {
+    let mut open = vec![rhs.len() - 1];
+    let mut seen = vec![false; rhs.len()];
+    let mut found = BTreeSet::new();
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut seen[at], true) || Some(numbers[at]) == left {
+            continue;
+        }
+        match &rhs[Id::from(at)] {
+            ENodeOrVar::Var(v) => {
+                found.insert(*v);
+            }
+            ENodeOrVar::ENode(node) => open.extend(node.children().iter().map(|c| usize::from(*c))),
+        }
+    }
+    found
+}
+
+/// Whether a rule, unconditionally, makes a variable of a part of another's right side.
+fn takes_back(known: &Rule, rule: &Rule, numbers: &[usize], variable: Var, at: usize) -> bool {
+    let free = known.guards.is_empty() && known.wheres.is_empty() && known.fors.is_empty();
+    let Some(ENodeOrVar::Var(result)) = known.rhs.as_ref().last() else { return false };
+    let stands = |bound: BTreeMap<Var, usize>| {
+        bound.get(result).is_some_and(|at| rule.rhs[Id::from(*at)] == ENodeOrVar::Var(variable))
+    };
+    free && matches(&known.lhs, &rule.rhs, numbers, at).is_some_and(stands)
 }
 
 /// A rule that may be a special case of others.
@@ -228,7 +268,7 @@ impl Special<'_> {
                 ENodeOrVar::Var(v) => bound.get(v).map(|at| self.left[*at]),
                 ENodeOrVar::ENode(node) => {
                     let children = node.children().iter().map(|c| instance[usize::from(*c)]);
-                    let children: Option<Vec<usize>> = children.collect();
+                    let children: Option<SmallVec<[usize; 4]>> = children.collect();
                     let key = children.map(|children| (Ok(node.head()), children));
                     key.and_then(|key| self.numbers.known.get(&key).copied())
                 }

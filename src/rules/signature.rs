@@ -3,11 +3,12 @@
 use super::infer::Inference;
 use super::tree;
 use crate::diagnostic::{Checked, Diagnostic, Span};
+use crate::facts::{Binders, Role};
 use crate::sexp::Sexp;
 use crate::suggest::did_you_mean;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, PatternAst, Symbol};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 /// A sort: where a term runs and what it yields.
@@ -55,6 +56,16 @@ pub enum SortTerm {
     Is(Sort),
     /// Any sort, the same wherever the name stands in the declaration; written `'a`.
     Any(Symbol),
+}
+
+impl SortTerm {
+    /// The sort, where it is a certain one.
+    pub fn named(self) -> Option<Sort> {
+        match self {
+            SortTerm::Is(sort) => Some(sort),
+            SortTerm::Any(_) => None,
+        }
+    }
 }
 
 /// A declared sort.
@@ -137,11 +148,25 @@ impl Signature {
         }
     }
 
-    /// For every operator that binds a variable, by name and arity: the argument that is the
-    /// variable, and the argument in which it is bound.
-    pub fn binders(&self) -> HashMap<(Symbol, usize), (usize, usize)> {
-        let binders = self.operators.iter().filter_map(|op| Some((op, op.binds?)));
-        binders.map(|(op, binds)| ((op.name, op.args.len()), binds)).collect()
+    /// The sorts of variables: those of what operators bind.
+    pub fn variable_sorts(&self) -> BTreeSet<Sort> {
+        let bound = self.operators.iter().filter_map(|op| op.args.get(op.binds?.0));
+        bound.filter_map(|sort| sort.named()).collect()
+    }
+
+    /// Which operators bind variables, and which make them.
+    pub fn binders(&self) -> Binders {
+        let variables = self.variable_sorts();
+        let mut binders = Binders::default();
+        binders.names = variables.contains(&Sort::named(Sort::NAME));
+        for op in &self.operators {
+            if let Some((variable, body)) = op.binds {
+                binders.declare(op.name, op.args.len(), Role::Binds(variable, body));
+            } else if op.result.named().is_some_and(|sort| variables.contains(&sort)) {
+                binders.declare(op.name, op.args.len(), Role::Variable);
+            }
+        }
+        binders
     }
 
     /// The sort of a node from those of its children; `None` where the node is not well-sorted.

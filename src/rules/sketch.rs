@@ -1,13 +1,16 @@
 //! Sketches: what a program should look like, with parts left open. A goal is written as a sketch.
+//!
+//! A part with variables, ?x, is a pattern: each of them is one term, wherever it stands in that part.
 
-use super::signature::Signature;
-use crate::diagnostic::Diagnostic;
+use super::matcher::Query;
+use super::signature::{Signature, Sort};
+use crate::diagnostic::{Diagnostic, Span};
 use crate::facts::EGraph;
 use crate::sexp::{Kind, Sexp};
 use crate::suggest::unknown;
 use crate::term::{Head, Node, parse_head};
-use egg::{Id, Language};
-use std::collections::HashSet;
+use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use std::collections::{BTreeMap, HashSet};
 
 /// Anything.
 const ANY: &str = "?";
@@ -35,6 +38,7 @@ enum Part {
     Node(Head, Vec<usize>),
     Contains(usize),
     Or(Vec<usize>),
+    Pattern(PatternAst<Node>, Option<Sort>),
 }
 
 impl Sketch {
@@ -49,16 +53,22 @@ impl Sketch {
         // What is left to read, and then to put together, the last first.
         let mut open: Vec<(&Sexp, bool)> = vec![(sexp, false)];
         let mut done: Vec<usize> = Vec::new();
+        let mut variables: BTreeMap<Var, Span> = BTreeMap::new();
         while let Some((item, read)) = open.pop() {
             if sketch.parts.len() + open.len() > MAX_PARTS {
-                let message = format!("expected a sketch of at most {MAX_PARTS} parts");
-                errors.push(Diagnostic::error(message, sexp.span, "this one is larger"));
+                errors.push(too_large(sexp));
                 return None;
             }
             let children = match &item.kind {
                 Kind::List(items) => items.get(1..).unwrap_or_default(),
                 Kind::Atom(_) | Kind::Text(_) => &[],
             };
+            if !read && is_pattern(item) {
+                let part = pattern(signature, item, &mut variables, errors).unwrap_or(Part::Any);
+                done.push(sketch.parts.len());
+                sketch.parts.push(part);
+                continue;
+            }
             if !read && !children.is_empty() {
                 open.push((item, true));
                 open.extend(children.iter().rev().map(|child| (child, false)));
@@ -77,8 +87,24 @@ impl Sketch {
         (errors.len() == before).then_some(sketch)
     }
 
+    /// The sort of what looks like this, where that is certain.
+    pub fn sort(&self, signature: &Signature) -> Option<Sort> {
+        match self.parts.last()? {
+            Part::Node(head @ Head::Op(name), children) => {
+                let operator = signature.operator(*name, children.len());
+                operator.map_or_else(|| Sort::of_literal(*head), |op| op.result.named())
+            }
+            Part::Node(head, _) => Sort::of_literal(*head),
+            Part::Pattern(_, sort) => *sort,
+            Part::Any | Part::Contains(_) | Part::Or(_) => None,
+        }
+    }
+
     /// Whether a class has a term that looks like this. The e-graph must be clean.
     pub fn holds(&self, egraph: &EGraph, class: Id) -> bool {
+        if let [Part::Pattern(pattern, _)] = self.parts.as_slice() {
+            return Query::new(pattern).holds(egraph, class);
+        }
         let mut holds: Vec<HashSet<Id>> = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             let here = |node: &Node, head: Head, children: &[usize]| {
@@ -92,11 +118,13 @@ impl Sketch {
             let found = match part {
                 Part::Any => HashSet::new(),
                 Part::Node(head, children) => {
-                    let classes = egraph.classes();
+                    let classes = egraph.classes_for_op(&(*head, children.len()));
+                    let classes = classes.unwrap_or_default().iter().map(|id| &egraph[*id]);
                     let any = classes
                         .filter(|class| class.nodes.iter().any(|node| here(node, *head, children)));
                     any.map(|class| class.id).collect()
                 }
+                Part::Pattern(pattern, _) => Query::new(pattern).classes(egraph),
                 Part::Contains(inner) => above(egraph, self.classes(egraph, *inner, &holds)),
                 Part::Or(parts) => {
                     parts.iter().flat_map(|part| self.classes(egraph, *part, &holds)).collect()
@@ -129,6 +157,77 @@ fn above(egraph: &EGraph, mut classes: HashSet<Id>) -> HashSet<Id> {
         }
     }
     classes
+}
+
+fn too_large(item: &Sexp) -> Diagnostic {
+    let message = format!("expected a sketch of at most {MAX_PARTS} parts");
+    Diagnostic::error(message, item.span, "this one is larger")
+}
+
+/// Whether a part is a pattern: it has variables, and no sketch but `?` in it.
+fn is_pattern(item: &Sexp) -> bool {
+    let mut open = vec![item];
+    let mut variables = false;
+    while let Some(item) = open.pop() {
+        match &item.kind {
+            Kind::List(items) => {
+                if items.first().and_then(Sexp::atom).is_some_and(|head| head.starts_with('?')) {
+                    return false;
+                }
+                open.extend(items);
+            }
+            Kind::Atom(word) => variables |= word.starts_with('?') && word != ANY,
+            Kind::Text(_) => {}
+        }
+    }
+    variables
+}
+
+/// Reads a pattern. `variables` are those of the patterns before it, of which it may have none: what they
+/// stand for is not held against each other.
+fn pattern(
+    signature: &Signature,
+    item: &Sexp,
+    variables: &mut BTreeMap<Var, Span>,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<Part> {
+    let Some(named) = named(item, &mut 0) else {
+        errors.push(too_large(item));
+        return None;
+    };
+    let (pattern, sort) =
+        signature.read_pattern(&named).map_err(|found| errors.extend(found)).ok()?;
+    let before = variables.clone();
+    for node in pattern.as_ref() {
+        let ENodeOrVar::Var(variable) = node else { continue };
+        if let Some(first) = before.get(variable) {
+            let message = format!("`{variable}` stands in two parts of a sketch");
+            let error = Diagnostic::error(message, item.span, "may be another term here");
+            errors.push(error.with_related(*first, "the other part").with_help(
+                "only a part without ?contains and ?or compares what stands in two places",
+            ));
+            return None;
+        }
+        variables.insert(*variable, item.span);
+    }
+    Some(Part::Pattern(pattern, sort))
+}
+
+/// A pattern with a variable of its own in the place of each `?`; `None` where it is too large.
+fn named(item: &Sexp, size: &mut usize) -> Option<Sexp> {
+    *size += 1;
+    if *size > MAX_PARTS {
+        return None;
+    }
+    let kind = match &item.kind {
+        // No word of a file has a space in it.
+        Kind::Atom(word) if word == ANY => Kind::Atom(format!("? {size}")),
+        Kind::List(items) => {
+            Kind::List(items.iter().map(|item| named(item, size)).collect::<Option<Vec<_>>>()?)
+        }
+        kind => kind.clone(),
+    };
+    Some(Sexp { span: item.span, kind })
 }
 
 /// A part whose own parts have been read.

@@ -5,7 +5,7 @@ use super::stage::{Subject, changed, list, plural, report, stuck, times};
 use super::{Answer, Cause};
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::explain::{self, Watched, line};
-use crate::history::{History, Plain, saturations};
+use crate::history::{History, Plain};
 use crate::job::Tuning;
 use crate::journal::Entry;
 use crate::pipeline::{Case, Inputs, Options};
@@ -97,11 +97,7 @@ fn fired(subject: Subject<'_>, history: &History) -> Option<Answer> {
 fn not_run(subject: Subject<'_>, schedule: Option<&Schedule>, exact: Exactness) -> Option<Answer> {
     let rule = subject.rule();
     let set = &subject.book.sets[rule.set];
-    let runs = |schedule: &Schedule| {
-        let mut steps = Vec::new();
-        saturations(&schedule.steps, &mut steps);
-        steps.iter().any(|rules| rules.contains(&subject.at))
-    };
+    let runs = |schedule: &Schedule| schedule.rules().contains(&subject.at);
     if let Some(schedule) = schedule.filter(|schedule| !runs(schedule)) {
         let text = format!("`{}` is not run by schedule `{}`", rule.name, schedule.name);
         let mut answer = subject.answer(Cause::NotInSchedule, text);

@@ -78,7 +78,8 @@ impl Told<'_> {
             (None, _) => (
                 Cause::WhereMissing,
                 format!(
-                    "`{name}` never matched: its :where `{}` is not there",
+                    "`{name}` never matched: its :{} `{}` is not there",
+                    keyword(rule, which - 1),
                     short(patterns[*which], *part)
                 ),
             ),
@@ -95,7 +96,7 @@ impl Told<'_> {
         ));
         for (at, (x, text)) in rule.wheres.iter().enumerate() {
             let text = pattern(text, mark(at + 1, which, part));
-            answer.evidence.push(("where", format!("{x} {text}")));
+            answer.evidence.push((keyword(rule, at), format!("{x} {text}")));
         }
         answer.evidence.push(("nearest", show.node(node)));
         answer.evidence.push(("at", show.place(*root)));
@@ -109,10 +110,14 @@ impl Told<'_> {
                 );
             }
             None => {
-                answer.evidence.push((
-                    "instead",
-                    format!("{} ({})", show.term(*class), show.operators(*class)),
-                ));
+                let whole = usize::from(*part) + 1 == patterns[*which].len();
+                if whole && *which > 0 && rule.is_with(which - 1) {
+                    answer.evidence.push(("over", show.term(*class)));
+                    answer.evidence.push(("instead", show.operators_over(*class)));
+                } else {
+                    let instead = format!("{} ({})", show.term(*class), show.operators(*class));
+                    answer.evidence.push(("instead", instead));
+                }
                 if let ENodeOrVar::ENode(node) = missing {
                     let (text, help) = self.makers(node);
                     answer.evidence.push(("made by", text));
@@ -137,7 +142,7 @@ impl Told<'_> {
             let has = |p: &PatternAst<Node>| {
                 p.as_ref().iter().any(|n| matches!(n, ENodeOrVar::ENode(n) if node.matches(n)))
             };
-            has(&rule.rhs) && !has(&rule.lhs)
+            has(&rule.rhs) && !has(&rule.lhs) && rule.name != self.subject.rule().name
         };
         let makers: Vec<&Rule> = self.subject.book.rules.iter().filter(makes).collect();
         if makers.is_empty() {
@@ -193,6 +198,11 @@ impl Maker {
         };
         format!("`{}`, {did}", self.name)
     }
+}
+
+/// What stands before a pattern of a rule besides its left side.
+fn keyword(rule: &Rule, at: usize) -> &'static str {
+    if rule.is_with(at) { "with" } else { "where" }
 }
 
 fn mark(at: usize, which: &usize, part: &Id) -> Option<Id> {

@@ -8,7 +8,7 @@ use crate::rules::Rule;
 use crate::show::Show;
 use crate::term::Node;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many nodes are looked at in all, and below one root.
 const STEPS: (usize, usize) = (400_000, 4_000);
@@ -16,11 +16,11 @@ const STEPS: (usize, usize) = (400_000, 4_000);
 /// A part of a rule's patterns that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Miss {
-    /// Of which pattern: 0 for the left side, then the `:where`s.
+    /// Of which pattern: 0 for the left side, then the `:where`s and `:with`s.
     pub pattern: usize,
     /// Which part of it.
     pub part: Id,
-    /// The class that stands there.
+    /// The class that stands there; for a `:with`, that of its operand over which it was looked for.
     pub class: Id,
     /// For a variable that stands for something else already: that class.
     pub differs: Option<Id>,
@@ -95,7 +95,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Matches what is open, the last first; `done` of the `:where`s have been opened.
+    /// Matches what is open, the last first; `done` of the `:where`s and `:with`s have been opened.
     fn go(&mut self, mut open: Vec<(usize, Id, Id)>, mut state: State, mut done: usize) {
         loop {
             let beaten =
@@ -106,9 +106,25 @@ impl Search<'_> {
             let Some((which, part, class)) = open.pop() else {
                 let Some((x, pattern)) = self.rule.wheres.get(done) else { break };
                 done += 1;
-                if let (Some(class), Some(top)) = (state.bound.get(x), pattern.len().checked_sub(1))
-                {
-                    open.push((done, Id::from(top), *class));
+                let Some(top) = pattern.len().checked_sub(1).map(Id::from) else { continue };
+                if let Some(class) = state.bound.get(x) {
+                    open.push((done, top, *class));
+                } else if self.rule.is_with(done - 1) {
+                    let Some((over, found)) = self.above(pattern, &state) else { continue };
+                    if !found.is_empty() {
+                        for class in found {
+                            let mut state = state.clone();
+                            state.bound.insert(*x, class);
+                            self.go(vec![(done, top, class)], state, done);
+                        }
+                        return;
+                    }
+                    state.missing.push(Miss {
+                        pattern: done,
+                        part: top,
+                        class: over,
+                        differs: None,
+                    });
                 }
                 continue;
             };
@@ -151,6 +167,24 @@ impl Search<'_> {
         if better {
             self.best = Some(state);
         }
+    }
+
+    /// Where the pattern of a `:with` may be: the class of an operand of it that is known, and the
+    /// classes with its operator over that. `None` where no operand is known.
+    fn above(&self, pattern: &PatternAst<Node>, state: &State) -> Option<(Id, BTreeSet<Id>)> {
+        let Some(ENodeOrVar::ENode(top)) = pattern.as_ref().last() else { return None };
+        let known = |child: &Id| match &pattern[*child] {
+            ENodeOrVar::Var(variable) => state.bound.get(variable).copied(),
+            ENodeOrVar::ENode(_) => None,
+        };
+        let (at, over) =
+            top.children().iter().enumerate().find_map(|(at, id)| Some((at, known(id)?)))?;
+        let here = |class: &Id| {
+            let mut nodes = self.egraph[*class].nodes.iter();
+            nodes.any(|node| top.matches(node) && self.egraph.find(node.children()[at]) == over)
+        };
+        let parents = self.egraph[over].parents().map(|parent| self.egraph.find(parent));
+        Some((over, parents.filter(here).collect()))
     }
 }
 

@@ -13,4 +13,5 @@ mod models;
 mod random;
 mod readme;
 mod rule_files;
+mod schedules;
 mod sorts;

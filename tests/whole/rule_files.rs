@@ -1,6 +1,6 @@
 //! The commands `check` and `test`: what they say of rule files and cases, and with which exit codes.
 
-use crate::common::{ember, folder, word};
+use crate::common::{ember, folder, root, word};
 use std::fs;
 
 const RULES: &str = "(dialect d \"a small dialect\" (sort Value \"a value\")
@@ -82,6 +82,28 @@ fn the_cases_of_the_project_s_rules_pass() {
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
 }
 
+#[test]
+fn the_cases_of_other_fields_pass() {
+    let files = fs::read_dir(root().join("rules/extra")).expect("a folder");
+    let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "rules"));
+    files.sort();
+    assert!(files.len() >= 4, "{files:?}");
+    for rules in files {
+        let mut words = vec!["test".to_owned(), word(&rules)];
+        let cases = rules.with_extension("case");
+        words.extend(cases.exists().then(|| word(&cases)));
+        let ran = ember(&words);
+        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.out);
+    }
+    // Integration by parts does grow without end; nothing is odd about the rest.
+    for name in ["lambda", "prop"] {
+        let rules = word(&root().join(format!("rules/extra/{name}.rules")));
+        let ran = ember(&["check", "--deny-warnings", &rules]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    }
+}
+
 /// What no case may say, each with what is said of it.
 #[test]
 fn what_is_wrong_with_a_case_is_said() {
@@ -102,6 +124,8 @@ fn what_is_wrong_with_a_case_is_said() {
         ("(case x (rules s))", "the input is missing"),
         ("(case x (rules t) (input a))", "unknown rule set `t`"),
         ("(case x (schedule s) (input a))", "unknown schedule `s`"),
+        ("(case x (rules s) (nodes 0) (input a))", "`nodes` has the wrong shape"),
+        ("(case x (rules s) (nodes 1000001) (input a))", "`nodes` has the wrong shape"),
         ("(case x (schedule t) (input a))", "a case cannot run `t`"),
         ("(case x (schedule u) (input (g a)))", "unknown operator `g`"),
         ("(case x (schedule u) (input a) (expect (?some a)))", "unknown sketch `?some`"),

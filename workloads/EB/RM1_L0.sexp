@@ -8,8 +8,8 @@
     (paper  "../../programs/bag_sum_paper.dlc")
     (expert "../../programs/bag_sum_prefetch_32.dlc"))
   (data (seed 1)
-    (size rows 8000000)                ; 8 tables of 1 000 000 rows
-    (size bags 512 batch)                   ; 8 tables, 64 samples
+    (size rows 8000000) ; 8 tables of 1 000 000 rows
+    (size bags 512 batch) ; 8 tables, 64 samples
     (table   (uniform -1.0 1.0))
     (offsets (fixed 80))
     (indices (locality low))))

@@ -8,8 +8,8 @@
     (paper  "../../programs/bag_sum_paper.dlc")
     (expert "../../programs/bag_sum_expert_64.dlc"))
   (data (seed 1)
-    (size rows 32000000)                ; 32 tables of 1 000 000 rows
-    (size bags 256 batch)                   ; 32 tables, 8 samples
+    (size rows 32000000) ; 32 tables of 1 000 000 rows
+    (size bags 256 batch) ; 32 tables, 8 samples
     (table   (uniform -1.0 1.0))
     (offsets (fixed 120))
     (indices (locality low))))

@@ -8,8 +8,8 @@
     (paper  "../../programs/bag_sum_paper.dlc")
     (expert "../../programs/bag_sum_expert_128.dlc"))
   (data (seed 1)
-    (size rows 10000000)                ; 10 tables of 1 000 000 rows
-    (size bags 640 batch)                   ; 10 tables, 64 samples
+    (size rows 10000000) ; 10 tables of 1 000 000 rows
+    (size bags 640 batch) ; 10 tables, 64 samples
     (table   (uniform -1.0 1.0))
     (offsets (fixed 20))
     (indices (locality low))))

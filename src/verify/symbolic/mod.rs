@@ -167,6 +167,7 @@ impl<'a> Translation<'a> {
         let args: Vec<String> = guard.args.iter().map(|arg| self.argument(arg)).collect();
         match (guard.what.name, &args[..]) {
             ("at-most", [a, b]) => Some(format!("(<= {a} {b})")),
+            ("below", [a, b]) => Some(format!("(< {a} {b})")),
             ("divides", [a, b]) => Some(format!("(and (not (= {a} 0)) (= 0 (mod {b} {a})))")),
             ("runs-once", [_]) => {
                 let Some(Arg::Var(v)) = guard.args.first() else { return None };

@@ -207,7 +207,7 @@ impl Translation<'_> {
 }
 
 /// Conditions that hold of integers only.
-const INTEGERS: [&str; 3] = ["at-most", "divides", "index"];
+const INTEGERS: [&str; 4] = ["at-most", "below", "divides", "index"];
 
 /// Operations that mean something else on numbers that are no integers.
 const ARITHMETIC: [&str; 8] = ["add", "sub", "mul", "div", "mod", "min", "max", "lt"];

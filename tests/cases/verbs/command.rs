@@ -3,6 +3,7 @@
 
 use crate::{entries, extension, file_name};
 use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::fmt;
 use ember_rewrite::render::render;
 use ember_rewrite::rules;
 use serde_json::Value;
@@ -74,6 +75,18 @@ fn fail_rules(path: &Path) -> Result<String, String> {
     } else {
         Ok(render(&sources, &found, false))
     }
+}
+
+/// The text, formatted, which must not change again.
+pub fn format(path: &Path) -> Result<String, String> {
+    let mut sources = Sources::default();
+    let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let mut format = |text: &str| {
+        let file = sources.add(path, text);
+        fmt::format(&sources, file).map_err(|errors| render(&sources, &errors, false))
+    };
+    let once = format(&text)?;
+    if format(&once)? == once { Ok(once) } else { Err(format!("changes again:\n{once}")) }
 }
 
 /// What the command prints. It must exit with 0 and say nothing on standard error.

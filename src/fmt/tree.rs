@@ -1,0 +1,165 @@
+//! S-expressions as their author wrote them: with comments, blank lines, line breaks and columns. Nothing
+//! here knows how they will be laid out.
+
+use crate::lex::{self, TokenKind};
+use unicode_width::UnicodeWidthStr;
+
+/// A token of the text and its place there.
+#[derive(Debug)]
+pub(super) struct Token<'t> {
+    /// As it stands in the text; a comment without what is blank at its end.
+    pub raw: &'t str,
+    pub kind: TokenKind,
+    /// The line on which it starts, from 0.
+    pub line: usize,
+    /// Its first column, from 0.
+    pub column: usize,
+    /// Whether it is the first of a list.
+    pub first: bool,
+    /// Whether more than one space stands before it on its line.
+    pub gap: bool,
+}
+
+/// A comment on a line of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comment {
+    pub token: usize,
+    /// Whether a blank line stands before it.
+    pub blank: bool,
+}
+
+/// An item of a list and what stands around it.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// The word or text, or the list's parenthesis.
+    pub token: usize,
+    /// What a list holds; `None` for a word or text.
+    pub list: Option<List>,
+    /// The comments before it.
+    pub comments: Vec<Comment>,
+    /// The comment behind it on its last line.
+    pub trailing: Option<usize>,
+    /// Whether a blank line stands before it, behind its comments.
+    pub blank: bool,
+    /// Whether it starts a line.
+    pub starts_line: bool,
+    /// Whether it ends on another line than it starts.
+    pub broken: bool,
+    /// Whether it can only be written on several lines, or as it was.
+    pub forced: bool,
+    /// Its width on a single line.
+    pub width: usize,
+}
+
+/// What stands between two parentheses, or in a file.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    pub items: Vec<Item>,
+    /// Comments behind the last item.
+    pub rest: Vec<Comment>,
+}
+
+impl List {
+    /// Whether something in it must stand on a line of its own.
+    pub fn forced(&self) -> bool {
+        let breaks = |(k, item): (usize, &Item)| {
+            item.forced
+                || (k > 0 && item.starts_line)
+                || !item.comments.is_empty()
+                || item.trailing.is_some()
+        };
+        !self.rest.is_empty() || self.items.iter().enumerate().any(breaks)
+    }
+}
+
+/// A list being read.
+struct Open {
+    token: usize,
+    comments: Vec<Comment>,
+    blank: bool,
+    starts_line: bool,
+    /// What was read of the list around it.
+    outer: List,
+}
+
+/// Reads a text whose parentheses and quotes are balanced.
+pub(super) fn read(text: &str) -> (Vec<Token<'_>>, List) {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    let mut list = List::default();
+    let mut comments: Vec<Comment> = Vec::new();
+    // Where the last token ended, on which line, and in which column.
+    let (mut end, mut line, mut column) = (0, 0, 0);
+    for lex::Token { kind, range } in lex::tokens(text) {
+        let between = &text[end..range.start];
+        let breaks = between.matches('\n').count();
+        column = column_behind(column, between);
+        let (first, blank, starts_line) = (tokens.is_empty(), breaks > 1, breaks > 0);
+        let raw = &text[range.clone()];
+        line += breaks;
+        tokens.push(Token {
+            raw: if kind == TokenKind::Comment { raw.trim_end() } else { raw },
+            kind,
+            line,
+            column,
+            first: tokens.last().is_some_and(|token| token.kind == TokenKind::Open),
+            gap: !starts_line && between.len() > 1,
+        });
+        let token = tokens.len() - 1;
+        let within = raw.matches('\n').count();
+        line += within;
+        column = column_behind(column, raw);
+        end = range.end;
+        match kind {
+            TokenKind::Comment => match list.items.last_mut().filter(|_| comments.is_empty()) {
+                Some(item) if !starts_line => item.trailing = Some(token),
+                _ => comments.push(Comment { token, blank: blank && !first }),
+            },
+            TokenKind::Open => open.push(Open {
+                token,
+                comments: std::mem::take(&mut comments),
+                blank: blank && !first,
+                starts_line,
+                outer: std::mem::take(&mut list),
+            }),
+            TokenKind::Close => {
+                let Some(parent) = open.pop() else { continue };
+                let mut inner = std::mem::replace(&mut list, parent.outer);
+                inner.rest = std::mem::take(&mut comments);
+                let gaps = inner.items.len().saturating_sub(1);
+                list.items.push(Item {
+                    token: parent.token,
+                    comments: parent.comments,
+                    trailing: None,
+                    blank: parent.blank,
+                    starts_line: parent.starts_line,
+                    broken: tokens[parent.token].line != line,
+                    forced: inner.forced(),
+                    width: 2 + gaps + inner.items.iter().map(|item| item.width).sum::<usize>(),
+                    list: Some(inner),
+                });
+            }
+            TokenKind::Text { .. } | TokenKind::Word => list.items.push(Item {
+                token,
+                list: None,
+                comments: std::mem::take(&mut comments),
+                trailing: None,
+                blank: blank && !first,
+                starts_line,
+                broken: within > 0,
+                forced: within > 0,
+                width: raw.width(),
+            }),
+        }
+    }
+    list.rest = comments;
+    (tokens, list)
+}
+
+/// The column behind a text that starts in a column.
+fn column_behind(column: usize, text: &str) -> usize {
+    match text.rsplit_once('\n') {
+        Some((_, last)) => last.width(),
+        None => column + text.width(),
+    }
+}
