@@ -5,6 +5,7 @@
 
 use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
 use crate::facts::{EGraph, single_value};
+use crate::term::Node;
 use egg::{Id, Language};
 use ember_targets::scalar::DType;
 use itertools::Itertools;
@@ -121,6 +122,18 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "a scalar i64",
         sorts: &["Value"],
         holds: |g, x| g[x[0]].data.dtype == Some(DType::I64) && g[x[0]].data.lanes == Some(1),
+    },
+    Predicate {
+        name: "lane-count",
+        doc: "a number that some run of lanes is known to have",
+        sorts: &["Value"],
+        holds: |g, x| {
+            let runs = g.classes_for_op(&Node::op("scf.lanes", &[x[0]; 3]).discriminant());
+            runs.unwrap_or_default().iter().flat_map(|class| &g[*class].nodes).any(|node| {
+                node.name() == Some("scf.lanes")
+                    && node.children().first().is_some_and(|n| g.find(*n) == g.find(x[0]))
+            })
+        },
     },
     Predicate {
         name: "loop-free",

@@ -19,7 +19,7 @@ fn main() {
     println!("seed {}", sound.seed);
     let mut trials = Vec::new();
 
-    let book = Arc::new(load(&[root.join("rules")]));
+    let book = Arc::new(load(&[root.join("rules"), root.join("rules/equiv")]));
     for at in 0..book.rules.len() {
         let book = Arc::clone(&book);
         let name = format!("holds/{}", book.rules[at].name);

@@ -42,6 +42,8 @@ impl Checker<'_> {
                 let variable = |t: &T| self.variables.contains_key(self.terms.name(*t));
                 yes(a != b && variable(a) && variable(b), self.listed([*a, *b]))
             }
+            // It says where a rule is worth trying.
+            ("lane-count", [_]) => yes(first.integer().is_some(), range(0)),
             ("distinct", [a, b]) => yes(a != b, "other terms".to_owned()),
             ("divides", [_, _]) => match (first.integer(), last.integer()) {
                 (Some(a), Some(b)) => yes(b.checked_rem(a) == Some(0), format!("{a} {b}")),
