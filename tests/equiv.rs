@@ -75,11 +75,15 @@ fn certificate(text: &str) -> Option<Sexp> {
     }
 }
 
-/// Whether two texts are the same but for where they stand.
+/// Whether two texts are the same but for where they stand, and for zeros in front of numbers.
 fn alike(a: &Sexp, b: &Sexp) -> bool {
     match (&a.kind, &b.kind) {
         (Kind::List(a), Kind::List(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
+        }
+        (Kind::Atom(a), Kind::Atom(b)) => {
+            let number = |word: &str| word.parse::<i64>().ok();
+            a == b || (number(a).is_some() && number(a) == number(b))
         }
         (a, b) => a == b,
     }
