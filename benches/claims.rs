@@ -2,17 +2,20 @@
 //!
 //! Times of one thread are times of its core where the system tells them, so that a busy machine does
 //! not count; the main job's is the clock's. Saturation and extraction for one bag; what pruning costs in the quality of the result; the
-//! simulator's speed on the search's program and on the scalar one; a thousand rules checked; the
-//! whole main job.
+//! simulator's speed on the search's program and on the scalar one; a thousand rules checked; a
+//! change in an editor; the whole main job.
 
 use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::job;
+use ember_rewrite::lsp;
 use ember_rewrite::pipeline::{self, Case, Inputs, Options};
 use ember_rewrite::progress::Line;
+use ember_rewrite::render;
 use ember_rewrite::rules;
 use ember_rewrite::whole::{self, Chosen, Searched};
 use ember_sim::CoreKind;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -46,6 +49,7 @@ fn main() {
         simulation(&inputs, &case, &options, schedule, least);
     }
     check_time();
+    editor_time();
     main_job(&options);
 }
 
@@ -173,6 +177,41 @@ fn check_time() {
         assert_eq!(check.book.expect("well-formed rules").rules.len(), 1_000);
     });
     claim("checking a thousand rules", ms, "ms", 100.0, true);
+}
+
+/// What a change of a rule file takes, from the client's message to the diagnostics of its folder.
+fn editor_time() {
+    const CHANGES: usize = 20;
+    let path = root().join("rules/vector-lanes.rules");
+    let uri = render::uri(&path);
+    let text = std::fs::read_to_string(&path).expect("a text");
+    let wrong = text.replacen("scf.store", "scf.stor", 1);
+    let session = |changes: usize| {
+        let mut messages = vec![
+            json!({"id": 1, "method": "initialize", "params": {"capabilities": {}}}),
+            json!({"method": "textDocument/didOpen", "params": {"textDocument":
+                {"uri": uri, "languageId": "ember", "version": 0, "text": text}}}),
+        ];
+        messages.extend((0..changes).map(|n| {
+            let text = if n % 2 == 0 { &wrong } else { &text };
+            json!({"method": "textDocument/didChange", "params":
+                {"textDocument": {"uri": uri, "version": n}, "contentChanges": [{"text": text}]}})
+        }));
+        let framed = messages.iter().map(|message| {
+            let body = message.to_string();
+            format!("Content-Length: {}\r\n\r\n{body}", body.len())
+        });
+        framed.collect::<String>()
+    };
+    let serve = |input: String| {
+        let mut output = Vec::new();
+        lsp::serve(&mut input.as_bytes(), &mut output).expect("messages");
+    };
+    let (with, without) = (session(CHANGES), session(0));
+    let whole = median(5, || serve(with.clone()));
+    let rest = median(5, || serve(without.clone()));
+    let ms = (whole - rest) / CHANGES as f64;
+    claim("a change of a rule file, in the editor", ms, "ms", 20.0, true);
 }
 
 fn main_job(options: &Options) {

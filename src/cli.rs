@@ -10,6 +10,7 @@ mod check_certificate;
 mod equiv;
 mod explain;
 mod fmt;
+mod lsp;
 mod saturate;
 mod test;
 mod verify;
@@ -94,6 +95,12 @@ enum Command {
                             ember-rewrite fmt --stdin < my.rules\n\n\
                             Exit codes: 0 all is formatted, 1 with --check: something is not, 2 bad input.")]
     Fmt(fmt::FmtArgs),
+    /// Serves editors that speak the language server protocol, on standard input and output.
+    #[command(
+        after_help = "Example:\n  editors/vscode starts it; any other client runs `ember-rewrite lsp`\n\n\
+                            Exit codes: 0 ended as asked, 1 ended without, 2 what came in was no protocol."
+    )]
+    Lsp(lsp::LspArgs),
     /// Verifies rules: both sides interpreted on random and on all small data, and what they claim of
     /// integers proved by an SMT solver.
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
@@ -248,6 +255,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Check(args)), _) => args.run(&mut sources),
         (Some(Command::Test(args)), _) => args.run(&mut sources),
         (Some(Command::Fmt(args)), _) => args.run(&mut sources),
+        (Some(Command::Lsp(args)), _) => args.run(),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::Equiv(args)), _) => args.run(&mut sources),
         (Some(Command::CheckCertificate(args)), _) => args.run(&mut sources),

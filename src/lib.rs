@@ -28,6 +28,7 @@ pub mod job;
 pub mod journal;
 pub mod lex;
 pub mod load;
+pub mod lsp;
 pub mod model;
 pub mod pipeline;
 pub mod predicates;

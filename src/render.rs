@@ -193,7 +193,7 @@ pub fn lsp_range(text: &str, span: Span) -> Value {
 }
 
 /// The `file` URI of a path.
-fn uri(path: &Path) -> String {
+pub fn uri(path: &Path) -> String {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~".contains(&b);
     let text = whole.to_string_lossy();

@@ -288,7 +288,6 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
             let place = self.places[usize::from(child)] as usize;
             self.classes[place].parents.push(id);
         }
-        self.pending.push(id);
         self.memo.insert(hash, id);
         self.nodes.push(node);
         self.canonical.push(canonical);

@@ -48,12 +48,13 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
 
     /// Brings a node up to date, and unites it with the one that it has become equal to.
     fn restore(&mut self, id: Id) {
-        let mut node = self.nodes[usize::from(id)].clone();
-        node.update_children(|child| find_mut(&mut self.parents, child));
+        let known = &self.canonical[usize::from(id)];
         // Whatever else has become this node was united with it when that was found.
-        if node == self.canonical[usize::from(id)] {
+        if known.children().iter().all(|child| self.parents[usize::from(*child)] == *child) {
             return;
         }
+        let mut node = known.clone();
+        node.update_children(|child| find_mut(&mut self.parents, child));
         let hash = memo::hash(&node);
         let class = self.find_mut(id);
         let place = self.places[usize::from(class)] as usize;
@@ -68,7 +69,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
 
     /// Computes again what a node says of its class.
     fn inform(&mut self, id: Id) {
-        let node = self.nodes[usize::from(id)].clone();
+        let node = self.canonical[usize::from(id)].clone();
         let class = self.find_mut(id);
         let data = N::make(self, &node, class);
         let place = self.places[usize::from(class)] as usize;

@@ -227,6 +227,7 @@ impl Model<'_> {
                     stream.stride = address.stride;
                     stream.loads = true;
                     stream.misses = misses;
+                    stream.past_l2 = address.tensor.filter(|_| hint != "temporal-l2");
                 });
                 Some(summary)
             }
@@ -287,8 +288,12 @@ impl Model<'_> {
             widest = widest.max((stream.element * stream.lanes).min(self.rates.line_bytes));
         }
         for stream in &paid {
-            body.cost =
-                body.cost + self.stream_cost(stream, Some(key)) + self.hand_over(stream, widest);
+            let streamed = self.stream_cost(stream, Some(key));
+            body.cost = body.cost + streamed + self.hand_over(stream, widest);
+            if stream.past_l2.is_some_and(|tensor| body.touched.contains(&tensor)) {
+                // What the core loads too, it would find in its L2.
+                body.cost.execute += streamed.lines * self.rates.exposed_llc;
+            }
         }
         body.stream_scope.remove(&key);
         body.execute_scope.remove(&key);

@@ -25,6 +25,8 @@ pub struct StreamUse {
     pub stride: Option<Id>,
     /// For a load: the share of its lines that come from DRAM.
     pub misses: f64,
+    /// For a load past the core's L2: the tensor.
+    pub past_l2: Option<Symbol>,
     /// Whether it is pushed to the execute unit.
     pub marshalled: bool,
     /// Whether the execute unit loads what it has read ahead.

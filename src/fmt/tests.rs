@@ -207,7 +207,7 @@ fn deep_and_wide_texts_are_formatted() {
     let wide = format!("({})", "word ".repeat(100_000));
     let wide = formatted(&wide).expect("reads");
     assert!(wide.lines().all(|line| line.len() <= 100));
-    assert!(formatted(&"(").is_none());
+    assert!(formatted("(").is_none());
     assert_eq!(formatted(""), Some(String::new()));
     assert_eq!(formatted(" ; c \n\n"), Some("; c\n".to_owned()));
 }

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 pub struct Check {
     /// The rules, unless something is wrong.
     pub book: Option<RuleBook>,
+    /// Where something is wrong: the rules that nothing is wrong with.
+    pub partial: Option<RuleBook>,
     /// What the dialects declare, whether or not something is wrong.
     pub signature: Signature,
     /// Errors and warnings, those that only this check looks for among them, in the order of the texts.
@@ -52,23 +54,27 @@ pub fn check(sources: &mut Sources, paths: &[PathBuf]) -> Check {
     if errors.iter().all(|d| d.severity != Severity::Error) {
         errors.extend(lints::lints(&book));
     }
-    let (book, diagnostics) = match finish(book, errors) {
-        Ok((book, warnings)) => (Some(book), warnings),
-        Err(errors) => (None, errors),
-    };
-    Check { book, signature, diagnostics, files }
+    let diagnostics = in_order(errors);
+    let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    let (book, partial) = if wrong { (None, Some(book)) } else { (Some(book), None) };
+    Check { book, partial, signature, diagnostics, files }
 }
 
 /// A book where no error was found.
-fn finish(book: RuleBook, mut errors: Vec<Diagnostic>) -> Checked<(RuleBook, Vec<Diagnostic>)> {
-    // In the order of the text; a word that stands for several places is reported once.
-    errors.sort_by_key(|d| d.at.as_ref().map(|(span, _)| (span.file, span.start)));
-    errors.dedup();
+fn finish(book: RuleBook, errors: Vec<Diagnostic>) -> Checked<(RuleBook, Vec<Diagnostic>)> {
+    let errors = in_order(errors);
     if errors.iter().any(|d| d.severity == Severity::Error) {
         Err(errors)
     } else {
         Ok((book, errors))
     }
+}
+
+/// Diagnostics in the order of the text; a word that stands for several places is reported once.
+fn in_order(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    errors.sort_by_key(|d| d.at.as_ref().map(|(span, _)| (span.file, span.start)));
+    errors.dedup();
+    errors
 }
 
 /// Checks every form and puts it into a book. Where there are errors, it is a part of the book.

@@ -27,6 +27,7 @@ mod signature;
 mod sketch;
 mod syntax;
 mod tree;
+mod words;
 
 pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
 pub use codes::{code, codes};
@@ -39,6 +40,14 @@ pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
 pub use selftest::{failing_tests, run_tests};
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
 pub use sketch::Sketch;
+pub use words::{WORDS, Word, words};
+
+/// The keywords of a rule.
+pub const RULE_KEYS: &[&str] = &syntax::RULE_KEYS;
+/// The keywords of a rule set.
+pub const RULESET_KEYS: &[&str] = &syntax::RULESET_KEYS;
+/// The keywords of an operator's declaration.
+pub const OP_KEYS: &[&str] = &dialect::OP_KEYS;
 
 #[cfg(test)]
 mod tests {
@@ -66,6 +75,35 @@ mod tests {
         for word in words.concat() {
             let quoted = format!("\"{word}\"");
             assert!(README.contains(&quoted), "the grammar in rules/README.md lacks {quoted}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_the_language_is_documented() {
+        let lists: [(&str, &[&str]); 8] = [
+            ("form", &syntax::FORMS),
+            ("key", &[syntax::INPUT]),
+            ("key", &syntax::RULESET_KEYS),
+            ("key", &syntax::RULE_KEYS),
+            ("key", &dialect::OP_KEYS),
+            ("declaration", &dialect::ITEMS),
+            ("step", &schedule::STEPS),
+            ("sketch", &sketch::WORDS),
+        ];
+        for (kind, names) in lists {
+            for name in names {
+                let known = super::words(kind).any(|word| word.name == *name);
+                assert!(known, "the {kind} `{name}` has no documentation");
+            }
+        }
+        let operations: Vec<&str> = tree::COMPUTE_OPS.iter().map(|op| op.name()).collect();
+        for (kind, names) in [
+            ("operation", &operations[..]),
+            ("phase", Phase::NAMES),
+            ("exactness", Exactness::NAMES),
+        ] {
+            let known: Vec<&str> = super::words(kind).map(|word| word.name).collect();
+            assert_eq!(known, names, "{kind}");
         }
     }
 

@@ -49,7 +49,10 @@ fn every_operator_that_runs_has_a_meaning() {
             if !named.contains(&sort.name()) {
                 tried += 1;
                 let name = operator.name;
-                assert!(has_meaning(&book.signature, operator, sort), "{name} of sort {sort}");
+                // What a definition says is a meaning; that it is one, the rule that it makes shows.
+                let defined = book.definitions.get(name, operator.args.len()).is_some();
+                let meaning = defined || has_meaning(&book.signature, operator, sort);
+                assert!(meaning, "{name} of sort {sort}");
             }
         }
     }

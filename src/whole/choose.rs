@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Two programs are as fast as one another where their cycles differ by no more than this part:
 /// other data would turn them round.
-const SAME_SPEED: u64 = 5000;
+const SAME_SPEED: u64 = 20_000;
 
 /// A program chosen from candidates.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ mod common;
 mod families;
 mod generators;
 mod json;
+mod lsp;
 mod main_job;
 mod models;
 mod random;

@@ -4,7 +4,7 @@
 //! output, in this order; `…` stands for lines left out. With `BLESS=1` a line that is there with
 //! other numbers is written anew.
 
-use crate::common::{ember, root};
+use crate::common::{ember, folder, root, word};
 use std::fs;
 
 /// Commands of the README that are not run here: they run these tests, or take longer than they.
@@ -88,6 +88,8 @@ fn the_files_that_the_readme_shows_are_those_that_it_runs() {
         "rules/no_prefetch.rules",
         "rules/positive_bag.rules",
         "rules/algebra.rules",
+        "rules/algebra.terms",
+        "rules/algebra.toml",
     ] {
         let text = fs::read_to_string(root().join("examples").join(name)).expect("a text");
         assert!(readme.contains(text.trim()), "the README shows another {name} than examples/ has");
@@ -95,4 +97,41 @@ fn the_files_that_the_readme_shows_are_those_that_it_runs() {
     let cases = fs::read_to_string(root().join("examples/rules/algebra.case")).expect("a text");
     let (_, cases) = cases.split_once('\n').expect("a comment first");
     assert!(readme.contains(cases.trim()), "the README shows other cases than examples/ has");
+}
+
+/// The files of a section, each by its last name before the block that shows it, and its commands.
+fn section(title: &str) -> (Vec<(String, String)>, Vec<String>) {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    let (_, section) = readme.split_once(&format!("\n{title}\n")).expect("the section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let mut blocks = section.split("```");
+    let (mut files, mut commands, mut name) = (Vec::new(), Vec::new(), String::new());
+    while let (Some(text), Some(block)) = (blocks.next(), blocks.next()) {
+        let words = text.split('`').filter(|word| word.starts_with("examples/rules/"));
+        name = words.last().map_or(name, str::to_owned);
+        let (kind, block) = block.split_once('\n').expect("a block of lines");
+        match kind {
+            "console" => commands.extend(block.lines().filter_map(|line| {
+                line.strip_prefix("$ cargo run --release -- ").map(str::to_owned)
+            })),
+            _ => files.push((name.clone(), block.to_owned())),
+        }
+    }
+    (files, commands)
+}
+
+#[test]
+fn a_dialect_of_ones_own_needs_nothing_but_what_the_readme_shows() {
+    let folder = folder("tutorial");
+    let (files, commands) = section("### A dialect of one's own");
+    assert_eq!((files.len(), commands.len()), (4, 3));
+    let here = |text: &str| text.replace("examples/rules/", &format!("{}/", word(&folder)));
+    for (name, text) in files {
+        fs::write(here(&name), text).expect("is written");
+    }
+    for command in commands {
+        let words: Vec<String> = here(&command).split(' ').map(str::to_owned).collect();
+        let ran = ember(&words);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{command}: {}", ran.out);
+    }
 }

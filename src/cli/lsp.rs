@@ -1,0 +1,26 @@
+//! The `lsp` command: the language server on standard input and output.
+
+use crate::diagnostic::{Checked, Diagnostic};
+use crate::lsp;
+use clap::Args;
+use std::io::{BufReader, stdin, stdout};
+use std::process::ExitCode;
+
+/// Options of `lsp`.
+#[derive(Debug, Args)]
+pub(super) struct LspArgs {
+    /// What editors may say of the streams that are used; there are no others.
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+impl LspArgs {
+    pub(super) fn run(&self) -> Checked<ExitCode> {
+        let served = lsp::serve(&mut BufReader::new(stdin().lock()), &mut stdout().lock());
+        match served {
+            Ok(true) => Ok(ExitCode::SUCCESS),
+            Ok(false) => Ok(ExitCode::from(1)),
+            Err(error) => Err(vec![Diagnostic::global(format!("language server: {error}"))]),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The language server: rule files in an editor. It reads messages of the language server protocol from one
+//! stream and writes its answers to another; nothing runs beside.
+//!
+//! Here is the protocol: which message asks for what, in which state, and what happens when it makes no
+//! sense. What is answered comes from the modules below.
+
+mod answer;
+mod describe;
+mod outline;
+mod place;
+mod spot;
+mod state;
+mod wire;
+mod world;
+
+use lsp_types::{
+    CompletionParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentFormattingParams,
+    DocumentSymbolParams, GotoDefinitionParams, HoverParams, InitializeParams, InlayHintParams,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use state::State;
+use std::io::{self, BufRead, Write};
+
+/// Errors of JSON-RPC and of the protocol.
+mod code {
+    pub const PARSE: i64 = -32700;
+    pub const INVALID_REQUEST: i64 = -32600;
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    pub const INVALID_PARAMS: i64 = -32602;
+    pub const NOT_INITIALIZED: i64 = -32002;
+}
+
+/// How far a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Fresh,
+    Running,
+    ShutDown,
+}
+
+/// Serves until the client says that it is enough, or ends. Answers whether it ended as the protocol says:
+/// `shutdown`, then `exit`.
+pub fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bool> {
+    let mut server = Server { state: State::default(), phase: Phase::Fresh, out: Vec::new() };
+    loop {
+        match wire::read(input)? {
+            wire::Incoming::End => return Ok(false),
+            wire::Incoming::NoJson(why) => {
+                server.refuse(Value::Null, code::PARSE, &format!("no JSON: {why}"));
+            }
+            wire::Incoming::Message(message) => {
+                if message["method"] == "exit" {
+                    return Ok(server.phase == Phase::ShutDown);
+                }
+                server.handle(message);
+            }
+        }
+        for message in server.out.drain(..) {
+            wire::write(output, &message)?;
+        }
+    }
+}
+
+struct Server {
+    state: State,
+    phase: Phase,
+    /// What is to be sent.
+    out: Vec<Value>,
+}
+
+impl Server {
+    fn handle(&mut self, message: Value) {
+        let id = message.get("id").cloned();
+        let Some(method) = message.get("method").and_then(Value::as_str) else {
+            // An answer to a request: none was made. Anything else is no message.
+            let answer = message.get("result").is_some() || message.get("error").is_some();
+            if !answer {
+                self.refuse(id.unwrap_or_default(), code::INVALID_REQUEST, "no method");
+            }
+            return;
+        };
+        let params = message.get("params").cloned().unwrap_or_default();
+        let Some(id) = id else {
+            if self.phase == Phase::Running {
+                self.notified(method, params);
+            }
+            return;
+        };
+        match (self.phase, method) {
+            (Phase::Fresh, "initialize") => match parse::<InitializeParams>(params) {
+                Ok(params) => {
+                    self.state.initialize(&params);
+                    self.phase = Phase::Running;
+                    self.answer(id, capabilities());
+                }
+                Err(why) => self.refuse(id, code::INVALID_PARAMS, &why),
+            },
+            (Phase::Fresh, _) => self.refuse(id, code::NOT_INITIALIZED, "not initialized"),
+            (Phase::ShutDown, _) => self.refuse(id, code::INVALID_REQUEST, "shut down"),
+            (Phase::Running, "initialize") => {
+                self.refuse(id, code::INVALID_REQUEST, "initialized already");
+            }
+            (Phase::Running, "shutdown") => {
+                self.phase = Phase::ShutDown;
+                self.answer(id, Value::Null);
+            }
+            (Phase::Running, _) => match self.request(method, params) {
+                Some(Ok(result)) => self.answer(id, result),
+                Some(Err(why)) => self.refuse(id, code::INVALID_PARAMS, &why),
+                None => {
+                    self.refuse(id, code::METHOD_NOT_FOUND, &format!("`{method}` is not known"));
+                }
+            },
+        }
+    }
+
+    /// What a request is answered with; `None` for one that is not known.
+    fn request(&mut self, method: &str, params: Value) -> Option<Result<Value, String>> {
+        let state = &mut self.state;
+        Some(match method {
+            "textDocument/hover" => parse(params)
+                .map(|params: HoverParams| state.hover(&params.text_document_position_params)),
+            "textDocument/definition" => parse(params).map(|params: GotoDefinitionParams| {
+                state.definition(&params.text_document_position_params)
+            }),
+            "textDocument/completion" => parse(params)
+                .map(|params: CompletionParams| state.completion(&params.text_document_position)),
+            "textDocument/formatting" => parse(params)
+                .map(|params: DocumentFormattingParams| state.formatting(&params.text_document)),
+            "textDocument/inlayHint" => parse(params)
+                .map(|params: InlayHintParams| state.hints(&params.text_document, params.range)),
+            "textDocument/documentSymbol" => parse(params)
+                .map(|params: DocumentSymbolParams| state.symbols(&params.text_document)),
+            _ => return None,
+        })
+    }
+
+    /// What the client says without asking. What makes no sense changes nothing.
+    fn notified(&mut self, method: &str, params: Value) {
+        let found = match method {
+            "textDocument/didOpen" => parse(params).map(|params: DidOpenTextDocumentParams| {
+                self.state.open(&params.text_document.uri, params.text_document.text)
+            }),
+            "textDocument/didChange" => parse(params).map(|params: DidChangeTextDocumentParams| {
+                // Texts are sent as a whole.
+                let text = params.content_changes.into_iter().next_back().map(|change| change.text);
+                text.map_or_else(Vec::new, |text| self.state.open(&params.text_document.uri, text))
+            }),
+            "textDocument/didClose" => parse(params).map(|params: DidCloseTextDocumentParams| {
+                self.state.close(&params.text_document.uri)
+            }),
+            "workspace/didChangeConfiguration" => parse(params)
+                .map(|params: DidChangeConfigurationParams| self.state.configure(&params.settings)),
+            "textDocument/didSave" | "workspace/didChangeWatchedFiles" => Ok(self.state.recheck()),
+            _ => return,
+        };
+        for (uri, diagnostics) in found.unwrap_or_default() {
+            self.out.push(json!({
+                "jsonrpc": "2.0",
+                "method": "textDocument/publishDiagnostics",
+                "params": {"uri": uri, "diagnostics": diagnostics},
+            }));
+        }
+    }
+
+    fn answer(&mut self, id: Value, result: Value) {
+        self.out.push(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn refuse(&mut self, id: Value, code: i64, message: &str) {
+        let error = json!({"code": code, "message": message});
+        self.out.push(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    }
+}
+
+fn parse<T: DeserializeOwned>(params: Value) -> Result<T, String> {
+    serde_json::from_value(params).map_err(|error| error.to_string())
+}
+
+/// What the server can do.
+fn capabilities() -> Value {
+    json!({
+        "capabilities": {
+            "positionEncoding": "utf-16",
+            "textDocumentSync": {"openClose": true, "change": 1, "save": true},
+            "hoverProvider": true,
+            "definitionProvider": true,
+            "completionProvider": {"triggerCharacters": ["(", ":", "?", "."]},
+            "documentFormattingProvider": true,
+            "documentSymbolProvider": true,
+            "inlayHintProvider": true,
+        },
+        "serverInfo": {"name": "ember-rewrite", "version": env!("CARGO_PKG_VERSION")},
+    })
+}

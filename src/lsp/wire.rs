@@ -1,0 +1,62 @@
+//! Messages as they go over the wire: JSON behind a header that says how long it is. Nothing here knows what
+//! they mean.
+
+use serde_json::Value;
+use std::io::{self, BufRead, Read, Write};
+
+/// The largest message that is read, in bytes. The protocol has no limit; memory has.
+const LIMIT: usize = 256 << 20;
+
+/// The longest line of a header.
+const HEADER_LIMIT: u64 = 8 << 10;
+
+/// What was read.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    /// A message.
+    Message(Value),
+    /// Something of the right length that is no JSON; the next message may be read.
+    NoJson(String),
+    /// Nothing more can be read.
+    End,
+}
+
+/// Reads the next message.
+pub(super) fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
+    let mut length = None;
+    loop {
+        let mut line = Vec::new();
+        if input.by_ref().take(HEADER_LIMIT).read_until(b'\n', &mut line)? == 0 {
+            return Ok(Incoming::End);
+        }
+        let line = String::from_utf8_lossy(&line);
+        let line = line.trim();
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse::<usize>().ok();
+        }
+    }
+    let Some(length) = length.filter(|length| *length <= LIMIT) else {
+        // Where the next message starts is not known.
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a header without a usable length"));
+    };
+    let mut body = Vec::new();
+    if input.by_ref().take(length as u64).read_to_end(&mut body)? < length {
+        return Ok(Incoming::End);
+    }
+    Ok(match serde_json::from_slice(&body) {
+        Ok(message) => Incoming::Message(message),
+        Err(error) => Incoming::NoJson(error.to_string()),
+    })
+}
+
+/// Writes a message.
+pub(super) fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
+    let text = message.to_string();
+    write!(output, "Content-Length: {}\r\n\r\n{text}", text.len())?;
+    output.flush()
+}

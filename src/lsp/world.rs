@@ -1,0 +1,75 @@
+//! The rules that a file is checked with, and what was found: a folder as a whole, with the texts of open
+//! editors in the place of those on disk.
+
+use crate::diagnostic::{FileId, Sources, Span};
+use crate::rules::{self, Check, RuleBook, Signature};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Rules that were checked together.
+pub(super) struct World {
+    pub sources: Sources,
+    pub check: Check,
+}
+
+impl World {
+    /// Checks the files of paths.
+    pub fn new(paths: &[PathBuf], buffers: &BTreeMap<PathBuf, String>) -> World {
+        let mut sources = Sources::default();
+        for (path, text) in buffers {
+            sources.add(path, text.as_str());
+        }
+        let check = rules::check(&mut sources, paths);
+        World { sources, check }
+    }
+
+    /// Whether some file cannot be read, so that what it declares is missing everywhere.
+    pub fn torn(&self) -> bool {
+        let of_reading = |code| matches!(code, Some("unbalanced" | "open-text" | "too-deep"));
+        self.check.diagnostics.iter().any(|d| of_reading(rules::code(d)))
+    }
+
+    pub fn signature(&self) -> &Signature {
+        &self.check.signature
+    }
+
+    /// The rules, as far as nothing is wrong with them.
+    pub fn book(&self) -> Option<&RuleBook> {
+        self.check.book.as_ref().or(self.check.partial.as_ref())
+    }
+
+    pub fn path(&self, file: FileId) -> &Path {
+        &self.sources.get(file).path
+    }
+
+    pub fn text(&self, span: Span) -> &str {
+        &self.sources.get(span.file).text
+    }
+}
+
+/// The paths that a file is checked with: its folder, or the rules of the workspace where those are given,
+/// and the file itself.
+pub(super) fn paths(file: &Path, workspace: &[PathBuf]) -> Vec<PathBuf> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let among = |path: &PathBuf| path == folder || path == file;
+    let mut paths = workspace.to_vec();
+    if workspace.is_empty() {
+        // A folder without rule files on disk would be an error, and says nothing.
+        paths.extend(has_rules(folder).then(|| folder.to_owned()));
+    }
+    // A new file is not on disk yet.
+    if !paths.iter().any(among) || !file.is_file() {
+        paths.push(file.to_owned());
+    }
+    paths
+}
+
+fn has_rules(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| is_rules(&path) && path.is_file())
+}
+
+/// Whether a path is that of a rule file.
+pub(super) fn is_rules(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rules")
+}
