@@ -6,6 +6,8 @@
 mod ask;
 mod bench;
 mod check;
+mod check_certificate;
+mod equiv;
 mod explain;
 mod fmt;
 mod lsp;
@@ -104,6 +106,15 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite verify rules/ --filter '^vec-'\n\n\
                             Exit codes: 0 nothing speaks against a rule, 1 something does, 2 bad input.")]
     Verify(verify::VerifyArgs),
+    /// Compares two models or programs: equal, with a proof; different, with data that shows it; or
+    /// unknown, with the reason.
+    #[command(after_help = "Example:\n  ember-rewrite equiv examples/equiv/interchange.pair\n\n\
+                            Exit codes: 0 equal, 1 different, 2 bad input, 3 unknown.")]
+    Equiv(equiv::EquivArgs),
+    /// Checks a certificate that two programs are equal.
+    #[command(after_help = "Example:\n  ember-rewrite check-certificate proof.cert\n\n\
+                            Exit codes: 0 it holds, 1 it does not, 2 bad input.")]
+    CheckCertificate(check_certificate::CheckCertificateArgs),
     /// Applies any rules to any terms: prints what each rule did, and the cheapest terms.
     #[command(after_help = "Example:\n  ember-rewrite saturate --rules rules/extra/math.rules \
                             examples/terms/calculus.sexp --iter-limit 8\n\n\
@@ -246,6 +257,8 @@ pub fn main() -> ExitCode {
         (Some(Command::Fmt(args)), _) => args.run(&mut sources),
         (Some(Command::Lsp(args)), _) => args.run(),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
+        (Some(Command::Equiv(args)), _) => args.run(&mut sources),
+        (Some(Command::CheckCertificate(args)), _) => args.run(&mut sources),
         (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),

@@ -20,7 +20,7 @@ pub struct Source {
 }
 
 /// A text in a [`Sources`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
 
 impl Sources {

@@ -114,6 +114,12 @@ impl AddressFact {
                 let index = address.index.iter().map(|i| block.apply(i)).collect();
                 Some(AddressFact { index, ..address })
             }
+            ("fix", [x, v, address]) => {
+                let address = egraph[*address].data.address.clone()?;
+                let fixed = Fixed::new(egraph, *x, *v);
+                let index = address.index.iter().map(|i| fixed.apply(i)).collect();
+                Some(AddressFact { index, ..address })
+            }
             _ => None,
         }
     }
@@ -193,6 +199,12 @@ impl Effects {
             ("rename", 3) => {
                 let block = Block::rename(egraph, children[0], children[1]);
                 Some(of(2)?.map(|i| block.apply(i)))
+            }
+            ("fix", 3) => {
+                let fixed = Fixed::new(egraph, children[0], children[1]);
+                let mut effects = of(2)?.map(|i| fixed.apply(i));
+                effects.extend(of(1)?);
+                Some(effects)
             }
             ("scf.for", 5) | ("scf.reduce", 7) => {
                 let (variable, body) = if name == "scf.for" { (0, 4) } else { (1, 6) };
@@ -321,6 +333,29 @@ impl Block {
             _ if lanes == 1 => Some(Run { start: start()?, lanes: run.lanes }),
             _ => None,
         }
+    }
+}
+
+/// A loop variable with a value in its place.
+struct Fixed {
+    x: Option<Id>,
+    v: Option<AffineForm>,
+}
+
+impl Fixed {
+    fn new(egraph: &EGraph, x: Id, v: Id) -> Fixed {
+        Fixed { x: variable_key(egraph, x), v: egraph[v].data.affine.clone() }
+    }
+
+    fn apply(&self, index: &Index) -> Index {
+        let run = index.as_ref()?;
+        let x = self.x?;
+        let k = run.start.coefficient(x);
+        if k == 0 {
+            return Some(run.clone());
+        }
+        let step = self.v.as_ref()?.sub(&AffineForm::variable(x))?;
+        Some(Run { start: run.start.add(&step.scale(k)?)?, lanes: run.lanes })
     }
 }
 

@@ -18,5 +18,6 @@ pub use print::{
 pub use program::{Explained, GroupChain, Watched, decoupled, explain, explain_terms};
 pub(crate) use program::{choose, groups_of, watch};
 pub use proof::{Gap, Proof};
+pub(crate) use proof::{Link, canonical, deeply, fresh, links};
 pub use replay::replay;
 pub use step::{By, Chain, Direction, Step, Terms, depth, subterm, tree_size};

@@ -53,6 +53,14 @@ impl Binders {
         self.roles.insert((name, arity), role);
     }
 
+    /// Which argument of an operator is a variable that it binds, and in which other.
+    pub fn binds(&self, name: Symbol, arity: usize) -> Option<(usize, usize)> {
+        match self.role(name, arity) {
+            Some(Role::Binds(variable, body)) => Some((variable, body)),
+            Some(Role::Variable) | None => None,
+        }
+    }
+
     /// Whether an operator of this name makes variables.
     fn makes(&self, name: Symbol) -> bool {
         self.roles.iter().any(|((known, _), role)| *known == name && *role == Role::Variable)

@@ -4,6 +4,7 @@
 pub mod affine;
 pub mod bench;
 pub mod cases;
+pub mod certify;
 pub mod cli;
 pub mod cost;
 pub mod costs;
@@ -16,6 +17,7 @@ pub mod dlc_text;
 pub mod drive;
 pub mod effects;
 pub mod emit;
+pub mod equiv;
 pub mod explain;
 pub mod facts;
 pub mod fmt;

@@ -5,6 +5,7 @@
 
 use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
 use crate::facts::{EGraph, single_value};
+use crate::term::Node;
 use egg::{Id, Language};
 use ember_targets::scalar::DType;
 use itertools::Itertools;
@@ -76,6 +77,12 @@ pub const PREDICATES: &[Predicate] = &[
         },
     },
     Predicate {
+        name: "distinct",
+        doc: "two values that are not known to be the same",
+        sorts: &["Value", "Value"],
+        holds: |g, x| g.find(x[0]) != g.find(x[1]),
+    },
+    Predicate {
         name: "divides",
         doc: "both are constants and the first divides the second",
         sorts: &["Value", "Value"],
@@ -115,6 +122,18 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "a scalar i64",
         sorts: &["Value"],
         holds: |g, x| g[x[0]].data.dtype == Some(DType::I64) && g[x[0]].data.lanes == Some(1),
+    },
+    Predicate {
+        name: "lane-count",
+        doc: "a number that some run of lanes is known to have",
+        sorts: &["Value"],
+        holds: |g, x| {
+            let runs = g.classes_for_op(&Node::op("scf.lanes", &[x[0]; 3]).discriminant());
+            runs.unwrap_or_default().iter().flat_map(|class| &g[*class].nodes).any(|node| {
+                node.name() == Some("scf.lanes")
+                    && node.children().first().is_some_and(|n| g.find(*n) == g.find(x[0]))
+            })
+        },
     },
     Predicate {
         name: "loop-free",
@@ -172,6 +191,12 @@ pub const PREDICATES: &[Predicate] = &[
         },
     },
     Predicate {
+        name: "runs",
+        doc: "the variable of a loop that runs at least once, whatever the data",
+        sorts: &["Var"],
+        holds: |g, x| runs(g, x[0]).unwrap_or(false),
+    },
+    Predicate {
         name: "runs-once",
         doc: "the variable of a loop that runs exactly once, whatever the data",
         sorts: &["Var"],
@@ -221,6 +246,15 @@ pub const PREDICATES: &[Predicate] = &[
         },
     },
     Predicate {
+        name: "unwritten",
+        doc: "evaluating the second does not write the tensor of the address",
+        sorts: &["Address", "'a"],
+        holds: |g, x| match (&g[x[0]].data.address, effects(g, x[1])) {
+            (Some(a), Some(e)) => e.writes.iter().all(|p| p.tensor != a.tensor),
+            _ => false,
+        },
+    },
+    Predicate {
         name: "writable",
         doc: "the address is of a tensor that the program writes",
         sorts: &["Address"],
@@ -242,6 +276,30 @@ pub const GENERATORS: &[Generator] = &[
         doc: "those of the `wide-lanes` of the second that divide both bounds, which are constants",
         sorts: &["Value", "Value", "Value"],
         values: |g, x| even(g, x, wide_lanes(g, x[1], x[2]).unwrap_or_default()),
+    },
+    Generator {
+        name: "few-trips",
+        doc: "how often a loop with these bounds and this step runs, where that is the same always and \
+              from 2 to 8",
+        sorts: &["Value", "Value", "Value"],
+        values: |g, x| {
+            trips(g, [x[0], x[1], x[2]]).filter(|n| (2..=8).contains(n)).into_iter().collect()
+        },
+    },
+    Generator {
+        name: "length",
+        doc: "a constant from 2 to 4096",
+        sorts: &["Value"],
+        values: |g, x| {
+            let known = g[x[0]].data.integer();
+            known.filter(|n| (2..=4096).contains(n)).into_iter().collect()
+        },
+    },
+    Generator {
+        name: "one-trip",
+        doc: "1 where a loop with these bounds and this step runs once, whatever the data",
+        sorts: &["Value", "Value", "Value"],
+        values: |g, x| trips(g, [x[0], x[1], x[2]]).filter(|n| *n == 1).into_iter().collect(),
     },
     Generator {
         name: "simd-lanes",
@@ -337,6 +395,14 @@ fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
         bounds.iter().take(2).all(divides)
     };
     lengths.into_iter().filter(|n| whole(*n)).collect()
+}
+
+/// How often a loop with these bounds and this step runs, where that does not depend on anything.
+fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
+    let affine = |id: Id| egraph[id].data.affine.as_ref();
+    let step = egraph[step].data.integer().filter(|step| *step > 0)?;
+    let distance = affine(hi)?.sub(affine(lo)?)?.as_constant()?;
+    Some(distance.max(0).checked_add(step - 1)? / step)
 }
 
 fn simd_lanes(egraph: &EGraph, id: Id) -> Option<i64> {

@@ -25,7 +25,7 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 10] = [
+const VERBS: [Verb; 11] = [
     Verb {
         name: "fail",
         extensions: &["sexp", "rules", "dlc", "scf", "slc", "toml", "edit", "args"],
@@ -37,6 +37,7 @@ const VERBS: [Verb; 10] = [
     Verb { name: "extract", extensions: &["args"], run: command::print },
     Verb { name: "run", extensions: &["args"], run: command::compare },
     Verb { name: "saturate", extensions: &["args"], run: command::saturate },
+    Verb { name: "equiv", extensions: &["pair"], run: command::equiv },
     Verb { name: "explain", extensions: &["args"], run: command::answer },
     Verb { name: "why-not", extensions: &["args"], run: command::answer },
     Verb { name: "rewrite", extensions: &["rewrite"], run: rewrite::forms },

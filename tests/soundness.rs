@@ -19,7 +19,7 @@ fn main() {
     println!("seed {}", sound.seed);
     let mut trials = Vec::new();
 
-    let book = Arc::new(load(&[root.join("rules")]));
+    let book = Arc::new(load(&[root.join("rules"), root.join("rules/equiv")]));
     for rule in book.claims() {
         let book = Arc::clone(&book);
         trials.push(Trial::test(format!("holds/{}", rule.name), move || {

@@ -45,7 +45,8 @@ pub struct Proof<'a> {
     egraph: egg::EGraph<Node, ()>,
 }
 
-fn fresh() -> egg::EGraph<Node, ()> {
+/// An e-graph without facts that explains.
+pub(crate) fn fresh() -> egg::EGraph<Node, ()> {
     egg::EGraph::new(()).with_explanations_enabled().without_explanation_length_optimization()
 }
 
@@ -105,55 +106,20 @@ impl<'a> Proof<'a> {
     /// A chain from one term to another. Deterministic; detours are cut out, but a chain is not
     /// always the shortest.
     pub fn chain(&mut self, from: &Term, to: &Term) -> Result<Chain, Gap> {
-        stacker::grow(STACK, || self.find(from, to))
+        deeply(|| self.find(from, to))
     }
 
     fn find(&mut self, from: &Term, to: &Term) -> Result<Chain, Gap> {
-        let (from, to) = (canonical(from), canonical(to));
-        let (a, b) =
-            (self.egraph.add_expr_uncanonical(&from), self.egraph.add_expr_uncanonical(&to));
-        self.egraph.rebuild();
-        if self.egraph.find(a) != self.egraph.find(b) {
-            return Err(Gap::NotEqual);
-        }
-        let large = |term: &Term| tree_size(term) > MOST_WORDS || depth(term) > DEEPEST;
-        if large(&from) || large(&to) {
-            return Err(Gap::TooLong);
-        }
-        // First a chain of any length among all equalities; then a short one among those that it used.
-        let any = self.egraph.explain_id_equivalence(a, b);
-        let mut few = fresh().with_explanation_length_optimization();
-        let (a, b) = (few.add_expr_uncanonical(&from), few.add_expr_uncanonical(&to));
-        for (left, right, rule) in equalities(&any.explanation_trees) {
-            let (left, right) = (few.add_expr_uncanonical(&left), few.add_expr_uncanonical(&right));
-            few.union_trusted(left, right, rule);
-        }
-        few.rebuild();
-        if few.find(a) != few.find(b) {
-            return Err(Gap::NotEqual);
-        }
-        let mut short = few.explain_id_equivalence(a, b);
-        if short.get_tree_size() > MOST_STEPS.into() {
-            return Err(Gap::TooLong);
-        }
-        let flat = short.make_flat_explanation();
-        let links: Vec<Link> = flat.iter().map(link).collect();
+        let from = canonical(from);
+        let links = links(&mut self.egraph, &from, to)?;
         Ok(self.steps(&from, links))
     }
 
-    /// The steps of a chain from whole terms, without those that lead back to a term that was there.
+    /// The steps of a chain from whole terms.
     fn steps(&self, from: &Term, links: Vec<Link>) -> Chain {
-        let mut straight: Vec<Link> = Vec::new();
-        for link in links {
-            if let Some(at) = straight.iter().position(|earlier| earlier.whole == link.whole) {
-                straight.truncate(at + 1);
-            } else {
-                straight.push(link);
-            }
-        }
         let mut chain = Chain { start: from.clone(), steps: Vec::new() };
         let mut before = from.clone();
-        for link in straight {
+        for link in links {
             let Link { whole, at: Some((position, name, forward)) } = link else { continue };
             let part = |term: &Term| super::step::subterm(term, &position).unwrap_or_default();
             let (old, new) = (part(&before), part(&whole));
@@ -177,10 +143,61 @@ impl<'a> Proof<'a> {
     }
 }
 
+/// A chain from one term to another in an e-graph that explains, without detours. Reads and writes terms
+/// level by level; [`deeply`] gives it the stack.
+pub(crate) fn links(
+    egraph: &mut egg::EGraph<Node, ()>,
+    from: &Term,
+    to: &Term,
+) -> Result<Vec<Link>, Gap> {
+    let (from, to) = (canonical(from), canonical(to));
+    let (a, b) = (egraph.add_expr_uncanonical(&from), egraph.add_expr_uncanonical(&to));
+    egraph.rebuild();
+    if egraph.find(a) != egraph.find(b) {
+        return Err(Gap::NotEqual);
+    }
+    let large = |term: &Term| tree_size(term) > MOST_WORDS || depth(term) > DEEPEST;
+    if large(&from) || large(&to) {
+        return Err(Gap::TooLong);
+    }
+    // First a chain of any length among all equalities; then a short one among those that it used.
+    let any = egraph.explain_id_equivalence(a, b);
+    let mut few = fresh().with_explanation_length_optimization();
+    let (a, b) = (few.add_expr_uncanonical(&from), few.add_expr_uncanonical(&to));
+    for (left, right, rule) in equalities(&any.explanation_trees) {
+        let (left, right) = (few.add_expr_uncanonical(&left), few.add_expr_uncanonical(&right));
+        few.union_trusted(left, right, rule);
+    }
+    few.rebuild();
+    if few.find(a) != few.find(b) {
+        return Err(Gap::NotEqual);
+    }
+    let mut short = few.explain_id_equivalence(a, b);
+    if short.get_tree_size() > MOST_STEPS.into() {
+        return Err(Gap::TooLong);
+    }
+    let mut straight: Vec<Link> = Vec::new();
+    // What leads back to a term that was there is left out.
+    for link in short.make_flat_explanation().iter().map(link) {
+        match straight.iter().position(|earlier| earlier.whole == link.whole) {
+            Some(at) => straight.truncate(at + 1),
+            None => straight.push(link),
+        }
+    }
+    Ok(straight)
+}
+
+/// Runs what walks terms level by level with stack for the deepest.
+pub(crate) fn deeply<T>(run: impl FnOnce() -> T) -> T {
+    stacker::grow(STACK, run)
+}
+
 /// A whole term, and where and how it came from the one before.
-struct Link {
-    whole: Term,
-    at: Option<(Vec<usize>, Symbol, bool)>,
+pub(crate) struct Link {
+    /// The term.
+    pub whole: Term,
+    /// The position, the name of what makes the two equal, and whether it was read forwards.
+    pub at: Option<(Vec<usize>, Symbol, bool)>,
 }
 
 fn link(flat: &FlatTerm<Node>) -> Link {
@@ -218,7 +235,7 @@ fn flat_term(flat: &FlatTerm<Node>) -> Term {
 }
 
 /// A term in the one way in which it can be built.
-fn canonical(term: &Term) -> Term {
+pub(crate) fn canonical(term: &Term) -> Term {
     match term.len().checked_sub(1) {
         Some(root) => Terms::of(term, Id::from(root)),
         None => Term::default(),

@@ -96,6 +96,11 @@ impl Terms {
         id
     }
 
+    /// A node that was added before.
+    pub fn get(&self, id: Id) -> Option<&Node> {
+        self.term.as_ref().get(usize::from(id))
+    }
+
     /// The term; what was added last is its root.
     pub fn finish(self) -> Term {
         self.term

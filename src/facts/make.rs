@@ -39,8 +39,8 @@ pub(super) fn spoken_of(facts: &mut Facts, name: Symbol) -> bool {
 const LEVELS: [&str; 3] = ["scf.", "emb.", "nn."];
 
 /// Further operators of which facts are known.
-const OPERATORS: [&str; 15] = [
-    "at", "const", "depth", "dim", "fresh", "freeze", "in", "inner", "iv", "out", "outer",
+const OPERATORS: [&str; 16] = [
+    "at", "const", "depth", "dim", "fix", "fresh", "freeze", "in", "inner", "iv", "out", "outer",
     "rename", "size", "var", "vec",
 ];
 
@@ -163,7 +163,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         "scf.reduce" => fact.dtype = child(5).dtype,
         "scf.broadcast" => fact.dtype = child(1).dtype,
         "vec" => fact.dtype = child(4).dtype,
-        "rename" => fact.dtype = child(2).dtype,
+        "rename" | "fix" => fact.dtype = child(2).dtype,
         "scf.lanes" => fact.dtype = Some(DType::I64),
         "emb.element" => fact.dtype = child(0).dtype,
         "emb.extent" => {
@@ -203,7 +203,7 @@ fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
     match name {
         "scf.lanes" | "scf.broadcast" => operand(egraph, children, 0).integer(),
         "vec" => operand(egraph, children, 2).integer(),
-        "rename" => of(2),
+        "rename" | "fix" => of(2),
         "iv" | "size" | "dim" | "const" | "scf.identity" | "scf.one" => Some(1),
         "scf.load" => {
             let address = operand(egraph, children, 0).address.as_ref()?;

@@ -112,6 +112,7 @@ impl Interpreter {
                 Ok(Value::Lanes(lanes))
             }
             Op::Rename { x, y, t } => self.renamed(x, y, |this| this.value(t)),
+            Op::Fix { x, v, t } => self.fixed(x, v, |this| this.value(t)),
             _ => Err(self.wrong(at, "a value")),
         }
     }
@@ -145,6 +146,7 @@ impl Interpreter {
             Op::Vec { v, e, n, hi, x } => self
                 .block(v, e, n, hi, |this, active| if active { this.statement(x) } else { Ok(()) }),
             Op::Rename { x, y, t } => self.renamed(x, y, |this| this.statement(t)),
+            Op::Fix { x, v, t } => self.fixed(x, v, |this| this.statement(t)),
             _ => Err(self.wrong(at, "a statement")),
         })
     }
@@ -245,6 +247,21 @@ impl Interpreter {
         let Some(bound) = self.environment[y] else { return Err(self.wrong(y, "a loop variable")) };
         self.allowed(x, bound.value, bound.value.saturating_add(1), 1)?;
         let outer = self.environment[x].replace(bound);
+        let result = body(self);
+        self.environment[x] = outer;
+        result
+    }
+
+    /// Runs `body` with a value for variable `x`.
+    pub(super) fn fixed<T>(
+        &mut self,
+        x: At,
+        v: At,
+        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let value = self.index(v)?;
+        self.allowed(x, value, value.saturating_add(1), 1)?;
+        let outer = self.environment[x].replace(Bound { value, fed: true });
         let result = body(self);
         self.environment[x] = outer;
         result
@@ -356,7 +373,9 @@ impl Interpreter {
             Op::Tensor(_) | Op::Root { .. } | Op::Index { .. } | Op::Freeze { .. } => {
                 self.dtype(like)
             }
-            Op::Vec { .. } | Op::Rename { .. } if self.dtype(like).is_ok() => self.dtype(like),
+            Op::Vec { .. } | Op::Rename { .. } | Op::Fix { .. } if self.dtype(like).is_ok() => {
+                self.dtype(like)
+            }
             _ => {
                 let like = match self.value(like)? {
                     Value::Scalar(x) => Some(x),

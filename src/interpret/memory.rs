@@ -63,6 +63,7 @@ impl Interpreter {
                 Ok(Address::Lanes(lanes))
             }
             Op::Rename { x, y, t } => self.renamed(x, y, |this| this.address(t)),
+            Op::Fix { x, v, t } => self.fixed(x, v, |this| this.address(t)),
             _ => Err(self.wrong(at, "an address")),
         }
     }
@@ -232,7 +233,10 @@ impl Interpreter {
             match self.program.ops[at] {
                 Op::Root { tensor, .. } => return Ok((&self.tensors[tensor as usize], depth)),
                 Op::Index { address, .. } => (at, depth) = (address, depth + 1),
-                Op::Vec { x, .. } | Op::Rename { t: x, .. } | Op::Freeze { address: x } => at = x,
+                Op::Vec { x, .. }
+                | Op::Rename { t: x, .. }
+                | Op::Fix { t: x, .. }
+                | Op::Freeze { address: x } => at = x,
                 _ => return Err(self.wrong(at, "an address")),
             }
         }

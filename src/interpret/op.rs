@@ -196,6 +196,11 @@ pub(super) enum Op {
         y: At,
         t: At,
     },
+    Fix {
+        x: At,
+        v: At,
+        t: At,
+    },
     // Loop variables and tensors: only ever operands.
     Var {
         lo: At,

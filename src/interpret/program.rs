@@ -273,6 +273,7 @@ impl Program {
             ("vec", &[v, e, n, hi, x]) => Op::Vec { v, e, n, hi, x },
 
             ("rename", &[x, y, t]) => Op::Rename { x, y, t },
+            ("fix", &[x, v, t]) => Op::Fix { x, v, t },
 
             ("emb.output", &[to, from]) => Op::Output { to, part: Part::Whole, from },
             ("emb.output_slot", &[to, k, from]) => Op::Output { to, part: Part::Slot(k), from },

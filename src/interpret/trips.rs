@@ -169,7 +169,7 @@ impl Interpreter {
                 }
                 Op::For { over, body } | Op::Reduce { over, body, .. } => Some((over.var, body)),
                 Op::Vec { e, x, .. } => Some((e, x)),
-                Op::Rename { x, t, .. } => Some((x, t)),
+                Op::Rename { x, t, .. } | Op::Fix { x, t, .. } => Some((x, t)),
                 _ => None,
             };
             let mut own = BTreeSet::new();

@@ -114,6 +114,7 @@ impl<'a, 'b> Build<'a, 'b> {
                     }
                     Some("vec") => self.bind_block(children)?,
                     Some("rename") => self.bind_renamed(children)?,
+                    Some("fix") => self.bind_fixed(children)?,
                     _ => {}
                 }
                 let built: Option<Vec<Id>> = children.iter().map(|c| self.node(*c)).collect();
@@ -207,6 +208,35 @@ impl<'a, 'b> Build<'a, 'b> {
             self.holes.insert(hole, y);
             self.free.insert(y);
             self.pool.insert(0, y);
+        }
+        Some(())
+    }
+
+    /// Gives a variable that has a value its range, and mostly a value that is in it.
+    fn bind_fixed(&mut self, children: &[Id]) -> Option<()> {
+        let &[x, v, _] = children else { return None };
+        let scope = Scope { vars: self.pool.clone(), read_only: true };
+        let mut range = self.grow.range(&scope, 1);
+        // Once in a while, it is a variable that the instance binds elsewhere.
+        if let Some(bound) = self.early.last().copied().filter(|_| self.grow.rng.bool()) {
+            range = Range { var: self.grow.var(bound.lo, bound.hi, bound.step), ..bound };
+        }
+        let other = self.grow.var(range.lo, range.hi, range.step);
+        if let Some(hole) = self.unknown(x) {
+            self.holes.insert(hole, range.var);
+            if self.capture {
+                self.free.insert(range.var);
+            }
+        }
+        if let Some(hole) = self.unknown(v).filter(|_| !self.grow.one_in(4)) {
+            let value = if self.grow.one_in(3) {
+                range.lo
+            } else {
+                self.free.insert(other);
+                self.pool.insert(0, other);
+                self.grow.bank.op("iv", &[other])
+            };
+            self.holes.insert(hole, value);
         }
         Some(())
     }

@@ -384,6 +384,7 @@ impl Visit<'_> {
                 wants[0].written = true;
             }
             "seq" | "slc.seq" | "skip" | "slc.skip" | "slc.barrier" | "rename" => {}
+            "fix" => self.index(&mut wants[1]),
             _ if BinaryOp::parse(plain).is_some() && children.len() == 2 => {}
             _ => {
                 // A name that says which type the class has.

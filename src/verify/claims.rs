@@ -219,7 +219,9 @@ fn witnessed(visit: &Visit, from: &Visit, formula: &str) -> Option<String> {
     let mut known: Vec<(&String, String)> = Vec::new();
     for (counter, witness) in visit.counters.iter().zip(&visit.witnesses) {
         let names = |name: &str| witness.of.split([' ', '(', ')']).any(|word| word == name);
-        let (_, value) = from.id.iter().find(|(name, _)| names(name))?;
+        // A variable that a rule only finds has no name in common with the loop that it strips.
+        let only = || from.id.iter().next().filter(|_| from.id.len() == 1);
+        let (_, value) = from.id.iter().find(|(name, _)| names(name)).or_else(only)?;
         let start = known.iter().fold(witness.from.clone(), |text, (c, v)| replaced(&text, c, v));
         let value = match witness.step {
             1 => format!("(- {value} {start})"),

@@ -196,6 +196,7 @@ impl<'a> Translation<'a> {
             ("even-simd-lanes" | "even-wide-lanes", [a, b, _]) => {
                 Some(format!("(and (= 0 (mod {a} {n})) (= 0 (mod {b} {n})))"))
             }
+            ("length", [a]) => Some(format!("(= {a} {n})")),
             _ => None,
         }
     }
@@ -248,11 +249,19 @@ impl<'a> Translation<'a> {
 
     /// A variable of the rule: a number, or a function of the loop variables that it may depend on.
     fn variable(&mut self, v: Var, around: &Around) -> String {
-        if let Some(n) = self.numbers.get(&v) {
+        if let Some(n) = self.numbers.get(&v).or_else(|| self.measured(v)) {
             return literal(*n);
         }
         let args: Vec<String> = self.depends(v, around).into_values().collect();
         self.function(&v.to_string(), args)
+    }
+
+    /// The number of a variable of which a generator says that it is its own.
+    fn measured(&self, v: Var) -> Option<&i64> {
+        let own = |call: &Call<Generator>| {
+            call.what.name == "length" && matches!(call.args[..], [Arg::Var(x)] if x == v)
+        };
+        self.rule.fors.iter().find(|(_, call)| own(call)).and_then(|(k, _)| self.numbers.get(k))
     }
 
     /// The values of the loop variables that a variable of the rule may depend on.

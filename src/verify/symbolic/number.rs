@@ -45,6 +45,12 @@ impl Translation<'_> {
                 inner.values.insert(text(p, args[0]), value);
                 self.number(p, args[2], &inner)
             }
+            (_, "fix") => {
+                let mut inner = around.clone();
+                let value = self.number(p, args[1], around)?.text;
+                inner.values.insert(text(p, args[0]), value);
+                self.number(p, args[2], &inner)
+            }
             (_, "vec") => {
                 let lane = self.lane();
                 let start = self.loop_variable(p, args[0], around);
@@ -156,7 +162,7 @@ impl Translation<'_> {
             (_, "emb.extent") => true,
             (_, "cast") => node.children().first().is_some_and(|t| text(p, *t) == "i64"),
             (_, "vec") => node.children().last().is_some_and(|x| self.is_integer(p, *x)),
-            (_, "boundary" | "const" | "rename" | "broadcast") => {
+            (_, "boundary" | "const" | "rename" | "fix" | "broadcast") => {
                 node.children().last().is_some_and(|x| self.is_integer(p, *x))
             }
             (_, name) if ARITHMETIC.contains(&name) || name == "alu_stream" => {

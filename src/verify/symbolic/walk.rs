@@ -35,6 +35,13 @@ impl Translation<'_> {
                 inner.values.insert(text(p, args[0]), value);
                 self.visit(p, args[2], inner, side)
             }
+            "fix" => {
+                let mut inner = around;
+                let value = self.number(p, args[1], &inner)?.text;
+                inner.derived.insert(text(p, args[0]));
+                inner.values.insert(text(p, args[0]), value);
+                self.visit(p, args[2], inner, side)
+            }
             "for" | "walk" | "reduce" | "walk_reduce" => self.enter(p, node, around, side),
             "vec" if self.is_statement(p, args[4]) => {
                 let (inner, active) = self.lanes(p, args, around)?;

@@ -101,11 +101,25 @@ pub fn print(path: &Path) -> Result<String, String> {
 
 /// What the command answers, on either stream, and its exit code.
 pub fn answer(path: &Path) -> Result<String, String> {
-    let output = command(&arguments(path)?)?;
+    say(&arguments(path)?)
+}
+
+fn say(words: &[String]) -> Result<String, String> {
+    let output = command(words)?;
     let code = output.status.code().ok_or("ended by a signal")?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8(text).map_err(|e| e.to_string())?;
     Ok(format!("{text}exit code {code}\n"))
+}
+
+/// What the command says of two programs, and its exit code. Options stand in the first line, behind
+/// `; equiv`.
+pub fn equiv(path: &Path) -> Result<String, String> {
+    let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let options = text.lines().next().and_then(|line| line.strip_prefix("; equiv")).unwrap_or("");
+    let mut words = vec!["equiv".to_owned(), path.display().to_string()];
+    words.extend(options.split_whitespace().map(str::to_owned));
+    say(&words)
 }
 
 /// The programs of a model: whether each is valid, from the slowest to the fastest.

@@ -1,0 +1,54 @@
+//! The `check-certificate` command.
+
+use super::{to_json, write_result};
+use crate::certify::{Rules, check};
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::equiv;
+use crate::load::load;
+use crate::sexp;
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Options of `check-certificate`.
+#[derive(Debug, Args)]
+pub(super) struct CheckCertificateArgs {
+    /// The certificate.
+    certificate: PathBuf,
+    /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
+    #[arg(long, value_name = "PATH", default_value = "rules")]
+    rules: Vec<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl CheckCertificateArgs {
+    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+        let rules = Rules::read(sources, &equiv::rule_paths(&self.rules));
+        let rules = rules.map_err(|why| vec![Diagnostic::global(why)])?;
+        let start = Instant::now();
+        let file = load(sources, &self.certificate)?;
+        let forms = sexp::read(sources, file)?;
+        let checked = match forms.as_slice() {
+            [form] => check(&rules, form),
+            _ => Err("not one certificate".to_owned()),
+        };
+        let time_ms = start.elapsed().as_secs_f64() * 1e3;
+        let text = match (&checked, self.json) {
+            (checked, true) => to_json(&json!({
+                "holds": checked.is_ok(),
+                "reason": checked.as_ref().err(),
+                "steps": checked.as_ref().ok().map(|claim| claim.steps),
+                "exact": checked.as_ref().ok().map(|claim| claim.exact),
+                "time_ms": time_ms,
+            })),
+            (Ok(claim), false) => format!("holds: {} steps, {}\n", claim.steps, claim.exact),
+            (Err(why), false) => format!("does not hold: {why}\n"),
+        };
+        write_result(None, &text)?;
+        Ok(if checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+}

@@ -1,0 +1,104 @@
+//! The `equiv` command's options, and what becomes of its answer.
+
+use super::{Exact, to_json, write_file, write_result};
+use crate::certify::Rules;
+use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::equiv::{self, Options, Report, Verdict};
+use crate::rules;
+use crate::saturate::Limits;
+use crate::target;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Options of `equiv`.
+#[derive(Debug, Args)]
+pub(super) struct EquivArgs {
+    /// Two models or programs (SCF, SLC or DLC text), or one file with declarations and two programs.
+    #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// A model that declares the tensors of programs that do not.
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
+    #[arg(long, value_name = "PATH", default_value = "rules")]
+    rules: Vec<PathBuf>,
+    /// The machine: a name, or the file of a description.
+    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    target: String,
+    /// What counts as equal: the same bits, the same up to the order of sums, or other operations too.
+    #[arg(long, value_enum, default_value_t = Exact::Bitwise)]
+    exact: Exact,
+    /// The seed of random data.
+    #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
+    seed: u64,
+    /// The most e-nodes of a saturation.
+    #[arg(long, value_name = "N", default_value_t = Options::default().limits.nodes)]
+    node_limit: usize,
+    /// The most iterations of a saturation.
+    #[arg(long, value_name = "N", default_value_t = Options::default().limits.iterations)]
+    iter_limit: usize,
+    /// Random data to try where no proof is found.
+    #[arg(long, value_name = "N", default_value_t = Options::default().tries)]
+    tries: usize,
+    /// Write the certificate to a file, where they are equal.
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// Write the data on which they differ to a file, as a model or in front of the programs.
+    #[arg(long, value_name = "FILE")]
+    counterexample: Option<PathBuf>,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl EquivArgs {
+    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+        let start = Instant::now();
+        let paths = equiv::rule_paths(&self.rules);
+        let (book, _) = rules::load(sources, &paths)?;
+        let machine = target::load(sources, &self.target)?;
+        let sides = equiv::read(sources, &book, &machine, &self.files, self.model.as_deref())?;
+        let compiled = book.compile();
+        let options = Options {
+            exact: self.exact.into(),
+            seed: self.seed,
+            limits: Limits { iterations: self.iter_limit, nodes: self.node_limit },
+            tries: self.tries,
+        };
+        let rules = Rules::read(sources, &paths);
+        let rules = rules.map_err(|why| vec![Diagnostic::global(why)])?;
+        let answer = equiv::compare(&sides, &book, &compiled, &rules, &machine, &options)?;
+        if let (Some(path), Verdict::Equal(Ok(certificate))) = (&self.certificate, &answer.verdict)
+        {
+            write_file(path, &certificate.text)?;
+        }
+        let counterexample = match &answer.verdict {
+            Verdict::Different(found) => Some(equiv::counterexample(sources, &sides, found)),
+            _ => None,
+        };
+        if let (Some(path), Some(text)) = (&self.counterexample, &counterexample) {
+            write_file(path, text)?;
+        }
+        let report = Report {
+            answer: &answer,
+            sides: &sides,
+            counterexample,
+            time_ms: start.elapsed().as_secs_f64() * 1e3,
+        };
+        let text = match self.json {
+            true => to_json(&equiv::json(&report)),
+            false => equiv::text(&report),
+        };
+        write_result(self.output.as_deref(), &text)?;
+        Ok(match answer.verdict {
+            Verdict::Equal(_) => ExitCode::SUCCESS,
+            Verdict::Different(_) => ExitCode::from(1),
+            Verdict::Unknown(_) => ExitCode::from(3),
+        })
+    }
+}

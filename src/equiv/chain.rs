@@ -1,0 +1,200 @@
+//! Chains of rules in which loop variables are words.
+//!
+//! A variable is a term with its bounds inside, and an equality within them would change the variable at
+//! one place and not at the others. So every variable of the e-graph becomes a word, `@` and the number
+//! of its class; what its bounds are is said once, beside the chain.
+
+use crate::explain::{Gap, Link, canonical, deeply, fresh, links};
+use crate::facts::{EGraph, Facts};
+use crate::journal::Entry;
+use crate::rules::{CompiledRule, Step};
+use crate::saturate::compute;
+use crate::term::{Node, Term};
+use egg::{CostFunction, Id, Language, RecExpr, Symbol};
+use ember_egraph::Extractor;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+/// The name of a computed equality.
+pub(super) const COMPUTED: &str = "computed";
+
+/// The equalities of a search, with loop variables as words.
+pub(super) struct Hidden<'a> {
+    search: &'a EGraph,
+    rules: HashMap<Symbol, &'a CompiledRule>,
+    proof: egg::EGraph<Node, ()>,
+    /// The smallest term of every class, once it was asked for.
+    smallest: OnceCell<Smallest<'a>>,
+}
+
+/// An application of a rule that was recorded.
+pub(super) struct Applied {
+    pub rule: Symbol,
+    /// The classes of its variables, in the order of the compiled rule's slots.
+    pub slots: Box<[Id]>,
+}
+
+/// The word of the variable of a class.
+pub(super) fn word(class: Id) -> String {
+    format!("@{}", usize::from(class))
+}
+
+/// The class of a variable's word.
+pub(super) fn class_of(name: &str) -> Option<Id> {
+    name.strip_prefix('@')?.parse::<usize>().ok().map(Id::from)
+}
+
+/// The class of a variable that stands as a word.
+pub(super) fn is_word(node: &Node) -> Option<Id> {
+    node.name().filter(|_| node.children().is_empty()).and_then(class_of)
+}
+
+fn is_variable(node: &Node) -> bool {
+    node.name() == Some("var") && node.children().len() == 4
+}
+
+impl<'a> Hidden<'a> {
+    pub fn new(search: &'a EGraph, compiled: &'a [CompiledRule]) -> Hidden<'a> {
+        let mut hidden = Hidden {
+            search,
+            rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
+            proof: fresh(),
+            smallest: OnceCell::new(),
+        };
+        let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
+        for (at, node) in search.nodes().iter().enumerate() {
+            let node = match is_variable(node) {
+                true => Node::op(&word(search.find(Id::from(at))), &[]),
+                false => node.clone().map_children(|c| own[usize::from(c)]),
+            };
+            own.push(hidden.proof.add_uncanonical(node));
+        }
+        for (at, entry) in search.analysis.journal().entries().iter().enumerate() {
+            match entry {
+                Entry::Rule { united: false, .. } => {}
+                Entry::Rule { rule, slots, .. } => {
+                    let Some(compiled) = hidden.rules.get(rule).copied() else { continue };
+                    let left = hidden.build(&compiled.left, slots, &own);
+                    let right = hidden.build(&compiled.plan, slots, &own);
+                    if let (Some(left), Some(right)) = (left, right) {
+                        let tag = format!("{rule}#{at}");
+                        hidden.proof.union_trusted(left, right, tag);
+                    }
+                }
+                Entry::Computed { class, folded } => {
+                    let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
+                    hidden.proof.union_trusted(a, b, COMPUTED);
+                }
+            }
+        }
+        hidden.proof.rebuild();
+        hidden
+    }
+
+    /// Builds a side of a rule. Beside each part is kept its class in the search, by which variables
+    /// are known.
+    fn build(&mut self, steps: &[Step], slots: &[Id], own: &[Id]) -> Option<Id> {
+        let mut built: Vec<(Id, Option<Id>)> = Vec::with_capacity(steps.len());
+        let integer = |search: &EGraph, (_, class): (Id, Option<Id>)| {
+            class.and_then(|class| search[class].data.integer())
+        };
+        for step in steps {
+            let next = match step {
+                Step::Slot(k) => {
+                    let id = *slots.get(*k)?;
+                    (*own.get(usize::from(id))?, Some(self.search.find(id)))
+                }
+                Step::Node(node) => {
+                    let parts = node.children().iter().map(|c| built[usize::from(*c)]);
+                    let classes: Option<Vec<Id>> = parts.map(|(_, class)| class).collect();
+                    let class = classes
+                        .and_then(|classes| self.search.lookup(Node::new(node.head(), &classes)));
+                    let node = match (is_variable(node), class) {
+                        (true, Some(class)) => Node::op(&word(self.search.find(class)), &[]),
+                        (true, None) => return None,
+                        _ => node.clone().map_children(|c| built[usize::from(c)].0),
+                    };
+                    (self.proof.add_uncanonical(node), class)
+                }
+                Step::Compute(op, a, b) => {
+                    let (a, b) =
+                        (integer(self.search, built[*a])?, integer(self.search, built[*b])?);
+                    let n = Node::int(compute(*op, a, b)?);
+                    (self.proof.add_uncanonical(n.clone()), self.search.lookup(n))
+                }
+            };
+            built.push(next);
+        }
+        built.last().map(|(id, _)| *id)
+    }
+
+    /// A chain from one term to another, both with variables as words.
+    pub fn chain(&mut self, from: &Term, to: &Term) -> Result<Vec<Link>, Gap> {
+        deeply(|| links(&mut self.proof, from, to))
+    }
+
+    /// The recorded application that a step's name stands for; `None` for a computed one.
+    pub fn applied(&self, name: Symbol) -> Option<Applied> {
+        let (_, at) = name.as_str().rsplit_once('#')?;
+        match self.search.analysis.journal().entries().get(at.parse::<usize>().ok()?)? {
+            Entry::Rule { rule, slots, .. } => Some(Applied { rule: *rule, slots: slots.clone() }),
+            Entry::Computed { .. } => None,
+        }
+    }
+
+    /// A term with its variables as words; `None` where it is not in the search.
+    pub fn hide(&self, term: &Term) -> Option<Term> {
+        let mut made: Term = RecExpr::default();
+        let mut ids: Vec<(Id, Id)> = Vec::with_capacity(term.len());
+        for node in term {
+            let class = self.search.lookup(node.clone().map_children(|c| ids[usize::from(c)].1))?;
+            let class = self.search.find(class);
+            let node = match is_variable(node) {
+                true => Node::op(&word(class), &[]),
+                false => node.clone().map_children(|c| ids[usize::from(c)].0),
+            };
+            ids.push((made.add(node), class));
+        }
+        Some(canonical(&made))
+    }
+
+    /// The smallest term of a class, with variables as words.
+    pub fn smallest(&self, class: Id) -> Option<Term> {
+        let class = self.search.find(class);
+        let variable = self.search[class].nodes.iter().any(is_variable);
+        if variable {
+            let mut term: Term = RecExpr::default();
+            term.add(Node::op(&word(class), &[]));
+            return Some(term);
+        }
+        let smallest = self.smallest.get_or_init(|| Extractor::new(self.search, Words));
+        smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
+    }
+
+    /// The bounds of a variable, outermost variables first: name, lo, hi and step.
+    pub fn variable(&self, class: Id) -> Option<[Term; 4]> {
+        let node =
+            self.search[self.search.find(class)].nodes.iter().find(|node| is_variable(node))?;
+        let parts: Option<Vec<Term>> = node.children().iter().map(|c| self.smallest(*c)).collect();
+        parts?.try_into().ok()
+    }
+}
+
+/// The size of a term, in which a variable counts as one word.
+struct Words;
+
+type Smallest<'a> = Extractor<'a, Words, Node, Facts>;
+
+impl CostFunction<Node> for Words {
+    type Cost = u64;
+
+    fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
+        // Renamings are not part of programs, so that what is shown has none where it can.
+        let own = match node.name() {
+            Some("var") => return 1,
+            Some("fix" | "rename" | "vec") => 8,
+            _ => 1,
+        };
+        node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))
+    }
+}

@@ -1,0 +1,175 @@
+//! Whether two programs do the same: the `equiv` command, on a page.
+//!
+//! A side is a model, or a program as SCF, SLC or DLC text. First data is looked for on which they
+//! differ, small and tricky data first; then a proof, by rules applied to both in one e-graph; then more
+//! data. Where nothing is found the answer is *unknown*, and says what is missing.
+//!
+//! *Equal* means: whatever the data, where both run without a fault, their outputs hold the same. What
+//! outputs hold before and what scratch memory holds afterwards is not looked at. Data on which one
+//! has a result and the other a fault is a difference.
+
+mod certificate;
+mod chain;
+mod data;
+mod declare;
+mod names;
+mod refute;
+mod report;
+mod roles;
+mod run;
+mod search;
+mod sides;
+mod surface;
+mod write;
+
+pub use certificate::{Certificate, Proved, certify};
+pub use data::Given;
+pub use declare::{Declarations, Declared, Purpose};
+pub use names::normalise;
+pub use refute::Counterexample;
+pub use report::{Report, json, text};
+pub use roles::{Role, Roles};
+pub use run::Difference;
+pub use search::{Found, Reached, Search, terms};
+pub use sides::{ModelFile, Side, Sides, What, read};
+pub use write::counterexample;
+
+use crate::certify::Rules;
+use crate::diagnostic::Checked;
+use crate::rules::{CompiledRule, Exactness, RuleBook};
+use crate::saturate::{Limits, StopReason};
+use ember_targets::machine::Machine;
+use refute::Tries;
+use std::path::PathBuf;
+
+/// What may be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What counts as equal, and the least exact rules that may run.
+    pub exact: Exactness,
+    /// The seed of random data.
+    pub seed: u64,
+    /// Bounds on each saturation.
+    pub limits: Limits,
+    /// Random tries where no proof is found.
+    pub tries: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let limits = Limits { iterations: 40, nodes: 60_000 };
+        Options { exact: Exactness::Bitwise, seed: 1, limits, tries: 1000 }
+    }
+}
+
+/// The answer.
+#[derive(Debug)]
+pub enum Verdict {
+    /// They do the same; with the certificate, or why there is none.
+    Equal(Result<Certificate, String>),
+    /// They do not.
+    Different(Box<Counterexample>),
+    /// Neither was found.
+    Unknown(Unknown),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Unknown {
+    /// A DLC program is no term, so that nothing can be proved of it.
+    NoTerm,
+    /// The search for a proof came so far.
+    Open(Reached),
+}
+
+/// An answer, and what it rests on.
+#[derive(Debug)]
+pub struct Answer {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Tries on which both sides had a result, or one had and the other had not.
+    pub compared: usize,
+    /// Whether all sizes are numbers, so that the answer is for them only.
+    pub concrete: bool,
+}
+
+/// The rules' schedule for two programs of one processor, and for programs of two units.
+const SCHEDULES: [&str; 2] = ["equiv", "equiv-units"];
+
+/// The rule files that comparing needs: those that are given, and those in a folder `equiv` of each.
+pub fn rule_paths(given: &[PathBuf]) -> Vec<PathBuf> {
+    let own = given.iter().map(|path| path.join("equiv")).filter(|path| path.is_dir());
+    given.iter().cloned().chain(own).collect()
+}
+
+/// Compares both sides.
+pub fn compare(
+    sides: &Sides,
+    book: &RuleBook,
+    compiled: &[CompiledRule],
+    rules: &Rules,
+    machine: &Machine,
+    options: &Options,
+) -> Checked<Answer> {
+    let mut tries = Tries::new(sides, machine, options.exact, options.seed);
+    if let Some(found) = tries.given().or_else(|| tries.quick()) {
+        return Ok(different(tries, found));
+    }
+    let unknown = match terms(sides, book) {
+        None => Unknown::NoTerm,
+        Some(terms) => {
+            let units = matches!(&sides.left.what, What::Term { sort, .. } if sort.name() == "Slc")
+                || matches!(&sides.right.what, What::Term { sort, .. } if sort.name() == "Slc");
+            let search = Search {
+                book,
+                compiled,
+                schedule: book.require_schedule(SCHEDULES[usize::from(units)])?,
+                machine,
+                exact: options.exact,
+                limits: options.limits,
+                certify: Some(rules),
+            };
+            match search.run(sides, &terms) {
+                Found::Equal(certificate) => {
+                    let verdict = Verdict::Equal(certificate);
+                    let (compared, concrete) = (tries.compared, tries.concrete);
+                    return Ok(Answer { verdict, compared, concrete });
+                }
+                Found::Open(reached) => Unknown::Open(reached),
+            }
+        }
+    };
+    if let Some(found) = tries.long(options.tries) {
+        return Ok(different(tries, found));
+    }
+    let verdict = Verdict::Unknown(unknown);
+    Ok(Answer { verdict, compared: tries.compared, concrete: tries.concrete })
+}
+
+fn different(mut tries: Tries<'_>, found: Counterexample) -> Answer {
+    let smaller = tries.shrink(found);
+    let verdict = Verdict::Different(Box::new(smaller));
+    Answer { verdict, compared: tries.compared, concrete: tries.concrete }
+}
+
+impl Unknown {
+    /// The reason, in a sentence.
+    pub fn reason(&self) -> String {
+        match self {
+            Unknown::NoTerm => {
+                "no difference was found, and of DLC programs nothing is proved".to_owned()
+            }
+            Unknown::Open(Reached { stop: StopReason::Saturated, .. }) => {
+                "no difference was found, and the rules do not lead from the one to the other: a rule \
+                 or a fact is missing"
+                    .to_owned()
+            }
+            Unknown::Open(Reached { stop: stop @ StopReason::Contradiction { .. }, .. }) => {
+                format!("the rules contradict each other ({stop})")
+            }
+            Unknown::Open(Reached { stop, .. }) => {
+                format!("no difference was found, and the search for a proof met a limit ({stop})")
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The answer as text and as JSON.
+
+use super::refute::Counterexample;
+use super::sides::Sides;
+use super::{Answer, Unknown, Verdict};
+use crate::rules::Exactness;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// An answer with what is printed beside it.
+pub struct Report<'a> {
+    /// The answer.
+    pub answer: &'a Answer,
+    /// Both sides.
+    pub sides: &'a Sides,
+    /// The counterexample as a file, if there is one.
+    pub counterexample: Option<String>,
+    /// Milliseconds that it took.
+    pub time_ms: f64,
+}
+
+impl Report<'_> {
+    fn reason(&self) -> String {
+        let concrete = if self.answer.concrete { ", for these sizes only" } else { "" };
+        match &self.answer.verdict {
+            Verdict::Equal(Ok(certificate)) => {
+                let by = match certificate.steps {
+                    0 => "the same up to names".to_owned(),
+                    1 => "by one step".to_owned(),
+                    n => format!("by {n} steps"),
+                };
+                let exact = match certificate.exact {
+                    Exactness::Bitwise => String::new(),
+                    exact => format!(", up to {exact}"),
+                };
+                format!("{by}{exact}{concrete}")
+            }
+            Verdict::Equal(Err(why)) => format!("without a certificate: {why}{concrete}"),
+            Verdict::Different(found) => {
+                let difference = &found.difference;
+                match difference.values {
+                    true => format!(
+                        "{} is {} and {}",
+                        difference.place(),
+                        difference.left,
+                        difference.right
+                    ),
+                    false => {
+                        format!("first program: {}; second: {}", difference.left, difference.right)
+                    }
+                }
+            }
+            Verdict::Unknown(unknown) => unknown.reason() + concrete,
+        }
+    }
+}
+
+/// The verdict in a word.
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Equal(_) => "equal",
+        Verdict::Different(_) => "different",
+        Verdict::Unknown(_) => "unknown",
+    }
+}
+
+/// The answer for a person.
+pub fn text(report: &Report<'_>) -> String {
+    let Report { answer, sides, .. } = report;
+    let mut out = format!("{}: {}\n", word(&answer.verdict), report.reason());
+    // Writing to a string cannot fail.
+    let _ = match &answer.verdict {
+        Verdict::Equal(certificate) => certificate.iter().try_for_each(|certificate| {
+            certificate.rules.iter().try_for_each(|(name, n)| match n {
+                1 => writeln!(out, "  {name}"),
+                n => writeln!(out, "  {name}, {n} times"),
+            })
+        }),
+        Verdict::Different(found) => data(&mut out, sides, found),
+        Verdict::Unknown(unknown) => {
+            let reached = match unknown {
+                Unknown::Open(reached) => writeln!(
+                    out,
+                    "  {} e-nodes; the first program has {} forms at its root, the second {}",
+                    reached.nodes, reached.forms[0], reached.forms[1]
+                ),
+                Unknown::NoTerm => Ok(()),
+            };
+            reached.and_then(|()| writeln!(out, "  alike on {} data", answer.compared))
+        }
+    };
+    out
+}
+
+fn data(out: &mut String, sides: &Sides, found: &Counterexample) -> std::fmt::Result {
+    for form in found.given.forms(&sides.declarations) {
+        writeln!(out, "  {form}")?;
+    }
+    if !found.zeros {
+        writeln!(out, "  where outputs do not hold zeros before")?;
+    }
+    Ok(())
+}
+
+/// The answer for a machine.
+pub fn json(report: &Report<'_>) -> Value {
+    let Report { answer, .. } = report;
+    let found = match &answer.verdict {
+        Verdict::Different(found) => Some(json!({
+            "difference": found.difference,
+            "sizes": found.given.sizes,
+            "elements": found.given.elements(),
+            "model": report.counterexample,
+        })),
+        _ => None,
+    };
+    let certificate = match &answer.verdict {
+        Verdict::Equal(Ok(certificate)) => Some(&certificate.text),
+        _ => None,
+    };
+    json!({
+        "verdict": word(&answer.verdict),
+        "reason": report.reason(),
+        "certificate": certificate,
+        "counterexample": found,
+        "compared": answer.compared,
+        "concrete": answer.concrete,
+        "time_ms": report.time_ms,
+    })
+}

@@ -1,0 +1,154 @@
+//! Pairs of programs: those that are proved have certificates that hold, and that hold no more with any
+//! byte changed.
+
+use ember_rewrite::certify::{Rules, check};
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::equiv::{self, Answer, Options, Sides, Verdict};
+use ember_rewrite::rules::{self, CompiledRule, RuleBook};
+use ember_rewrite::sexp::{self, Kind, Sexp};
+use ember_rewrite::target;
+use ember_targets::machine::Machine;
+use std::path::{Path, PathBuf};
+
+struct Bench {
+    book: RuleBook,
+    compiled: Vec<CompiledRule>,
+    rules: Rules,
+    machine: Machine,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let mut sources = Sources::default();
+        let paths = equiv::rule_paths(&[root().join("rules")]);
+        let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
+        let compiled = book.compile();
+        let rules = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
+        let machine = target::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+        Bench { book, compiled, rules, machine }
+    }
+
+    fn sides(&self, sources: &mut Sources, files: &[PathBuf]) -> Sides {
+        equiv::read(sources, &self.book, &self.machine, files, None).expect("two programs")
+    }
+
+    fn compare(&self, sides: &Sides, options: &Options) -> Answer {
+        let Bench { book, compiled, rules, machine } = self;
+        equiv::compare(sides, book, compiled, rules, machine, options).expect("an answer")
+    }
+}
+
+/// The pairs, with the options that stand in their first lines.
+fn pairs() -> Vec<(PathBuf, Options)> {
+    let folder = root().join("tests/cases/equiv");
+    let entries = std::fs::read_dir(folder).expect("the folder");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "pair"));
+    files.sort();
+    let options = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).expect("a text");
+        let mut options = Options::default();
+        if text.starts_with("; equiv --exact reassoc") {
+            options.exact = rules::Exactness::Reassoc;
+        }
+        options
+    };
+    files
+        .into_iter()
+        .map(|path| {
+            let o = options(&path);
+            (path, o)
+        })
+        .collect()
+}
+
+fn certificate(text: &str) -> Option<Sexp> {
+    let mut sources = Sources::default();
+    let file = sources.add("<certificate>", text);
+    match sexp::read(&sources, file).ok()?.as_slice() {
+        [form] => Some(form.clone()),
+        _ => None,
+    }
+}
+
+/// Whether two texts are the same but for where they stand, and for zeros in front of numbers.
+fn alike(a: &Sexp, b: &Sexp) -> bool {
+    match (&a.kind, &b.kind) {
+        (Kind::List(a), Kind::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
+        }
+        (Kind::Atom(a), Kind::Atom(b)) => {
+            let number = |word: &str| word.parse::<i64>().ok();
+            a == b || (number(a).is_some() && number(a) == number(b))
+        }
+        (a, b) => a == b,
+    }
+}
+
+#[test]
+fn every_proof_has_a_certificate_that_holds() {
+    let bench = Bench::new();
+    let mut proved = 0;
+    for (path, options) in pairs() {
+        let sides = bench.sides(&mut Sources::default(), std::slice::from_ref(&path));
+        if let Verdict::Equal(certified) = bench.compare(&sides, &options).verdict {
+            let text = certified.unwrap_or_else(|why| panic!("{}: {why}", path.display())).text;
+            let form = certificate(&text).expect("it is balanced");
+            if let Err(why) = check(&bench.rules, &form) {
+                panic!("{}: {why}\n{text}", path.display());
+            }
+            proved += 1;
+        }
+    }
+    assert!(proved >= 30, "{proved} pairs are proved");
+}
+
+#[test]
+fn a_certificate_with_a_byte_changed_does_not_hold() {
+    let bench = Bench::new();
+    for name in ["interchange", "strip_mine", "privatise"] {
+        let path = root().join(format!("tests/cases/equiv/{name}.pair"));
+        let sides = bench.sides(&mut Sources::default(), &[path]);
+        let Verdict::Equal(Ok(certified)) = bench.compare(&sides, &Options::default()).verdict
+        else {
+            panic!("{name} is not proved");
+        };
+        let original = certificate(&certified.text).expect("it is balanced");
+        let claim = check(&bench.rules, &original).expect("it holds");
+        let mut bytes = certified.text.clone().into_bytes();
+        for at in 0..bytes.len() {
+            let before = bytes[at];
+            for flip in [1, 2, 16] {
+                bytes[at] = before ^ flip;
+                let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+                let Some(changed) = certificate(text) else { continue };
+                let Ok(other) = check(&bench.rules, &changed) else { continue };
+                // It says the same, or it proves something else.
+                let same = other.forms.len() == claim.forms.len()
+                    && other.forms.iter().zip(&claim.forms).all(|(a, b)| alike(a, b));
+                assert!(
+                    !same || alike(&changed, &original) || harmless(&original, &changed),
+                    "{name}: byte {at} ({:?}) became {:?}\n{text}",
+                    before as char,
+                    bytes[at] as char
+                );
+            }
+            bytes[at] = before;
+        }
+    }
+}
+
+/// Whether two certificates differ in the number that names a loop of the programs only.
+fn harmless(a: &Sexp, b: &Sexp) -> bool {
+    let variable = |form: &Sexp| form.form().is_some_and(|(head, _)| head == "variable");
+    match (a.list(), b.list()) {
+        (Some(a), Some(b)) if a.len() == b.len() => {
+            a.iter().zip(b).all(|(a, b)| alike(a, b) || (variable(a) && variable(b)))
+        }
+        _ => false,
+    }
+}
