@@ -9,6 +9,7 @@ mod fold;
 mod known;
 mod make;
 
+pub use fold::FOLDED_NODES;
 pub use known::Known;
 pub use make::{binary_op, dimension, dtype_named, single_value};
 
@@ -87,6 +88,8 @@ pub struct Facts {
     aliases: HashMap<Id, Id>,
     contradiction: Option<(Scalar, Scalar)>,
     node_ceiling: Option<usize>,
+    /// Nodes that are still to be made below the ceiling, for which folding leaves room.
+    node_reserve: usize,
     ceiling_reached: bool,
     pub(crate) journal: Journal,
 }
@@ -225,6 +228,7 @@ impl Facts {
             aliases: HashMap::new(),
             contradiction: None,
             node_ceiling: None,
+            node_reserve: 0,
             ceiling_reached: false,
             journal: Journal::default(),
         }
@@ -246,6 +250,11 @@ impl Facts {
     pub fn set_node_ceiling(&mut self, ceiling: Option<usize>) {
         self.node_ceiling = ceiling;
         self.ceiling_reached = false;
+    }
+
+    /// Leaves room below the ceiling for nodes that are about to be made.
+    pub fn reserve_nodes(&mut self, nodes: usize) {
+        self.node_reserve = nodes;
     }
 
     /// Whether something was not folded because of the ceiling.

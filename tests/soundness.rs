@@ -20,11 +20,10 @@ fn main() {
     let mut trials = Vec::new();
 
     let book = Arc::new(load(&[root.join("rules"), root.join("rules/equiv")]));
-    for at in 0..book.rules.len() {
+    for rule in book.claims() {
         let book = Arc::clone(&book);
-        let name = format!("holds/{}", book.rules[at].name);
-        trials.push(Trial::test(name, move || {
-            holds(&check_rule(&book.signature, &book.rules[at], &sound))
+        trials.push(Trial::test(format!("holds/{}", rule.name), move || {
+            holds(&check_rule(&book.signature, &rule, &sound))
         }));
     }
 

@@ -132,7 +132,6 @@ impl Lowering<'_> {
             &dyn Fn(&mut Self, Typed) -> Result<RegisterId, DecoupleError>,
         ) -> Result<RegisterId, DecoupleError>,
     ) -> Result<Typed, DecoupleError> {
-        let at = self.block.len();
         // The type of the accumulator is that of the body, which is known only inside the loop.
         let accumulator = run(self, &|l, x| {
             let register = l.register("acc", x.ty);
@@ -151,6 +150,8 @@ impl Lowering<'_> {
             let types = format!("starts with {} and folds {ty}", start.ty);
             return Err(self.terms.error(id, types));
         }
+        // The loop is what was written last.
+        let at = self.block.len().saturating_sub(1);
         self.block.insert(at, Stmt::Set(accumulator, start.expr));
         Ok(Typed::leaf(Expr::Register(accumulator), ty))
     }
@@ -190,7 +191,10 @@ impl Lowering<'_> {
                 self.terms.error(var, "a walk stands inside a loop of the execute unit alone");
             return Err(error.with_help("the access unit would not know how often to push"));
         }
-        let (lo, hi) = (self.index_value(bounds.lo_value)?, self.index_value(bounds.hi_value)?);
+        let lo = self.index_value(bounds.lo_value)?;
+        let lo = self.asked_for("from", lo);
+        let hi = self.index_value(bounds.hi_value)?;
+        let hi = self.asked_for("to", hi);
         let (unit, step) = self.unit(var, bounds.lo, bounds.hi, bounds.step)?;
         let register = self.register(&loop_name(&self.terms, var), Type::scalar(DType::I64));
         let fetches = Fetches::default();
@@ -215,6 +219,15 @@ impl Lowering<'_> {
         self.block.push(Stmt::Walk(unit, counted));
         self.marshal(Action::Traverse(unit));
         Ok(result)
+    }
+
+    /// A bound of a loop. One that is loaded is asked for first, so that what else stands in front of
+    /// the loop is done while it is on its way.
+    fn asked_for(&mut self, name: &str, bound: Typed) -> Typed {
+        match bound.expr {
+            Expr::Load(..) => self.in_register(name, bound),
+            _ => bound,
+        }
     }
 
     /// A new traversal unit, still without actions, and its step.

@@ -61,7 +61,7 @@ impl Lowering<'_> {
         if value.depth < MAX_DEPTH { Ok(value) } else { Ok(self.in_register("part", value)) }
     }
 
-    fn in_register(&mut self, name: &str, value: Typed) -> Typed {
+    pub(super) fn in_register(&mut self, name: &str, value: Typed) -> Typed {
         let register = self.register(name, value.ty);
         self.block.push(Stmt::Set(register, value.expr));
         Typed::leaf(Expr::Register(register), value.ty)

@@ -7,7 +7,7 @@ use egg::{Id, Language, Symbol};
 use ember_targets::scalar::{DType, Scalar};
 
 /// The most nodes that folding one class adds: a cast with its type, and its constant.
-const FOLDED_NODES: usize = 5;
+pub const FOLDED_NODES: usize = 5;
 
 /// Adds to a class the shorter nodes that it is equal to.
 pub(super) fn fold(egraph: &mut EGraph, id: Id) {
@@ -56,7 +56,7 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
 
 /// Whether the ceiling leaves room to fold a class; that it did not is remembered.
 fn room_to_fold(egraph: &mut EGraph) -> bool {
-    let made = egraph.nodes().len().saturating_add(FOLDED_NODES);
+    let made = egraph.nodes().len().saturating_add(FOLDED_NODES + egraph.analysis.node_reserve);
     let room = egraph.analysis.node_ceiling.is_none_or(|ceiling| made <= ceiling);
     egraph.analysis.ceiling_reached |= !room;
     room

@@ -20,6 +20,9 @@ const BODIES: [&str; 10] = [
 /// Forms that hold terms: those are laid out one by one, not as rows of a table.
 const OF_TERMS: [&str; 2] = ["rule", "define"];
 
+/// The keyword whose conditions flow like words.
+const WHEN: &str = ":when";
+
 type Doc<'a> = DocBuilder<'a, Arena<'a, usize>, usize>;
 
 /// What stands between an item and the one before it.
@@ -29,6 +32,8 @@ enum Gap {
     Space,
     /// A line break where the author had one, or where the item does not fit behind the one before.
     Fill,
+    /// A line break where the item does not fit behind the one before, as between words of a paragraph.
+    Flow,
     /// A line break where the list around it is broken.
     Line,
     /// A line break.
@@ -131,7 +136,8 @@ impl<'a> Layout<'a, '_> {
     /// breaks in any case.
     fn behind(&self, list: &List, k: usize, gap: Gap, doc: Doc<'a>, forced: bool) -> Doc<'a> {
         let item = &list.items[k];
-        let breaks = gap == Gap::Hard || (gap == Gap::Fill && item.starts_line);
+        let kept = gap == Gap::Fill || (gap == Gap::Flow && (item.forced || item.blank));
+        let breaks = gap == Gap::Hard || (kept && item.starts_line);
         let ended = k > 0 && list.items[k - 1].trailing.is_some();
         let mut before = self.arena.nil();
         for (n, comment) in item.comments.iter().enumerate() {
@@ -143,8 +149,8 @@ impl<'a> Layout<'a, '_> {
         }
         match gap {
             _ if k == 0 => doc,
-            Gap::Fill if !forced => self.arena.line().append(doc).group(),
-            Gap::Fill => self.arena.line().group().append(doc),
+            Gap::Fill | Gap::Flow if !forced => self.arena.line().append(doc).group(),
+            Gap::Fill | Gap::Flow => self.arena.line().group().append(doc),
             Gap::Line => self.arena.line().append(doc),
             Gap::Space | Gap::Hard => self.arena.space().append(doc),
         }
@@ -165,11 +171,11 @@ impl<'a> Layout<'a, '_> {
     fn list(&self, list: &List, depth: usize) -> Doc<'a> {
         let items = &list.items;
         let (doc, by) = match items.first() {
+            Some(_) if depth == 1 && self.is_rule(list) => (self.rule(list), 2),
             Some(head) if !self.word(list, 0).is_empty() && head.comments.is_empty() => {
                 match self.shape(list, depth) {
                     Shape::Hugging => return self.hugging(list, depth),
                     Shape::Aligned => (self.aligned(list, depth), 2),
-                    Shape::Nested if depth == 1 && self.is_rule(list) => (self.rule(list), 2),
                     Shape::Nested => (self.nested(list, depth), 2),
                 }
             }
@@ -186,6 +192,8 @@ impl<'a> Layout<'a, '_> {
         let column = |item: &Item| self.tokens[item.token].column;
         let plain = |item: &Item| item.comments.is_empty() && item.trailing.is_none();
         let plain = list.rest.is_empty() && items.iter().all(plain);
+        // Where breaks say nothing, they say nothing of the shape.
+        let plain = plain && !list.flows;
         let ([before @ .., last], Some(second), true) = (&items[..], items.get(1), plain) else {
             return Shape::Nested;
         };
@@ -214,6 +222,7 @@ impl<'a> Layout<'a, '_> {
             let gap = match k.checked_sub(1).map(|before| self.is_key(list, before)) {
                 _ if own && (item.list.is_some() || first_key == Some(k)) => Gap::Line,
                 Some(true) if !item.starts_line && !self.is_key(list, k) => Gap::Space,
+                _ if list.flows => Gap::Flow,
                 _ => Gap::Fill,
             };
             let row = rows.get(k).is_some_and(|row| *row);
@@ -267,8 +276,12 @@ impl<'a> Layout<'a, '_> {
             let next = (start + 1..items.len()).find(|k| self.is_key(list, *k));
             let end = next.unwrap_or(items.len());
             let gap = if forced { Gap::Fill } else { Gap::Line };
-            let broken = items[start..end].iter().any(|item| item.forced)
-                || items[start + 1..end].iter().any(|item| item.starts_line);
+            let flows = self.word(list, start) == WHEN;
+            let broken = |(k, item): (usize, &Item)| {
+                let starts = k > 1 && item.starts_line && (item.blank || !flows);
+                item.forced || starts || !item.comments.is_empty() || item.trailing.is_some()
+            };
+            let broken = items[start..end].iter().enumerate().any(broken);
             doc = doc.append(self.behind(list, start, gap, self.section(list, start, end), broken));
             start = end;
         }
@@ -282,7 +295,11 @@ impl<'a> Layout<'a, '_> {
         let Some(first) = items[..end].get(start + 1) else { return key };
         let pair = end - start == 3 && first.list.is_none();
         let rest = (start + 2..end).map(|k| {
-            let gap = if pair && !items[k].starts_line { Gap::Space } else { Gap::Fill };
+            let gap = match self.word(list, start) {
+                WHEN => Gap::Flow,
+                _ if pair && !items[k].starts_line => Gap::Space,
+                _ => Gap::Fill,
+            };
             self.spaced(list, k, gap, false, 1)
         });
         let rest = self.arena.concat(rest);

@@ -69,7 +69,7 @@ fn broken_promise(text: &str) -> Option<String> {
 struct Text(String);
 
 /// What texts are made of, spaces between aside.
-const PIECES: [&str; 32] = [
+const PIECES: [&str; 34] = [
     "a",
     "?x",
     ":when",
@@ -98,6 +98,8 @@ const PIECES: [&str; 32] = [
     "a-rather-long-word-that-fills-lines",
     "1.5",
     "(seq (f a b) (g",
+    "(saturate a b c d e f",
+    ":when (a ?x) (b ?y)",
     "(define (d ?a)",
     ":test",
     ":exact",

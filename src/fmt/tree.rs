@@ -57,6 +57,8 @@ pub(super) struct List {
     pub items: Vec<Item>,
     /// Comments behind the last item.
     pub rest: Vec<Comment>,
+    /// Whether its items flow like words: where its author broke lines says nothing.
+    pub flows: bool,
 }
 
 impl List {
@@ -64,13 +66,16 @@ impl List {
     pub fn forced(&self) -> bool {
         let breaks = |(k, item): (usize, &Item)| {
             item.forced
-                || (k > 0 && item.starts_line)
+                || (k > 0 && item.starts_line && (item.blank || !self.flows))
                 || !item.comments.is_empty()
                 || item.trailing.is_some()
         };
         !self.rest.is_empty() || self.items.iter().enumerate().any(breaks)
     }
 }
+
+/// The form whose items flow: it names sets, often many.
+const FLOWING: &str = "saturate";
 
 /// A list being read.
 struct Open {
@@ -126,6 +131,8 @@ pub(super) fn read(text: &str) -> (Vec<Token<'_>>, List) {
                 let Some(parent) = open.pop() else { continue };
                 let mut inner = std::mem::replace(&mut list, parent.outer);
                 inner.rest = std::mem::take(&mut comments);
+                let head = inner.items.first().map(|head| tokens[head.token].raw);
+                inner.flows = head == Some(FLOWING);
                 let gaps = inner.items.len().saturating_sub(1);
                 list.items.push(Item {
                     token: parent.token,

@@ -2,7 +2,7 @@
 
 use super::place::{Lines, path};
 use super::spot::{Spot, spot};
-use super::world::{World, is_rules, paths};
+use super::world::{World, is_case, is_rules, paths};
 use super::{answer, outline};
 use crate::diagnostic::{Diagnostic, Sources};
 use crate::fmt;
@@ -34,6 +34,8 @@ pub(super) struct State {
     /// The texts of open editors, and the client's names of them.
     buffers: BTreeMap<PathBuf, String>,
     uris: BTreeMap<PathBuf, String>,
+    /// The paths that each open rule or case file is checked with, as it was when it was opened.
+    with: BTreeMap<PathBuf, Vec<PathBuf>>,
     /// What was checked, by the paths that were checked together; where a file cannot be read, as it was
     /// before that.
     worlds: BTreeMap<Vec<PathBuf>, World>,
@@ -57,6 +59,7 @@ impl State {
     /// Takes up changed settings.
     pub fn configure(&mut self, settings: &Value) -> Published {
         self.set_rules(&settings[SETTINGS]);
+        self.with.clear();
         self.recheck()
     }
 
@@ -81,6 +84,7 @@ impl State {
     pub fn close(&mut self, uri: &Uri) -> Published {
         let Some(path) = path(uri.as_str()) else { return Vec::new() };
         self.buffers.remove(&path);
+        self.with.remove(&path);
         let mut found = self.recheck();
         self.uris.remove(&path);
         if self.published.remove(&path).is_some_and(|value| value != json!([])) {
@@ -94,26 +98,40 @@ impl State {
         let mut said: BTreeMap<PathBuf, Vec<Value>> = BTreeMap::new();
         let mut groups: BTreeMap<Vec<PathBuf>, Vec<PathBuf>> = BTreeMap::new();
         for (path, text) in &self.buffers {
-            if is_rules(path) {
-                groups.entry(paths(path, &self.rules)).or_default().push(path.clone());
-            } else {
+            if is_rules(path) || is_case(path) {
+                let with = self.with.entry(path.clone());
+                let with = with.or_insert_with(|| paths(path, &self.rules, &self.buffers));
+                groups.entry(with.clone()).or_default().push(path.clone());
+            }
+            if !is_rules(path) {
                 said.insert(path.clone(), unread(path, text));
             }
         }
         self.worlds.retain(|paths, _| groups.contains_key(paths));
         let mut kept = Vec::new();
         for (paths, open) in groups {
-            let world = World::new(&paths, &self.buffers);
+            let mut world = World::new(&paths, &self.buffers);
             let torn = world.torn();
             for (path, diagnostics) in found(&world) {
-                // What the whole workspace shares is said once, where only its rules are checked.
-                let own = paths == self.rules || !self.shared(&path) || open.contains(&path);
+                // An open file is spoken of where it is checked itself; what the workspace shares is, where only
+                // its rules are checked.
+                let own = match self.with.get(&path) {
+                    Some(with) => *with == paths,
+                    None => paths == self.rules || !self.shared(&path),
+                };
                 // Without what cannot be read, half of the rest would be unknown.
                 let read = !torn || diagnostics.iter().any(is_of_reading);
                 match (own, read) {
                     (true, true) => drop(said.insert(path, diagnostics)),
                     (true, false) => kept.push(path),
                     (false, _) => {}
+                }
+            }
+            for path in open.iter().filter(|path| is_case(path)) {
+                let wrong = world.cases(path);
+                let list = said.entry(path.clone()).or_default();
+                if list.is_empty() {
+                    list.extend(wrong.iter().map(|d| render::lsp_diagnostic(&world.sources, d)));
                 }
             }
             if !torn || !self.worlds.contains_key(&paths) {
@@ -152,7 +170,7 @@ impl State {
     fn at(&self, uri: &Uri) -> Option<(PathBuf, &str, Option<&World>)> {
         let path = path(uri.as_str())?;
         let text = self.buffers.get(&path)?;
-        let world = self.worlds.get(&paths(&path, &self.rules));
+        let world = self.with.get(&path).and_then(|paths| self.worlds.get(paths));
         Some((path, text, world))
     }
 

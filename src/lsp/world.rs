@@ -1,7 +1,8 @@
 //! The rules that a file is checked with, and what was found: a folder as a whole, with the texts of open
 //! editors in the place of those on disk.
 
-use crate::diagnostic::{FileId, Sources, Span};
+use crate::cases;
+use crate::diagnostic::{Diagnostic, FileId, Sources, Span};
 use crate::rules::{self, Check, RuleBook, Signature};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,14 @@ impl World {
         self.check.diagnostics.iter().any(|d| of_reading(rules::code(d)))
     }
 
+    /// What is wrong with an open case file, whose rules are these.
+    pub fn cases(&mut self, path: &Path) -> Vec<Diagnostic> {
+        let (Some(file), Some(book)) = (self.sources.find(path), &self.check.book) else {
+            return Vec::new();
+        };
+        cases::read(&mut self.sources, file, book).err().unwrap_or_default()
+    }
+
     pub fn signature(&self) -> &Signature {
         &self.check.signature
     }
@@ -47,21 +56,30 @@ impl World {
     }
 }
 
-/// The paths that a file is checked with: its folder, or the rules of the workspace where those are given,
-/// and the file itself.
-pub(super) fn paths(file: &Path, workspace: &[PathBuf]) -> Vec<PathBuf> {
+/// The paths that a file is checked with: the rules of the workspace where those are given, else its folder,
+/// and the file itself. Where those are wrong together, and the file is right by itself, it is alone: some
+/// folders hold several systems of rules.
+pub(super) fn paths(
+    file: &Path,
+    workspace: &[PathBuf],
+    buffers: &BTreeMap<PathBuf, String>,
+) -> Vec<PathBuf> {
     let folder = file.parent().unwrap_or(Path::new("/"));
-    let among = |path: &PathBuf| path == folder || path == file;
     let mut paths = workspace.to_vec();
-    if workspace.is_empty() {
-        // A folder without rule files on disk would be an error, and says nothing.
-        paths.extend(has_rules(folder).then(|| folder.to_owned()));
+    // A folder without rule files on disk would be an error, and says nothing.
+    if workspace.is_empty() && has_rules(folder) {
+        paths.push(folder.to_owned());
     }
+    let among = paths.iter().any(|path| path == folder || path == file);
     // A new file is not on disk yet.
-    if !paths.iter().any(among) || !file.is_file() {
+    if is_rules(file) && !(among && file.is_file()) {
         paths.push(file.to_owned());
     }
-    paths
+    // The rules of a case file are called like it.
+    let alone = vec![file.with_extension("rules")];
+    let right = |paths: &[PathBuf]| World::new(paths, buffers).check.book.is_some();
+    let known = buffers.contains_key(&alone[0]) || alone[0].is_file();
+    if known && paths != alone && !right(&paths) && right(&alone) { alone } else { paths }
 }
 
 fn has_rules(folder: &Path) -> bool {
@@ -72,4 +90,9 @@ fn has_rules(folder: &Path) -> bool {
 /// Whether a path is that of a rule file.
 pub(super) fn is_rules(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rules")
+}
+
+/// Whether a path is that of a case file.
+pub(super) fn is_case(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "case")
 }

@@ -9,10 +9,13 @@ use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+/// A node of a pattern: what it is, and the numbers of its parts.
+type Part = (Result<Head, Var>, SmallVec<[usize; 4]>);
+
 /// Structural numbers of pattern nodes: two nodes have one number where they are one term.
 #[derive(Default)]
 pub(super) struct Numbers {
-    known: FxHashMap<(Result<Head, Var>, SmallVec<[usize; 4]>), usize>,
+    known: FxHashMap<Part, usize>,
 }
 
 impl Numbers {

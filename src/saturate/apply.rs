@@ -5,7 +5,7 @@ use super::rows::RowSet;
 use super::subsumed::Subsumed;
 use super::touched::Touched;
 use super::{Limits, RuleReport, StopReason, blame};
-use crate::facts::EGraph;
+use crate::facts::{EGraph, FOLDED_NODES};
 use crate::rules::{CompiledRule, Operand, Step};
 use crate::term::{Head, Node};
 use egg::{Id, Language};
@@ -243,8 +243,9 @@ impl<'a> Run<'a> {
     fn instantiate(&mut self, rule: usize, root: Id, slots: &[Id]) -> Result<bool, StopReason> {
         let compiled = self.rules[rule];
         let made = self.egraph.nodes().len();
-        if !compiled.computes && self.nodes() + compiled.plan.len() <= self.limits.nodes {
-            // There is room even if every node is new, so none need be looked up beforehand.
+        let most = compiled.plan.len().saturating_mul(1 + FOLDED_NODES);
+        if !compiled.computes && self.nodes().saturating_add(most) <= self.limits.nodes {
+            // There is room even if every node is new and folded, so none need be looked up beforehand.
             self.built.clear();
             self.built.resize(compiled.plan.len(), None);
         } else {
@@ -256,7 +257,9 @@ impl<'a> Run<'a> {
                 self.look_up(compiled, slots);
             }
         }
-        let Some((new, united)) = self.build(compiled, slots, root) else { return Ok(false) };
+        let built = self.build(compiled, slots, root);
+        self.egraph.analysis.reserve_nodes(0);
+        let Some((new, united)) = built else { return Ok(false) };
         if united {
             self.unions.push((root, new, rule));
         }
@@ -311,11 +314,15 @@ impl<'a> Run<'a> {
     /// Adds the nodes of the right side that are not known to exist, the last to the class of the left
     /// side. Answers its id, and whether it was not in that class.
     fn build(&mut self, rule: &CompiledRule, slots: &[Id], root: Id) -> Option<(Id, bool)> {
+        let mut missing = self.built.iter().filter(|class| class.is_none()).count();
         for (i, step) in rule.plan.iter().enumerate() {
             let last = i + 1 == rule.plan.len();
             if self.built[i].is_some() {
                 continue;
             }
+            // What folding this step adds must leave room for the others.
+            missing -= 1;
+            self.egraph.analysis.reserve_nodes(missing);
             self.built[i] = match step {
                 Step::Slot(slot) => slots.get(*slot).copied(),
                 Step::Node(node) => {

@@ -299,6 +299,30 @@ fn rules_of_the_workspace_are_there_for_files_elsewhere() {
 }
 
 #[test]
+fn systems_in_one_folder_and_their_cases_are_checked_apart() {
+    let (folder, dialect, rules) = two_files("lsp-apart");
+    let (one, case) = (folder.join("one.rules"), folder.join("one.case"));
+    let alone = format!("{DIALECT}{RULES}");
+    fs::write(&one, &alone).expect("is written");
+    let mut client = Client::new(&folder, Value::Null);
+    client.open(&one, &alone);
+    assert_eq!(client.diagnostics(&one), Some(Vec::new()));
+    assert_eq!(client.diagnostics(&dialect), None);
+    let text = "(case x\n  (rules s)\n  (input (f 1 1))\n  (expect 1 (h 2)))\n";
+    client.open(&case, text);
+    let found = client.diagnostics(&case).expect("published");
+    assert_eq!(found, [("unknown-operator".to_owned(), range(3, 13, 14))]);
+    let hover = client.about("textDocument/hover", &case, text, "(f 1", 1);
+    assert!(hover["contents"]["value"].as_str().is_some_and(|text| text.contains("what f is")));
+    let set = client.about("textDocument/definition", &case, text, "rules s", 6);
+    assert_eq!((&set["uri"], &set["range"]), (&uri(&one).into(), &range(4, 9, 10)));
+    // One that needs its folder is checked with all of it, and says nothing of those that are alone.
+    client.open(&rules, RULES);
+    assert_eq!(client.diagnostics(&rules), Some(Vec::new()));
+    assert_eq!(client.diagnostics(&one), Some(Vec::new()));
+}
+
+#[test]
 fn messages_that_make_no_sense_are_refused_and_harm_nothing() {
     let mut client = Client::fresh();
     let code = |answer: Value| answer["error"]["code"].as_i64();

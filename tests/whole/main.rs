@@ -6,6 +6,7 @@ mod bench;
 mod command_line;
 mod common;
 mod families;
+mod formatting;
 mod generators;
 mod json;
 mod lsp;

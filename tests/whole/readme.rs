@@ -107,8 +107,8 @@ fn section(title: &str) -> (Vec<(String, String)>, Vec<String>) {
     let mut blocks = section.split("```");
     let (mut files, mut commands, mut name) = (Vec::new(), Vec::new(), String::new());
     while let (Some(text), Some(block)) = (blocks.next(), blocks.next()) {
-        let words = text.split('`').filter(|word| word.starts_with("examples/rules/"));
-        name = words.last().map_or(name, str::to_owned);
+        let mut words = text.split('`').filter(|word| word.starts_with("examples/rules/"));
+        name = words.next_back().map_or(name, str::to_owned);
         let (kind, block) = block.split_once('\n').expect("a block of lines");
         match kind {
             "console" => commands.extend(block.lines().filter_map(|line| {
