@@ -1,6 +1,6 @@
 //! Checks certificates: that two programs are equal because rules lead from the one to the other.
 //!
-//! Small and on its own: terms, rules, facts and conditions are read and derived here anew, without an
+//! On its own: terms, rules, facts and conditions are read and derived here anew, without an
 //! e-graph and without any code that searched for the proof. A certificate is a list of steps; each names
 //! a rule, what its variables stand for and where it is applied. Both sides of the rule are written down
 //! with that; the one must stand where it is applied, and the other takes its place. What the certificate

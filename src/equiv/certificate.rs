@@ -2,6 +2,7 @@
 
 use super::chain::{Hidden, class_of, is_word};
 use super::declare::Declarations;
+use super::means::{Means, root, written};
 use crate::certify::{Checker, Rules};
 use crate::diagnostic::{FileId, Span};
 use crate::explain::{Gap, Link, Terms, subterm};
@@ -9,11 +10,10 @@ use crate::facts::EGraph;
 use crate::model::Extent;
 use crate::rules::{CompiledRule, Exactness, Rule, RuleBook};
 use crate::sexp::{Kind, Sexp};
-use crate::term::{Head, Node, Term};
-use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Symbol, Var};
+use crate::term::{Node, Term};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol};
 use ember_targets::layout::{Keep, Layout};
 use ember_targets::print::WIDTH;
-use ember_targets::scalar::BinaryOp;
 use std::collections::{BTreeMap, HashMap};
 
 /// Stack for one level of a term, and by how much the stack grows where less is left.
@@ -448,112 +448,6 @@ impl Writer<'_> {
         self.spellings.entry(class).or_default().push(bounds);
         Ok(())
     }
-}
-
-/// What the variables of a rule stand for, and which loop variables its patterns are, by their text.
-#[derive(Default)]
-struct Means {
-    of: BTreeMap<Var, Term>,
-    targets: Vec<(PatternAst<Node>, Id)>,
-}
-
-impl Means {
-    /// Takes over what a term says where it is a pattern.
-    fn fit(&mut self, pattern: &PatternAst<Node>, term: &Term) {
-        let Some(last) = term.len().checked_sub(1) else { return };
-        let mut open = vec![(root(pattern), Id::from(last))];
-        while let Some((p, t)) = open.pop() {
-            match &pattern[p] {
-                ENodeOrVar::Var(v) => {
-                    self.of.entry(*v).or_insert_with(|| Terms::of(term, t));
-                }
-                ENodeOrVar::ENode(node) => match is_word(&term[t]) {
-                    Some(class) if node.name() == Some("var") => {
-                        self.targets.push((written(pattern, p), class));
-                    }
-                    _ if node.name() == Some("!") => {}
-                    _ => {
-                        let pairs = node.children().iter().zip(term[t].children());
-                        open.extend(pairs.map(|(p, t)| (*p, *t)));
-                    }
-                },
-            }
-        }
-    }
-
-    /// The loop variable that a part of a pattern is.
-    fn target(&self, pattern: &PatternAst<Node>, at: Id) -> Option<Id> {
-        let part = written(pattern, at);
-        self.targets.iter().find(|(known, _)| *known == part).map(|(_, class)| *class)
-    }
-
-    /// A part of a pattern with terms for its variables.
-    fn build(&self, pattern: &PatternAst<Node>, at: Id) -> Option<Term> {
-        let mut made = Terms::default();
-        let id = self.put(pattern, at, &mut made)?;
-        Some(Terms::of(&made.finish(), id))
-    }
-
-    fn put(&self, pattern: &PatternAst<Node>, at: Id, made: &mut Terms) -> Option<Id> {
-        let node = match &pattern[at] {
-            ENodeOrVar::Var(v) => return Some(copy(made, self.of.get(v)?)),
-            ENodeOrVar::ENode(node) => node,
-        };
-        if node.name() == Some("var")
-            && let Some(class) = self.target(pattern, at)
-        {
-            return Some(made.add(Node::op(&super::chain::word(class), &[])));
-        }
-        let mut parts = Vec::new();
-        for child in node.children() {
-            parts.push(stacker::maybe_grow(RED_ZONE, SEGMENT, || self.put(pattern, *child, made))?);
-        }
-        match (node.name(), parts.as_slice()) {
-            (Some("!"), [op, a, b]) => {
-                let number = |id: Id| match made.get(id)?.head() {
-                    Head::Int(n) => Some(n),
-                    _ => None,
-                };
-                let op = BinaryOp::parse(made.get(*op)?.name()?)?;
-                let n = crate::saturate::compute(op, number(*a)?, number(*b)?)?;
-                Some(made.add(Node::int(n)))
-            }
-            _ => Some(made.add(Node::new(node.head(), &parts))),
-        }
-    }
-}
-
-fn root(pattern: &PatternAst<Node>) -> Id {
-    Id::from(pattern.len().saturating_sub(1))
-}
-
-/// A part of a pattern by itself.
-fn written(pattern: &PatternAst<Node>, at: Id) -> PatternAst<Node> {
-    let mut made: PatternAst<Node> = RecExpr::default();
-    let mut placed: HashMap<Id, Id> = HashMap::new();
-    let mut open = vec![at];
-    while let Some(&id) = open.last() {
-        let missing = pattern[id].children().iter().filter(|c| !placed.contains_key(c));
-        let missing: Vec<Id> = missing.rev().copied().collect();
-        if missing.is_empty() {
-            let node = pattern[id].clone().map_children(|c| placed[&c]);
-            let own = made.add(node);
-            placed.insert(id, own);
-            open.pop();
-        } else {
-            open.extend(missing);
-        }
-    }
-    made
-}
-
-/// Adds a term to others.
-fn copy(made: &mut Terms, term: &Term) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }
 
 /// A term as it is written.

@@ -12,6 +12,7 @@ mod certificate;
 mod chain;
 mod data;
 mod declare;
+mod means;
 mod names;
 mod refute;
 mod report;

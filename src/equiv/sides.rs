@@ -135,7 +135,7 @@ pub fn read(
     }
     let found = sides.len();
     let Ok([left, right]) = <[Side; 2]>::try_from(sides) else {
-        let error = Diagnostic::global(format!("{found} programs are given, not two"));
+        let error = Diagnostic::global(format!("programs that are given: {found}; needed are two"));
         let help = "give two files, or one with two programs behind their declarations";
         return Err(vec![error.with_help(help)]);
     };
