@@ -75,15 +75,20 @@ fn certificate(text: &str) -> Option<Sexp> {
     }
 }
 
-/// Whether two texts are the same but for where they stand, and for zeros in front of numbers.
+/// Whether two texts are the same but for where they stand, and for how numbers are spelled.
 fn alike(a: &Sexp, b: &Sexp) -> bool {
     match (&a.kind, &b.kind) {
         (Kind::List(a), Kind::List(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
         }
         (Kind::Atom(a), Kind::Atom(b)) => {
-            let number = |word: &str| word.parse::<i64>().ok();
-            a == b || (number(a).is_some() && number(a) == number(b))
+            let whole = |word: &str| word.parse::<i64>().ok();
+            let real = |word: &str| word.parse::<f64>().ok().map(f64::to_bits);
+            let same = match (whole(a), whole(b)) {
+                (None, None) => real(a).is_some() && real(a) == real(b),
+                (a, b) => a == b,
+            };
+            a == b || same
         }
         (a, b) => a == b,
     }

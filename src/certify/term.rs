@@ -26,6 +26,9 @@ pub(super) struct Terms {
     known: HashMap<(Head, Vec<T>), T>,
 }
 
+/// What stands for a word, given its operands; nothing where it stays.
+pub(super) type Replace<'a> = dyn FnMut(&mut Terms, &str, &[T]) -> Result<Option<T>, String> + 'a;
+
 /// Runs a step that may nest deep.
 pub(super) fn deeper<R>(run: impl FnOnce() -> R) -> R {
     stacker::maybe_grow(STACK.0, STACK.1, run)
@@ -88,7 +91,7 @@ impl Terms {
         &mut self,
         from: Option<&Terms>,
         term: T,
-        replace: &mut dyn FnMut(&mut Terms, &str, &[T]) -> Result<Option<T>, String>,
+        replace: &mut Replace<'_>,
     ) -> Result<T, String> {
         let (head, operands) = from.unwrap_or(self).nodes[term].clone();
         let mut written = Vec::with_capacity(operands.len());

@@ -136,7 +136,7 @@ impl Writer<'_> {
         let exact = exact.max().unwrap_or(Exactness::Bitwise);
         let mut all = vec![form("exact", [atom(exact.name())])];
         all.extend(forms);
-        all.extend(self.variables.drain(..));
+        all.append(&mut self.variables);
         for (head, term) in ["left", "right"].into_iter().zip(proved.written) {
             all.push(form(head, [plain(term)]));
         }

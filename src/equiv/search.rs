@@ -77,8 +77,12 @@ pub fn terms(sides: &Sides, book: &RuleBook) -> Option<[Term; 2]> {
 }
 
 impl Search<'_> {
-    /// Searches for a proof that two terms are equal.
-    pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+    /// Whether rules make two terms equal, without a proof.
+    pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
+        self.saturated(sides, terms, record).equal()
+    }
+
+    fn saturated(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> Run<'_> {
         let context = sides.declarations.context();
         let unit = VectorUnit {
             simd_bytes: self.machine.core.simd_bytes,
@@ -86,12 +90,18 @@ impl Search<'_> {
         };
         let binders = self.book.signature.binders();
         let facts = Facts::new(&context.tensors, &context.sizes, binders, unit);
-        let facts = if self.certify.is_some() { facts.recording() } else { facts };
+        let facts = if record { facts.recording() } else { facts };
         let mut egraph = EGraph::new(facts);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
         egraph.rebuild();
         let mut run = Run { search: self, egraph, roots, stop: StopReason::Saturated };
         drive(&mut run, &self.schedule.steps, self.limits.iterations);
+        run
+    }
+
+    /// Searches for a proof that two terms are equal.
+    pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+        let run = self.saturated(sides, terms, self.certify.is_some());
         if !run.equal() {
             return Found::Open(run.reached());
         }
