@@ -6,8 +6,12 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Milliseconds that one question may take.
-const PATIENCE: u32 = 10_000;
+/// What one question may cost, in the solver's own count of its work, so that the answer does not
+/// depend on how busy the machine is: some ten seconds of z3.
+const WORK: u32 = 100_000_000;
+
+/// Milliseconds after which a question is given up in any case: not every loop of a solver counts.
+const PATIENCE: u32 = 120_000;
 
 /// A solver that is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +35,23 @@ impl Solver {
     /// The first solver that is installed: z3, or else cvc5.
     pub fn find() -> Option<Solver> {
         let known = [
-            ("z3", vec!["-in".to_owned(), "-smt2".to_owned(), format!("-t:{PATIENCE}")]),
-            ("cvc5", vec!["--lang=smt2".to_owned(), format!("--tlimit={PATIENCE}")]),
+            (
+                "z3",
+                vec![
+                    "-in".into(),
+                    "-smt2".into(),
+                    format!("rlimit={WORK}"),
+                    format!("-t:{PATIENCE}"),
+                ],
+            ),
+            (
+                "cvc5",
+                vec![
+                    "--lang=smt2".into(),
+                    format!("--rlimit={WORK}"),
+                    format!("--tlimit={PATIENCE}"),
+                ],
+            ),
         ];
         let runs = |command: &str| {
             let mut probe = Command::new(command);
