@@ -4,11 +4,13 @@
 use super::certificate::{Certificate, Proved, certify};
 use super::names::normalise;
 use super::sides::{Sides, What};
-use crate::certify::Rules;
+use crate::certify::{Rules, check};
+use crate::diagnostic::Sources;
 use crate::drive::{Driven, Mark, drive};
 use crate::facts::{EGraph, Facts, VectorUnit};
 use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
 use crate::saturate::{Limits, StopReason, saturate};
+use crate::sexp;
 use crate::term::{Node, Term};
 use egg::Id;
 use ember_targets::machine::Machine;
@@ -58,12 +60,17 @@ pub struct Search<'a> {
 /// The terms of both sides, with variables named by their loops; a statement beside one that is split
 /// between the units is such a statement, too. `None` where a side is no term.
 pub fn terms(sides: &Sides, book: &RuleBook) -> Option<[Term; 2]> {
+    let binders = book.signature.binders();
+    lifted(sides).map(|terms| terms.map(|term| normalise(&term, &binders)))
+}
+
+/// The same with variables as they were written.
+fn lifted(sides: &Sides) -> Option<[Term; 2]> {
     let (What::Term { term: a, sort: left }, What::Term { term: b, sort: right }) =
         (&sides.left.what, &sides.right.what)
     else {
         return None;
     };
-    let binders = book.signature.binders();
     let units = left.name() == "Slc" || right.name() == "Slc";
     let lifted = |term: &Term, sort: &str| {
         let mut term = term.clone();
@@ -71,7 +78,7 @@ pub fn terms(sides: &Sides, book: &RuleBook) -> Option<[Term; 2]> {
             let root = Id::from(term.len().saturating_sub(1));
             term.add(Node::op("slc", &[root]));
         }
-        normalise(&term, &binders)
+        term
     };
     Some([lifted(a, left.name()), lifted(b, right.name())])
 }
@@ -108,19 +115,24 @@ impl Search<'_> {
         let Some(rules) = self.certify else {
             return Found::Equal(Err("none was asked for".to_owned()));
         };
-        let (What::Term { term: a, .. }, What::Term { term: b, .. }) =
-            (&sides.left.what, &sides.right.what)
-        else {
+        let Some([a, b]) = lifted(sides) else {
             return Found::Equal(Err("a side is no term".to_owned()));
         };
-        Found::Equal(certify(&Proved {
+        let proved = Proved {
             search: &run.egraph,
             book: self.book,
             compiled: self.compiled,
             rules,
             declarations: &sides.declarations,
-            written: [a, b],
+            written: [&a, &b],
             terms,
+        };
+        Found::Equal(certify(&proved).and_then(|certificate| {
+            let mut sources = Sources::default();
+            let file = sources.add("<certificate>", certificate.text.as_str());
+            let forms = sexp::read(&sources, file).map_err(|_| "it is not balanced".to_owned())?;
+            let form = forms.first().ok_or("it is empty")?;
+            check(rules, form).map(|_| certificate)
         }))
     }
 }
