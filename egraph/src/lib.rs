@@ -29,7 +29,8 @@ pub trait Analysis<L: Language>: Sized {
     /// What is known of a class.
     type Data;
 
-    /// What a node says of its class, from what is known of its children. `id` is that of the node.
+    /// What a node says of its class, from what is known of its children. `id` is that of the node,
+    /// which may not be in the e-graph yet: nothing is added or united here.
     fn make(egraph: &mut EGraph<L, Self>, node: &L, id: Id) -> Self::Data;
 
     /// Takes what is known of one part of a class into what is known of the other, and says which of

@@ -1,5 +1,6 @@
-//! Sets and maps of few members, as sorted lists. Extraction makes and compares them by the hundred
-//! thousand, and most have less than a handful of members: a list that lives in its owner costs a fraction of a tree.
+//! Sets of few members, as sorted lists. Extraction makes and compares them by the hundred thousand,
+//! and most have less than a handful of members: a list that lives in its owner costs a fraction of a
+//! tree. What the members mean is the business of summaries.
 
 use smallvec::SmallVec;
 
