@@ -2,23 +2,17 @@
 
 use super::chain::{Hidden, class_of, is_word};
 use super::declare::Declarations;
+use super::forms::{atom, form, list, printed, shown, text};
 use super::means::{Means, root, written};
 use crate::certify::{Checker, Rules};
-use crate::diagnostic::{FileId, Span};
 use crate::explain::{Gap, Link, Terms, subterm};
 use crate::facts::EGraph;
 use crate::model::Extent;
 use crate::rules::{CompiledRule, Exactness, Rule, RuleBook};
-use crate::sexp::{Kind, Sexp};
+use crate::sexp::Sexp;
 use crate::term::{Node, Term};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol};
-use ember_targets::layout::{Keep, Layout};
-use ember_targets::print::WIDTH;
 use std::collections::{BTreeMap, HashMap};
-
-/// Stack for one level of a term, and by how much the stack grows where less is left.
-const RED_ZONE: usize = 64 << 10;
-const SEGMENT: usize = 1 << 20;
 
 /// How deep proofs may stand within proofs.
 const DEEPEST: usize = 6;
@@ -35,9 +29,7 @@ pub struct Proved<'a> {
     pub rules: &'a Rules,
     /// The tensors.
     pub declarations: &'a Declarations,
-    /// Both programs as they were written.
-    pub written: [&'a Term; 2],
-    /// Both with variables named by their loops.
+    /// Both programs, with variables named by their loops.
     pub terms: &'a [Term; 2],
 }
 
@@ -63,7 +55,7 @@ pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
         checker: Checker::new(proved.rules),
         names: BTreeMap::new(),
         spellings: HashMap::new(),
-        variables: Vec::new(),
+        declared: Vec::new(),
         programs: HashMap::new(),
         counts: Vec::new(),
     };
@@ -79,43 +71,19 @@ struct Writer<'a> {
     names: BTreeMap<Id, String>,
     /// The bounds of a variable that the checker knows to be the same.
     spellings: HashMap<Id, Vec<[Term; 3]>>,
-    /// The declarations of variables, in order.
-    variables: Vec<Sexp>,
+    /// The declarations so far, in order.
+    declared: Vec<Sexp>,
     /// The variables of the programs as they stand there.
     programs: HashMap<Id, [Term; 4]>,
     counts: Vec<(String, usize)>,
 }
 
-fn span() -> Span {
-    Span::new(FileId::default(), 0..0)
-}
-
-fn atom(text: impl Into<String>) -> Sexp {
-    Sexp { span: span(), kind: Kind::Atom(text.into()) }
-}
-
-fn list(items: Vec<Sexp>) -> Sexp {
-    Sexp { span: span(), kind: Kind::List(items) }
-}
-
-fn form(head: &str, items: impl IntoIterator<Item = Sexp>) -> Sexp {
-    list(std::iter::once(atom(head)).chain(items).collect())
-}
-
-fn text(text: String) -> Sexp {
-    Sexp { span: span(), kind: Kind::Text(text) }
-}
-
 impl Writer<'_> {
     fn write(&mut self, proved: &Proved<'_>) -> Result<Certificate, String> {
-        let mut forms = Vec::new();
         for declared in &proved.declarations.tensors {
             let shape = declared.shape.iter().map(|e: &Extent| atom(e.to_string())).collect();
             let [head, name, dtype] = declared.words().map(atom);
-            let shape = list(shape);
-            let writable = head.atom() != Some("input");
-            self.checker.declare(writable, &name, &dtype, &shape)?;
-            forms.push(list(vec![head, name, dtype, shape]));
+            self.say(list(vec![head, name, dtype, list(shape)]))?;
         }
         for term in proved.terms {
             self.remember(term);
@@ -123,29 +91,50 @@ impl Writer<'_> {
         let lost = || "a program is not in the search".to_owned();
         let start = self.hidden.hide(&proved.terms[0]).ok_or_else(lost)?;
         let end = self.hidden.hide(&proved.terms[1]).ok_or_else(lost)?;
-        let start_text = self.term(&start)?;
+        let mut programs = Vec::new();
+        for (head, term) in [("left", &start), ("right", &end)] {
+            programs.push(form(head, [self.term(term)?]));
+        }
+        for term in proved.terms {
+            self.spell_program(term)?;
+        }
         let links = self.hidden.chain(&start, &end).map_err(|gap| match gap {
             Gap::TooLong => "the chain is too long to be written out".to_owned(),
             Gap::NotEqual => "the chain was not found again".to_owned(),
         })?;
         let mut steps = Vec::new();
         self.steps(&start, links, (0, &[]), &mut steps)?;
-        // What the second program says of its variables.
-        self.spell_program(&proved.terms[1], &mut steps)?;
-        let exact = steps.iter().filter_map(|step| self.book.rule(step.form()?.0)).map(|r| r.exact);
-        let exact = exact.max().unwrap_or(Exactness::Bitwise);
-        let mut all = vec![form("exact", [atom(exact.name())])];
-        all.extend(forms);
-        all.append(&mut self.variables);
-        for (head, term) in ["left", "right"].into_iter().zip(proved.written) {
-            all.push(form(head, [plain(term)]));
-        }
-        all.push(form("start", [start_text]));
         let count = steps.len();
-        all.extend(steps);
-        let certificate = form("certificate", all);
+        let mut forms = std::mem::take(&mut self.declared);
+        forms.extend(programs);
+        forms.push(form("steps", steps));
+        let exact = self.exactness(&forms);
+        forms.insert(0, form("exact", [atom(exact.name())]));
+        let certificate = form("certificate", forms);
         let rules = std::mem::take(&mut self.counts);
         Ok(Certificate { text: printed(&certificate), rules, steps: count, exact })
+    }
+
+    /// The least exact of the rules that are applied anywhere.
+    fn exactness(&self, forms: &[Sexp]) -> Exactness {
+        let mut exact = Exactness::Bitwise;
+        let mut open: Vec<&Sexp> = forms.iter().collect();
+        while let Some(next) = open.pop() {
+            if let Some((name, [direction, ..])) = next.form()
+                && matches!(direction.atom(), Some("forward" | "backward"))
+            {
+                exact = self.book.rule(name).map_or(exact, |rule| exact.max(rule.exact));
+            }
+            open.extend(next.list().unwrap_or_default());
+        }
+        exact
+    }
+
+    /// Adds a declaration, which the checker must take over.
+    fn say(&mut self, declaration: Sexp) -> Result<(), String> {
+        self.checker.declare(&declaration)?;
+        self.declared.push(declaration);
+        Ok(())
     }
 
     /// Remembers how a program spells its variables.
@@ -166,7 +155,7 @@ impl Writer<'_> {
     }
 
     /// Proves the bounds with which a program spells its variables.
-    fn spell_program(&mut self, program: &Term, steps: &mut Vec<Sexp>) -> Result<(), String> {
+    fn spell_program(&mut self, program: &Term) -> Result<(), String> {
         for (at, node) in program.as_ref().iter().enumerate() {
             let (Some("var"), [_, lo, hi, step]) = (node.name(), node.children()) else { continue };
             let lost = "a variable is not in the search";
@@ -178,7 +167,7 @@ impl Writer<'_> {
             }
             let Ok(bounds) = bounds.try_into() else { continue };
             self.declare(class)?;
-            self.spell(class, bounds, 0, steps)?;
+            self.spell(class, bounds, 0)?;
         }
         Ok(())
     }
@@ -210,8 +199,7 @@ impl Writer<'_> {
             parts.push(self.term(part)?);
         }
         let word = format!("@{}", self.names.len());
-        self.checker.variable(&atom(&word), &parts)?;
-        self.variables.push(form("variable", std::iter::once(atom(&word)).chain(parts)));
+        self.say(form("variable", std::iter::once(atom(&word)).chain(parts)))?;
         self.names.insert(class, word);
         self.spellings.insert(class, vec![[lo, hi, step]]);
         Ok(())
@@ -249,14 +237,12 @@ impl Writer<'_> {
                     let mut means = Means::default();
                     means.fit(&rule.lhs, sides[0]);
                     means.fit(&rule.rhs, sides[1]);
-                    let before = steps.len();
-                    match self.application(rule, &applied.slots, &mut means, depth, steps) {
+                    match self.application(rule, &applied.slots, &mut means, depth) {
                         Ok(parts) => {
                             let parts = [direction, at].into_iter().chain(parts);
                             steps.push(form(rule.name.as_str(), parts));
                         }
                         Err(_) if depth < DEEPEST => {
-                            steps.truncate(before);
                             let links = (&old, &new, direction, at);
                             self.detour(
                                 rule,
@@ -314,7 +300,7 @@ impl Writer<'_> {
             let links = self.hidden.chain(old, &from).map_err(lost)?;
             self.steps(old, links, (depth + 1, place), steps)?;
         }
-        let parts = self.application(rule, slots, &mut means, depth, steps)?;
+        let parts = self.application(rule, slots, &mut means, depth)?;
         steps.push(form(rule.name.as_str(), [direction, at].into_iter().chain(parts)));
         if to != *new {
             let links = self.hidden.chain(&to, new).map_err(lost)?;
@@ -330,7 +316,6 @@ impl Writer<'_> {
         slots: &[Id],
         means: &mut Means,
         depth: usize,
-        steps: &mut Vec<Sexp>,
     ) -> Result<Vec<Sexp>, String> {
         let compiled = *self.compiled.get(&rule.name).ok_or("a rule that was not compiled")?;
         for (v, class) in compiled.variables.iter().zip(slots) {
@@ -350,7 +335,7 @@ impl Writer<'_> {
         }
         let patterns = [&rule.lhs, &rule.rhs].into_iter().chain(rule.wheres.iter().map(|(_, p)| p));
         for pattern in patterns {
-            self.variables_of(pattern, means, depth, steps)?;
+            self.variables_of(pattern, means, depth)?;
         }
         let mut items = Vec::new();
         let mut named = Vec::new();
@@ -381,7 +366,6 @@ impl Writer<'_> {
         pattern: &PatternAst<Node>,
         means: &Means,
         depth: usize,
-        steps: &mut Vec<Sexp>,
     ) -> Result<(), String> {
         for (at, node) in pattern.as_ref().iter().enumerate() {
             let ENodeOrVar::ENode(node) = node else { continue };
@@ -398,7 +382,7 @@ impl Writer<'_> {
                 self.declare_as(class, [name, lo, hi, step])?;
             } else {
                 self.declare(class)?;
-                self.spell(class, [lo, hi, step], depth, steps)?;
+                self.spell(class, [lo, hi, step], depth)?;
             }
         }
         Ok(())
@@ -418,75 +402,23 @@ impl Writer<'_> {
     }
 
     /// Proves that a variable's bounds may be spelled in another way.
-    fn spell(
-        &mut self,
-        class: Id,
-        bounds: [Term; 3],
-        depth: usize,
-        steps: &mut Vec<Sexp>,
-    ) -> Result<(), String> {
+    fn spell(&mut self, class: Id, bounds: [Term; 3], depth: usize) -> Result<(), String> {
         let known = self.spellings.get(&class).cloned().unwrap_or_default();
         if known.contains(&bounds) {
             return Ok(());
         }
         let Some(first) = known.first().cloned() else { return Err("unknown bounds".to_owned()) };
-        let mut items = Vec::new();
-        for part in &bounds {
-            items.push(self.term(part)?);
-        }
-        for (head, (from, to)) in ["lo", "hi", "step"].into_iter().zip(first.iter().zip(&bounds)) {
-            let mut inner = Vec::new();
-            if from != to {
-                self.lead(from, to, depth + 1, &mut inner)?;
-            }
-            items.push(form(head, inner));
-        }
         let word = self.names.get(&class).cloned().unwrap_or_default();
-        let step = form("spelled", std::iter::once(atom(word)).chain(items));
-        self.checker.learn(&step)?;
-        steps.push(step);
+        let mut items = vec![atom(word)];
+        for (from, to) in first.iter().zip(&bounds) {
+            let mut bound = vec![self.term(to)?];
+            if from != to {
+                self.lead(from, to, depth + 1, &mut bound)?;
+            }
+            items.push(list(bound));
+        }
+        self.say(form("spelled", items))?;
         self.spellings.entry(class).or_default().push(bounds);
         Ok(())
     }
-}
-
-/// A term as it is written.
-fn plain(term: &Term) -> Sexp {
-    shown(term, &BTreeMap::new())
-}
-
-/// A term as text, with names for the words of variables.
-fn shown(term: &Term, names: &BTreeMap<Id, String>) -> Sexp {
-    let mut made: Vec<Sexp> = Vec::with_capacity(term.len());
-    for node in term {
-        let name = is_word(node).and_then(|class| names.get(&class).cloned());
-        let head = atom(name.unwrap_or_else(|| node.to_string()));
-        made.push(match node.children() {
-            [] => head,
-            children => {
-                let parts = children.iter().map(|c| made[usize::from(*c)].clone());
-                list(std::iter::once(head).chain(parts).collect())
-            }
-        });
-    }
-    made.pop().unwrap_or_else(|| list(Vec::new()))
-}
-
-/// The text of a form.
-fn printed(whole: &Sexp) -> String {
-    fn put(of: &Sexp, out: &mut Layout, depth: usize) {
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || match &of.kind {
-            Kind::Atom(word) => out.atom(word.clone()),
-            Kind::Text(text) => out.atom(format!("{text:?}")),
-            Kind::List(items) => {
-                let head = items.first().and_then(Sexp::atom).unwrap_or_default();
-                out.head(if depth == 0 { Keep::Items(1) } else { Keep::Fitting }, head);
-                items.iter().skip(1).for_each(|item| put(item, out, depth + 1));
-                out.close();
-            }
-        });
-    }
-    let mut out = Layout::default();
-    put(whole, &mut out, 0);
-    out.render(WIDTH)
 }

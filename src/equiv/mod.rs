@@ -12,6 +12,7 @@ mod certificate;
 mod chain;
 mod data;
 mod declare;
+mod forms;
 mod means;
 mod names;
 mod refute;
