@@ -6,30 +6,31 @@
 //!
 //! ```text
 //! (certificate
-//!   (exact EXACTNESS)                the least exact of the rules that are used
+//!   (exact EXACTNESS)                 the least exact of the rules that are used
 //!   DECLARATION …
-//!   (left TERM) (right TERM)         the programs
-//!   (steps STEP …))                  from the first to the second
+//!   (left TERM) (right TERM)          the programs
+//!   (steps STEP …))                   from the first to the second
 //!
 //! DECLARATION:  (input NAME DTYPE (EXTENT …))  (output …)  (scratch …)
-//!               (variable @K NAME LO HI STEP)                     a loop variable
+//!               (variable @K NAME LO HI STEP)                       a loop variable
 //!               (spelled @K (LO STEP …) (HI STEP …) (STEP STEP …))
-//! STEP:  (RULE forward|backward (at N …) (?x TERM) … (equals ?x STEP …) … (because TEXT) …)
-//!        (computed (at N …) TERM)
+//! STEP:  (RULE (at N …) forward|backward (?x TERM STEP …) … (because TEXT) …)
+//!        (computed (at N …) TERM TERM)
 //! ```
 //!
 //! Loop variables are words, `@0`, `@1`, …, that are declared once with their bounds; `spelled` says that
-//! the bounds may be written otherwise, with the steps that lead from each to the other one. In the programs
-//! the loops of `scf` have the bounds of their variables, and no loop stands within one of its variable.
+//! the bounds may be written otherwise, with the steps that lead from each of them to the other. In the
+//! programs each loop of `scf` has the bounds of its variable, no loop stands within one over its variable, and
+//! variables stand in their loops only.
 //!
 //! Position `(at N …)` goes to operand N of the whole, and on from there. What a step does:
 //!
 //! - A rule's sides are written down with terms for its variables. The left one (`backward`: the right
-//!   one) must stand at the position, and the other takes its place. For each `:where` and `:with` the
-//!   steps of `equals` lead from what the variable stands for to the pattern; without any they are the
-//!   same. For each condition, in order, `because` repeats what it rests on, as it is found here. A number
-//!   of `:for` must be one that the generator may give. `(var …)` in a rule is the word with that name
-//!   and bounds, and `(! …)` a number.
+//!   one) must stand at the position, and the other takes its place. What a variable of `:where` or `:with`
+//!   stands for must be the pattern, or the steps behind it lead there. For each condition, and for each
+//!   number that a rule is given, in order, `because` repeats what it rests on, as it is found here. `(var
+//!   …)` in a rule is the word with that name and bounds, and `(! …)` a number. A rule of two directions is
+//!   one rule.
 //! - `computed` puts a term where another stands that is the same number, extent or conversion.
 
 mod conditions;
@@ -94,7 +95,9 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Claim, String> {
             Some((side @ ("left" | "right"), [term])) => {
                 let term = checker.read(term, &Means::new())?;
                 checker.derive();
-                checker.scoped(term, &mut Vec::new()).map_err(|e| format!("{side}: {e}"))?;
+                if checker.facts[term].loops.is_none() || !checker.facts[term].free.is_empty() {
+                    return Err(format!("{side}: loops and variables that do not fit"));
+                }
                 sides.push((side, term));
             }
             _ => checker.declare(form)?,
@@ -181,79 +184,47 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Whether loops bind each variable of a program, with its bounds, and none does within another.
-    fn scoped(&self, term: T, around: &mut Vec<T>) -> Result<(), String> {
-        let (name, operands) = self.terms.node(term);
-        if self.variables.contains_key(&term) && !around.contains(&term) {
-            return Err(format!("`{name}` outside of its loop"));
-        }
-        let binder = self.rules.binder(name, operands);
-        if let Some((variable, _)) = binder {
-            let word = operands[variable];
-            let Some([called, ..]) = self.variables.get(&word) else {
-                return Err(format!("`{name}` binds no variable"));
-            };
-            // The bounds of an `scf` loop stand behind its variable.
-            let spelled = match operands[variable + 1..] {
-                [lo, hi, step, ..] => self.spellings.get(&[*called, lo, hi, step]) == Some(&word),
-                _ => false,
-            };
-            if around.contains(&word) || name.starts_with("scf.") && !spelled {
-                return Err(format!("a loop that `{}` is not of", self.terms.name(word)));
-            }
-        }
-        for (at, operand) in operands.iter().enumerate() {
-            let inside = binder.filter(|(variable, body)| at == *variable || at == *body);
-            around.extend(inside.map(|(variable, _)| operands[variable]));
-            deeper(|| self.scoped(*operand, around))?;
-            around.truncate(around.len() - usize::from(inside.is_some()));
-        }
-        Ok(())
-    }
-
     /// Whether steps lead from one term to another.
     fn leads(&mut self, from: T, steps: &[Sexp], to: T) -> Result<(), String> {
         let mut whole = from;
         for (n, step) in steps.iter().enumerate() {
             let (name, items) = step.form().unwrap_or_default();
-            let result = match (name, items) {
-                ("computed", [at, term]) => self.computed(whole, at, term),
-                (_, [direction, at, parts @ ..]) => {
-                    deeper(|| self.applied(whole, name, (direction, at), parts))
-                }
-                _ => Err("not a step".to_owned()),
+            let fault = |e: String| format!("step {}, {name}: {e}", n + 1);
+            let [at, how, parts @ ..] = items else { return Err(fault("not a step".to_owned())) };
+            let sides = match how.atom() {
+                Some("forward") => deeper(|| self.applied(name, false, parts)),
+                Some("backward") => deeper(|| self.applied(name, true, parts)),
+                _ if name == "computed" => self.computed(&items[1..]),
+                _ => Err("neither forward nor backward".to_owned()),
             };
-            whole = result.map_err(|e| format!("step {}, {name}: {e}", n + 1))?;
+            let [old, new] = sides.map_err(fault)?;
+            let way = at.form().filter(|(head, _)| *head == "at").map(|(_, way)| way);
+            let next = way.and_then(|way| self.terms.replaced(whole, way, old, new));
+            whole = next.ok_or_else(|| fault("something else stands there".to_owned()))?;
         }
         if whole == to { Ok(()) } else { Err("the steps lead elsewhere".to_owned()) }
     }
 
-    /// A part that is replaced by what follows from numbers and declarations alone.
-    fn computed(&mut self, whole: T, at: &Sexp, term: &Sexp) -> Result<T, String> {
-        let new = self.read(term, &Means::new())?;
+    /// A term, and one that is the same by numbers and declarations alone.
+    fn computed(&mut self, terms: &[Sexp]) -> Result<[T; 2], String> {
+        let [old, new] = terms else { return Err("not two terms".to_owned()) };
+        let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
         self.derive();
-        let old = self.terms.part(whole, at)?;
-        if !self.same(old, new) && !self.same(new, old) {
-            return Err("not the same by numbers and declarations".to_owned());
-        }
-        self.terms.replaced(whole, at, new)
+        let same = self.same(old, new) || self.same(new, old);
+        if same { Ok([old, new]) } else { Err("not the same".to_owned()) }
     }
 
-    /// A rule that is applied.
-    fn applied(
-        &mut self,
-        whole: T,
-        name: &str,
-        (direction, at): (&Sexp, &Sexp),
-        parts: &[Sexp],
-    ) -> Result<T, String> {
+    /// A rule that is applied: the part that is expected, and what takes its place.
+    fn applied(&mut self, name: &str, back: bool, parts: &[Sexp]) -> Result<[T; 2], String> {
         let rule = self.rules.rules.get(name).ok_or("no such rule")?;
         let (mut means, mut proofs, mut reasons) = (Means::new(), HashMap::new(), Vec::new());
         for part in parts {
             match part.form() {
                 Some(("because", [text])) => reasons.push(text.text().unwrap_or_default()),
-                Some(("equals", [v, steps @ ..])) => drop(proofs.insert(v.atom(), steps)),
-                Some((v, [term])) => drop(means.insert(v, self.read(term, &Means::new())?)),
+                Some((v, [term, steps @ ..])) => {
+                    means.insert(v, self.read(term, &Means::new())?);
+                    proofs.insert(v, steps);
+                }
                 _ => return Err("a part that says nothing".to_owned()),
             }
         }
@@ -262,37 +233,30 @@ impl<'a> Checker<'a> {
             return Err(format!("its conditions hold for other reasons: {found:?}"));
         }
         for (key, values) in &rule.clauses {
-            match (key.as_str(), values.as_slice()) {
-                (":let", [v, term]) => {
-                    let term = self.read(term, &means)?;
-                    means.insert(v.atom().unwrap_or_default(), term);
-                }
-                (":where" | ":with", [v, pattern]) => {
-                    let (from, to) = (self.read(v, &means)?, self.read(pattern, &means)?);
-                    let steps = proofs.get(&v.atom()).copied().unwrap_or_default();
-                    self.leads(from, steps, to)?;
+            let [v, pattern] = values.as_slice() else { continue };
+            let v = v.atom().unwrap_or_default();
+            match key.as_str() {
+                ":let" => drop(means.insert(v, self.read(pattern, &means)?)),
+                ":where" | ":with" => {
+                    let to = self.read(pattern, &means)?;
+                    let from = *means.get(v).ok_or_else(|| format!("`{v}` is missing"))?;
+                    self.leads(from, proofs.get(v).copied().unwrap_or_default(), to)?;
                 }
                 _ => {}
             }
         }
-        let sides = [self.read(&rule.left, &means)?, self.read(&rule.right, &means)?];
-        let [old, new] = match direction.atom() {
-            Some("forward") => sides,
-            Some("backward") => [sides[1], sides[0]],
-            _ => return Err("no direction".to_owned()),
-        };
-        if self.terms.part(whole, at)? != old {
-            return Err("something else stands there".to_owned());
-        }
         self.exact = self.exact.max(rule.exact);
-        self.terms.replaced(whole, at, new)
+        let [left, right] = [self.read(&rule.left, &means)?, self.read(&rule.right, &means)?];
+        Ok(if back { [right, left] } else { [left, right] })
     }
 
     /// Why each condition of a rule holds where its variables stand for terms.
     pub fn reasons(&mut self, rule: &str, means: &[(String, Sexp)]) -> Result<Vec<String>, String> {
         let rule = self.rules.rules.get(rule).ok_or("no such rule")?;
-        let terms = means.iter().map(|(v, term)| Ok((v.as_str(), self.read(term, &Means::new())?)));
-        let terms = terms.collect::<Result<Means<'_>, String>>()?;
+        let mut terms = Means::new();
+        for (v, term) in means {
+            terms.insert(v, self.read(term, &Means::new())?);
+        }
         self.conditions(rule, &terms)
     }
 }

@@ -9,26 +9,31 @@ use ember_targets::scalar::DType;
 /// How many operators are looked at to find what a term reads and writes.
 const VISITS: usize = 1 << 16;
 
+/// What conditions rest on, each as a text.
+pub(super) type Reasons = Result<Vec<String>, String>;
+
 impl Checker<'_> {
-    /// What the conditions of a rule rest on; an error where one cannot be seen to hold.
-    pub(super) fn conditions(
-        &mut self,
-        rule: &Rule,
-        means: &Means<'_>,
-    ) -> Result<Vec<String>, String> {
+    /// What the conditions of a rule rest on, and what its numbers do; an error where one cannot be seen
+    /// to hold.
+    pub(super) fn conditions(&mut self, rule: &Rule, means: &Means<'_>) -> Reasons {
         let mut reasons = Vec::new();
-        for (_, values) in rule.clauses.iter().filter(|(key, _)| key == ":when" || key == ":for") {
-            for value in values.iter().filter(|value| value.list().is_some()) {
-                let call = self.read(value, means)?;
+        for (key, values) in &rule.clauses {
+            let (calls, number) = match (key.as_str(), values.as_slice()) {
+                (":when", calls) => (calls, None),
+                (":for", [number, calls @ ..]) => (calls, Some(self.read(number, means)?)),
+                _ => continue,
+            };
+            for call in calls {
+                let call = self.read(call, means)?;
                 self.derive();
                 let (name, terms) = self.terms.node(call);
-                let n = values[0].atom().and_then(|v| self.facts[*means.get(v)?].integer());
-                if n.map_or_else(|| self.holds(name, terms), |n| self.gives(name, terms, n))
-                    != Some(true)
-                {
-                    return Err(format!("`{name}` cannot be seen to hold"));
+                // A number is asked for as what stands last.
+                let terms: Vec<T> = terms.iter().copied().chain(number).collect();
+                match self.holds(name, &terms) {
+                    Some(true) => reasons.push(self.rests_on(name, &terms)),
+                    Some(false) => return Err(format!("`{name}` does not hold")),
+                    None => return Err(format!("not checkable: `{name}`")),
                 }
-                reasons.push(self.rests_on(name, terms));
             }
         }
         Ok(reasons)
@@ -48,8 +53,11 @@ impl Checker<'_> {
         let runs = |i: usize| Some(bounds(i)?[0].range?.1 < bounds(i)?[1].range?.0);
         let across = |i: usize| Some((variable(i)?, bounds(i)?[2].integer()?));
         let tensor = |place: &Place| self.tensors.get(&place.1);
-        let elsewhere =
-            |place: Place, all: Touches| all.iter().all(|(_, other)| other.1 != place.1);
+        // Whether no place of the second is of the first one's tensor, but for what is done as allowed.
+        let elsewhere = |allowed: &str| {
+            let own = place(0)?.1;
+            Some(touches(1)?.iter().all(|(touch, other)| *touch == allowed || other.1 != own))
+        };
         Some(match name {
             "at-most" => of(0)?.range?.1 <= of(1)?.range?.0,
             "below" => of(0)?.range?.1 < of(1)?.range?.0,
@@ -63,19 +71,18 @@ impl Checker<'_> {
             "not-free" => !of(1)?.free.contains(variable(0)?),
             "runs" => runs(0)?,
             "runs-once" => self.only(*terms.first()?).is_some(),
-            "speculable" => touches(1)?.is_empty() || runs(0)?,
+            "speculable" => runs(0) == Some(true) || touches(1)?.is_empty(),
             // These say where a rule is worth trying.
             "distinct" | "lane-count" | "loop-free" | "unit-stride" | "untiled" => true,
             "rank" => {
-                integer(1)? == (tensor(&place(0)?)?.shape.len() as i64) - (place(0)?.2.len() as i64)
+                let place = place(0)?;
+                let missing = tensor(&place)?.shape.len().checked_sub(place.2.len())?;
+                usize::try_from(integer(1)?).ok()? == missing
             }
             "read-only" => place(0)?.0 != "out",
             "writable" => place(0)?.0 == "out",
-            "unread" => elsewhere(place(0)?, touches(1)?),
-            "unwritten" => {
-                let writes = touches(1)?.into_iter().filter(|(touch, _)| *touch == "writes");
-                elsewhere(place(0)?, writes.collect())
-            }
+            "unread" => elsewhere("")?,
+            "unwritten" => elsewhere("reads")?,
             "reads-only-in" => {
                 let fixed = |p: &Place| p.0 == "freeze" || tensor(p).is_some_and(|t| !t.writable);
                 value(0)?;
@@ -93,24 +100,22 @@ impl Checker<'_> {
                 let own = Touches::from([("writes", place(1)?)]);
                 apart(&own, &(&(&touches(1)? | &touches(2)?) | &own), Some(across(0)?))
             }
-            _ => return None,
-        })
-    }
-
-    /// Whether a generator may give a number.
-    fn gives(&self, name: &str, terms: &[T], n: i64) -> Option<bool> {
-        let of = |i: usize| terms.get(i).map(|t| &self.facts[*t]);
-        let divides = |i: usize| Some(of(i)?.integer()?.checked_rem(n)? == 0);
-        let form = |i: usize| of(i)?.linear.as_ref();
-        Some(match name {
-            "length" => of(0)?.integer()? == n && (2..=4096).contains(&n),
-            "simd-lanes" | "wide-lanes" | "tile-lengths" => (2..=1 << 16).contains(&n),
-            "even-simd-lanes" | "even-wide-lanes" => n >= 2 && divides(0)? && divides(1)?,
+            // Numbers that a rule is right for, the last of the terms.
+            "length" => integer(0)? == integer(1)? && (2..=4096).contains(&integer(1)?),
+            "simd-lanes" => integer(1)? > 1,
+            "wide-lanes" | "tile-lengths" => integer(2)? > 1,
+            "even-simd-lanes" | "even-wide-lanes" => {
+                let divided = |i: usize| Some(integer(i)?.checked_rem(integer(3)?)? == 0);
+                integer(3)? > 1 && divided(0)? && divided(1)?
+            }
             "few-trips" | "one-trip" => {
-                let length = constant(&plus(form(1)?, -1, form(0)?)?)?;
-                let step = of(2)?.integer().filter(|step| *step > 0)?;
-                let within = length > step.checked_mul(n - 1)? && length <= step.checked_mul(n)?;
-                within && if name == "one-trip" { n == 1 } else { (2..=8).contains(&n) }
+                let (lo, hi) = (of(0)?.linear.as_ref()?, of(1)?.linear.as_ref()?);
+                let (length, step) = (constant(&plus(hi, -1, lo)?)?, integer(2)?);
+                let before = step.checked_mul(integer(3)?.checked_sub(1)?)?;
+                let most = if name == "one-trip" { 1..=1 } else { 2..=8 };
+                most.contains(&integer(3)?)
+                    && before < length
+                    && length.checked_sub(before)? <= step
             }
             _ => return None,
         })
@@ -118,19 +123,24 @@ impl Checker<'_> {
 
     /// What a condition rests on: of what it asks, the facts that it looks at.
     fn rests_on(&self, name: &str, terms: &[T]) -> String {
-        let part = |term: &T| match (self.bounds(*term), &self.facts[*term]) {
-            (Some(bounds), _) => {
-                format!("{} {:?}", self.terms.name(*term), bounds.map(|b| b.range))
-            }
-            (_, fact) => match name {
-                "at-most" | "below" | "divides" | "constant" => format!("{:?}", fact.range),
-                "few-trips" | "one-trip" | "length" => format!("{:?}", fact.linear),
-                "not-free" => format!("{:?}", fact.free),
-                "float" | "index" | "scalar" => format!("{:?} {:?}", fact.dtype, fact.lanes),
+        let part = |term: &T| {
+            let (fact, bounds) = (&self.facts[*term], self.bounds(*term));
+            match (name, bounds) {
+                ("different" | "not-free" | "untiled", Some(_)) => {
+                    self.terms.name(*term).to_owned()
+                }
+                (_, Some(bounds)) => {
+                    format!("{} {:?}", self.terms.name(*term), bounds.map(|bound| bound.range))
+                }
+                ("at-most" | "below" | "divides" | "constant", _) => format!("{:?}", fact.range),
+                ("few-trips" | "one-trip" | "length", _) => format!("{:?}", fact.linear),
+                ("float" | "index" | "scalar", _) => format!("{:?} {:?}", fact.dtype, fact.lanes),
+                ("not-free", _) => format!("{:?}", fact.free),
                 _ => format!("{:?}", self.touches(*term, &[], &mut VISITS.clone())),
-            },
+            }
         };
-        terms.iter().map(part).collect::<Vec<_>>().join(", ").replace('"', "")
+        let parts: Vec<String> = terms.iter().map(part).collect();
+        parts.join(", ").replace("Some", "").replace('"', "")
     }
 }
 

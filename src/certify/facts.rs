@@ -6,8 +6,10 @@ use super::term::{T, deeper};
 use ember_targets::scalar::{BinaryOp, DType, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Coefficients of loop variables and sizes, by name, none of them 0; that of `""` is the constant.
+/// Coefficients of loop variables and sizes, by name, none of them 0; that of [`ONE`] is the constant.
 pub(super) type Linear = BTreeMap<String, i64>;
+
+pub(super) const ONE: &str = "1";
 
 /// Where an index starts and how many lanes it has; `None` is any index.
 pub(super) type Index = Option<(Linear, i64)>;
@@ -31,6 +33,9 @@ pub(super) struct Fact {
     pub range: Option<(i64, i64)>,
     pub linear: Option<Linear>,
     pub free: BTreeSet<String>,
+    /// The variables of its loops; nothing where one has other bounds than its variable, or stands
+    /// within another one over it.
+    pub loops: Option<BTreeSet<String>>,
 }
 
 impl Fact {
@@ -74,15 +79,15 @@ pub(super) fn plus(a: &Linear, k: i64, b: &Linear) -> Option<Linear> {
 
 /// The number that a linear form is.
 pub(super) fn constant(form: &Linear) -> Option<i64> {
-    form.keys().all(String::is_empty).then(|| coefficient(form, ""))
+    form.keys().all(|name| name == ONE).then(|| coefficient(form, ONE))
 }
 
 pub(super) fn coefficient(form: &Linear, of: &str) -> i64 {
     form.get(of).copied().unwrap_or_default()
 }
 
-fn once(name: &str) -> Option<Linear> {
-    Some(Linear::from([(name.to_owned(), 1)]))
+fn once(name: &str) -> Linear {
+    Linear::from([(name.to_owned(), 1)])
 }
 
 /// An index outside of what binds a variable.
@@ -93,7 +98,7 @@ fn outside(index: Index, (x, to): &Bound<'_>) -> Index {
         return Some((start, own));
     }
     let (to, lanes) = to.as_ref()?;
-    let start = plus(&plus(&start, k.checked_neg()?, &once(x)?)?, k, to)?;
+    let start = plus(&plus(&start, k.checked_neg()?, &once(x))?, k, to)?;
     match (*lanes, k, own) {
         (1, _, own) => Some((start, own)),
         (lanes, 1, 1) => Some((start, lanes)),
@@ -109,8 +114,9 @@ impl Checker<'_> {
             let mut fact = self.fact(name, operands);
             if let Some(n) = fact.integer() {
                 fact.range = Some((n, n));
-                fact.linear = plus(&Linear::new(), n, &Linear::from([(String::new(), 1)]));
+                fact.linear = plus(&Linear::new(), n, &once(ONE));
             }
+            fact.loops = self.loops(name, operands);
             if fact.number.is_none() {
                 fact.free = self.free(name, operands);
             }
@@ -153,11 +159,12 @@ impl Checker<'_> {
                 let range = self.bounds(x).and_then(|[lo, hi, _]| lo.range.zip(hi.range));
                 let range = range.filter(|(lo, hi)| lo.1 < hi.0).map(|(lo, hi)| (lo.0, hi.1 - 1));
                 let number = self.only(x).map(Scalar::I64);
-                return Fact { number, range, linear: once(self.terms.name(x)), ..index };
+                let linear = self.bounds(x).map(|_| once(self.terms.name(x)));
+                return Fact { number, range, linear, ..index };
             }
             ("size" | "dim" | "emb.extent", _) => {
                 let number = self.extent(name, operands).and_then(|n| n.parse().ok());
-                let linear = if name == "size" { once(literal(0)) } else { None };
+                let linear = literal(0).starts_with('%').then(|| once(literal(0)));
                 let (number, range) = (number.map(Scalar::I64), Some((0, i64::MAX)));
                 return Fact { number, range, linear, ..index };
             }
@@ -238,12 +245,31 @@ impl Checker<'_> {
         free
     }
 
+    fn loops(&self, name: &str, operands: &[T]) -> Option<BTreeSet<String>> {
+        let mut loops = BTreeSet::new();
+        for operand in operands {
+            loops.extend(self.facts[*operand].loops.as_ref()?.iter().cloned());
+        }
+        if let Some((variable, _)) = self.rules.binder(name, operands) {
+            let [called, ..] = self.variables.get(&operands[variable])?;
+            let bounded = match operands[variable..] {
+                [x, lo, hi, st, ..] => self.spellings.get(&[*called, lo, hi, st]) == Some(&x),
+                _ => false,
+            };
+            // Only loops of `scf` have their bounds behind their variables.
+            let fits = bounded || !name.starts_with("scf.");
+            let alone = loops.insert(self.terms.name(operands[variable]).to_owned());
+            return Some(loops).filter(|_| fits && alone);
+        }
+        Some(loops)
+    }
+
     /// The variable that an operator binds in an operand, and what it is seen from outside.
     fn binds(&self, name: &str, operands: &[T], at: usize) -> Option<Bound<'_>> {
         let (variable, _) = self.rules.binder(name, operands).filter(|(_, body)| at == *body)?;
         let outside = match (name, operands) {
-            ("vec", &[v, _, n, ..]) => once(self.terms.name(v)).zip(self.facts[n].integer()),
-            ("rename", &[_, y, _]) => once(self.terms.name(y)).zip(Some(1)),
+            ("vec", &[v, _, n, ..]) => Some(once(self.terms.name(v))).zip(self.facts[n].integer()),
+            ("rename", &[_, y, _]) => Some((once(self.terms.name(y)), 1)),
             ("fix", &[_, v, _]) => self.facts[v].linear.clone().zip(Some(1)),
             _ => None,
         };
@@ -262,14 +288,14 @@ impl Checker<'_> {
                 Some(Place(name.to_owned(), tensor, index))
             }
             ("at", &[of, index]) => {
-                let Place(access, tensor, mut all) = deeper(|| self.place(of, around))?;
                 let (start, lanes) = match self.terms.node(index) {
                     ("scf.lanes", [n, _, start]) => (*start, self.facts[*n].integer()),
                     _ => (index, Some(1)),
                 };
                 let index = self.facts[start].linear.clone().zip(lanes.filter(|n| *n > 0));
-                all.push(around.iter().rev().fold(index, outside));
-                Some(Place(access, tensor, all))
+                let mut place = deeper(|| self.place(of, around))?;
+                place.2.push(around.iter().rev().fold(index, outside));
+                Some(place)
             }
             ("vec" | "rename" | "fix", &[.., body]) => {
                 let own = self.binds(name, operands, operands.len() - 1);

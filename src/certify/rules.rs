@@ -13,7 +13,6 @@ use std::path::PathBuf;
 type Clauses = Vec<(String, Vec<Sexp>)>;
 
 /// A rule: its sides and what it says besides.
-#[derive(Clone)]
 pub(super) struct Rule {
     pub exact: usize,
     pub left: Sexp,
@@ -48,31 +47,21 @@ impl Rules {
         // How exact the rules of a set are that do not say it.
         let mut set = 0;
         for form in sexp::read(sources, file).ok()? {
-            match form.form()? {
-                ("ruleset", keys) => set = exactness(&clauses(keys)).unwrap_or(Some(0))?,
-                ("rule", [name, _, left, arrow, right, keys @ ..]) => {
-                    let (left, right, clauses) = (left.clone(), right.clone(), clauses(keys));
-                    let exact = exactness(&clauses).unwrap_or(Some(set))?;
-                    let rule = Rule { exact, left, right, clauses };
-                    if arrow.atom()? == "<=>" {
-                        let (left, right) = (rule.right.clone(), rule.left.clone());
-                        let back = Rule { left, right, ..rule.clone() };
-                        self.rules.insert(format!("{}-rev", name.atom()?), back);
+            let (name, left, right, keys) = match form.form()? {
+                ("rule", [name, _, left, _, right, keys @ ..]) => (name.atom()?, left, right, keys),
+                ("define", [left, _, right]) => (left.form()?.0, left, right, &[][..]),
+                (head, items) => {
+                    if head == "ruleset" {
+                        set = exactness(&clauses(items)).unwrap_or(Some(0))?;
                     }
-                    self.rules.insert(name.atom()?.to_owned(), rule);
+                    // Only dialects declare operators.
+                    items.iter().filter_map(|item| self.operator(item)).for_each(drop);
+                    continue;
                 }
-                ("define", [left, _, right]) => {
-                    let (name, right) = (left.form()?.0.to_owned(), right.clone());
-                    let (left, clauses) = (left.clone(), Vec::new());
-                    self.rules.insert(name, Rule { exact: 0, left, right, clauses });
-                }
-                ("dialect", items) => {
-                    for item in items {
-                        self.operator(item);
-                    }
-                }
-                _ => {}
-            }
+            };
+            let (left, right, clauses) = (left.clone(), right.clone(), clauses(keys));
+            let exact = exactness(&clauses).unwrap_or(Some(set))?;
+            self.rules.insert(name.to_owned(), Rule { exact, left, right, clauses });
         }
         Some(())
     }

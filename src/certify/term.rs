@@ -64,31 +64,14 @@ impl Terms {
         }
     }
 
-    /// The part of a term at a position.
-    pub fn part(&self, whole: T, at: &Sexp) -> Result<T, String> {
-        let below = |term: T, n: &usize| self.node(term).1.get(*n).copied();
-        let at = position(at).and_then(|at| at.iter().try_fold(whole, below));
-        at.ok_or("no such position".to_owned())
-    }
-
-    /// A term with another part at a position.
-    pub fn replaced(&mut self, whole: T, at: &Sexp, part: T) -> Result<T, String> {
-        let way = position(at).unwrap_or_default();
-        self.put(whole, &way, part).ok_or("no such position".to_owned())
-    }
-
-    fn put(&mut self, whole: T, way: &[usize], part: T) -> Option<T> {
-        let Some((first, rest)) = way.split_first() else { return Some(part) };
+    /// A term with another part at a position, where the one that is expected stands.
+    pub fn replaced(&mut self, whole: T, way: &[Sexp], old: T, new: T) -> Option<T> {
+        let Some((first, rest)) = way.split_first() else { return (whole == old).then_some(new) };
         let (name, mut operands) = self.nodes[whole].clone();
-        let below = operands.get_mut(*first)?;
-        *below = deeper(|| self.put(*below, rest, part))?;
+        let below = operands.get_mut(first.atom()?.parse::<usize>().ok()?)?;
+        *below = deeper(|| self.replaced(*below, rest, old, new))?;
         Some(self.add(&name, &operands))
     }
-}
-
-fn position(at: &Sexp) -> Option<Vec<usize>> {
-    let ("at", items) = at.form()? else { return None };
-    items.iter().map(|n| n.atom()?.parse().ok()).collect()
 }
 
 /// A number in the one way in which it is spelled here; any other word as it is.

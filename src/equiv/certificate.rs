@@ -120,7 +120,7 @@ impl Writer<'_> {
         let mut exact = Exactness::Bitwise;
         let mut open: Vec<&Sexp> = forms.iter().collect();
         while let Some(next) = open.pop() {
-            if let Some((name, [direction, ..])) = next.form()
+            if let Some((name, [_, direction, ..])) = next.form()
                 && matches!(direction.atom(), Some("forward" | "backward"))
             {
                 exact = self.book.rule(name).map_or(exact, |rule| exact.max(rule.exact));
@@ -225,33 +225,23 @@ impl Writer<'_> {
             let at = form("at", place.iter().map(|n| atom(n.to_string())));
             match self.hidden.applied(name) {
                 None => {
-                    let new = self.term(&new)?;
-                    steps.push(form("computed", [at, new]));
+                    let (old, new) = (self.term(&old)?, self.term(&new)?);
+                    steps.push(form("computed", [at, old, new]));
                     self.count("computed", depth);
                 }
                 Some(applied) => {
                     let rule =
                         self.book.rule(applied.rule.as_str()).ok_or("a rule without a name")?;
                     let sides = if forward { [&old, &new] } else { [&new, &old] };
-                    let direction = atom(if forward { "forward" } else { "backward" });
                     let mut means = Means::default();
                     means.fit(&rule.lhs, sides[0]);
                     means.fit(&rule.rhs, sides[1]);
                     match self.application(rule, &applied.slots, &mut means, depth) {
-                        Ok(parts) => {
-                            let parts = [direction, at].into_iter().chain(parts);
-                            steps.push(form(rule.name.as_str(), parts));
-                        }
+                        Ok(parts) => steps.push(self.step(rule, at, forward, parts)),
                         Err(_) if depth < DEEPEST => {
-                            let links = (&old, &new, direction, at);
-                            self.detour(
-                                rule,
-                                &applied.slots,
-                                means,
-                                links,
-                                (depth, &place),
-                                steps,
-                            )?;
+                            let links = (&old, &new, forward, at);
+                            let within = (depth, &place[..]);
+                            self.detour(rule, &applied.slots, means, links, within, steps)?;
                         }
                         Err(why) => return Err(why),
                     }
@@ -261,6 +251,24 @@ impl Writer<'_> {
             before = whole;
         }
         Ok(())
+    }
+
+    /// A step that applies a rule. What a rule of two directions says backwards is the rule itself there.
+    fn step(&self, rule: &Rule, at: Sexp, forward: bool, parts: Vec<Sexp>) -> Sexp {
+        let name = self.stated(rule);
+        let forward = forward == (name == rule.name.as_str());
+        let direction = atom(if forward { "forward" } else { "backward" });
+        form(name, [at, direction].into_iter().chain(parts))
+    }
+
+    /// The name under which a rule stands in its file.
+    fn stated<'r>(&self, rule: &'r Rule) -> &'r str {
+        let name = rule.name.as_str();
+        let base = name.strip_suffix("-rev").filter(|base| {
+            let sides = self.book.rule(base).map(|base| (&base.lhs, &base.rhs));
+            sides == Some((&rule.rhs, &rule.lhs))
+        });
+        base.unwrap_or(name)
     }
 
     fn count(&mut self, name: &str, depth: usize) {
@@ -280,7 +288,7 @@ impl Writer<'_> {
         rule: &Rule,
         slots: &[Id],
         mut means: Means,
-        (old, new, direction, at): (&Term, &Term, Sexp, Sexp),
+        (old, new, forward, at): (&Term, &Term, bool, Sexp),
         (depth, place): (usize, &[usize]),
         steps: &mut Vec<Sexp>,
     ) -> Result<(), String> {
@@ -293,7 +301,6 @@ impl Writer<'_> {
         let [Some(left), Some(right)] = sides else {
             return Err("a side without a term".to_owned());
         };
-        let forward = direction.atom() == Some("forward");
         let (from, to) = if forward { (left, right) } else { (right, left) };
         let lost = |_| "no chain to a shorter term".to_owned();
         if *old != from {
@@ -301,7 +308,7 @@ impl Writer<'_> {
             self.steps(old, links, (depth + 1, place), steps)?;
         }
         let parts = self.application(rule, slots, &mut means, depth)?;
-        steps.push(form(rule.name.as_str(), [direction, at].into_iter().chain(parts)));
+        steps.push(self.step(rule, at, forward, parts));
         if to != *new {
             let links = self.hidden.chain(&to, new).map_err(lost)?;
             self.steps(&to, links, (depth + 1, place), steps)?;
@@ -340,21 +347,19 @@ impl Writer<'_> {
         let mut items = Vec::new();
         let mut named = Vec::new();
         for (v, term) in &means.of {
-            let term = self.term(term)?;
-            named.push((v.to_string(), term.clone()));
-            items.push(form(&v.to_string(), [term]));
-        }
-        for (v, pattern) in &rule.wheres {
-            let to =
-                means.build(pattern, root(pattern)).ok_or("a pattern that cannot be written")?;
-            let from = means.of.get(v).ok_or("a variable without a term")?.clone();
-            if from != to {
-                let mut inner = Vec::new();
-                self.lead(&from, &to, depth + 1, &mut inner)?;
-                items.push(form("equals", std::iter::once(atom(v.to_string())).chain(inner)));
+            let text = self.term(term)?;
+            named.push((v.to_string(), text.clone()));
+            let mut item = vec![text];
+            if let Some((_, pattern)) = rule.wheres.iter().find(|(known, _)| known == v) {
+                let to = means.build(pattern, root(pattern));
+                let to = to.ok_or("a pattern that cannot be written")?;
+                if *term != to {
+                    self.lead(term, &to, depth + 1, &mut item)?;
+                }
             }
+            items.push(form(&v.to_string(), item));
         }
-        let reasons = self.checker.reasons(rule.name.as_str(), &named);
+        let reasons = self.checker.reasons(self.stated(rule), &named);
         let reasons = reasons.map_err(|e| format!("{}: {e}", rule.name))?;
         items.extend(reasons.into_iter().map(|why| form("because", [text(why)])));
         Ok(items)
