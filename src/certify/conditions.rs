@@ -43,7 +43,7 @@ impl Checker<'_> {
         let of = |i: usize| terms.get(i).map(|t| &self.facts[*t]);
         let integer = |i: usize| of(i)?.integer();
         let place = |i: usize| self.place(*terms.get(i)?, &[]);
-        let touches = |i: usize| self.touches(*terms.get(i)?, &[], &mut VISITS.clone());
+        let touches = |i: usize| self.touches(*terms.get(i)?, &[], &mut { VISITS });
         let value = |i: usize| of(i)?.dtype.filter(|_| place(i).is_none());
         let index = |i: usize| Some(value(i)? == DType::I64 && of(i)?.lanes? == 1);
         let variable = |i: usize| {
@@ -136,7 +136,7 @@ impl Checker<'_> {
                 ("few-trips" | "one-trip" | "length", _) => format!("{:?}", fact.linear),
                 ("float" | "index" | "scalar", _) => format!("{:?} {:?}", fact.dtype, fact.lanes),
                 ("not-free", _) => format!("{:?}", fact.free),
-                _ => format!("{:?}", self.touches(*term, &[], &mut VISITS.clone())),
+                _ => format!("{:?}", self.touches(*term, &[], &mut { VISITS })),
             }
         };
         let parts: Vec<String> = terms.iter().map(part).collect();

@@ -31,7 +31,7 @@ impl Rules {
     /// Reads rule files and folders of them.
     pub fn read(sources: &mut Sources, paths: &[PathBuf]) -> Result<Rules, String> {
         let mut rules = Rules::default();
-        for file in rules::files(sources, paths).map_err(|e| format!("{}", e[0].message))? {
+        for file in rules::files(sources, paths).map_err(|e| e[0].message.clone())? {
             let read = rules.file(sources, file);
             read.ok_or_else(|| format!("cannot read {}", sources.get(file).path.display()))?;
         }
