@@ -28,9 +28,10 @@
 //! - A rule's sides are written down with terms for its variables. The left one (`backward`: the right
 //!   one) must stand at the position, and the other takes its place. What a variable of `:where` or `:with`
 //!   stands for must be the pattern, or the steps behind it lead there. For each condition, and for each
-//!   number that a rule is given, in order, `because` repeats what it rests on, as it is found here. `(var
-//!   …)` in a rule is the word with that name and bounds, and `(! …)` a number. A rule of two directions is
-//!   one rule.
+//!   number that a rule is given, in order, `because` repeats what it rests on, as it is found here;
+//!   another checker may pass it over. What conditions ask is in `rules/README.md`; those that say where
+//!   a rule is worth trying are not looked at. `(var …)` in a rule is the word with that name and bounds,
+//!   and `(! …)` a number. A rule of two directions is one rule.
 //! - `computed` puts a term where another stands that is the same number, extent or conversion.
 
 mod conditions;

@@ -1,17 +1,17 @@
 //! Writing a certificate: the chain of a proof, with all that is needed to check it by itself.
 
-use super::chain::{Hidden, class_of, is_word};
+use super::chain::{Hidden, is_word};
 use super::declare::Declarations;
-use super::forms::{atom, form, list, printed, shown, text};
+use super::forms::{atom, form, list, printed, text};
 use super::means::{Means, root, written};
 use crate::certify::{Checker, Rules};
-use crate::explain::{Gap, Link, Terms, subterm};
+use crate::explain::{Gap, Link, subterm};
 use crate::facts::EGraph;
 use crate::model::Extent;
 use crate::rules::{CompiledRule, Exactness, Rule, RuleBook};
 use crate::sexp::Sexp;
-use crate::term::{Node, Term};
-use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol};
+use crate::term::Term;
+use egg::{ENodeOrVar, Id, Symbol};
 use std::collections::{BTreeMap, HashMap};
 
 /// How deep proofs may stand within proofs.
@@ -62,19 +62,20 @@ pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
     writer.write(proved)
 }
 
-struct Writer<'a> {
+/// A certificate that is being written.
+pub(super) struct Writer<'a> {
     book: &'a RuleBook,
     compiled: HashMap<Symbol, &'a CompiledRule>,
-    hidden: Hidden<'a>,
+    pub(super) hidden: Hidden<'a>,
     checker: Checker<'a>,
     /// What the variable of a class is called.
-    names: BTreeMap<Id, String>,
+    pub(super) names: BTreeMap<Id, String>,
     /// The bounds of a variable that the checker knows to be the same.
-    spellings: HashMap<Id, Vec<[Term; 3]>>,
+    pub(super) spellings: HashMap<Id, Vec<[Term; 3]>>,
     /// The declarations so far, in order.
     declared: Vec<Sexp>,
     /// The variables of the programs as they stand there.
-    programs: HashMap<Id, [Term; 4]>,
+    pub(super) programs: HashMap<Id, [Term; 4]>,
     counts: Vec<(String, usize)>,
 }
 
@@ -131,77 +132,9 @@ impl Writer<'_> {
     }
 
     /// Adds a declaration, which the checker must take over.
-    fn say(&mut self, declaration: Sexp) -> Result<(), String> {
+    pub(super) fn say(&mut self, declaration: Sexp) -> Result<(), String> {
         self.checker.declare(&declaration)?;
         self.declared.push(declaration);
-        Ok(())
-    }
-
-    /// Remembers how a program spells its variables.
-    fn remember(&mut self, program: &Term) {
-        for (at, node) in program.as_ref().iter().enumerate() {
-            let (Some("var"), [name, lo, hi, step]) = (node.name(), node.children()) else {
-                continue;
-            };
-            let part = |id: &Id| self.hidden.hide(&Terms::of(program, *id));
-            let class = self.hidden.hide(&Terms::of(program, Id::from(at)));
-            let class = class.and_then(|word| class_of(word.as_ref().last()?.name()?));
-            if let (Some(class), Some(name), Some(lo), Some(hi), Some(step)) =
-                (class, part(name), part(lo), part(hi), part(step))
-            {
-                self.programs.entry(class).or_insert([name, lo, hi, step]);
-            }
-        }
-    }
-
-    /// Proves the bounds with which a program spells its variables.
-    fn spell_program(&mut self, program: &Term) -> Result<(), String> {
-        for (at, node) in program.as_ref().iter().enumerate() {
-            let (Some("var"), [_, lo, hi, step]) = (node.name(), node.children()) else { continue };
-            let lost = "a variable is not in the search";
-            let word = self.hidden.hide(&Terms::of(program, Id::from(at))).ok_or(lost)?;
-            let class = word.as_ref().last().and_then(|n| class_of(n.name()?)).ok_or(lost)?;
-            let mut bounds = Vec::new();
-            for part in [lo, hi, step] {
-                bounds.push(self.hidden.hide(&Terms::of(program, *part)).ok_or(lost)?);
-            }
-            let Ok(bounds) = bounds.try_into() else { continue };
-            self.declare(class)?;
-            self.spell(class, bounds, 0)?;
-        }
-        Ok(())
-    }
-
-    /// A term as text; variables that it mentions are declared.
-    fn term(&mut self, term: &Term) -> Result<Sexp, String> {
-        for node in term {
-            if let Some(class) = is_word(node) {
-                self.declare(class)?;
-            }
-        }
-        Ok(shown(term, &self.names))
-    }
-
-    /// Declares the variable of a class as a program spells it, or as it is shortest.
-    fn declare(&mut self, class: Id) -> Result<(), String> {
-        if self.names.contains_key(&class) {
-            return Ok(());
-        }
-        let known = self.programs.get(&class).cloned();
-        let parts =
-            known.or_else(|| self.hidden.variable(class)).ok_or("a variable without bounds")?;
-        self.declare_as(class, parts)
-    }
-
-    fn declare_as(&mut self, class: Id, [name, lo, hi, step]: [Term; 4]) -> Result<(), String> {
-        let mut parts = Vec::new();
-        for part in [&name, &lo, &hi, &step] {
-            parts.push(self.term(part)?);
-        }
-        let word = format!("@{}", self.names.len());
-        self.say(form("variable", std::iter::once(atom(&word)).chain(parts)))?;
-        self.names.insert(class, word);
-        self.spellings.insert(class, vec![[lo, hi, step]]);
         Ok(())
     }
 
@@ -365,36 +298,8 @@ impl Writer<'_> {
         Ok(items)
     }
 
-    /// Declares the loop variables that a pattern makes, or proves their bounds as it spells them.
-    fn variables_of(
-        &mut self,
-        pattern: &PatternAst<Node>,
-        means: &Means,
-        depth: usize,
-    ) -> Result<(), String> {
-        for (at, node) in pattern.as_ref().iter().enumerate() {
-            let ENodeOrVar::ENode(node) = node else { continue };
-            if node.name() != Some("var") {
-                continue;
-            }
-            let Some(class) = means.target(pattern, Id::from(at)) else { continue };
-            let parts = node.children().iter().map(|c| means.build(pattern, *c));
-            let parts: Option<Vec<Term>> = parts.collect();
-            let Some(Ok([name, lo, hi, step])) = parts.map(<[Term; 4]>::try_from) else {
-                return Err("a variable that cannot be written".to_owned());
-            };
-            if !self.names.contains_key(&class) && !self.programs.contains_key(&class) {
-                self.declare_as(class, [name, lo, hi, step])?;
-            } else {
-                self.declare(class)?;
-                self.spell(class, [lo, hi, step], depth)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Adds the steps from one term to another.
-    fn lead(
+    pub(super) fn lead(
         &mut self,
         from: &Term,
         to: &Term,
@@ -404,26 +309,5 @@ impl Writer<'_> {
         let links =
             self.hidden.chain(from, to).map_err(|_| format!("no chain from {from} to {to}"))?;
         self.steps(from, links, (depth, &[]), steps)
-    }
-
-    /// Proves that a variable's bounds may be spelled in another way.
-    fn spell(&mut self, class: Id, bounds: [Term; 3], depth: usize) -> Result<(), String> {
-        let known = self.spellings.get(&class).cloned().unwrap_or_default();
-        if known.contains(&bounds) {
-            return Ok(());
-        }
-        let Some(first) = known.first().cloned() else { return Err("unknown bounds".to_owned()) };
-        let word = self.names.get(&class).cloned().unwrap_or_default();
-        let mut items = vec![atom(word)];
-        for (from, to) in first.iter().zip(&bounds) {
-            let mut bound = vec![self.term(to)?];
-            if from != to {
-                self.lead(from, to, depth + 1, &mut bound)?;
-            }
-            items.push(list(bound));
-        }
-        self.say(form("spelled", items))?;
-        self.spellings.entry(class).or_default().push(bounds);
-        Ok(())
     }
 }

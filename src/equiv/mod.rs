@@ -21,6 +21,7 @@ mod roles;
 mod run;
 mod search;
 mod sides;
+mod spelling;
 mod surface;
 mod write;
 
