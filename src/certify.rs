@@ -20,8 +20,8 @@
 //!
 //! Loop variables are words, `@0`, `@1`, …, that are declared once with their bounds; `spelled` says that
 //! the bounds may be written otherwise, with the steps that lead from each of them to the other. In the
-//! programs each loop of `scf` has the bounds of its variable, no loop stands within one over its variable, and
-//! variables stand in their loops only.
+//! programs each loop of `scf` has the bounds of its variable, no loop stands within one over its variable,
+//! variables stand in their loops only, and tensors are declared.
 //!
 //! Position `(at N …)` goes to operand N of the whole, and on from there. What a step does:
 //!
@@ -97,7 +97,7 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Claim, String> {
                 let term = checker.read(term, &Means::new())?;
                 checker.derive();
                 if checker.facts[term].loops.is_none() || !checker.facts[term].free.is_empty() {
-                    return Err(format!("{side}: loops and variables that do not fit"));
+                    return Err(format!("{side}: loops, variables or tensors that do not fit"));
                 }
                 sides.push((side, term));
             }
