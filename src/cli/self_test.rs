@@ -2,10 +2,12 @@
 
 use super::{to_json, write_file, write_result};
 use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::equiv;
 use crate::programs::{self, Finding, Lowered, Options, Summary, Tools, Wrong};
 use crate::progress::Line;
 use crate::render;
 use crate::report::{grouped, table};
+use crate::saturate::Limits;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write;
@@ -25,6 +27,9 @@ pub(super) struct SelfTestArgs {
     /// The seed of everything random.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// The most e-nodes of a saturation in the search for a proof.
+    #[arg(long, value_name = "N", default_value_t = equiv::Options::default().limits.nodes)]
+    node_limit: usize,
     /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
     #[arg(long, value_name = "PATH", default_value = "rules")]
     rules: Vec<PathBuf>,
@@ -66,7 +71,8 @@ impl SelfTestArgs {
             done("program", self.programs);
         });
         count.store(0, Ordering::Relaxed);
-        let options = Options { pairs: self.pairs, seed: self.seed };
+        let limits = Limits { nodes: self.node_limit, ..equiv::Options::default().limits };
+        let options = Options { pairs: self.pairs, seed: self.seed, limits };
         let summary = programs::trial(&tools, &options, || done("pair", self.pairs));
         line.done();
         if let Some(folder) = &self.keep {
@@ -116,7 +122,7 @@ fn keep(folder: &std::path::Path, finding: &Finding) -> Checked<()> {
         None => "alike",
     };
     let name = format!("{:05}-{related}-{answer}.pair", finding.pair);
-    let heading = format!("; {}: {}\n", finding.kind, finding.reason);
+    let heading = format!("; {}, {:.0} ms: {}\n", finding.kind, finding.time_ms, finding.reason);
     write_file(&folder.join(name), &(heading + text))
 }
 

@@ -10,6 +10,7 @@ use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::equiv::{self, Counterexample, Sides, Verdict, What};
 use crate::print_term::print_term;
 use crate::rules::{self, CompiledRule, RuleBook, Sort};
+use crate::saturate::Limits;
 use crate::target;
 use crate::term::Term;
 use ember_targets::machine::Machine;
@@ -49,7 +50,13 @@ pub struct Options {
     pub pairs: usize,
     /// The seed of everything.
     pub seed: u64,
+    /// Bounds on the search for each proof.
+    pub limits: Limits,
 }
+
+/// Bounds on the search for a proof where a mutant seems to do the same: whether it finds one is not
+/// counted.
+const ALIKE: Limits = Limits { iterations: 6, nodes: 1500 };
 
 /// How a pair's answer stands to what is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -138,7 +145,7 @@ impl Summary {
 /// Tries pairs, several at a time; tells of each as it is done.
 pub fn trial(tools: &Tools, options: &Options, done: impl Fn() + Sync) -> Summary {
     let one = |pair: usize| {
-        let found = Pair::new(tools, options.seed, pair).answered(tools);
+        let found = Pair::new(tools, options.seed, pair).answered(options.limits);
         done();
         found
     };
@@ -211,7 +218,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The pair's answer, and those of mutants on the way that turned out to do the same.
-    fn answered(mut self, tools: &Tools) -> Vec<Finding> {
+    fn answered(mut self, limits: Limits) -> Vec<Finding> {
         let mut found = Vec::new();
         for _ in 0..DRAWS {
             let drawn = match self.number % 2 {
@@ -228,7 +235,8 @@ impl<'a> Pair<'a> {
                     // One mutant that does the same is looked at for each that does not.
                     let alike = drawn.equal.is_none();
                     if !alike || found.is_empty() {
-                        found.push(answer(tools, self.number, &drawn));
+                        let limits = if alike { ALIKE } else { limits };
+                        found.push(answer(self.tools, self.number, &drawn, limits));
                     }
                     if !alike {
                         return found;
@@ -316,7 +324,7 @@ impl<'a> Pair<'a> {
 }
 
 /// Puts a pair to equivalence checking, and the answer beside what is known.
-fn answer(tools: &Tools, pair: usize, drawn: &Drawn) -> Finding {
+fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding {
     let Drawn { kind, equal, made, right: (term, level) } = drawn;
     let sort = Sort::named(match level {
         Level::Scf => "Stmt",
@@ -325,7 +333,7 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn) -> Finding {
     let program = |term: &Term, sort| What::Term { term: term.clone(), sort };
     let programs = [program(&made.term, Sort::named("Stmt")), program(term, sort)];
     let sides = Sides::of(made.declarations.clone(), programs);
-    let options = equiv::Options::default();
+    let options = equiv::Options { limits, ..equiv::Options::default() };
     let Tools { book, compiled, rules, machine } = tools;
     let start = std::time::Instant::now();
     let answer = equiv::compare(&sides, book, compiled, rules, machine, &options);
