@@ -28,7 +28,7 @@ pub(super) struct SelfTestArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The most e-nodes of a saturation in the search for a proof.
-    #[arg(long, value_name = "N", default_value_t = equiv::Options::default().limits.nodes)]
+    #[arg(long, value_name = "N", default_value_t = 8000)]
     node_limit: usize,
     /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
     #[arg(long, value_name = "PATH", default_value = "rules")]

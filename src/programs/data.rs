@@ -3,7 +3,7 @@
 
 use super::make::{Made, STARTS};
 use crate::equiv::Purpose;
-use crate::interpret::{Error, Interpreter, Store};
+use crate::interpret::{EDGES, Error, Interpreter, Store};
 use crate::term::Term;
 use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::Tensor;
@@ -124,24 +124,6 @@ pub(super) fn interpret(term: &Term, store: &Store) -> Run {
     }
 }
 
-/// Numbers that operations treat in ways of their own, and such as tell sums and products apart.
-const NUMBERS: [f64; 14] = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.1,
-    2.0,
-    3.0,
-    -2.5,
-    1e30,
-    1e-40,
-    16_777_216.0,
-    f64::NAN,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-];
-
 /// A store of these sizes; with the n-th content of positions and plain numbers, or a random one. `None`
 /// where there is no position for something.
 fn store(
@@ -175,7 +157,7 @@ fn store(
                 }
                 (None, Purpose::Input) if plain => f64::from(2 + at as u32 * 3 % 7),
                 (None, Purpose::Input) if tame => f64::from(rng.i8(-6..9)),
-                (None, Purpose::Input) => NUMBERS[rng.usize(0..NUMBERS.len())],
+                (None, Purpose::Input) => EDGES[rng.usize(0..EDGES.len())],
                 (None, _) if plain => 0.0,
                 (None, _) => f64::from(rng.i8(-3..90)),
             };

@@ -3,7 +3,7 @@
 
 use super::data::{Data, Relation, Run};
 use super::make::Made;
-use crate::equiv::normalise;
+use crate::equiv::{captured, normalise};
 use crate::explain::{Terms, tree_size};
 use crate::facts::{Binders, EGraph, Facts, VectorUnit};
 use crate::lottery::{DEAR, Lottery};
@@ -79,6 +79,9 @@ pub fn vary(
     saturate(&mut egraph, &of(&first), &Limits { iterations, ..LIMITS }, &mut |_| {});
     if level == Level::Slc {
         saturate(&mut egraph, &of(&finish), &SPLITTING, &mut |_| {});
+    }
+    if captured(&written, &binders, &egraph) {
+        return Ok(None);
     }
     let boundary: BTreeSet<&str> = book
         .signature
