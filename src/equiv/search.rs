@@ -2,7 +2,7 @@
 //! the chain of rules that leads from the one to the other.
 
 use super::certificate::{Certificate, Proved, certify};
-use super::names::normalise;
+use super::names::{apart, captured, normalise};
 use super::sides::{Sides, What};
 use crate::certify::{Rules, check};
 use crate::diagnostic::Sources;
@@ -86,7 +86,7 @@ fn lifted(sides: &Sides) -> Option<[Term; 2]> {
 impl Search<'_> {
     /// Whether rules make two terms equal, without a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
-        self.saturated(sides, terms, record).equal()
+        self.sound(sides, terms, record).0.equal()
     }
 
     fn saturated(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> Run<'_> {
@@ -106,9 +106,21 @@ impl Search<'_> {
         run
     }
 
+    /// The same; where bounds that turned out to be the same made one variable of two, nothing that was
+    /// found means anything, and variables get names that keep them apart.
+    fn sound(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> (Run<'_>, [Term; 2]) {
+        let run = self.saturated(sides, terms, record);
+        let binders = self.book.signature.binders();
+        if terms.iter().all(|term| !captured(term, &binders, &run.egraph)) {
+            return (run, terms.clone());
+        }
+        let terms = terms.each_ref().map(|term| apart(term, &binders));
+        (self.saturated(sides, &terms, record), terms)
+    }
+
     /// Searches for a proof that two terms are equal.
     pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
-        let run = self.saturated(sides, terms, self.certify.is_some());
+        let (run, terms) = self.sound(sides, terms, self.certify.is_some());
         if !run.equal() {
             return Found::Open(run.reached());
         }
@@ -121,7 +133,7 @@ impl Search<'_> {
             compiled: self.compiled,
             rules,
             declarations: &sides.declarations,
-            terms,
+            terms: &terms,
         };
         Found::Equal(certify(&proved).and_then(|certificate| {
             let mut sources = Sources::default();
