@@ -50,6 +50,9 @@ use term::{T, Terms, deeper};
 /// What rules may say of how exact they are, the most exact first.
 const EXACTNESS: [&str; 3] = ["bitwise", "reassoc", "approx"];
 
+/// How many loop variables a certificate has at most, since of each term is known which it depends on.
+const VARIABLES: usize = 500;
+
 /// What a certificate is about.
 pub struct Claim {
     /// Its declarations and the two programs.
@@ -146,6 +149,9 @@ impl<'a> Checker<'a> {
                 let parts: Vec<T> = parts.collect::<Result<_, _>>()?;
                 let parts: [T; 4] = parts.try_into().map_err(|_| "no bounds")?;
                 let word = self.terms.add(word, &[]);
+                if self.variables.len() >= VARIABLES {
+                    return Err(format!("more than {VARIABLES} loop variables"));
+                }
                 let spelled = self.spellings.insert(parts, word).is_some();
                 self.variables.insert(word, parts).is_some() || spelled
             }
