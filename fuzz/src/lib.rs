@@ -21,8 +21,11 @@ use ember_targets::verify::Limits as MachineLimits;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A reader by its name.
-pub const READERS: [(&str, fn(&str)); 6] = [
+/// What is done with a text.
+pub type Reader = fn(&str);
+
+/// The readers by their names.
+pub const READERS: [(&str, Reader); 6] = [
     ("rules", rules),
     ("model", model),
     ("program", program),
