@@ -6,6 +6,7 @@ use ember_rewrite::equiv::Declarations;
 use ember_rewrite::programs::{Made, Options, Tools, all_lowered, mutants, trial};
 use ember_rewrite::rules;
 use ember_rewrite::saturate::Limits;
+use ember_rewrite::term::Term;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -57,10 +58,11 @@ fn a_seed_makes_one_program() {
 fn a_mutant_has_a_bound_changed_wherever_it_is_mentioned() {
     let text = "(scf.for (var (depth 0) 0 4 1) 0 4 1
         (scf.store (at (out %o) (iv (var (depth 0) 0 4 1))) (iv (var (depth 0) 0 4 1))))";
-    let term = text.parse().expect("a term");
+    let term: Term = text.parse().expect("a term");
     let made: Vec<String> =
         mutants(&term, &Declarations::default()).iter().map(|m| m.term.to_string()).collect();
-    let longer = text.replace(" 0 4 1", " 0 5 1").split_whitespace().collect::<Vec<_>>().join(" ");
+    let longer: Term = text.replace(" 0 4 1", " 0 5 1").parse().expect("a term");
+    let longer = longer.to_string();
     assert!(made.contains(&longer), "{made:#?}");
     assert!(made.iter().all(|other| *other != term.to_string()));
 }

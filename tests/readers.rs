@@ -42,7 +42,7 @@ fn seeds(reader: &str) -> Vec<String> {
 
 /// The certificates of some proofs.
 fn certificates() -> Vec<String> {
-    let Tools { book, compiled, rules, machine } = tools();
+    let (Tools { book, compiled, rules, machine }, _) = tools();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/equiv");
     let certificate = |name: &str| {
         let path = folder.join(format!("{name}.pair"));

@@ -21,8 +21,11 @@ use ember_targets::verify::Limits as MachineLimits;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A reader by its name.
-pub const READERS: [(&str, fn(&str)); 6] = [
+/// What is done with a text.
+pub type Reader = fn(&str);
+
+/// The readers by their names.
+pub const READERS: [(&str, Reader); 6] = [
     ("rules", rules),
     ("model", model),
     ("program", program),
@@ -41,14 +44,16 @@ const CYCLES: u64 = 50_000;
 /// A text with a number of more digits asks for more memory than a machine for tests has.
 const DIGITS: usize = 6;
 
-/// The project's rules and the machine, read once.
-pub fn tools() -> &'static Tools {
-    static TOOLS: OnceLock<Tools> = OnceLock::new();
+/// The project's rules and the machine, read once, and the texts that they were read from.
+pub fn tools() -> &'static (Tools, Sources) {
+    static TOOLS: OnceLock<(Tools, Sources)> = OnceLock::new();
     TOOLS.get_or_init(|| {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let roots = [here.join("rules"), here.join("../rules")];
         let root = roots.into_iter().find(|root| root.is_dir()).expect("the project's rules");
-        Tools::read(&mut Sources::default(), &[root], "tmu-cpu").expect("they are well-formed")
+        let mut sources = Sources::default();
+        let tools = Tools::read(&mut sources, &[root], "tmu-cpu");
+        (tools.expect("they are well-formed"), sources)
     })
 }
 
@@ -87,8 +92,8 @@ pub fn model(text: &str) {
 
 /// Two programs with their declarations: read, compared on some data, and a proof begun.
 pub fn program(text: &str) {
-    let Tools { book, compiled, rules, machine } = tools();
-    let mut sources = Sources::default();
+    let (Tools { book, compiled, rules, machine }, sources) = tools();
+    let mut sources = sources.clone();
     let Some(path) = written(text, "pair") else { return };
     match equiv::read(&mut sources, book, machine, &[path], None) {
         Ok(sides) => {
@@ -104,7 +109,7 @@ pub fn program(text: &str) {
 
 /// A DLC program: read, verified, and run on zeros.
 pub fn dlc(text: &str) {
-    let Tools { machine, .. } = tools();
+    let (Tools { machine, .. }, _) = tools();
     let mut sources = Sources::default();
     let file = sources.add("fuzz.dlc", text);
     let read = DlcText::read(&sources, file);
@@ -140,7 +145,7 @@ pub fn certificate(text: &str) {
     let file = sources.add("fuzz.cert", text);
     if let Ok(forms) = sexp::read(&sources, file) {
         for form in &forms {
-            let _ = certify::check(&tools().rules, form);
+            let _ = certify::check(&tools().0.rules, form);
         }
     }
 }

@@ -159,15 +159,16 @@ fn text(report: &Report) -> String {
         summary.unknown() * 100.0,
         most / 1e3
     );
-    let Lowered { made, terms, programs, rejected, runs } = programs;
+    let Lowered { made, terms, programs, rejected, early, runs } = programs;
     let _ = writeln!(
         text,
         "Of {} programs {} terms were extracted and {} DLC programs made of them ({} need more than the \
-         machine has); all agree in {} runs.",
+         machine has, {} load from a place that no loop decides); all agree in {} runs.",
         grouped(*made as u64),
         grouped(*terms as u64),
         grouped(*programs as u64),
         grouped(*rejected as u64),
+        grouped(*early as u64),
         grouped(*runs as u64)
     );
     text

@@ -143,7 +143,7 @@ fn store(
             Some((extent, more)) => Some(extent.value(sizes)? + more),
             None => None,
         };
-        if bound == Some(0) && tensor.len() > 0 {
+        if bound == Some(0) && !tensor.is_empty() {
             return None;
         }
         let mut positions: Vec<i64> = Vec::new();

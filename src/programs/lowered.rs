@@ -11,7 +11,9 @@ use crate::print_term::print_term;
 use crate::rules::{CompiledRule, Exactness, RuleBook};
 use crate::saturate::{Limits, StopReason};
 use crate::search::Search;
+use crate::term::{Node, Term};
 use crate::workload::Statistics;
+use egg::{Id, Language};
 use ember_sim::{Bindings, SimError};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
@@ -30,6 +32,9 @@ pub struct Lowered {
     pub programs: usize,
     /// Terms that need more registers or units than the machine has.
     pub rejected: usize,
+    /// Terms that load from a place which no loop decides. Decoupled, it is loaded before any loop runs, and
+    /// so where none does; that has a fault on a tensor without elements, and is not simulated here.
+    pub early: usize,
     /// Runs of both that ended and agreed.
     pub runs: usize,
 }
@@ -101,6 +106,10 @@ pub fn lowered(
                 }
             }
             done.terms += 1;
+            if goal == Goal::Decoupled && early(&candidate.term) {
+                done.early += 1;
+                continue;
+            }
             // A machine has so many registers and units; what needs more is no program for it.
             let Ok(program) = lower(&candidate.term, &context, machine, goal) else {
                 done.rejected += 1;
@@ -146,9 +155,21 @@ pub fn all_lowered(
             terms: sum.terms + one.terms,
             programs: sum.programs + one.programs,
             rejected: sum.rejected + one.rejected,
+            early: sum.early + one.early,
             runs: sum.runs + one.runs,
         })
     })
+}
+
+/// Whether a term has a position that is a number.
+fn early(term: &Term) -> bool {
+    const NUMBERS: [&str; 2] = ["slc.const", "exe.const"];
+    let number = |id: Id| match term[id].name() {
+        None => true,
+        Some(name) => NUMBERS.contains(&name),
+    };
+    let at = |node: &Node| matches!(node.name(), Some("at" | "slc.at" | "exe.at"));
+    term.as_ref().iter().filter(|node| at(node)).any(|node| number(node.children()[1]))
 }
 
 /// Runs a DLC program.

@@ -34,9 +34,11 @@ impl Tree {
         if tree_size(term) > MOST_WORDS {
             return None;
         }
+        // Each variable is one node, however the term was made.
+        let term = Terms::of(term, Id::from(term.len().checked_sub(1)?));
         let root = Id::from(term.len().checked_sub(1)?);
         let mut loops = 0;
-        Some(tree(term, root, &mut Vec::new(), &mut loops))
+        Some(tree(&term, root, &mut Vec::new(), &mut loops))
     }
 
     /// The program. Its variables are named by how many loops are around them.
