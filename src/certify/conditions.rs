@@ -112,6 +112,10 @@ impl<'a> Checker<'a> {
             ("length", [a, n]) => {
                 a.integer()? == n.integer()? && (2..=4096).contains(&n.integer()?)
             }
+            ("even-simd-lanes" | "even-wide-lanes", [lo, hi, _, n]) => {
+                let rest = |bound: &Fact| bound.integer()?.checked_rem(n.integer()?);
+                n.integer()? > 1 && rest(lo)? == 0 && rest(hi)? == 0
+            }
             ("few-trips" | "one-trip", [lo, hi, step, n]) => {
                 let length = constant(&plus(hi.linear.as_ref()?, -1, lo.linear.as_ref()?)?)?;
                 let (step, trips) = (step.integer()?, n.integer()?);
