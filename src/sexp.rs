@@ -9,6 +9,10 @@ use crate::lex::{Token, TokenKind, tokens};
 /// The deepest nesting that is read. Later stages may recurse over what the reader returns.
 pub const MAX_DEPTH: usize = 10_000;
 
+/// Stack for one level of a text, and by how much the stack grows where less is left.
+const RED_ZONE: usize = 64 << 10;
+const SEGMENT: usize = 1 << 20;
+
 /// An S-expression and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sexp {
@@ -59,6 +63,23 @@ impl Sexp {
         let (head, rest) = self.list()?.split_first()?;
         Some((head.atom()?, rest))
     }
+
+    /// For a list that starts with a certain word: the other items.
+    pub fn items(&self, head: &str) -> Option<&[Sexp]> {
+        self.form().filter(|(word, _)| *word == head).map(|(_, items)| items)
+    }
+}
+
+/// Keywords such as `:when` behind a form's other items, each with what follows it.
+pub fn clauses(items: &[Sexp]) -> impl Iterator<Item = (&str, &[Sexp])> {
+    let keyword = |item: &Sexp| item.atom().is_some_and(|word| word.starts_with(':'));
+    let clauses = items.chunk_by(move |_, next| !keyword(next));
+    clauses.filter_map(|clause| Some((clause[0].atom()?, &clause[1..])))
+}
+
+/// Runs one level of a recursion over what may nest as deep as a text.
+pub fn deeper<R>(run: impl FnOnce() -> R) -> R {
+    stacker::maybe_grow(RED_ZONE, SEGMENT, run)
 }
 
 /// Reads every expression of a text. Reports all unbalanced parentheses and bad texts at once.

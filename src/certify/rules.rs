@@ -1,30 +1,37 @@
-//! The rules as the checker reads them, from the same files, with nothing of the compiler's reader but
-//! which files there are. Patterns stay texts; they become terms where they are applied.
+//! Rules and operators as the checker reads them, from the same files, with nothing of the compiler's
+//! reader but which files there are. Patterns stay texts; they become terms where they are applied.
 
 use super::EXACTNESS;
-use super::term::T;
 use crate::diagnostic::{FileId, Sources};
 use crate::rules;
-use crate::sexp::{self, Sexp};
+use crate::sexp::{self, Sexp, clauses};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Keywords, each with what follows it.
-type Clauses = Vec<(String, Vec<Sexp>)>;
+/// Dialects of whose operators more is known than which variables they bind.
+const KNOWN: [&str; 5] = ["core", "emb", "equiv", "nn", "scf"];
 
-/// A rule: its sides and what it says besides.
+/// A rule: its left side, an arrow, its right side, and keywords.
 pub(super) struct Rule {
     pub exact: usize,
-    pub left: Sexp,
-    pub right: Sexp,
-    pub clauses: Clauses,
+    pub items: Vec<Sexp>,
 }
 
-/// Every rule, and which operand of an operator binds a variable in which other.
+/// An operator: the sorts of its operands and its own, all empty where its dialect is not known; and
+/// which operand is a variable that it binds in which other.
+#[derive(Default)]
+pub(super) struct Operator {
+    pub sorts: Vec<String>,
+    pub sort: String,
+    pub binds: Option<(usize, usize)>,
+}
+
+/// Every rule and every operator, by name; operators of one name differ in how many operands they have.
 #[derive(Default)]
 pub struct Rules {
     pub(super) rules: HashMap<String, Rule>,
-    binders: HashMap<(String, usize), (usize, usize)>,
+    operators: HashMap<String, Vec<Operator>>,
+    unknown: Operator,
 }
 
 impl Rules {
@@ -38,63 +45,54 @@ impl Rules {
         Ok(rules)
     }
 
-    /// The variable and the body among an operator's operands.
-    pub(super) fn binder(&self, name: &str, operands: &[T]) -> Option<(usize, usize)> {
-        self.binders.get(&(name.to_owned(), operands.len())).copied()
+    pub(super) fn operator(&self, name: &str, operands: usize) -> &Operator {
+        let alike = self.operators.get(name).into_iter().flatten();
+        alike.rev().find(|own| own.sorts.len() == operands).unwrap_or(&self.unknown)
     }
 
     fn file(&mut self, sources: &Sources, file: FileId) -> Option<()> {
         // How exact the rules of a set are that do not say it.
         let mut set = 0;
         for form in sexp::read(sources, file).ok()? {
-            let (name, left, right, keys) = match form.form()? {
-                ("rule", [name, _, left, _, right, keys @ ..]) => (name.atom()?, left, right, keys),
-                ("define", [left, _, right]) => (left.form()?.0, left, right, &[][..]),
+            let (name, items) = match form.form()? {
+                ("rule", [name, _, items @ ..]) => (name.atom()?, items),
+                ("define", items) => (items.first()?.form()?.0, items),
                 (head, items) => {
-                    if head == "ruleset" {
-                        set = exactness(&clauses(items)).unwrap_or(Some(0))?;
-                    }
-                    // Only dialects declare operators.
-                    items.iter().filter_map(|item| self.operator(item)).for_each(drop);
+                    set = if head == "ruleset" { exactness(items, 0)? } else { set };
+                    let known = KNOWN.contains(&items.first()?.atom().unwrap_or_default());
+                    let declared = items.iter().filter(|_| head == "dialect");
+                    declared.filter_map(|item| self.declare(known, item)).for_each(drop);
                     continue;
                 }
             };
-            let (left, right, clauses) = (left.clone(), right.clone(), clauses(keys));
-            let exact = exactness(&clauses).unwrap_or(Some(set))?;
-            self.rules.insert(name.to_owned(), Rule { exact, left, right, clauses });
+            let rule = Rule { exact: exactness(items, set)?, items: items.to_vec() };
+            self.rules.insert(name.to_owned(), rule);
         }
         Some(())
     }
 
-    /// What a dialect says of the variables of an operator.
-    fn operator(&mut self, item: &Sexp) -> Option<()> {
-        let ("op", [name, operands, _, _, keys @ ..]) = item.form()? else { return None };
-        let keys = clauses(keys);
-        let (_, binds) = keys.iter().find(|(key, _)| key == ":binds")?;
-        let number = |n: &Sexp| n.atom()?.parse::<usize>().ok();
-        let [variable, body] = binds.first()?.list()? else { return None };
-        let (variable, body) = (number(variable)?, number(body)?);
-        let key = (name.atom()?.to_owned(), operands.list()?.len());
-        if variable.max(body) < key.1 {
-            self.binders.insert(key, (variable, body));
-        }
+    /// Takes over what a dialect says of an operator.
+    fn declare(&mut self, known: bool, item: &Sexp) -> Option<()> {
+        let ("op", [name, operands, own, _, keys @ ..]) = item.form()? else { return None };
+        let operands = operands.list()?;
+        let word = |sort: &Sexp| sort.atom().filter(|_| known).unwrap_or_default().to_owned();
+        let number = |n: &Sexp| n.atom()?.parse().ok().filter(|n| *n < operands.len());
+        let binds = clauses(keys).find(|(key, _)| *key == ":binds").and_then(|(_, at)| {
+            let [variable, body] = at.first()?.list()? else { return None };
+            Some((number(variable)?, number(body)?))
+        });
+        let (sorts, sort) = (operands.iter().map(word).collect(), word(own));
+        let alike = self.operators.entry(name.atom()?.to_owned()).or_default();
+        alike.push(Operator { sorts, sort, binds });
         Some(())
     }
 }
 
-fn clauses(items: &[Sexp]) -> Clauses {
-    let mut clauses = Clauses::new();
-    for item in items {
-        match (item.atom().filter(|word| word.starts_with(':')), clauses.last_mut()) {
-            (Some(key), _) => clauses.push((key.to_owned(), Vec::new())),
-            (None, last) => last.into_iter().for_each(|(_, values)| values.push(item.clone())),
-        }
+/// How exact keywords say that rules are, or what holds where they say nothing.
+fn exactness(keys: &[Sexp], otherwise: usize) -> Option<usize> {
+    match clauses(keys).find(|(key, _)| *key == ":exact") {
+        Some((_, [said])) => EXACTNESS.iter().position(|exact| said.atom() == Some(exact)),
+        Some(_) => None,
+        None => Some(otherwise),
     }
-    clauses
-}
-
-/// What clauses say of how exact a rule is, and nothing where that is no such word.
-fn exactness(clauses: &Clauses) -> Option<Option<usize>> {
-    let (_, values) = clauses.iter().find(|(key, _)| key == ":exact")?;
-    Some(EXACTNESS.iter().position(|e| Some(*e) == values.first().and_then(Sexp::atom)))
 }

@@ -70,8 +70,8 @@ pub(super) struct Writer<'a> {
     checker: Checker<'a>,
     /// What the variable of a class is called.
     pub(super) names: BTreeMap<Id, String>,
-    /// The bounds of a variable that the checker knows to be the same.
-    pub(super) spellings: HashMap<Id, Vec<[Term; 3]>>,
+    /// How a variable is called in its declaration, and the bounds that the checker knows to be the same.
+    pub(super) spellings: HashMap<Id, (Sexp, Vec<[Term; 3]>)>,
     /// The declarations so far, in order.
     declared: Vec<Sexp>,
     /// The variables of the programs as they stand there.
@@ -278,36 +278,33 @@ impl Writer<'_> {
             self.variables_of(pattern, means, depth)?;
         }
         let mut items = Vec::new();
-        let mut named = Vec::new();
         for (v, term) in &means.of {
-            let text = self.term(term)?;
-            named.push((v.to_string(), text.clone()));
-            let mut item = vec![text];
+            let mut item = vec![self.term(term)?];
             if let Some((_, pattern)) = rule.wheres.iter().find(|(known, _)| known == v) {
                 let to = means.build(pattern, root(pattern));
                 let to = to.ok_or("a pattern that cannot be written")?;
                 if *term != to {
-                    self.lead(term, &to, depth + 1, &mut item)?;
+                    self.lead(term, &to, (depth + 1, &[]), &mut item)?;
                 }
             }
             items.push(form(&v.to_string(), item));
         }
-        let reasons = self.checker.reasons(self.stated(rule), &named);
+        let reasons = self.checker.reasons(self.stated(rule), &items);
         let reasons = reasons.map_err(|e| format!("{}: {e}", rule.name))?;
-        items.extend(reasons.into_iter().map(|why| form("because", [text(why)])));
+        items.insert(0, form("because", reasons.into_iter().map(text)));
         Ok(items)
     }
 
-    /// Adds the steps from one term to another.
+    /// Adds the steps from one term to another, which is a part of what they are taken in.
     pub(super) fn lead(
         &mut self,
         from: &Term,
         to: &Term,
-        depth: usize,
+        (depth, within): (usize, &[usize]),
         steps: &mut Vec<Sexp>,
     ) -> Result<(), String> {
         let links =
             self.hidden.chain(from, to).map_err(|_| format!("no chain from {from} to {to}"))?;
-        self.steps(from, links, (depth, &[]), steps)
+        self.steps(from, links, (depth, within), steps)
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn printed(whole: &Sexp) -> String {
             Kind::Atom(word) => out.atom(word.clone()),
             Kind::Text(text) => out.atom(format!("{text:?}")),
             Kind::List(items) => {
-                // A list need not start with a word: a bound that is spelled in another way has its term first.
+                // A list need not start with a word: a tensor without dimensions has an empty shape.
                 let word = items.first().and_then(Sexp::atom);
                 let lines = depth == 0 || word == Some("steps");
                 let keep = if lines { Keep::Items(1) } else { Keep::Fitting };

@@ -3,7 +3,7 @@
 
 use super::certificate::Writer;
 use super::chain::{class_of, is_word};
-use super::forms::{atom, form, list, shown};
+use super::forms::{atom, form, shown};
 use super::means::Means;
 use crate::explain::Terms;
 use crate::sexp::Sexp;
@@ -68,15 +68,23 @@ impl Writer<'_> {
     }
 
     fn declare_as(&mut self, class: Id, [name, lo, hi, step]: [Term; 4]) -> Result<(), String> {
-        let mut parts = Vec::new();
-        for part in [&name, &lo, &hi, &step] {
-            parts.push(self.term(part)?);
-        }
+        let name = self.term(&name)?;
+        let bounds = [lo, hi, step];
+        let spelled = self.spelled(&name, &bounds)?;
         let word = format!("@{}", self.names.len());
-        self.say(form("variable", std::iter::once(atom(&word)).chain(parts)))?;
+        self.say(form("variable", [atom(&word), spelled]))?;
         self.names.insert(class, word);
-        self.spellings.insert(class, vec![[lo, hi, step]]);
+        self.spellings.insert(class, (name, vec![bounds]));
         Ok(())
+    }
+
+    /// A variable's bounds, as declarations have them.
+    fn spelled(&mut self, name: &Sexp, bounds: &[Term; 3]) -> Result<Sexp, String> {
+        let mut parts = vec![name.clone()];
+        for bound in bounds {
+            parts.push(self.term(bound)?);
+        }
+        Ok(form("bounds", parts))
     }
 
     /// Declares the loop variables that a pattern makes, or proves their bounds as it spells them.
@@ -109,22 +117,24 @@ impl Writer<'_> {
 
     /// Proves that a variable's bounds may be spelled in another way.
     fn spell(&mut self, class: Id, bounds: [Term; 3], depth: usize) -> Result<(), String> {
-        let known = self.spellings.get(&class).cloned().unwrap_or_default();
+        let Some((name, known)) = self.spellings.get(&class).cloned() else {
+            return Err("unknown bounds".to_owned());
+        };
         if known.contains(&bounds) {
             return Ok(());
         }
-        let Some(first) = known.first().cloned() else { return Err("unknown bounds".to_owned()) };
         let word = self.names.get(&class).cloned().unwrap_or_default();
-        let mut items = vec![atom(word)];
-        for (from, to) in first.iter().zip(&bounds) {
-            let mut bound = vec![self.term(to)?];
+        let mut items = vec![atom(word), self.spelled(&name, &bounds)?];
+        for (at, (from, to)) in known[0].iter().zip(&bounds).enumerate() {
             if from != to {
-                self.lead(from, to, depth + 1, &mut bound)?;
+                // The name stands before the bounds.
+                self.lead(from, to, (depth + 1, &[at + 1]), &mut items)?;
             }
-            items.push(list(bound));
         }
-        self.say(form("spelled", items))?;
-        self.spellings.entry(class).or_default().push(bounds);
+        self.say(form("variable", items))?;
+        if let Some((_, known)) = self.spellings.get_mut(&class) {
+            known.push(bounds);
+        }
         Ok(())
     }
 }

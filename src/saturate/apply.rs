@@ -383,13 +383,5 @@ fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
 
 /// The number that `(! OP A B)` stands for; `None` where it does not exist.
 pub(crate) fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
-    match op {
-        BinaryOp::Add => a.checked_add(b),
-        BinaryOp::Sub => a.checked_sub(b),
-        BinaryOp::Mul => a.checked_mul(b),
-        BinaryOp::Div => a.checked_div(b),
-        BinaryOp::Min => Some(a.min(b)),
-        BinaryOp::Max => Some(a.max(b)),
-        BinaryOp::Lt => None,
-    }
+    op.checked(a, b)
 }

@@ -216,6 +216,29 @@ impl BinaryOp {
         }
     }
 
+    /// The number that the operation gives of two integers; `None` where there is none or it needs more than
+    /// 64 bits, and for comparisons.
+    pub fn checked(self, a: i64, b: i64) -> Option<i64> {
+        match self {
+            BinaryOp::Add => a.checked_add(b),
+            BinaryOp::Sub => a.checked_sub(b),
+            BinaryOp::Mul => a.checked_mul(b),
+            BinaryOp::Div => a.checked_div(b),
+            BinaryOp::Min => Some(a.min(b)),
+            BinaryOp::Max => Some(a.max(b)),
+            BinaryOp::Lt => None,
+        }
+    }
+
+    /// The least and the greatest of what [`BinaryOp::checked`] gives of integers within bounds, both ends
+    /// included. They are at the ends of the operands, since each operation is monotone in each of them; a
+    /// quotient is where the divisor does not change its sign.
+    pub fn range(self, a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
+        let ends = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
+        let ends = ends.map(|(a, b)| self.checked(a, b).filter(|_| self != BinaryOp::Div || b > 0));
+        Some((ends.into_iter().min()??, ends.into_iter().max()??))
+    }
+
     /// The operation on two scalars of one type; `None` where the types differ or are storage types.
     pub fn apply(self, a: Scalar, b: Scalar) -> Option<Scalar> {
         let lt = self == BinaryOp::Lt;

@@ -166,3 +166,21 @@ fn there_is_no_arithmetic_on_storage_types() {
         }
     }
 }
+
+#[test]
+fn ranges_hold_all_results_and_are_no_wider() {
+    let bounds = || (-4..=4).flat_map(|least| (least..=4).map(move |most| (least, most)));
+    for op in BinaryOp::ALL {
+        for (a, b) in bounds().flat_map(|a| bounds().map(move |b| (a, b))) {
+            let all = (a.0..=a.1).flat_map(|x| (b.0..=b.1).map(move |y| op.checked(x, y)));
+            let all: Option<Vec<i64>> = all.collect();
+            let expected = all.and_then(|all| Some((*all.iter().min()?, *all.iter().max()?)));
+            match op {
+                BinaryOp::Div if b.0 <= 0 => assert_eq!(op.range(a, b), None),
+                _ => assert_eq!(op.range(a, b), expected, "{op:?} {a:?} {b:?}"),
+            }
+        }
+    }
+    assert_eq!(BinaryOp::Add.range((0, i64::MAX), (1, 1)), None);
+    assert_eq!(BinaryOp::Div.checked(i64::MIN, -1), None);
+}
