@@ -1,10 +1,15 @@
 //! Proofs of equality: how many of the pairs in `tests/cases/equiv/` are proved, in what time, and what
-//! certificates cost, each beside its bound.
+//! certificates cost, each beside its bound. `cargo bench --bench equiv -- --examples` asks instead which
+//! programs of the examples are proved to do what their models say, and takes minutes.
 
 use ember_rewrite::certify::{Rules, check};
+use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::equiv::{self, Found, Options, Search};
+use ember_rewrite::pipeline::{self, Options as Compiling};
+use ember_rewrite::print_term::print_term;
 use ember_rewrite::{rules, sexp, target};
+use ember_targets::print::print;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -21,15 +26,29 @@ fn main() {
     let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
     let machine = target::load(&mut sources, "tmu-cpu").expect("it comes with the program");
     let options = Options::default();
-    let search = Search {
+    let search = |schedule| Search {
         book: &book,
         compiled: &compiled,
-        schedule: book.require_schedule("equiv").expect("it is there"),
+        schedule: book.require_schedule(schedule).expect("it is there"),
         machine: &machine,
         exact: options.exact,
         limits: options.limits,
         certify: Some(&checked),
     };
+    if std::env::args().any(|arg| arg == "--examples") {
+        let prove = |files: &[PathBuf], schedule: &str| {
+            let mut sources = Sources::default();
+            let sides =
+                equiv::read(&mut sources, &book, &machine, files, None).expect("two programs");
+            let terms = equiv::terms(&sides, &book)?;
+            match search(schedule).run(&sides, &terms) {
+                Found::Equal(certificate) => certificate.map(|_| ()),
+                Found::Open(reached) => Err(format!("{}, {} e-nodes", reached.stop, reached.nodes)),
+            }
+        };
+        return examples(root, &prove);
+    }
+    let search = search("equiv");
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/cases/equiv"))
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path())
@@ -41,8 +60,10 @@ fn main() {
     let (mut proving_time, mut checking_time, mut recorded_time, mut plain_time) = (0., 0., 0., 0.);
     for file in &files {
         let one = std::slice::from_ref(file);
-        let sides = equiv::read(&mut sources, &book, &machine, one, None).expect("two programs");
-        let Some(terms) = equiv::terms(&sides, &book) else { continue };
+        let model = model_of(file).map(|model| root.join(model));
+        let sides = equiv::read(&mut sources, &book, &machine, one, model.as_deref());
+        let sides = sides.expect("two programs");
+        let Ok(terms) = equiv::terms(&sides, &book) else { continue };
         let Found::Equal(Ok(certificate)) = search.run(&sides, &terms) else {
             println!("{}: not proved", file.display());
             continue;
@@ -94,6 +115,53 @@ fn main() {
         middle(&recording),
         recorded_time / plain_time
     );
+}
+
+/// The model that a pair's first line names.
+fn model_of(pair: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(pair).expect("a text");
+    let first = text.lines().next()?.strip_prefix("; equiv")?;
+    first.split_whitespace().skip_while(|word| *word != "--model").nth(1).map(str::to_owned)
+}
+
+/// Compares the programs that each schedule makes of each example with its model.
+fn examples(root: &Path, prove: &dyn Fn(&[PathBuf], &str) -> Result<(), String>) {
+    let mut models: Vec<PathBuf> = std::fs::read_dir(root.join("examples"))
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "sexp"))
+        .collect();
+    models.sort();
+    let (mut proved, mut all) = (0, 0);
+    for model in models {
+        for schedule in ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3", "search"] {
+            let options = Compiling {
+                rules: vec![root.join("rules")],
+                schedule: schedule.to_owned(),
+                ..Compiling::default()
+            };
+            let mut sources = Sources::default();
+            let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
+            let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
+            let texts = [
+                ("slc", "equiv-units", print_term(&chosen.term)),
+                ("dlc", "equiv", print(chosen.program.program())),
+            ];
+            for (level, rules, text) in texts {
+                let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("example.{level}"));
+                std::fs::write(&file, text).expect("a file");
+                let start = Instant::now();
+                let found = prove(&[model.clone(), file], rules);
+                let time = start.elapsed().as_secs_f64() * 1e3;
+                all += 1;
+                proved += usize::from(found.is_ok());
+                let name = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let answer = found.err().unwrap_or_else(|| "proved".to_owned());
+                println!("{name} {schedule} {level}: {answer} ({time:.0} ms)");
+            }
+        }
+    }
+    println!("programs of the examples that are proved to be their models: {proved} of {all}");
 }
 
 /// The median time of a few runs, in milliseconds.

@@ -14,6 +14,7 @@ use egg::{CostFunction, Id, Language, RecExpr, Symbol};
 use ember_egraph::Extractor;
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 
 /// The name of a computed equality.
 pub(super) const COMPUTED: &str = "computed";
@@ -54,7 +55,9 @@ fn is_variable(node: &Node) -> bool {
 }
 
 impl<'a> Hidden<'a> {
-    pub fn new(search: &'a EGraph, compiled: &'a [CompiledRule]) -> Hidden<'a> {
+    /// What was recorded in a search. With `short`, rules are applied to the shortest terms of their
+    /// variables where that can be, of which conditions are told best; else to those that stood there.
+    pub fn new(search: &'a EGraph, compiled: &'a [CompiledRule], short: bool) -> Hidden<'a> {
         let mut hidden = Hidden {
             search,
             rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
@@ -69,31 +72,53 @@ impl<'a> Hidden<'a> {
             };
             own.push(hidden.proof.add_uncanonical(node));
         }
-        for (at, entry) in search.analysis.journal().entries().iter().enumerate() {
-            match entry {
-                Entry::Rule { united: false, .. } => {}
-                Entry::Rule { rule, slots, .. } => {
-                    let Some(compiled) = hidden.rules.get(rule).copied() else { continue };
-                    let left = hidden.build(&compiled.left, slots, &own);
-                    let right = hidden.build(&compiled.plan, slots, &own);
-                    if let (Some(left), Some(right)) = (left, right) {
-                        let tag = format!("{rule}#{at}");
-                        hidden.proof.union_trusted(left, right, tag);
+        let entries = search.analysis.journal().entries();
+        let mut shortest: HashMap<Id, Option<Id>> = HashMap::new();
+        for entry in entries {
+            if let (true, Entry::Rule { united: true, slots, .. }) = (short, entry) {
+                for slot in slots {
+                    let class = search.find(*slot);
+                    if let MapEntry::Vacant(new) = shortest.entry(class) {
+                        let term = hidden.smallest(class);
+                        new.insert(term.and_then(|term| put(&mut hidden.proof, &term)));
                     }
                 }
-                Entry::Computed { class, folded } => {
-                    let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
-                    hidden.proof.union_trusted(a, b, COMPUTED);
-                }
+            }
+        }
+        hidden.unite(entries, &|id| shortest.get(&search.find(id)).copied().flatten());
+        hidden.unite(entries, &|id| own.get(usize::from(id)).copied());
+        for entry in entries {
+            if let Entry::Computed { class, folded } = entry {
+                let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
+                hidden.proof.union_trusted(a, b, COMPUTED);
             }
         }
         hidden.proof.rebuild();
         hidden
     }
 
+    /// Makes the sides of every application equal, with the terms that `slot` gives for its variables.
+    fn unite(&mut self, entries: &[Entry], slot: &dyn Fn(Id) -> Option<Id>) {
+        for (at, entry) in entries.iter().enumerate() {
+            let Entry::Rule { rule, slots, united: true, .. } = entry else { continue };
+            let Some(compiled) = self.rules.get(rule).copied() else { continue };
+            let left = self.build(&compiled.left, slots, slot);
+            let right = self.build(&compiled.plan, slots, slot);
+            if let (Some(left), Some(right)) = (left, right) {
+                self.proof.union_trusted(left, right, format!("{rule}#{at}"));
+            }
+        }
+        self.proof.rebuild();
+    }
+
     /// Builds a side of a rule. Beside each part is kept its class in the search, by which variables
     /// are known.
-    fn build(&mut self, steps: &[Step], slots: &[Id], own: &[Id]) -> Option<Id> {
+    fn build(
+        &mut self,
+        steps: &[Step],
+        slots: &[Id],
+        slot: &dyn Fn(Id) -> Option<Id>,
+    ) -> Option<Id> {
         let mut built: Vec<(Id, Option<Id>)> = Vec::with_capacity(steps.len());
         let integer = |search: &EGraph, (_, class): (Id, Option<Id>)| {
             class.and_then(|class| search[class].data.integer())
@@ -102,7 +127,7 @@ impl<'a> Hidden<'a> {
             let next = match step {
                 Step::Slot(k) => {
                     let id = *slots.get(*k)?;
-                    (*own.get(usize::from(id))?, Some(self.search.find(id)))
+                    (slot(id)?, Some(self.search.find(id)))
                 }
                 Step::Node(node) => {
                     let parts = node.children().iter().map(|c| built[usize::from(*c)]);
@@ -180,6 +205,15 @@ impl<'a> Hidden<'a> {
     }
 }
 
+/// Adds a term.
+fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> {
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for node in term {
+        ids.push(proof.add_uncanonical(node.clone().map_children(|c| ids[usize::from(c)])));
+    }
+    ids.last().copied()
+}
+
 /// The size of a term, in which a variable counts as one word.
 struct Words;
 
@@ -192,7 +226,7 @@ impl CostFunction<Node> for Words {
         // Renamings are not part of programs, so that what is shown has none where it can.
         let own = match node.name() {
             Some("var") => return 1,
-            Some("fix" | "rename" | "vec") => 8,
+            Some("fix" | "rename" | "vec") => 1000,
             _ => 1,
         };
         node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))

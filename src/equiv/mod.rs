@@ -8,12 +8,15 @@
 //! outputs hold before and what scratch memory holds afterwards is not looked at. Data on which one
 //! has a result and the other a fault is a difference.
 
+mod alpha;
 mod certificate;
 mod chain;
 mod data;
 mod declare;
+mod lift;
 mod means;
 mod names;
+mod raise;
 mod refute;
 mod report;
 mod roles;
@@ -77,8 +80,8 @@ pub enum Verdict {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Unknown {
-    /// A DLC program is no term, so that nothing can be proved of it.
-    NoTerm,
+    /// A DLC program is no statement that anything could be proved of, for this reason.
+    NoTerm(String),
     /// The search for a proof came so far.
     Open(Reached),
 }
@@ -117,14 +120,12 @@ pub fn compare(
         return Ok(different(tries, found));
     }
     let unknown = match terms(sides, book) {
-        None => Unknown::NoTerm,
-        Some(terms) => {
-            let units = matches!(&sides.left.what, What::Term { sort, .. } if sort.name() == "Slc")
-                || matches!(&sides.right.what, What::Term { sort, .. } if sort.name() == "Slc");
+        Err(why) => Unknown::NoTerm(why),
+        Ok(terms) => {
             let search = Search {
                 book,
                 compiled,
-                schedule: book.require_schedule(SCHEDULES[usize::from(units)])?,
+                schedule: book.require_schedule(SCHEDULES[usize::from(search::units(sides))])?,
                 machine,
                 exact: options.exact,
                 limits: options.limits,
@@ -157,8 +158,8 @@ impl Unknown {
     /// The reason, in a sentence.
     pub fn reason(&self) -> String {
         match self {
-            Unknown::NoTerm => {
-                "no difference was found, and of DLC programs nothing is proved".to_owned()
+            Unknown::NoTerm(why) => {
+                format!("no difference was found, and a DLC program is read as no statement: {why}")
             }
             Unknown::Open(Reached { stop: StopReason::Saturated, .. }) => {
                 "no difference was found, and the rules do not lead from the one to the other: a rule \

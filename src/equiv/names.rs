@@ -16,12 +16,27 @@ const SEGMENT: usize = 1 << 20;
 
 /// The term with its bound variables named by the order of loops; variables that nothing binds stay.
 pub fn normalise(term: &Term, binders: &Binders) -> Term {
+    named(term, binders, None)
+}
+
+/// The same with a name of its own for the variable of each loop.
+pub(super) fn apart(term: &Term, binders: &Binders) -> Term {
+    named(term, binders, Some(0))
+}
+
+fn named(term: &Term, binders: &Binders, apart: Option<i64>) -> Term {
     let Some(root) = term.len().checked_sub(1) else { return Term::default() };
     let term = Terms::of(term, Id::from(root));
     let root = Id::from(term.len() - 1);
     let scopes = vec![Scope { around: None, from: root, to: root }];
-    let mut names =
-        Names { term: &term, binders, made: Terms::default(), scopes, known: HashMap::new() };
+    let mut names = Names {
+        term: &term,
+        binders,
+        apart,
+        made: Terms::default(),
+        scopes,
+        known: HashMap::new(),
+    };
     let root = names.node(root, 0);
     let whole = names.made.finish();
     Terms::of(&whole, root)
@@ -37,6 +52,8 @@ struct Scope {
 struct Names<'a> {
     term: &'a Term,
     binders: &'a Binders,
+    /// The next name, where each loop has its own.
+    apart: Option<i64>,
     made: Terms,
     scopes: Vec<Scope>,
     /// What was made of a node in a scope.
@@ -91,12 +108,16 @@ impl Names<'_> {
         let node = &self.term[variable];
         let (Some("var"), [_, lo, hi, step]) = (node.name(), node.children()) else { return None };
         let bounds = [lo, hi, step].map(|id| self.node(*id, scope));
-        let mut same = 0;
+        let mut same: i64 = 0;
         let mut at = scope;
         while let Some(around) = self.scopes[at].around {
             let other = self.made.get(self.scopes[at].to);
             same += i64::from(other.is_some_and(|n| n.children().get(1..) == Some(&bounds[..])));
             at = around;
+        }
+        if let Some(next) = &mut self.apart {
+            same = *next;
+            *next += 1;
         }
         let number = self.made.add(Node::int(same));
         let name = self.made.add(Node::op("depth", &[number]));

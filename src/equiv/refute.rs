@@ -4,7 +4,7 @@
 use super::data::{Fill, Given};
 use super::declare::Purpose;
 use super::run::{Difference, Outcome, compare};
-use super::sides::{Sides, What};
+use super::sides::Sides;
 use crate::model::Extent;
 use crate::rules::Exactness;
 use crate::term::Head;
@@ -273,7 +273,7 @@ fn simpler(x: Scalar) -> Vec<Scalar> {
 fn boundaries(sides: &Sides) -> Vec<u64> {
     let mut numbers: BTreeSet<i64> = BTreeSet::new();
     for side in [&sides.left, &sides.right] {
-        let What::Term { term, .. } = &side.what else { continue };
+        let Ok(term) = side.term() else { continue };
         numbers.extend(term.into_iter().filter_map(|node| match node.head() {
             Head::Int(n) => Some(n),
             Head::Op(_) | Head::Real(_) => None,

@@ -1,22 +1,23 @@
 //! Looking for a proof: both sides in one e-graph, rules applied to both until they are one class, and
 //! the chain of rules that leads from the one to the other.
 
+use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
-use super::names::normalise;
-use super::sides::{Sides, What};
+use super::names::{apart, normalise};
+use super::raise::raised;
+use super::sides::{Side, Sides};
 use crate::certify::{Rules, check};
 use crate::diagnostic::Sources;
 use crate::drive::{Driven, Mark, drive};
-use crate::facts::{EGraph, Facts, VectorUnit};
+use crate::facts::{Binders, EGraph, Facts, VectorUnit};
 use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
-use crate::saturate::{Limits, StopReason, saturate};
+use crate::saturate::{Limits, StopReason, saturate_until};
 use crate::sexp;
 use crate::term::{Node, Term};
 use egg::Id;
 use ember_targets::machine::Machine;
-
-/// Iterations after which it is looked whether the sides are equal by now.
-const LOOK: usize = 2;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// How far a search has come.
 #[derive(Clone, Debug)]
@@ -58,65 +59,103 @@ pub struct Search<'a> {
 }
 
 /// The terms of both sides, with variables named by their loops; a statement beside one that is split
-/// between the units is such a statement, too. `None` where a side is no term.
-pub fn terms(sides: &Sides, book: &RuleBook) -> Option<[Term; 2]> {
+/// between the units is such a statement, too. An error where a side is no term.
+pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], String> {
     let binders = book.signature.binders();
     lifted(sides).map(|terms| terms.map(|term| normalise(&term, &binders)))
 }
 
 /// The same with variables as they were written.
-fn lifted(sides: &Sides) -> Option<[Term; 2]> {
-    let (What::Term { term: a, sort: left }, What::Term { term: b, sort: right }) =
-        (&sides.left.what, &sides.right.what)
-    else {
-        return None;
+fn lifted(sides: &Sides) -> Result<[Term; 2], String> {
+    let lifted = |side: &Side| -> Result<Term, String> {
+        let term = side.term()?.clone();
+        Ok(if units(sides) && !side.is_split() { split(term) } else { term })
     };
-    let units = left.name() == "Slc" || right.name() == "Slc";
-    let lifted = |term: &Term, sort: &str| {
-        let mut term = term.clone();
-        if units && sort == "Stmt" {
-            let root = Id::from(term.len().saturating_sub(1));
-            term.add(Node::op("slc", &[root]));
-        }
-        term
-    };
-    Some([lifted(a, left.name()), lifted(b, right.name())])
+    Ok([lifted(&sides.left)?, lifted(&sides.right)?])
+}
+
+/// Whether a side is a program of both units.
+pub(super) fn units(sides: &Sides) -> bool {
+    sides.left.is_split() || sides.right.is_split()
+}
+
+/// A statement that is split between the units.
+fn split(mut statement: Term) -> Term {
+    let root = Id::from(statement.len().saturating_sub(1));
+    statement.add(Node::op("slc", &[root]));
+    statement
 }
 
 impl Search<'_> {
     /// Whether rules make two terms equal, without a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
-        self.saturated(sides, terms, record).equal()
+        self.saturated(sides, terms, record, true).equal()
     }
 
-    fn saturated(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> Run<'_> {
+    /// With `twins`, sides are looked for whatever their variables are called.
+    fn saturated(&self, sides: &Sides, terms: &[Term; 2], record: bool, twins: bool) -> Run<'_> {
         let context = sides.declarations.context();
         let unit = VectorUnit {
             simd_bytes: self.machine.core.simd_bytes,
             registers: self.machine.core.vector_registers,
         };
         let binders = self.book.signature.binders();
-        let facts = Facts::new(&context.tensors, &context.sizes, binders, unit);
+        let facts = Facts::new(&context.tensors, &context.sizes, binders.clone(), unit);
         let facts = if record { facts.recording() } else { facts };
         let mut egraph = EGraph::new(facts);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
+        let units = units(sides);
+        // Rules meet halfway: from one processor's statements down to both programs, and among those.
+        let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term)));
+        let model = sides.between.as_ref().map(|m| egraph.add_expr(&normalise(m, &binders)));
+        if units {
+            for statement in statements.into_iter().chain(model) {
+                egraph.add(Node::op("slc", &[statement]));
+            }
+        }
         egraph.rebuild();
-        let mut run = Run { search: self, egraph, roots, stop: StopReason::Saturated };
+        let mut run = Run {
+            search: self,
+            binders,
+            egraph,
+            roots,
+            units,
+            statements,
+            model,
+            terms: terms.clone(),
+            apart: terms.each_ref().map(|term| apart(term, &self.book.signature.binders())),
+            first: Vec::new(),
+            twins,
+            stop: StopReason::Saturated,
+        };
         drive(&mut run, &self.schedule.steps, self.limits.iterations);
         run
     }
 
-    /// Searches for a proof that two terms are equal.
+    /// Searches for a proof that two terms are equal. Where no certificate comes of one that matches
+    /// names, another is looked for that rewrites them.
     pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
-        let run = self.saturated(sides, terms, self.certify.is_some());
+        let first = self.proof(sides, terms, true);
+        match (&first, self.certify) {
+            (Found::Equal(Err(_)), Some(_)) => match self.proof(sides, terms, false) {
+                Found::Equal(Ok(certificate)) => Found::Equal(Ok(certificate)),
+                _ => first,
+            },
+            _ => first,
+        }
+    }
+
+    fn proof(&self, sides: &Sides, terms: &[Term; 2], twins: bool) -> Found {
+        let run = self.saturated(sides, terms, self.certify.is_some(), twins);
         if !run.equal() {
             return Found::Open(run.reached());
         }
         let Some(rules) = self.certify else {
             return Found::Equal(Err("none was asked for".to_owned()));
         };
-        let Some([a, b]) = lifted(sides) else {
-            return Found::Equal(Err("a side is no term".to_owned()));
+        let [a, b] = match lifted(sides) {
+            Ok(terms) => terms,
+            Err(why) => return Found::Equal(Err(why)),
         };
         let proved = Proved {
             search: &run.egraph,
@@ -125,7 +164,7 @@ impl Search<'_> {
             rules,
             declarations: &sides.declarations,
             written: [&a, &b],
-            terms,
+            terms: &run.terms,
         };
         Found::Equal(certify(&proved).and_then(|certificate| {
             let mut sources = Sources::default();
@@ -139,14 +178,84 @@ impl Search<'_> {
 
 struct Run<'a> {
     search: &'a Search<'a>,
+    binders: Binders,
     egraph: EGraph,
     roots: [Id; 2],
+    /// Whether the sides are programs of both units.
+    units: bool,
+    /// The statements of one processor that the sides come from.
+    statements: [Id; 2],
+    /// The model between them.
+    model: Option<Id>,
+    /// The sides as they are in the e-graph.
+    terms: [Term; 2],
+    /// The sides with a name for each loop.
+    apart: [Term; 2],
+    /// The rules that split statements between the units.
+    first: Vec<usize>,
+    /// Whether sides are looked for under other names.
+    twins: bool,
     stop: StopReason,
 }
+
+/// A side that was found under other names: which, and what its variables are called there.
+type Twin = (usize, HashMap<i64, Id>);
 
 impl Run<'_> {
     fn equal(&self) -> bool {
         self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+    }
+
+    /// Whether a class that should hold a side holds it under other names.
+    fn twin(&self, egraph: &EGraph) -> Option<Twin> {
+        for (side, own) in self.apart.iter().enumerate() {
+            let own = raised(own);
+            for class in [self.statements[1 - side]].into_iter().chain(self.model) {
+                if egraph.find(class) == egraph.find(self.statements[side]) {
+                    continue;
+                }
+                if let Some(names) = alpha::found(egraph, &self.binders, class, &own) {
+                    return Some((side, names));
+                }
+            }
+        }
+        None
+    }
+
+    /// Goes on with a side under the names with which it was found.
+    fn adopt(&mut self, (side, names): Twin) {
+        let term = alpha::renamed(&self.egraph, &self.apart[side], &names);
+        self.statements[side] = self.egraph.add_expr(&raised(&term));
+        self.roots[side] = self.egraph.add_expr(&term);
+        self.terms[side] = term;
+        if self.units {
+            self.egraph.add(Node::op("slc", &[self.statements[side]]));
+        }
+        self.egraph.rebuild();
+        if self.units {
+            let first = self.first.clone();
+            self.apply(&first, false);
+        }
+    }
+
+    /// Applies rules until nothing changes, or the sides meet.
+    fn apply(&mut self, rules: &[usize], twins: bool) -> Option<Twin> {
+        let Search { compiled, exact, limits, .. } = self.search;
+        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
+        let rules: Vec<&CompiledRule> = rules.collect();
+        let mut egraph = std::mem::replace(&mut self.egraph, EGraph::new(Facts::default()));
+        let twin = RefCell::new(None);
+        let met = |egraph: &EGraph| {
+            if egraph.find(self.roots[0]) == egraph.find(self.roots[1]) {
+                return true;
+            }
+            twin.replace(if twins { self.twin(egraph) } else { None });
+            twin.borrow().is_some()
+        };
+        let done = saturate_until(&mut egraph, &rules, limits, &met, &mut |_| {});
+        self.egraph = egraph;
+        self.stop = done.stop;
+        twin.into_inner()
     }
 
     fn reached(&self) -> Reached {
@@ -160,22 +269,13 @@ impl Run<'_> {
 
 impl Driven for Run<'_> {
     fn saturate(&mut self, rules: &[usize]) {
-        let Search { compiled, exact, limits, .. } = self.search;
-        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
-        let rules: Vec<&CompiledRule> = rules.collect();
-        let mut left = limits.iterations;
-        while left > 0 && !self.ended() {
-            let iterations = left.min(LOOK);
-            left -= iterations;
-            let limits = Limits { iterations, ..*limits };
-            let done = saturate(&mut self.egraph, &rules, &limits, &mut |_| {});
-            match done.stop {
-                StopReason::IterationLimit if left > 0 => {}
-                StopReason::Saturated => return,
-                stop => {
-                    self.stop = stop;
-                    return;
-                }
+        if self.units && self.first.is_empty() {
+            self.first = rules.to_vec();
+        }
+        while let Some(twin) = self.apply(rules, self.twins) {
+            self.adopt(twin);
+            if self.ended() {
+                return;
             }
         }
     }

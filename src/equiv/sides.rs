@@ -2,6 +2,7 @@
 
 use super::data::Given;
 use super::declare::{Declarations, FORMS};
+use super::lift::lifted;
 use super::roles::Roles;
 use super::surface;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources};
@@ -36,7 +37,27 @@ pub enum What {
         sort: Sort,
     },
     /// A DLC program.
-    Dlc(Box<Program>),
+    Dlc {
+        /// The program.
+        program: Box<Program>,
+        /// The statement that its two halves make together; or why they make none.
+        term: Result<Term, String>,
+    },
+}
+
+impl Side {
+    /// The term that proofs are about; an error says why there is none.
+    pub fn term(&self) -> Result<&Term, String> {
+        match &self.what {
+            What::Term { term, .. } | What::Dlc { term: Ok(term), .. } => Ok(term),
+            What::Dlc { term: Err(why), .. } => Err(format!("`{}`: {why}", self.name)),
+        }
+    }
+
+    /// Whether it is a program of both units, of which each statement says where it runs.
+    pub fn is_split(&self) -> bool {
+        matches!(&self.what, What::Term { sort, .. } if sort.name() == "Slc")
+    }
 }
 
 /// The file of a side that is a model.
@@ -63,6 +84,8 @@ pub struct Sides {
     pub given: Option<Given>,
     /// The first side that is a model, or the model that declares what programs use.
     pub model: Option<ModelFile>,
+    /// The term of a model that is no side: where both programs are equal to it, they are equal.
+    pub between: Option<Term>,
 }
 
 /// What stands in one file.
@@ -129,7 +152,11 @@ pub fn read(
         models.extend(text.model);
         given = given.or(text.given);
     }
-    models.extend(declaring.and_then(|text| text.model));
+    let mut between = None;
+    if let Some(text) = declaring {
+        between = text.sides.first().and_then(|side| side.term().ok().cloned());
+        models.extend(text.model);
+    }
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -142,7 +169,7 @@ pub fn read(
     let declarations = declarations.unwrap_or_default();
     let roles = Roles::new(&declarations, &models, [&left, &right]);
     let model = models.into_iter().next();
-    Ok(Sides { declarations, roles, left, right, given, model })
+    Ok(Sides { declarations, roles, left, right, given, model, between })
 }
 
 fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
@@ -164,7 +191,9 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
             let program = DlcText::read(sources, file)?.verify(&Limits::of(machine))?;
             let program = program.into_program();
             text.declarations = Some(Declarations::of_program(&program));
-            text.sides.push(Side { name: name.clone(), what: What::Dlc(Box::new(program)) });
+            let term = lifted(&program);
+            let what = What::Dlc { program: Box::new(program), term };
+            text.sides.push(Side { name: name.clone(), what });
         }
         _ => programs(book, &forms, &mut text)?,
     }

@@ -327,7 +327,15 @@ impl<L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, L, F> {
                     }
                 }
                 Instruction::Above { out, .. } => {
-                    let parents = self.egraph[class].parents().map(|id| self.egraph.find(id));
+                    // A class such as that of 0 has many nodes above it, of which few are the pattern's.
+                    let wanted = |id: &Id| match self.matcher.program.get(at) {
+                        Some(Instruction::Bind { head, arity, .. }) => {
+                            self.egraph.nodes()[usize::from(*id)].discriminant() == (*head, *arity)
+                        }
+                        _ => true,
+                    };
+                    let parents = self.egraph[class].parents().filter(wanted);
+                    let parents = parents.map(|id| self.egraph.find(id));
                     for parent in parents.collect::<BTreeSet<Id>>() {
                         self.registers.truncate(out);
                         self.registers.push(parent);
