@@ -59,9 +59,8 @@ fn main() {
     let (mut proved, mut prove, mut checking, mut recording) = (0, vec![], vec![], vec![]);
     let (mut proving_time, mut checking_time, mut recorded_time, mut plain_time) = (0., 0., 0., 0.);
     for file in &files {
-        let one = std::slice::from_ref(file);
-        let model = model_of(file).map(|model| root.join(model));
-        let sides = equiv::read(&mut sources, &book, &machine, one, model.as_deref());
+        let (files, model) = files_of(root, file);
+        let sides = equiv::read(&mut sources, &book, &machine, &files, model.as_deref());
         let sides = sides.expect("two programs");
         let Ok(terms) = equiv::terms(&sides, &book) else { continue };
         let Found::Equal(Ok(certificate)) = search.run(&sides, &terms) else {
@@ -117,11 +116,15 @@ fn main() {
     );
 }
 
-/// The model that a pair's first line names.
-fn model_of(pair: &Path) -> Option<String> {
+/// A pair's files and the model that declares their tensors, as its first line names them.
+fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let text = std::fs::read_to_string(pair).expect("a text");
-    let first = text.lines().next()?.strip_prefix("; equiv")?;
-    first.split_whitespace().skip_while(|word| *word != "--model").nth(1).map(str::to_owned)
+    let first = text.lines().next().and_then(|line| line.strip_prefix("; equiv")).unwrap_or("");
+    let words: Vec<&str> = first.split_whitespace().collect();
+    let model = words.iter().skip_while(|word| **word != "--model").nth(1);
+    let other = words.first().filter(|word| !word.starts_with("--"));
+    let files = std::iter::once(pair.to_owned()).chain(other.map(|word| root.join(word)));
+    (files.collect(), model.map(|model| root.join(model)))
 }
 
 /// Compares the programs that each schedule makes of each example with its model.

@@ -1,28 +1,38 @@
 //! Checks certificates: that two programs are equal because rules lead from the one to the other.
 //!
 //! On its own: terms, rules, facts and conditions are read and derived here anew, without an
-//! e-graph and without any code that searched for the proof. A certificate is a list of steps; each names
-//! a rule, what its variables stand for and where it is applied. Both sides of the rule are written down
-//! with that; the one must stand where it is applied, and the other takes its place. What the certificate
-//! says a condition rests on must be what is found here.
-//!
-//! Loop variables are the words `@0`, `@1`, …, declared with their bounds: equal bounds may be spelled in
-//! several ways, of which each must be proved from the first. Rules are trusted to be right (`verify` is
-//! there for that), and so is arithmetic on scalars.
+//! e-graph and without any code that searched for the proof. Rules are trusted to be right (`verify` is
+//! there for that), and so are arithmetic on scalars and the reader of S-expressions.
 //!
 //! ```text
 //! (certificate
-//!   (exact EXACTNESS)
-//!   (input NAME DTYPE (EXTENT …)) … (output …) … (scratch …) …
-//!   (variable @K NAME LO HI STEP) …
-//!   (left TERM) (right TERM)          the programs, with loop variables as they are written there
-//!   (start TERM)                      the first, with variables as words
-//!   STEP …)
+//!   (exact EXACTNESS)                 the least exact of the rules that are used
+//!   DECLARATION …
+//!   (left TERM) (right TERM)          the programs
+//!   (steps STEP …))                   from the first to the second
 //!
-//! STEP:  (RULE forward|backward (at N …) (?x TERM) … (equals ?x STEP …) … (because TEXT) …)
-//!        (computed (at N …) TERM)                     numbers, declared extents, casts that do nothing
-//!        (spelled @K LO HI STEP (lo STEP …) (hi STEP …) (step STEP …))
+//! DECLARATION:  (input NAME DTYPE (EXTENT …))  (output …)  (scratch …)
+//!               (variable @K NAME LO HI STEP)                       a loop variable
+//!               (spelled @K (LO STEP …) (HI STEP …) (STEP STEP …))
+//! STEP:  (RULE (at N …) forward|backward (?x TERM STEP …) … (because TEXT) …)
+//!        (computed (at N …) TERM TERM)
 //! ```
+//!
+//! Loop variables are words, `@0`, `@1`, …, that are declared once with their bounds; `spelled` says that
+//! the bounds may be written otherwise, with the steps that lead from each of them to the other. In the
+//! programs each loop of `scf` has the bounds of its variable, no loop stands within one over its variable, and
+//! variables stand in their loops only.
+//!
+//! Position `(at N …)` goes to operand N of the whole, and on from there. What a step does:
+//!
+//! - A rule's sides are written down with terms for its variables. The left one (`backward`: the right
+//!   one) must stand at the position, and the other takes its place. What a variable of `:where` or `:with`
+//!   stands for must be the pattern, or the steps behind it lead there. For each condition, and for each
+//!   number that a rule is given, in order, `because` repeats what it rests on, as it is found here;
+//!   another checker may pass it over. What conditions ask is in `rules/README.md`; those that say where
+//!   a rule is worth trying are not looked at. `(var …)` in a rule is the word with that name and bounds,
+//!   and `(! …)` a number. A rule of two directions is one rule.
+//! - `computed` puts a term where another stands that is the same number, extent or conversion.
 
 mod conditions;
 mod facts;
@@ -31,94 +41,78 @@ mod term;
 
 pub use rules::Rules;
 
-use crate::rules::Exactness;
 use crate::sexp::Sexp;
-use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_targets::scalar::DType;
-use facts::Fact;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::rc::Rc;
-use term::{Head, T, Terms, deeper};
+use facts::{Fact, computed};
+use std::collections::HashMap;
+use term::{T, Terms, deeper};
 
-/// A loop variable.
-pub(crate) struct Variable {
-    name: T,
-    bounds: [T; 3],
-    /// Bounds that were proved to be the same.
-    spellings: BTreeSet<[T; 3]>,
-}
+/// What rules may say of how exact they are, the most exact first.
+const EXACTNESS: [&str; 3] = ["bitwise", "reassoc", "approx"];
 
 /// What a certificate is about.
 pub struct Claim {
-    /// The forms that declare tensors, and the two programs.
+    /// Its declarations and the two programs.
     pub forms: Vec<Sexp>,
     /// The least exact rule that was used.
-    pub exact: Exactness,
+    pub exact: &'static str,
     /// How many steps there are.
     pub steps: usize,
 }
+
+struct Tensor {
+    dtype: DType,
+    shape: Vec<Sexp>,
+    writable: bool,
+}
+
+/// What the variables of a rule stand for.
+type Means<'a> = HashMap<&'a str, T>;
 
 /// A certificate that is being checked, or written.
 pub struct Checker<'a> {
     rules: &'a Rules,
     terms: Terms,
-    facts: Vec<Rc<Fact>>,
-    tensors: HashMap<String, TensorDecl>,
-    sizes: Vec<String>,
-    variables: BTreeMap<String, Variable>,
-    exact: Exactness,
-    steps: usize,
+    facts: Vec<Fact>,
+    tensors: HashMap<String, Tensor>,
+    /// Loop variables with name, lo, hi and step, and the variables by all their spellings.
+    variables: HashMap<T, [T; 4]>,
+    spellings: HashMap<[T; 4], T>,
+    exact: usize,
 }
 
 /// Checks the forms of a certificate.
 pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Claim, String> {
-    let Some(("certificate", forms)) = certificate.form() else {
+    let Some(("certificate", [exact, forms @ .., steps])) = certificate.form() else {
         return Err("not a certificate".to_owned());
     };
+    let (Some(("exact", [claimed])), Some(("steps", steps))) = (exact.form(), steps.form()) else {
+        return Err("exactness and steps were expected".to_owned());
+    };
     let mut checker = Checker::new(rules);
-    let mut claimed = Exactness::Bitwise;
-    let (mut sides, mut whole) = (Vec::new(), None);
-    let mut claim = Vec::new();
+    let mut sides = Vec::new();
     for form in forms {
-        let Some((head, items)) = form.form() else { return Err("a form was expected".to_owned()) };
-        match (head, items) {
-            ("exact", [word]) => {
-                let word = word.atom().unwrap_or_default();
-                claimed = Exactness::parse(word).ok_or("no such exactness")?;
+        match form.form() {
+            Some((side @ ("left" | "right"), [term])) => {
+                let term = checker.read(term, &Means::new())?;
+                checker.derive();
+                if checker.facts[term].loops.is_none() || !checker.facts[term].free.is_empty() {
+                    return Err(format!("{side}: loops and variables that do not fit"));
+                }
+                sides.push((side, term));
             }
-            ("input" | "output" | "scratch", [name, dtype, shape]) => {
-                checker.declare(head != "input", name, dtype, shape)?;
-                claim.push(form.clone());
-            }
-            ("variable", [name, parts @ ..]) => checker.variable(name, parts)?,
-            ("left" | "right", [term]) => {
-                sides.push((head, checker.terms.read(term)?));
-                claim.push(form.clone());
-            }
-            ("start", [term]) if whole.is_none() => whole = Some(checker.terms.read(term)?),
-            _ => {
-                let at = whole.ok_or("a step before the start")?;
-                whole = Some(checker.step(at, form)?);
-                checker.steps += 1;
-                continue;
-            }
-        }
-        if let (("start", _), Some(start)) = ((head, items), whole) {
-            let [("left", left), ("right", _)] = sides[..] else {
-                return Err("no sides".to_owned());
-            };
-            checker
-                .same(left, start, &mut Vec::new())
-                .map_err(|e| format!("the first program: {e}"))?;
+            _ => checker.declare(form)?,
         }
     }
-    let [("left", _), ("right", right)] = sides[..] else { return Err("no sides".to_owned()) };
-    let end = whole.ok_or("no start")?;
-    checker.same(right, end, &mut Vec::new()).map_err(|e| format!("the second program: {e}"))?;
-    if checker.exact != claimed {
-        return Err(format!("it is {} and claims to be {claimed}", checker.exact));
+    let [("left", left), ("right", right)] = sides[..] else {
+        return Err("two programs were expected".to_owned());
+    };
+    checker.leads(left, steps, right)?;
+    let exact = EXACTNESS[checker.exact];
+    if claimed.atom() != Some(exact) {
+        return Err(format!("it is {exact} and says otherwise"));
     }
-    Ok(Claim { forms: claim, exact: claimed, steps: checker.steps })
+    Ok(Claim { forms: forms.to_vec(), exact, steps: steps.len() })
 }
 
 impl<'a> Checker<'a> {
@@ -129,371 +123,141 @@ impl<'a> Checker<'a> {
             terms: Terms::default(),
             facts: Vec::new(),
             tensors: HashMap::new(),
-            sizes: Vec::new(),
-            variables: BTreeMap::new(),
-            exact: Exactness::Bitwise,
-            steps: 0,
+            variables: HashMap::new(),
+            spellings: HashMap::new(),
+            exact: 0,
         }
     }
 
-    /// Declares a tensor.
-    pub fn declare(
-        &mut self,
-        writable: bool,
-        name: &Sexp,
-        dtype: &Sexp,
-        shape: &Sexp,
-    ) -> Result<(), String> {
-        let name = name.atom().ok_or("a tensor without a name")?.to_owned();
-        let dtype = dtype.atom().and_then(DType::parse).ok_or("no element type")?;
-        let mut extents = Vec::new();
-        for extent in shape.list().ok_or("no shape")? {
-            let word = extent.atom().ok_or("an extent is a word")?;
-            extents.push(match word.parse() {
-                Ok(n) => Dim::Const(n),
-                Err(_) => {
-                    let known = self.sizes.iter().position(|size| size == word);
-                    let at = known.unwrap_or(self.sizes.len());
-                    if known.is_none() {
-                        self.sizes.push(word.to_owned());
-                    }
-                    Dim::Size(SizeId(at as u32))
+    /// Takes over a declaration.
+    pub fn declare(&mut self, form: &Sexp) -> Result<(), String> {
+        let (head, items) = form.form().unwrap_or_default();
+        let twice = match (head, items) {
+            ("input" | "output" | "scratch", [name, dtype, shape]) => {
+                let dtype = dtype.atom().and_then(DType::parse).ok_or("no element type")?;
+                let shape = shape.list().unwrap_or_default().to_vec();
+                let tensor = Tensor { dtype, shape, writable: head != "input" };
+                let name = format!("%{}", name.atom().unwrap_or_default());
+                self.tensors.insert(name, tensor).is_some()
+            }
+            ("variable", [word, parts @ ..]) => {
+                let word = word.atom().filter(|word| word.starts_with('@')).ok_or("no variable")?;
+                let parts = parts.iter().map(|part| self.read(part, &Means::new()));
+                let parts: Vec<T> = parts.collect::<Result<_, _>>()?;
+                let parts: [T; 4] = parts.try_into().map_err(|_| "no bounds")?;
+                let word = self.terms.add(word, &[]);
+                let spelled = self.spellings.insert(parts, word).is_some();
+                self.variables.insert(word, parts).is_some() || spelled
+            }
+            ("spelled", [word, bounds @ ..]) => {
+                let word = self.read(word, &Means::new())?;
+                let [name, declared @ ..] = *self.variables.get(&word).ok_or("no variable")?;
+                let mut parts = vec![name];
+                for (from, bound) in declared.into_iter().zip(bounds) {
+                    let (to, steps) =
+                        bound.list().unwrap_or_default().split_first().ok_or("no bound")?;
+                    parts.push(self.read(to, &Means::new())?);
+                    self.leads(from, steps, parts[parts.len() - 1])?;
                 }
-            });
-        }
-        let tensor = TensorDecl { name: name.clone(), dtype, shape: extents, writable };
-        match self.tensors.insert(format!("%{name}"), tensor) {
-            Some(_) => Err(format!("`{name}` is declared twice")),
-            None => Ok(()),
-        }
-    }
-
-    /// Declares a loop variable, whose bounds mention earlier ones only.
-    pub fn variable(&mut self, name: &Sexp, parts: &[Sexp]) -> Result<(), String> {
-        let word = name.atom().filter(|word| word.starts_with('@')).ok_or("no variable")?;
-        let parts: Vec<T> = parts.iter().map(|p| self.terms.read(p)).collect::<Result<_, _>>()?;
-        let &[name, lo, hi, step] = parts.as_slice() else { return Err("no bounds".to_owned()) };
-        for part in [name, lo, hi, step] {
-            self.known(part)?;
-            self.fact(part);
-        }
-        let twin = |v: &Variable| v.name == name && v.bounds == [lo, hi, step];
-        if self.variables.values().any(twin) {
-            return Err(format!("`{word}` is another variable, too"));
-        }
-        let bounds = [lo, hi, step];
-        let variable = Variable { name, bounds, spellings: BTreeSet::from([bounds]) };
-        match self.variables.insert(word.to_owned(), variable) {
-            Some(_) => Err(format!("`{word}` is declared twice")),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether every variable of a term is declared.
-    fn known(&self, term: T) -> Result<(), String> {
-        let mut open = vec![term];
-        let mut seen = BTreeSet::new();
-        while let Some(term) = open.pop() {
-            let name = self.terms.name(term);
-            if name == "var" || (name.starts_with('@') && !self.variables.contains_key(name)) {
-                return Err(format!("`{name}` is not declared"));
+                let parts: [T; 4] = parts.try_into().map_err(|_| "no bounds")?;
+                self.spellings.insert(parts, word).is_some_and(|other| other != word)
             }
-            open.extend(self.terms.operands(term).iter().filter(|t| seen.insert(**t)));
-        }
-        Ok(())
+            _ => return Err(format!("`{head}` declares nothing")),
+        };
+        if twice { Err(format!("this {head} is declared before")) } else { Ok(()) }
     }
 
-    /// Whether a program as it is written is a term with variables as words. Loops around bind what
-    /// is written to words, each to its own.
-    fn same(&mut self, written: T, term: T, around: &mut Vec<(T, T)>) -> Result<(), String> {
-        if let Some((_, word)) = around.iter().rev().find(|(variable, _)| *variable == written) {
-            let same = *word == term;
-            return if same { Ok(()) } else { Err("another loop variable".to_owned()) };
-        }
-        let (name, operands) =
-            (self.terms.name(written).to_owned(), self.terms.operands(written).to_vec());
-        if name.starts_with('@') {
-            return Err("a program has no such words".to_owned());
-        }
-        if let Some(folded) = self.declared(&name, &operands)
-            && folded == term
-        {
-            return Ok(());
-        }
-        let others = self.terms.operands(term).to_vec();
-        if self.terms.head(written) != self.terms.head(term) || operands.len() != others.len() {
-            return Err(format!("`{name}` is not `{}`", self.terms.name(term)));
-        }
-        let binder = self.rules.binders.get(&(name, operands.len())).copied();
-        for (at, (a, b)) in operands.iter().zip(&others).enumerate() {
-            let own = binder.filter(|(variable, body)| at == *variable || at == *body);
-            let Some((variable, _)) = own else {
-                deeper(|| self.same(*a, *b, around))?;
-                continue;
-            };
-            if at == variable {
-                self.binds(*a, *b, around)?;
-                continue;
+    /// A term, or a pattern with terms for its variables.
+    fn read(&mut self, text: &Sexp, means: &Means<'_>) -> Result<T, String> {
+        let (variables, spellings) = (&self.variables, &self.spellings);
+        self.terms.read(text, &mut |terms, name, operands| match (name, operands) {
+            ("var", &[name, lo, hi, step]) => Some(spellings.get(&[name, lo, hi, step]).copied()),
+            ("!", &[op, a, b]) => {
+                let number = |t: T| terms.name(t).parse().ok();
+                let n = computed(terms.name(op), number(a), number(b));
+                Some(n.map(|n| terms.add(&n.to_string(), &[])))
             }
-            around.push((operands[variable], others[variable]));
-            let result = deeper(|| self.same(*a, *b, around));
-            around.pop();
-            result?;
-        }
-        Ok(())
-    }
-
-    /// Whether a loop variable as it is written is that of a word that no loop around has.
-    fn binds(&mut self, written: T, word: T, around: &mut Vec<(T, T)>) -> Result<(), String> {
-        let operands = self.terms.operands(written).to_vec();
-        let (true, [_, lo, hi, step]) = (self.terms.name(written) == "var", operands.as_slice())
-        else {
-            return Err("not a loop variable".to_owned());
-        };
-        let variable = self.variables.get(self.terms.name(word)).ok_or("an unknown variable")?;
-        if self.terms.name(variable.name) != "depth" || around.iter().any(|(_, w)| *w == word) {
-            return Err("the variable of another loop".to_owned());
-        }
-        let spellings: Vec<[T; 3]> = variable.spellings.iter().copied().collect();
-        let fits = |checker: &mut Self, [l, h, s]: [T; 3], around: &mut Vec<(T, T)>| {
-            checker.same(*lo, l, around)?;
-            checker.same(*hi, h, around)?;
-            checker.same(*step, s, around)
-        };
-        if spellings.into_iter().any(|bounds| fits(self, bounds, around).is_ok()) {
-            return Ok(());
-        }
-        Err("a loop variable with other bounds".to_owned())
-    }
-
-    /// A declared extent as the number or size that it is.
-    fn declared(&mut self, name: &str, operands: &[T]) -> Option<T> {
-        let ("dim", [address, k]) = (name, operands) else { return None };
-        self.fact((*address).max(*k));
-        match self.extent(operands)? {
-            Dim::Const(n) => Some(self.terms.int(i64::try_from(n).ok()?)),
-            Dim::Size(id) => {
-                let size = self.terms.op(&format!("%{}", self.sizes[id.index()]), &[]);
-                Some(self.terms.op("size", &[size]))
+            (v, []) if v.starts_with('?') => Some(means.get(v).copied()),
+            (word, []) if word.starts_with('@') => {
+                Some(Some(terms.add(word, &[])).filter(|word| variables.contains_key(word)))
             }
-        }
+            _ => None,
+        })
     }
 
-    /// The term after a step.
-    pub fn step(&mut self, whole: T, step: &Sexp) -> Result<T, String> {
-        let Some((name, items)) = step.form() else { return Err("a step was expected".to_owned()) };
-        let result = match (name, items) {
-            ("spelled", [variable, parts @ ..]) => self.spelled(variable, parts).map(|()| whole),
-            ("computed", [at, term]) => self.computed(whole, at, term),
-            (_, [direction, at, parts @ ..]) => self.applied(whole, name, (direction, at), parts),
-            _ => Err("no step".to_owned()),
-        };
-        result.map_err(|e| format!("{name}: {e}"))
-    }
-
-    /// Takes over a step that proves how bounds may be spelled.
-    pub fn learn(&mut self, step: &Sexp) -> Result<(), String> {
-        let nothing = self.terms.int(0);
-        self.step(nothing, step).map(|_| ())
-    }
-
-    /// Steps from one term to another.
+    /// Whether steps lead from one term to another.
     fn leads(&mut self, from: T, steps: &[Sexp], to: T) -> Result<(), String> {
-        let mut at = from;
-        for step in steps {
-            at = deeper(|| self.step(at, step))?;
+        let mut whole = from;
+        for (n, step) in steps.iter().enumerate() {
+            let (name, items) = step.form().unwrap_or_default();
+            let fault = |e: String| format!("step {}, {name}: {e}", n + 1);
+            let [at, how, parts @ ..] = items else { return Err(fault("not a step".to_owned())) };
+            let sides = match how.atom() {
+                Some("forward") => deeper(|| self.applied(name, false, parts)),
+                Some("backward") => deeper(|| self.applied(name, true, parts)),
+                _ if name == "computed" => self.computed(&items[1..]),
+                _ => Err("neither forward nor backward".to_owned()),
+            };
+            let [old, new] = sides.map_err(fault)?;
+            let way = at.form().filter(|(head, _)| *head == "at").map(|(_, way)| way);
+            let next = way.and_then(|way| self.terms.replaced(whole, way, old, new));
+            whole = next.ok_or_else(|| fault("something else stands there".to_owned()))?;
         }
-        if at == to { Ok(()) } else { Err("steps that lead elsewhere".to_owned()) }
+        if whole == to { Ok(()) } else { Err("the steps lead elsewhere".to_owned()) }
     }
 
-    fn spelled(&mut self, variable: &Sexp, parts: &[Sexp]) -> Result<(), String> {
-        let [lo, hi, step, proofs @ ..] = parts else { return Err("no bounds".to_owned()) };
-        let word = variable.atom().unwrap_or_default();
-        let bounds = self.variables.get(word).ok_or("an unknown variable")?.bounds;
-        let other = [self.terms.read(lo)?, self.terms.read(hi)?, self.terms.read(step)?];
-        let [lo, hi, step] = proofs else { return Err("no proofs".to_owned()) };
-        for (at, (head, proof)) in [("lo", lo), ("hi", hi), ("step", step)].into_iter().enumerate()
-        {
-            let steps = proof.form().filter(|(found, _)| *found == head).ok_or("no proof")?.1;
-            self.known(other[at])?;
-            self.leads(bounds[at], steps, other[at])?;
-        }
-        if let Some(variable) = self.variables.get_mut(word) {
-            variable.spellings.insert(other);
-        }
-        Ok(())
+    /// A term, and one that is the same by numbers and declarations alone.
+    fn computed(&mut self, terms: &[Sexp]) -> Result<[T; 2], String> {
+        let [old, new] = terms else { return Err("not two terms".to_owned()) };
+        let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
+        self.derive();
+        let same = self.same(old, new) || self.same(new, old);
+        if same { Ok([old, new]) } else { Err("not the same".to_owned()) }
     }
 
-    fn position(at: &Sexp) -> Result<Vec<usize>, String> {
-        let Some(("at", items)) = at.form() else { return Err("no position".to_owned()) };
-        let number = |item: &Sexp| item.atom().and_then(|word| word.parse().ok());
-        items.iter().map(|i| number(i).ok_or("no position".to_owned())).collect()
-    }
-
-    /// A part that is replaced by what follows from numbers and declarations alone.
-    fn computed(&mut self, whole: T, at: &Sexp, term: &Sexp) -> Result<T, String> {
-        let position = Self::position(at)?;
-        let new = self.terms.read(term)?;
-        self.known(new)?;
-        let way = self.terms.path(whole, &position)?;
-        let old = way[position.len()];
-        if !self.equal(old, new) && !self.equal(new, old) {
-            return Err("not the same by numbers and declarations".to_owned());
-        }
-        Ok(self.terms.replaced(&way, &position, new))
-    }
-
-    fn equal(&mut self, old: T, new: T) -> bool {
-        let (before, after) = (self.fact(old), self.fact(new));
-        if before.constant.is_some() && before.constant == after.constant {
-            return before.dtype == after.dtype && before.lanes == after.lanes;
-        }
-        let (name, operands) = (self.terms.name(old).to_owned(), self.terms.operands(old).to_vec());
-        if self.declared(&name, &operands) == Some(new) {
-            return true;
-        }
-        match (name.as_str(), operands.as_slice()) {
-            ("scf.convert", [_, x]) => {
-                let Some(dtype) = before.dtype else { return false };
-                let dtype = self.terms.op(dtype.name(), &[]);
-                self.terms.op("scf.cast", &[dtype, *x]) == new
-            }
-            ("scf.cast", [_, x]) => {
-                *x == new && before.dtype.is_some() && before.dtype == after.dtype
-            }
-            _ => false,
-        }
-    }
-
-    /// A rule that is applied.
-    fn applied(
-        &mut self,
-        whole: T,
-        name: &str,
-        (direction, at): (&Sexp, &Sexp),
-        parts: &[Sexp],
-    ) -> Result<T, String> {
-        let rule = self.rules.rules.get(name).ok_or("no such rule")?.clone();
-        let mut means: HashMap<String, T> = HashMap::new();
-        let (mut proofs, mut reasons) = (HashMap::new(), Vec::new());
+    /// A rule that is applied: the part that is expected, and what takes its place.
+    fn applied(&mut self, name: &str, back: bool, parts: &[Sexp]) -> Result<[T; 2], String> {
+        let rule = self.rules.rules.get(name).ok_or("no such rule")?;
+        let (mut means, mut proofs, mut reasons) = (Means::new(), HashMap::new(), Vec::new());
         for part in parts {
             match part.form() {
-                Some(("because", [text])) => reasons.push(text.text().ok_or("no reason")?),
-                Some(("equals", [v, steps @ ..])) => {
-                    proofs.insert(v.atom().unwrap_or_default(), steps);
+                Some(("because", [text])) => reasons.push(text.text().unwrap_or_default()),
+                Some((v, [term, steps @ ..])) => {
+                    means.insert(v, self.read(term, &Means::new())?);
+                    proofs.insert(v, steps);
                 }
-                Some((v, [term])) if v.starts_with('?') => {
-                    let term = self.terms.read(term)?;
-                    self.known(term)?;
-                    if means.insert(v.to_owned(), term).is_some() {
-                        return Err(format!("`{v}` twice"));
-                    }
-                }
-                _ => return Err("not understood".to_owned()),
+                _ => return Err("a part that says nothing".to_owned()),
             }
         }
-        if means.keys().cloned().collect::<BTreeSet<_>>() != self.rules.variables(&rule) {
-            return Err("other variables than the rule's".to_owned());
-        }
-        for (v, pattern) in &rule.wheres {
-            let from = *means.get(v).ok_or("a variable is missing")?;
-            let variable = self.variables.contains_key(self.terms.name(from));
-            let to = self.write(*pattern, &means)?;
-            let steps = proofs.remove(v.as_str()).unwrap_or_default();
-            if !(variable && to == from) {
-                self.leads(from, steps, to).map_err(|e| format!("`{v}`: {e}"))?;
-            }
-        }
-        for (v, call) in &rule.fors {
-            let n =
-                means.get(v).map(|n| self.fact(*n)).and_then(|f| f.integer()).ok_or("no number")?;
-            let call = self.write(*call, &means)?;
-            self.gives(call, n)?;
-        }
-        let found = self.whys(&rule, &means)?;
-        if !found.iter().map(String::as_str).eq(reasons) || !proofs.is_empty() {
+        let found = self.conditions(rule, &means)?;
+        if found.iter().ne(&reasons) {
             return Err(format!("its conditions hold for other reasons: {found:?}"));
         }
-        let sides = [self.write(rule.left, &means)?, self.write(rule.right, &means)?];
-        let [old, new] = match direction.atom() {
-            Some("forward") => sides,
-            Some("backward") => [sides[1], sides[0]],
-            _ => return Err("no direction".to_owned()),
-        };
-        let position = Self::position(at)?;
-        let way = self.terms.path(whole, &position)?;
-        if way[position.len()] != old {
-            return Err("something else stands there".to_owned());
+        for (key, values) in &rule.clauses {
+            let [v, pattern] = values.as_slice() else { continue };
+            let v = v.atom().unwrap_or_default();
+            match key.as_str() {
+                ":let" => drop(means.insert(v, self.read(pattern, &means)?)),
+                ":where" | ":with" => {
+                    let to = self.read(pattern, &means)?;
+                    let from = *means.get(v).ok_or_else(|| format!("`{v}` is missing"))?;
+                    self.leads(from, proofs.get(v).copied().unwrap_or_default(), to)?;
+                }
+                _ => {}
+            }
         }
         self.exact = self.exact.max(rule.exact);
-        Ok(self.terms.replaced(&way, &position, new))
+        let [left, right] = [self.read(&rule.left, &means)?, self.read(&rule.right, &means)?];
+        Ok(if back { [right, left] } else { [left, right] })
     }
 
     /// Why each condition of a rule holds where its variables stand for terms.
     pub fn reasons(&mut self, rule: &str, means: &[(String, Sexp)]) -> Result<Vec<String>, String> {
-        let rule = self.rules.rules.get(rule).ok_or("no such rule")?.clone();
-        let mut terms = HashMap::new();
+        let rule = self.rules.rules.get(rule).ok_or("no such rule")?;
+        let mut terms = Means::new();
         for (v, term) in means {
-            terms.insert(v.clone(), self.terms.read(term)?);
+            terms.insert(v, self.read(term, &Means::new())?);
         }
-        self.whys(&rule, &terms)
-    }
-
-    fn whys(
-        &mut self,
-        rule: &rules::Rule,
-        means: &HashMap<String, T>,
-    ) -> Result<Vec<String>, String> {
-        let mut reasons = Vec::new();
-        for guard in &rule.guards {
-            let call = self.write(*guard, means)?;
-            reasons.push(self.holds(call)?);
-        }
-        Ok(reasons)
-    }
-
-    /// A pattern of a rule with terms for its variables: numbers are computed, loop variables are
-    /// words.
-    fn write(&mut self, pattern: T, means: &HashMap<String, T>) -> Result<T, String> {
-        let rules = self.rules;
-        let variables = &self.variables;
-        self.terms.write(Some(&rules.terms), pattern, &mut |terms, name, operands| match (
-            name, operands,
-        ) {
-            (v, []) if v.starts_with('?') => {
-                means.get(v).copied().map(Some).ok_or_else(|| format!("`{v}` is missing"))
-            }
-            ("!", [op, a, b]) => {
-                let number = |t: T| match terms.head(t) {
-                    Head::Int(n) => Some(*n),
-                    _ => None,
-                };
-                let n =
-                    number(*a).zip(number(*b)).and_then(|(a, b)| computed(terms.name(*op), a, b));
-                n.map(|n| Some(terms.int(n)))
-                    .ok_or_else(|| "a number that does not exist".to_owned())
-            }
-            ("var", [name, lo, hi, step]) => {
-                let own =
-                    |v: &&Variable| v.name == *name && v.spellings.contains(&[*lo, *hi, *step]);
-                let word = variables.iter().find(|(_, v)| own(v)).map(|(word, _)| word.clone());
-                let word = word.ok_or_else(|| "a loop variable that is not declared".to_owned())?;
-                Ok(Some(terms.op(&word, &[])))
-            }
-            _ => Ok(None),
-        })
-    }
-}
-
-/// `(! OP A B)`, where it exists.
-fn computed(op: &str, a: i64, b: i64) -> Option<i64> {
-    match op {
-        "add" => a.checked_add(b),
-        "sub" => a.checked_sub(b),
-        "mul" => a.checked_mul(b),
-        "div" => a.checked_div(b),
-        "min" => Some(a.min(b)),
-        "max" => Some(a.max(b)),
-        _ => None,
+        self.conditions(rule, &terms)
     }
 }

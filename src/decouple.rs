@@ -17,6 +17,7 @@ mod access;
 mod address;
 mod builder;
 mod frames;
+mod held;
 mod names;
 mod prefetch;
 mod statements;

@@ -67,7 +67,7 @@ impl Default for Options {
             tune_seed: None,
             node_limit: 100_000,
             iter_limit: 100,
-            candidates: 6,
+            candidates: 12,
             rank: true,
         }
     }

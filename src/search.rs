@@ -251,9 +251,9 @@ impl State<'_, '_> {
         // the L2 too small for what is ahead: the simulator tells, so that one without is always among them.
         let candidates = if self.egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
             let (mut all, without) = rayon::join(|| best(true, k), || best(false, 1));
-            if all.iter().all(|c| c.term.as_ref().iter().any(is_fetch)) {
-                all.extend(without);
-            }
+            let new: Vec<Candidate> =
+                without.into_iter().filter(|c| all.iter().all(|a| a.term != c.term)).collect();
+            all.extend(new);
             all
         } else {
             best(true, k)

@@ -5,6 +5,8 @@
 //! data files stand beside it; an expectation without its case is a failure, so none is forgotten.
 //! What a verb does is in `tests/cases/verbs/`.
 
+#[path = "cases/verbs/certificate.rs"]
+mod certificate;
 #[path = "cases/verbs/command.rs"]
 mod command;
 #[path = "cases/verbs/rewrite.rs"]
@@ -25,7 +27,7 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 11] = [
+const VERBS: [Verb; 12] = [
     Verb {
         name: "fail",
         extensions: &["sexp", "rules", "dlc", "scf", "slc", "toml", "edit", "args"],
@@ -37,6 +39,7 @@ const VERBS: [Verb; 11] = [
     Verb { name: "extract", extensions: &["args"], run: command::print },
     Verb { name: "run", extensions: &["args"], run: command::compare },
     Verb { name: "saturate", extensions: &["args"], run: command::saturate },
+    Verb { name: "certificate", extensions: &["certs"], run: certificate::answers },
     Verb { name: "equiv", extensions: &["pair"], run: command::equiv },
     Verb { name: "explain", extensions: &["args"], run: command::answer },
     Verb { name: "why-not", extensions: &["args"], run: command::answer },

@@ -196,7 +196,14 @@ impl Sim<'_> {
 
     /// Lets the fetchers of more root traversals run, from a cycle on.
     pub(crate) fn open(&mut self, epochs: std::ops::Range<usize>, at: u64) {
-        self.active = active(self.access, epochs.clone());
+        // A stream of no loop may still be on its way when the traversal that first needs it has ended
+        // without: a loop of no iterations needs no bounds for those inside. The next may wait for it.
+        let late = |f: &usize| {
+            let code = &self.access.fetchers[*f];
+            code.unit == 0 && code.epoch < epochs.start && self.status[*f] != Status::Done
+        };
+        let late = (0..self.access.fetchers.len()).filter(late);
+        self.active = late.chain(active(self.access, epochs.clone())).collect();
         let begun = epochs.end.saturating_sub(1);
         for &f in self.access.epochs.get(begun).into_iter().flat_map(|e| &e.fetchers) {
             self.stall(f, at, Stall::Idle);

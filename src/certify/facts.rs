@@ -1,443 +1,368 @@
-//! What is known of a term, derived anew: types, numbers, ranges, affine forms over loop variables, the
-//! variables that it may depend on, and what it reads and writes.
+//! What is known of a term, derived anew from its operands: type, number, range, linear form over loop
+//! variables and sizes, the variables that it depends on; and the places that it reads and writes.
 
 use super::Checker;
-use super::term::{Head, T};
-use crate::affine::Affine;
-use ember_targets::dlc::Dim;
-use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
-use std::collections::BTreeSet;
-use std::rc::Rc;
+use super::term::{T, deeper};
+use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// One index of a place: where it starts and how many lanes it has. `None` is any index.
-pub(super) type Index = Option<(Affine<T>, i64)>;
+/// Coefficients of loop variables and sizes, by name, none of them 0; that of [`ONE`] is the constant.
+pub(super) type Linear = BTreeMap<String, i64>;
 
-/// A tensor, and the indices that are known so far.
+pub(super) const ONE: &str = "1";
+
+/// Where an index starts and how many lanes it has; `None` is any index.
+pub(super) type Index = Option<(Linear, i64)>;
+
+/// A variable, and what stands for it outside of what binds it: lanes from a linear form on.
+pub(super) type Bound<'a> = (&'a str, Index);
+
+/// A tensor as `in`, `out` or `freeze` gives it, its name, and the indices that are known so far.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub tensor: String,
-    pub index: Vec<Index>,
-    pub frozen: bool,
-}
+pub(super) struct Place(pub String, pub String, pub Vec<Index>);
 
-/// Places that are read, and places that are written.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Effects {
-    pub reads: BTreeSet<Place>,
-    pub writes: BTreeSet<Place>,
-}
+/// Places, each with `reads` or `writes`.
+pub(super) type Touches = BTreeSet<(&'static str, Place)>;
 
-impl Effects {
-    pub fn places(&self) -> impl Iterator<Item = &Place> {
-        self.reads.iter().chain(&self.writes)
-    }
-
-    fn add(&mut self, other: &Effects) {
-        self.reads.extend(other.reads.iter().cloned());
-        self.writes.extend(other.writes.iter().cloned());
-    }
-
-    fn map(&self, f: impl Fn(&Index) -> Index) -> Effects {
-        let all = |places: &BTreeSet<Place>| {
-            let moved = |p: &Place| Place { index: p.index.iter().map(&f).collect(), ..p.clone() };
-            places.iter().map(moved).collect()
-        };
-        Effects { reads: all(&self.reads), writes: all(&self.writes) }
-    }
-}
-
-/// What is known of a term.
-#[derive(Clone, Debug)]
+/// What is known of a term. An address has the type of its tensor, and so has its name.
+#[derive(Default)]
 pub(super) struct Fact {
     pub dtype: Option<DType>,
     pub lanes: Option<i64>,
-    pub constant: Option<Scalar>,
-    pub range: (i64, i64),
-    pub affine: Option<Affine<T>>,
-    pub free: BTreeSet<T>,
-    /// Of an address: the place, whether it may be written, and its lanes.
-    pub address: Option<(Place, bool, Option<i64>)>,
-    pub effects: Option<Effects>,
-    pub has_loop: bool,
+    pub number: Option<Scalar>,
+    pub range: Option<(i64, i64)>,
+    pub linear: Option<Linear>,
+    pub free: BTreeSet<String>,
+    /// The variables of its loops; nothing where one has other bounds than its variable, or stands
+    /// within another one over it.
+    pub loops: Option<BTreeSet<String>>,
 }
-
-const ALL: (i64, i64) = (i64::MIN, i64::MAX);
-const SIZE: (i64, i64) = (0, i64::MAX);
 
 impl Fact {
     pub fn integer(&self) -> Option<i64> {
-        self.constant.filter(|x| x.dtype() == DType::I64).and_then(|x| x.as_i64())
+        self.number.filter(|x| x.dtype() == DType::I64)?.as_i64()
+    }
+}
+
+/// `a OP b`, where there is such a number.
+pub(super) fn computed(op: &str, a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    let (a, b) = (a?, b?);
+    match op {
+        "add" => a.checked_add(b),
+        "sub" => a.checked_sub(b),
+        "mul" => a.checked_mul(b),
+        "div" => a.checked_div(b),
+        "min" => Some(a.min(b)),
+        "max" => Some(a.max(b)),
+        _ => None,
+    }
+}
+
+/// The range of `a OP b`. Its ends are at those of the operands, since each operation is monotone in
+/// each of them; a quotient is where the divisor does not change its sign.
+fn range(op: &str, a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
+    let ends = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
+    let ends = ends.map(|(a, b)| computed(op, Some(a), Some(b)).filter(|_| op != "div" || b > 0));
+    Some((ends.into_iter().min()??, ends.into_iter().max()??))
+}
+
+/// `a + k b`.
+pub(super) fn plus(a: &Linear, k: i64, b: &Linear) -> Option<Linear> {
+    let mut sum = a.clone();
+    for (name, own) in b {
+        let at = sum.entry(name.clone()).or_default();
+        *at = at.checked_add(own.checked_mul(k)?)?;
+    }
+    sum.retain(|_, k| *k != 0);
+    Some(sum)
+}
+
+/// The number that a linear form is.
+pub(super) fn constant(form: &Linear) -> Option<i64> {
+    form.keys().all(|name| name == ONE).then(|| coefficient(form, ONE))
+}
+
+pub(super) fn coefficient(form: &Linear, of: &str) -> i64 {
+    form.get(of).copied().unwrap_or_default()
+}
+
+fn once(name: &str) -> Linear {
+    Linear::from([(name.to_owned(), 1)])
+}
+
+/// An index outside of what binds a variable.
+fn outside(index: Index, (x, to): &Bound<'_>) -> Index {
+    let (start, own) = index?;
+    let k = coefficient(&start, x);
+    if k == 0 {
+        return Some((start, own));
+    }
+    let (to, lanes) = to.as_ref()?;
+    let start = plus(&plus(&start, k.checked_neg()?, &once(x))?, k, to)?;
+    match (*lanes, k, own) {
+        (1, _, own) => Some((start, own)),
+        (lanes, 1, 1) => Some((start, lanes)),
+        _ => None,
     }
 }
 
 impl Checker<'_> {
-    /// What is known of a term.
-    pub(super) fn fact(&mut self, term: T) -> Rc<Fact> {
-        // Operands stand before what they are operands of.
-        for next in self.facts.len()..=term {
-            let fact = self.derive(next);
-            self.facts.push(Rc::new(fact));
+    /// Derives what is known of every term so far; operands stand before what they are operands of.
+    pub(super) fn derive(&mut self) {
+        for term in self.facts.len()..self.terms.len() {
+            let (name, operands) = self.terms.node(term);
+            let mut fact = self.fact(name, operands);
+            if let Some(n) = fact.integer() {
+                fact.range = Some((n, n));
+                fact.linear = plus(&Linear::new(), n, &once(ONE));
+            }
+            fact.loops = self.loops(name, operands);
+            if fact.number.is_none() {
+                fact.free = self.free(name, operands);
+            }
+            self.facts.push(fact);
         }
-        Rc::clone(&self.facts[term])
     }
 
-    fn derive(&self, term: T) -> Fact {
-        let (name, operands) = (self.terms.name(term), self.terms.operands(term));
-        let of = |i: usize| operands.get(i).map(|t| &*self.facts[*t]);
-        let mut fact = Fact {
-            dtype: None,
-            lanes: None,
-            constant: None,
-            range: ALL,
-            affine: None,
-            free: self.free(term),
-            address: self.address(name, operands),
-            effects: None,
-            has_loop: (0..operands.len()).filter_map(of).any(|f| f.has_loop)
-                || matches!(name, "scf.for" | "scf.reduce" | "emb.element"),
-        };
-        fact.effects = self.effects(name, operands);
+    fn fact(&self, name: &str, operands: &[T]) -> Fact {
+        let of = |i: usize| operands.get(i).map(|t| &self.facts[*t]);
+        let lanes = |i: usize| of(i).and_then(|fact| fact.lanes);
+        let integer = |i: usize| of(i).and_then(Fact::integer);
         let literal = |i: usize| operands.get(i).map_or("", |t| self.terms.name(*t));
-        let dtype = |i: usize| DType::parse(literal(i));
-        let held = |i: usize| {
-            let fact = of(i)?;
-            match &fact.address {
-                Some((place, ..)) => Some(self.tensors.get(&place.tensor)?.dtype),
-                None => fact.dtype,
-            }
+        let index = Fact { dtype: Some(DType::I64), lanes: Some(1), ..Fact::default() };
+        let op = name.strip_prefix("scf.").unwrap_or_default();
+        // Most have the type of an operand, and lanes.
+        let (typed, lanes) = match name {
+            "in" | "out" | "const" | "scf.one" | "emb.element" => (0, Some(1)),
+            "freeze" | "scf.load" | "scf.exp" | "scf.sqrt" => (0, lanes(0)),
+            "at" if lanes(0) == Some(1) => (0, lanes(1)),
+            "at" => (0, lanes(0).filter(|_| lanes(1) == Some(1))),
+            "scf.cast" | "scf.convert" => (0, lanes(1)),
+            "scf.select" => (1, lanes(1)),
+            "scf.broadcast" | "scf.lanes" => (operands.len().saturating_sub(1), integer(0)),
+            "scf.identity" | "scf.fold" | "emb.edge" => (1, Some(1)),
+            "rename" | "fix" => (2, lanes(2)),
+            "vec" => (4, integer(2)),
+            "scf.reduce" => (5, lanes(5)),
+            "emb.bag" | "emb.kg" | "emb.dequantise" | "nn.scale" => (1, None),
+            "emb.sddmm" => (2, None),
+            "emb.spmm" => (3, None),
+            "emb.mp" => (4, None),
+            _ if name.starts_with("emb.") || name.starts_with("nn.") => (0, None),
+            _ if BinaryOp::parse(op).is_some() => (0, lanes(0)),
+            _ => (usize::MAX, None),
         };
-        let mut own_lanes = None;
-        match (self.terms.head(term), operands) {
-            (Head::Int(n), _) => {
-                (fact.dtype, fact.constant) = (Some(DType::I64), Some(Scalar::I64(*n)));
-                own_lanes = Some(1);
+        let dtype = of(typed).and_then(|fact| fact.dtype);
+        let mut fact = Fact { dtype, lanes, ..Fact::default() };
+        match (name, operands) {
+            ("iv", &[x]) => {
+                let range = self.bounds(x).and_then(|[lo, hi, _]| lo.range.zip(hi.range));
+                let range = range.filter(|(lo, hi)| lo.1 < hi.0).map(|(lo, hi)| (lo.0, hi.1 - 1));
+                let number = self.only(x).map(Scalar::I64);
+                let linear = self.bounds(x).map(|_| once(self.terms.name(x)));
+                return Fact { number, range, linear, ..index };
             }
-            (Head::Real(_), _) => {}
-            _ => match (name, operands.len()) {
-                ("iv", 1) => {
-                    fact.dtype = Some(DType::I64);
-                    fact.affine = Some(Affine::variable(operands[0]));
-                    if let Some([lo, hi, step]) = self.bounds(operands[0]) {
-                        if lo.range.1 < hi.range.0 {
-                            fact.range = (lo.range.0, hi.range.1.saturating_sub(1));
-                        }
-                        if let (Some(lo), Some(hi), Some(step)) =
-                            (lo.integer(), hi.integer(), step.integer())
-                            && lo < hi
-                            && lo.checked_add(step).is_some_and(|next| hi <= next)
-                        {
-                            fact.constant = Some(Scalar::I64(lo));
-                        }
-                    }
-                    own_lanes = Some(1);
+            ("size" | "dim" | "emb.extent", _) => {
+                let number = self.extent(name, operands).and_then(|n| n.parse().ok());
+                let linear = literal(0).starts_with('%').then(|| once(literal(0)));
+                let (number, range) = (number.map(Scalar::I64), Some((0, i64::MAX)));
+                return Fact { number, range, linear, ..index };
+            }
+            (word, []) => match word.parse() {
+                Ok(n) => return Fact { number: Some(Scalar::I64(n)), ..index },
+                Err(_) => {
+                    let tensor = self.tensors.get(word).map(|tensor| tensor.dtype);
+                    fact.dtype = tensor.or(DType::parse(word));
                 }
-                ("size", 1) | ("emb.extent", 2) => {
-                    (fact.dtype, fact.range, own_lanes) = (Some(DType::I64), SIZE, Some(1));
-                }
-                ("dim", 2) => {
-                    (fact.dtype, fact.range, own_lanes) = (Some(DType::I64), SIZE, Some(1));
-                    if let Some(Dim::Const(n)) = self.extent(operands) {
-                        fact.constant = i64::try_from(n).ok().map(Scalar::I64);
-                    }
-                }
-                ("const", 2) => {
-                    fact.dtype = dtype(0);
-                    if let (Some(dtype), Head::Real(x)) = (fact.dtype, self.terms.head(operands[1]))
-                    {
-                        fact.constant = Some(Scalar::from_f64(dtype, f64::from_bits(*x)));
-                    }
-                    own_lanes = Some(1);
-                }
-                ("scf.load", 1) => {
-                    fact.dtype = held(0);
-                    own_lanes = of(0).and_then(|a| a.address.as_ref()?.2);
-                }
-                ("scf.identity", 2) => {
-                    fact.dtype = held(1);
-                    let op = BinaryOp::parse(literal(0));
-                    fact.constant = op.zip(fact.dtype).and_then(|(op, d)| op.identity(d));
-                    own_lanes = Some(1);
-                }
-                ("scf.cast" | "scf.convert", 2) => {
-                    fact.dtype = if name == "scf.cast" { dtype(0) } else { held(0) };
-                    let x = of(1).filter(|x| x.constant.is_some()).and_then(|x| x.constant);
-                    fact.constant = fact.dtype.zip(x).map(|(d, x)| x.cast(d));
-                    if let Some(x) =
-                        of(1).filter(|x| x.dtype == fact.dtype && x.dtype == Some(DType::I64))
-                    {
-                        (fact.range, fact.affine) = (x.range, x.affine.clone());
-                    }
-                    own_lanes = of(1).and_then(|x| x.lanes);
-                }
-                ("scf.one", 1) => {
-                    fact.dtype = of(0).and_then(|x| x.dtype);
-                    fact.constant = fact.dtype.map(|d| Scalar::from_f64(d, 1.0));
-                    own_lanes = Some(1);
-                }
-                ("scf.select", 3) | ("emb.edge", 2) | ("scf.fold", 2) => {
-                    fact.dtype = of(1).and_then(|x| x.dtype);
-                    own_lanes =
-                        if name == "scf.select" { of(1).and_then(|x| x.lanes) } else { Some(1) };
-                }
-                ("scf.exp" | "scf.sqrt", 1) => {
-                    let x = of(0).and_then(|x| x.constant);
-                    fact.dtype = of(0).and_then(|x| x.dtype);
-                    fact.constant =
-                        UnaryOp::parse(&name[4..]).zip(x).and_then(|(op, x)| op.apply(x));
-                    own_lanes = of(0).and_then(|x| x.lanes);
-                }
-                ("scf.reduce", 7) => {
-                    fact.dtype = of(5).and_then(|x| x.dtype);
-                    own_lanes = of(5).and_then(|x| x.lanes);
-                }
-                ("scf.broadcast", 2) => {
-                    fact.dtype = of(1).and_then(|x| x.dtype);
-                    own_lanes = of(0).and_then(Fact::integer);
-                }
-                ("scf.lanes", 3) => {
-                    (fact.dtype, own_lanes) = (Some(DType::I64), of(0).and_then(Fact::integer));
-                }
-                ("vec", 5) => {
-                    fact.dtype = of(4).and_then(|x| x.dtype);
-                    own_lanes = of(2).and_then(Fact::integer);
-                }
-                ("rename" | "fix", 3) => {
-                    fact.dtype = of(2).and_then(|x| x.dtype);
-                    own_lanes = of(2).and_then(|x| x.lanes);
-                }
-                ("emb.element", _) => {
-                    (fact.dtype, own_lanes) = (of(0).and_then(|x| x.dtype), Some(1));
-                }
-                (tensor, _) if tensor.starts_with("emb.") || tensor.starts_with("nn.") => {
-                    fact.dtype = match tensor {
-                        "nn.cast" => dtype(0),
-                        "emb.bag" | "emb.kg" | "emb.dequantise" | "nn.scale" => held(1),
-                        "emb.spmm" => held(3),
-                        "emb.sddmm" => held(2),
-                        "emb.mp" => held(4),
-                        tensor if tensor.starts_with("emb.output") => None,
-                        _ => held(0),
-                    };
-                }
-                (_, 2) => {
-                    if let Some(op) = name.strip_prefix("scf.").and_then(BinaryOp::parse)
-                        && let (Some(a), Some(b)) = (of(0), of(1))
-                    {
-                        arithmetic(&mut fact, op, a, b);
-                        own_lanes = a.lanes;
-                    }
-                }
-                _ => {}
             },
-        }
-        if fact.dtype.is_some() {
-            fact.lanes = own_lanes;
-        }
-        if let Some(n) = fact.integer() {
-            (fact.range, fact.affine) = ((n, n), Some(Affine::constant(n)));
-        }
-        if fact.constant.is_some() {
-            fact.free.clear();
+            ("const", _) => {
+                let real = dtype.zip(literal(1).parse().ok());
+                fact.number = real.map(|(dtype, x)| Scalar::from_f64(dtype, x));
+            }
+            ("scf.one", _) => fact.number = dtype.map(|dtype| Scalar::from_f64(dtype, 1.0)),
+            ("scf.identity", _) => {
+                let op = BinaryOp::parse(literal(0)).zip(dtype);
+                fact.number = op.and_then(|(op, dtype)| op.identity(dtype));
+            }
+            ("scf.cast" | "scf.convert", &[_, x]) => {
+                let x = &self.facts[x];
+                fact.number = dtype.zip(x.number).map(|(dtype, x)| x.cast(dtype));
+                if (dtype, x.dtype) == (index.dtype, index.dtype) {
+                    (fact.range, fact.linear) = (x.range, x.linear.clone());
+                }
+            }
+            (_, &[a, b]) => {
+                let Some(binary) = BinaryOp::parse(op) else { return fact };
+                let (a, b) = (&self.facts[a], &self.facts[b]);
+                fact.dtype = a.dtype.or(b.dtype).map(|dtype| binary.result(dtype));
+                fact.number = a.number.zip(b.number).and_then(|(x, y)| binary.apply(x, y));
+                fact.range = a.range.zip(b.range).and_then(|(a, b)| range(op, a, b));
+                let forms = a.linear.as_ref().zip(b.linear.as_ref());
+                fact.linear = forms.and_then(|(a, b)| match (op, constant(a), constant(b)) {
+                    ("add", ..) => plus(a, 1, b),
+                    ("sub", ..) => plus(a, -1, b),
+                    ("mul", Some(k), _) => plus(&Linear::new(), k, b),
+                    ("mul", _, Some(k)) => plus(&Linear::new(), k, a),
+                    _ => None,
+                });
+            }
+            _ => {}
         }
         fact
     }
 
-    /// What is known of a variable's bounds: those of its declaration.
-    pub(super) fn bounds(&self, variable: T) -> Option<[Rc<Fact>; 3]> {
-        let bounds = &self.variables.get(self.terms.name(variable))?.bounds;
-        let known = |t: T| self.facts.get(t).cloned();
-        Some([known(bounds[0])?, known(bounds[1])?, known(bounds[2])?])
+    /// What is known of a variable's bounds, as they were declared.
+    pub(super) fn bounds(&self, variable: T) -> Option<[&Fact; 3]> {
+        let [_, bounds @ ..] = self.variables.get(&variable)?;
+        Some(bounds.map(|bound| &self.facts[bound]))
     }
 
-    /// The extent that `(dim ADDRESS K)` asks for.
-    pub(super) fn extent(&self, operands: &[T]) -> Option<Dim> {
-        let (place, ..) = self.facts[*operands.first()?].address.as_ref()?;
-        let k = usize::try_from(self.facts[*operands.get(1)?].integer()?).ok()?;
-        self.tensors.get(&place.tensor)?.shape.get(place.index.len() + k).copied()
+    /// The only value of a variable whose loop runs once.
+    pub(super) fn only(&self, variable: T) -> Option<i64> {
+        let [lo, hi, step] = self.bounds(variable)?.map(Fact::integer);
+        lo.filter(|lo| Some(*lo) < hi && hi <= computed("add", Some(*lo), step))
     }
 
-    fn free(&self, term: T) -> BTreeSet<T> {
-        let (name, operands) = (self.terms.name(term), self.terms.operands(term));
-        if name.starts_with('@') {
-            return BTreeSet::from([term]);
-        }
-        let binder = self.rules.binders.get(&(name.to_owned(), operands.len()));
+    /// The extent that `(dim ADDRESS K)` asks for, as it is declared.
+    pub(super) fn extent(&self, name: &str, operands: &[T]) -> Option<&str> {
+        let ("dim", &[address, k]) = (name, operands) else { return None };
+        let Place(_, tensor, index) = self.place(address, &[])?;
+        let k = index.len().checked_add(usize::try_from(self.facts[k].integer()?).ok()?)?;
+        self.tensors.get(&tensor)?.shape.get(k)?.atom()
+    }
+
+    /// The variables that a term depends on.
+    fn free(&self, name: &str, operands: &[T]) -> BTreeSet<String> {
         let mut free = BTreeSet::new();
+        let binder = self.rules.binder(name, operands);
         for (at, operand) in operands.iter().enumerate() {
-            let own = &self.facts[*operand].free;
-            match binder {
-                Some((variable, _)) if at == *variable => {}
-                Some((variable, body)) if at == *body => {
-                    free.extend(own.iter().filter(|v| **v != operands[*variable]));
-                }
-                _ => free.extend(own),
-            }
+            let inside = binder.filter(|(variable, body)| at == *variable || at == *body);
+            let bound = inside.map(|(variable, _)| self.terms.name(operands[variable]));
+            let own = self.facts[*operand].free.iter();
+            free.extend(own.filter(|v| bound != Some(v.as_str())).cloned());
         }
+        free.extend(name.starts_with('@').then(|| name.to_owned()));
         free
     }
 
-    /// What an index is after a variable has become a run of lanes from an affine form.
-    fn moved(&self, x: T, to: Option<&Affine<T>>, lanes: Option<i64>, index: &Index) -> Index {
-        let (start, own) = index.as_ref()?;
-        let (k, lanes) = (start.coefficient(x), lanes?);
-        if k == 0 {
-            return index.clone();
+    fn loops(&self, name: &str, operands: &[T]) -> Option<BTreeSet<String>> {
+        let mut loops = BTreeSet::new();
+        for operand in operands {
+            loops.extend(self.facts[*operand].loops.as_ref()?.iter().cloned());
         }
-        let moved = start.add(&to?.sub(&Affine::variable(x))?.scale(k)?)?;
-        match (lanes, k, *own) {
-            (1, _, own) => Some((moved, own)),
-            (_, 1, 1) => Some((moved, lanes)),
+        if let Some((variable, _)) = self.rules.binder(name, operands) {
+            let [called, ..] = self.variables.get(&operands[variable])?;
+            let bounded = match operands[variable..] {
+                [x, lo, hi, st, ..] => self.spellings.get(&[*called, lo, hi, st]) == Some(&x),
+                _ => false,
+            };
+            // Only loops of `scf` have their bounds behind their variables.
+            let fits = bounded || !name.starts_with("scf.");
+            let alone = loops.insert(self.terms.name(operands[variable]).to_owned());
+            return Some(loops).filter(|_| fits && alone);
+        }
+        Some(loops)
+    }
+
+    /// The variable that an operator binds in an operand, and what it is seen from outside.
+    fn binds(&self, name: &str, operands: &[T], at: usize) -> Option<Bound<'_>> {
+        let (variable, _) = self.rules.binder(name, operands).filter(|(_, body)| at == *body)?;
+        let outside = match (name, operands) {
+            ("vec", &[v, _, n, ..]) => Some(once(self.terms.name(v))).zip(self.facts[n].integer()),
+            ("rename", &[_, y, _]) => Some((once(self.terms.name(y)), 1)),
+            ("fix", &[_, v, _]) => self.facts[v].linear.clone().zip(Some(1)),
             _ => None,
-        }
-    }
-
-    /// How indices change in `(vec …)`, `(rename …)` and `(fix …)`.
-    fn change(&self, name: &str, operands: &[T]) -> Option<impl Fn(&Index) -> Index + '_> {
-        let (x, to, lanes) = match (name, operands) {
-            ("vec", [v, e, n, ..]) => (*e, Some(Affine::variable(*v)), self.facts[*n].integer()),
-            ("rename", [x, y, _]) => (*x, Some(Affine::variable(*y)), Some(1)),
-            ("fix", [x, v, _]) => (*x, self.facts[*v].affine.clone(), Some(1)),
-            _ => return None,
         };
-        Some(move |index: &Index| self.moved(x, to.as_ref(), lanes, index))
+        Some((self.terms.name(operands[variable]), outside))
     }
 
-    fn address(&self, name: &str, operands: &[T]) -> Option<(Place, bool, Option<i64>)> {
-        let inner = |t: T| self.facts[t].address.clone();
+    /// The place of an address, seen from outside of operators that bind variables, the innermost last.
+    pub(super) fn place(&self, address: T, around: &[Bound<'_>]) -> Option<Place> {
+        let (name, operands) = self.terms.node(address);
         match (name, operands) {
-            ("in" | "out", [tensor]) => {
-                let tensor = self.terms.name(*tensor).to_owned();
-                let place = Place { tensor, index: Vec::new(), frozen: false };
-                Some((place, name == "out", Some(1)))
+            ("in" | "out", &[tensor]) => {
+                Some(Place(name.to_owned(), self.terms.name(tensor).to_owned(), Vec::new()))
             }
-            ("freeze", [of]) => inner(*of).map(|(p, _, l)| (Place { frozen: true, ..p }, false, l)),
-            ("at", [of, index]) => {
-                let (mut place, writable, lanes) = inner(*of)?;
-                let lanes = match (lanes, self.facts[*index].lanes) {
-                    (Some(1), lanes) | (lanes, Some(1)) => lanes,
-                    _ => None,
+            ("freeze", &[of]) => {
+                let Place(_, tensor, index) = deeper(|| self.place(of, around))?;
+                Some(Place(name.to_owned(), tensor, index))
+            }
+            ("at", &[of, index]) => {
+                let (start, lanes) = match self.terms.node(index) {
+                    ("scf.lanes", [n, _, start]) => (*start, self.facts[*n].integer()),
+                    _ => (index, Some(1)),
                 };
-                place.index.push(self.index(*index));
-                Some((place, writable, lanes))
+                let index = self.facts[start].linear.clone().zip(lanes.filter(|n| *n > 0));
+                let mut place = deeper(|| self.place(of, around))?;
+                place.2.push(around.iter().rev().fold(index, outside));
+                Some(place)
             }
-            ("vec" | "rename" | "fix", [.., of]) => {
-                let change = self.change(name, operands)?;
-                let (place, writable, lanes) = inner(*of)?;
-                let index = place.index.iter().map(change).collect();
-                let lanes = if name == "vec" { self.facts[operands[2]].integer() } else { lanes };
-                Some((Place { index, ..place }, writable, lanes))
+            ("vec" | "rename" | "fix", &[.., body]) => {
+                let own = self.binds(name, operands, operands.len() - 1);
+                let around: Vec<Bound<'_>> = around.iter().cloned().chain(own).collect();
+                deeper(|| self.place(body, &around))
             }
             _ => None,
         }
     }
 
-    /// The indices that a value used as an index stands for.
-    fn index(&self, index: T) -> Index {
-        let (start, lanes) = match (self.terms.name(index), self.terms.operands(index)) {
-            ("scf.lanes", [n, _, x]) => (*x, self.facts[*n].integer()?),
-            _ => (index, 1),
-        };
-        // A size is the same in every iteration, whatever it is.
-        let size = || (self.terms.name(start) == "size").then(|| Affine::variable(start));
-        let start = self.facts[start].affine.clone().or_else(size)?;
-        (lanes >= 1).then_some((start, lanes))
-    }
-
-    fn effects(&self, name: &str, operands: &[T]) -> Option<Effects> {
-        let of = |i: usize| self.facts[operands[i]].effects.as_ref();
-        let place = |i: usize| self.facts[*operands.get(i)?].address.as_ref().map(|a| a.0.clone());
-        let mut all = Effects::default();
-        match (name, operands.len()) {
-            ("vec", 5) | ("rename" | "fix", 3) => {
-                all = of(operands.len() - 1)?.map(self.change(name, operands)?);
-                let value = if name == "vec" { 3 } else { 1 };
-                all.add(of(value)?);
-            }
-            ("scf.for", 5) | ("scf.reduce", 7) => {
-                let (variable, body) = if operands.len() == 5 { (0, 4) } else { (1, 6) };
-                let x = operands[variable];
-                let kept = |i: &Index| i.clone().filter(|(start, _)| start.coefficient(x) == 0);
-                all = of(body)?.map(kept);
-                for i in (0..operands.len()).filter(|i| *i != variable && *i != body) {
-                    all.add(of(i)?);
-                }
-            }
-            _ if name.ends_with(".barrier") => return None,
-            _ if name.starts_with("emb.") || name.starts_with("nn.") => {
-                for (i, _) in operands.iter().enumerate() {
-                    all.add(of(i)?);
-                    let Some(place) = place(i) else { continue };
-                    let scratch = name == "emb.mp" && i + 1 == operands.len();
-                    if scratch || name.starts_with("emb.output") {
-                        all.writes.insert(place);
-                    } else {
-                        all.reads.insert(place);
-                    }
-                }
-                if matches!(name, "emb.element" | "emb.extent") {
-                    all.writes.clear();
-                }
-            }
-            _ if name.starts_with("scf.") || operands.is_empty() || PURE.contains(&name) => {
-                for i in 0..operands.len() {
-                    all.add(of(i)?);
-                }
-                match name {
-                    "scf.load" => all.reads.extend([place(0)?]),
-                    "scf.store" => all.writes.extend([place(0)?]),
-                    "scf.accumulate" => {
-                        all.reads.extend([place(1)?]);
-                        all.writes.extend([place(1)?]);
-                    }
-                    "scf.matmul" | "scf.matmul_t" => {
-                        all.reads.extend([place(1)?, place(2)?]);
-                        all.writes.extend([place(0)?]);
-                    }
-                    _ => {}
-                }
-            }
+    /// What evaluating a term reads and writes; nothing where that is not known or too much.
+    pub(super) fn touches(
+        &self,
+        term: T,
+        around: &[Bound<'_>],
+        visits: &mut usize,
+    ) -> Option<Touches> {
+        *visits = visits.checked_sub(1)?;
+        let (name, operands) = self.terms.node(term);
+        let tensor = name.starts_with("emb.") || name.starts_with("nn.");
+        // Operands that are read and written as places; besides, operators do what their operands do.
+        let (reads, writes) = match name {
+            "scf.load" => (0..1, 0..0),
+            "scf.store" | "emb.output" | "emb.output_slot" | "emb.output_columns" => (0..0, 0..1),
+            "scf.accumulate" => (1..2, 1..2),
+            "scf.matmul" | "scf.matmul_t" => (1..3, 0..1),
+            "scf.barrier" | "slc.barrier" => return None,
+            "emb.mp" => (0..5, 5..6),
+            "at" | "dim" | "in" | "out" | "freeze" | "iv" | "size" | "const" => (0..0, 0..0),
+            "vec" | "rename" | "fix" | "depth" | "outer" | "inner" => (0..0, 0..0),
+            _ if tensor => (0..operands.len(), 0..0),
+            _ if name.starts_with("scf.") || operands.is_empty() => (0..0, 0..0),
             _ => return None,
+        };
+        let mut all = Touches::new();
+        for (touch, at) in reads.map(|at| ("reads", at)).chain(writes.map(|at| ("writes", at))) {
+            match self.place(*operands.get(at)?, around) {
+                Some(place) => all.extend([(touch, place)]),
+                // What is computed as a whole has no place.
+                None if tensor => {}
+                None => return None,
+            }
         }
+        for (at, operand) in operands.iter().enumerate() {
+            let own = self.binds(name, operands, at);
+            let around: Vec<Bound<'_>> = around.iter().cloned().chain(own).collect();
+            all.extend(deeper(|| self.touches(*operand, &around, visits))?);
+        }
+        // What an element is computed in is not looked at.
+        all.retain(|(touch, _)| *touch == "reads" || !matches!(name, "emb.element" | "emb.extent"));
         Some(all)
     }
-}
 
-/// Operators besides those of `scf` that do what their operands do.
-const PURE: [&str; 11] =
-    ["iv", "in", "out", "at", "dim", "size", "const", "outer", "inner", "depth", "freeze"];
-
-/// What is known of `a op b`.
-fn arithmetic(fact: &mut Fact, op: BinaryOp, a: &Fact, b: &Fact) {
-    fact.dtype = a.dtype.or(b.dtype).map(|d| op.result(d));
-    fact.constant = a.constant.zip(b.constant).and_then(|(x, y)| op.apply(x, y));
-    if fact.dtype != Some(DType::I64) {
-        return;
+    /// Whether two terms are the same by numbers and declarations alone.
+    pub(super) fn same(&self, old: T, new: T) -> bool {
+        let (a, b) = (&self.facts[old], &self.facts[new]);
+        match (self.terms.node(old), self.terms.node(new)) {
+            _ if a.number.is_some() && a.number == b.number => a.lanes == b.lanes,
+            (("dim", address), ("size", &[size])) => {
+                let size = self.terms.name(size).strip_prefix('%');
+                size.is_some() && self.extent("dim", address) == size
+            }
+            (("scf.convert", &[_, x]), ("scf.cast", &[dtype, y])) => {
+                x == y && a.dtype.map(DType::name) == Some(self.terms.name(dtype))
+            }
+            (("scf.cast", &[_, x]), _) => x == new && a.dtype.is_some() && a.dtype == b.dtype,
+            _ => false,
+        }
     }
-    let ends = |f: fn(i64, i64) -> Option<i64>| {
-        let all = [(0, 0), (0, 1), (1, 0), (1, 1)]
-            .map(|(i, j)| f([a.range.0, a.range.1][i], [b.range.0, b.range.1][j]));
-        let all: Option<Vec<i64>> = all.into_iter().collect();
-        all.map_or(ALL, |all| {
-            (all.iter().copied().fold(all[0], i64::min), all.iter().copied().fold(all[0], i64::max))
-        })
-    };
-    fact.range = match op {
-        BinaryOp::Add => ends(i64::checked_add),
-        BinaryOp::Sub => ends(i64::checked_sub),
-        BinaryOp::Mul => ends(i64::checked_mul),
-        BinaryOp::Max => (a.range.0.max(b.range.0), a.range.1.max(b.range.1)),
-        BinaryOp::Min => (a.range.0.min(b.range.0), a.range.1.min(b.range.1)),
-        BinaryOp::Lt => (0, 1),
-        BinaryOp::Div => ALL,
-    };
-    fact.affine = a.affine.as_ref().zip(b.affine.as_ref()).and_then(|(x, y)| match op {
-        BinaryOp::Add => x.add(y),
-        BinaryOp::Sub => x.sub(y),
-        BinaryOp::Mul => match (x.as_constant(), y.as_constant()) {
-            (Some(k), _) => y.scale(k),
-            (_, Some(k)) => x.scale(k),
-            (None, None) => None,
-        },
-        _ => None,
-    });
 }

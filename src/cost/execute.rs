@@ -82,6 +82,17 @@ impl Model<'_> {
                 self.prefetch(node, ahead, &mut summary);
                 Some(summary)
             }
+            "held" => {
+                // Its loops are those of its streams; with none it is a constant.
+                let value = children[0];
+                let known = value.execute_scope.is_subset(&value.stream_scope);
+                if value.stream_scope.is_empty() || !known {
+                    return None;
+                }
+                let mut summary = Summary { cost: Cost::default(), ..value.clone() };
+                self.stream(node, children, &mut summary, |held| held.computed = value.cost);
+                Some(summary)
+            }
             "load" => {
                 let address = children[0];
                 let mut summary = address.clone();

@@ -320,7 +320,7 @@ impl Model<'_> {
 
     /// What one element of a stream costs the access unit, in a loop over `binder`.
     fn stream_cost(&self, stream: &StreamUse, binder: Option<Id>) -> Cost {
-        let mut cost = Cost { steps: stream.steps, ..Cost::default() };
+        let mut cost = stream.computed + Cost { steps: stream.steps, ..Cost::default() };
         if stream.loads {
             let bytes = stream.element * stream.lanes;
             let part = bytes / self.rates.line_bytes;

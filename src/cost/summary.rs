@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-/// A stream of the access unit that no loop has paid for yet.
+/// A stream of the access unit, or a value that the execute unit holds, that no loop has paid for yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamUse {
     /// The loop variables it depends on.
@@ -19,6 +19,8 @@ pub struct StreamUse {
     pub lanes: f64,
     /// Arithmetic a traversal unit does for it.
     pub steps: f64,
+    /// For a held value: what computing it costs.
+    pub computed: Cost,
     /// Whether it loads.
     pub loads: bool,
     /// For a load: the variable along which consecutive elements are neighbours in memory.
@@ -118,7 +120,7 @@ pub struct Summary {
     pub cost: Cost,
     /// The same if nothing around it uses its streams too.
     pub alone: Cost,
-    /// Streams used and not paid for.
+    /// Streams and held values that are used and not paid for.
     pub streams: Streams,
     /// Loads whose innermost loop is not known yet; only sequential programs have any.
     pub loads: Vec<Load>,

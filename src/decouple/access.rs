@@ -66,6 +66,7 @@ impl Lowering<'_> {
                 if let Some(frame) = self.frames.last_mut() {
                     frame.popped.clear();
                     frame.fetched.clear();
+                    frame.held.clear();
                 }
                 Ok(())
             }
@@ -117,10 +118,7 @@ impl Lowering<'_> {
     /// The register that holds a stream's value, popped where the level of its innermost loop is
     /// entered.
     pub(super) fn popped(&mut self, stream: StreamId) -> RegisterId {
-        let frame = match self.innermost[stream.index()] {
-            Some(unit) => self.frames.iter().rposition(|f| f.unit() == Some(unit)).unwrap_or(0),
-            None => 0,
-        };
+        let frame = self.level_of_stream(stream);
         if let Some(register) = self.frames[frame].popped.get(&stream) {
             return *register;
         }

@@ -61,6 +61,7 @@ impl<'a> Lowering<'a> {
                 kind: FrameKind::Access(AccessLevel::default()),
                 popped: BTreeMap::new(),
                 fetched: BTreeMap::new(),
+                held: BTreeMap::new(),
             }],
             block: Vec::new(),
             kept: Vec::new(),
@@ -106,8 +107,8 @@ impl<'a> Lowering<'a> {
         if self.frames.len() > MAX_LOOPS {
             return Err(self.terms.error(var, format!("loops nest deeper than {MAX_LOOPS}")));
         }
-        let (popped, fetched) = (BTreeMap::new(), BTreeMap::new());
-        self.frames.push(Frame { var: Some(var), kind, popped, fetched });
+        let (popped, fetched, held) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        self.frames.push(Frame { var: Some(var), kind, popped, fetched, held });
         Ok(())
     }
 

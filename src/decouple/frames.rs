@@ -1,5 +1,6 @@
 //! Where the lowering stands: the loops around it, and what each level has pushed so far.
 
+use super::values::Typed;
 use egg::Id;
 use ember_targets::dlc::{Action, RegisterId, Stmt, StreamId, UnitId};
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ pub struct Frame {
     /// The streams that this level prefetches, and the registers that it loads them into; the lanes
     /// where one element is loaded into each.
     pub fetched: BTreeMap<(StreamId, Option<u32>), RegisterId>,
+    /// The values that this level computes once, by their terms.
+    pub(super) held: BTreeMap<Id, Typed>,
 }
 
 /// Which units run a loop.
@@ -70,7 +73,7 @@ pub struct Callback {
 pub struct Fetches {
     /// By the access unit.
     pub prefetches: Vec<Action>,
-    /// By the execute unit.
+    /// By the execute unit, and what it computes of them to be held in registers.
     pub loads: Vec<Stmt>,
 }
 

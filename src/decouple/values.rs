@@ -124,6 +124,10 @@ impl Lowering<'_> {
                 let [stream, address] = self.terms.operands(id)?;
                 self.fetched(stream, address)
             }
+            Some("held") if self.level == Level::Exe => {
+                let [value] = self.terms.operands(id)?;
+                self.held(id, value)
+            }
             Some("reduce") => self.reduce(id),
             Some("walk_reduce") => self.walk_reduce(id),
             Some("select") => {

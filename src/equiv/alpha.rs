@@ -185,11 +185,17 @@ pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &HashMap<i64, Id>) ->
     let mut made = Terms::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.len());
     for (at, node) in term.into_iter().enumerate() {
-        let id = match number(term, Id::from(at)).and_then(|number| names.get(&number)) {
-            Some(class) => put(&mut made, &egraph.id_to_expr(*class)),
-            None => made.add(node.clone().map_children(|c| ids[usize::from(c)])),
-        };
-        ids.push(id);
+        let mut parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
+        // Bounds stay as the loop has them.
+        let class = number(term, Id::from(at)).and_then(|number| names.get(&number));
+        let variable =
+            class.and_then(|c| egraph[*c].nodes.iter().find(|n| n.name() == Some("var")));
+        if let (Some(name), Some(own)) =
+            (variable.and_then(|v| v.children().first()), parts.first_mut())
+        {
+            *own = put(&mut made, &egraph.id_to_expr(*name));
+        }
+        ids.push(made.add(Node::new(node.head(), &parts)));
     }
     let root = ids.last().copied().unwrap_or_default();
     Terms::of(&made.finish(), root)

@@ -24,6 +24,8 @@ pub(super) struct Hidden<'a> {
     search: &'a EGraph,
     rules: HashMap<Symbol, &'a CompiledRule>,
     proof: egg::EGraph<Node, ()>,
+    /// Whether rules are applied to the shortest terms.
+    short: bool,
     /// The smallest term of every class, once it was asked for.
     smallest: OnceCell<Smallest<'a>>,
 }
@@ -62,6 +64,7 @@ impl<'a> Hidden<'a> {
             search,
             rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
             proof: fresh(),
+            short,
             smallest: OnceCell::new(),
         };
         let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
@@ -85,30 +88,40 @@ impl<'a> Hidden<'a> {
                 }
             }
         }
-        hidden.unite(entries, &|id| shortest.get(&search.find(id)).copied().flatten());
-        hidden.unite(entries, &|id| own.get(usize::from(id)).copied());
-        for entry in entries {
-            if let Entry::Computed { class, folded } = entry {
-                let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
-                hidden.proof.union_trusted(a, b, COMPUTED);
+        if short {
+            hidden.compute(entries, &own);
+            for (at, entry) in entries.iter().enumerate() {
+                hidden.unite(at, entry, &|id| shortest.get(&search.find(id)).copied().flatten());
             }
+            hidden.proof.rebuild();
+        }
+        for (at, entry) in entries.iter().enumerate() {
+            hidden.unite(at, entry, &|id| own.get(usize::from(id)).copied());
+            hidden.compute(std::slice::from_ref(entry), &own);
         }
         hidden.proof.rebuild();
         hidden
     }
 
-    /// Makes the sides of every application equal, with the terms that `slot` gives for its variables.
-    fn unite(&mut self, entries: &[Entry], slot: &dyn Fn(Id) -> Option<Id>) {
-        for (at, entry) in entries.iter().enumerate() {
-            let Entry::Rule { rule, slots, united: true, .. } = entry else { continue };
-            let Some(compiled) = self.rules.get(rule).copied() else { continue };
-            let left = self.build(&compiled.left, slots, slot);
-            let right = self.build(&compiled.plan, slots, slot);
-            if let (Some(left), Some(right)) = (left, right) {
-                self.proof.union_trusted(left, right, format!("{rule}#{at}"));
+    /// Makes equal what facts gave shorter nodes for.
+    fn compute(&mut self, entries: &[Entry], own: &[Id]) {
+        for entry in entries {
+            if let Entry::Computed { class, folded } = entry {
+                let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
+                self.proof.union_trusted(a, b, COMPUTED);
             }
         }
-        self.proof.rebuild();
+    }
+
+    /// Makes the sides of an application equal, with the terms that `slot` gives for its variables.
+    fn unite(&mut self, at: usize, entry: &Entry, slot: &dyn Fn(Id) -> Option<Id>) {
+        let Entry::Rule { rule, slots, united: true, .. } = entry else { return };
+        let Some(compiled) = self.rules.get(rule).copied() else { return };
+        let left = self.build(&compiled.left, slots, slot);
+        let right = self.build(&compiled.plan, slots, slot);
+        if let (Some(left), Some(right)) = (left, right) {
+            self.proof.union_trusted(left, right, format!("{rule}#{at}"));
+        }
     }
 
     /// Builds a side of a rule. Beside each part is kept its class in the search, by which variables
@@ -192,7 +205,8 @@ impl<'a> Hidden<'a> {
             term.add(Node::op(&word(class), &[]));
             return Some(term);
         }
-        let smallest = self.smallest.get_or_init(|| Extractor::new(self.search, Words));
+        let smallest =
+            self.smallest.get_or_init(|| Extractor::new(self.search, Words { short: self.short }));
         smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
     }
 
@@ -215,7 +229,10 @@ fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> {
 }
 
 /// The size of a term, in which a variable counts as one word.
-struct Words;
+struct Words {
+    /// Whether renamings count for as much as they hide.
+    short: bool,
+}
 
 type Smallest<'a> = Extractor<'a, Words, Node, Facts>;
 
@@ -226,7 +243,8 @@ impl CostFunction<Node> for Words {
         // Renamings are not part of programs, so that what is shown has none where it can.
         let own = match node.name() {
             Some("var") => return 1,
-            Some("fix" | "rename" | "vec") => 1000,
+            Some("fix" | "rename" | "vec") if self.short => 1000,
+            Some("fix" | "rename" | "vec") => 8,
             _ => 1,
         };
         node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))

@@ -13,6 +13,7 @@ mod certificate;
 mod chain;
 mod data;
 mod declare;
+mod forms;
 mod lift;
 mod means;
 mod names;
@@ -23,6 +24,7 @@ mod roles;
 mod run;
 mod search;
 mod sides;
+mod spelling;
 mod surface;
 mod write;
 
@@ -84,6 +86,8 @@ pub enum Unknown {
     NoTerm(String),
     /// The search for a proof came so far.
     Open(Reached),
+    /// The rules lead from the one to the other, and there is no certificate that holds, for this reason.
+    Uncertified(String),
 }
 
 /// An answer, and what it rests on.
@@ -132,12 +136,13 @@ pub fn compare(
                 certify: Some(rules),
             };
             match search.run(sides, &terms) {
-                Found::Equal(certificate) => {
-                    let verdict = Verdict::Equal(certificate);
+                Found::Equal(Ok(certificate)) => {
+                    let verdict = Verdict::Equal(Ok(certificate));
                     let (compared, concrete) = (tries.compared, tries.concrete);
                     return Ok(Answer { verdict, compared, concrete });
                 }
                 Found::Open(reached) => Unknown::Open(reached),
+                Found::Equal(Err(why)) => Unknown::Uncertified(why),
             }
         }
     };
@@ -171,6 +176,9 @@ impl Unknown {
             }
             Unknown::Open(Reached { stop, .. }) => {
                 format!("no difference was found, and the search for a proof met a limit ({stop})")
+            }
+            Unknown::Uncertified(why) => {
+                format!("no difference was found, and of a proof there is no certificate that holds: {why}")
             }
         }
     }

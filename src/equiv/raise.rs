@@ -18,7 +18,7 @@ pub fn raised(term: &Term) -> Term {
             // What only says where something runs.
             (
                 "slc" | "exe" | "val" | "str" | "sad" | "ead" | "slc.callback" | "slc.from_stream"
-                | "slc.const" | "exe.const",
+                | "slc.const" | "exe.held" | "exe.const",
                 &[x],
             ) => x,
             ("slc.iv" | "exe.counter", &[v]) => made.add(Node::op("iv", &[v])),

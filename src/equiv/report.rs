@@ -79,6 +79,7 @@ pub fn text(report: &Report<'_>) -> String {
         Verdict::Different(found) => data(&mut out, sides, found),
         Verdict::Unknown(unknown) => {
             let reached = match unknown {
+                Unknown::Uncertified(_) => Ok(()),
                 Unknown::Open(reached) => writeln!(
                     out,
                     "  {} e-nodes; the first program has {} forms at its root, the second {}",

@@ -74,6 +74,7 @@ const TRANSPARENT: &[&str] = &[
     "slc.const",
     "slc.from_stream",
     "exe.const",
+    "exe.held",
 ];
 
 impl Program {

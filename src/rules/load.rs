@@ -36,6 +36,15 @@ pub fn load(sources: &mut Sources, paths: &[PathBuf]) -> Checked<(RuleBook, Vec<
     finish(assemble(&forms, &mut errors), errors)
 }
 
+/// The files that paths stand for and those that they include, in order; all errors at once.
+pub fn files(sources: &mut Sources, paths: &[PathBuf]) -> Checked<Vec<FileId>> {
+    let mut errors = Vec::new();
+    let ids = files::find(sources, paths, &mut errors);
+    let (_, files) = files::forms(sources, &ids, &mut errors);
+    errors.retain(|d| d.severity == Severity::Error);
+    if errors.is_empty() { Ok(files) } else { Err(errors) }
+}
+
 /// Reads and checks the rules in texts that were read before. Files that they include are read.
 pub fn load_text(sources: &mut Sources, files: &[FileId]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     let mut errors = Vec::new();

@@ -34,7 +34,7 @@ pub use codes::{code, codes};
 pub use compile::CompiledRule;
 pub(crate) use compile::{Operand, Step};
 pub use define::{Definition, Definitions};
-pub use load::{Check, check, load, load_text};
+pub use load::{Check, check, files, load, load_text};
 pub use matcher::Query;
 pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
 pub use selftest::{failing_tests, run_tests};

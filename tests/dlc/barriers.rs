@@ -99,6 +99,31 @@ fn traversals_have_the_access_unit_in_turn() {
     runs(&program, vec![table(), indices(&[0, 1, 2, 3, 4, 5])]);
 }
 
+/// A loop of no iterations does not wait for the bounds of the loop inside, which are still on their way
+/// when the next traversal's operands are wanted.
+#[test]
+fn a_bound_that_nobody_waited_for_holds_nobody_up() {
+    let text = "(dlc late (tensor idx i64 (6)) (tensor_out out i64 (1))
+       (configure_access_engine
+         (const_stream zero i64 0) (const_stream one i64 1) (const_stream two i64 2)
+         (mem_stream from i64 (at idx one) temporal)
+         (mem_stream to i64 (at idx from) temporal)
+         (new_tu outer zero zero 1)
+         (new_tu inner zero to 1)
+         (get_ind_var i inner)
+         (mem_stream second i64 (at idx two) temporal)
+         (mem_stream value i64 (at idx second) temporal)
+         (on outer ite (traverse inner))
+         (on inner ite (register_callback never) (register_operand i))
+         (start (traverse outer) (register_callback done) (register_operand value)))
+       (compute_loop (register i i64) (register value i64) (main)
+         (case never (pop_operand i))
+         (case done (pop_operand value) (store (at out 0) value))))";
+    let program = check(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let outcome = runs(&program, vec![indices(&[0, 5, 3, 42, 0, 2])]);
+    assert_eq!(outcome.tensors[1].get(0).map(|x| x.as_f64()), Some(42.0));
+}
+
 /// Rows are copied, then gathered from the copy: the second traversal's streams load what the first
 /// wrote, whichever unit did.
 #[test]

@@ -176,6 +176,31 @@ fn shared_streams_are_made_and_popped_once() {
     assert_eq!(text.matches("(register_operand i2)").count(), 1, "{text}");
 }
 
+#[test]
+fn held_values_are_computed_where_their_streams_loop_is_entered() {
+    // The first element of a bag's row, less a half, times each element of the bag.
+    let first =
+        "(slc.mem_stream temporal (slc.at (slc.at (slc.in %table) (slc.iv $B)) (slc.const 0)))";
+    let text = format!(
+        "(slc.callback (exe.walk $B (slc.const 0) $M (exe.const 0) (exe.const (size %bags)) 1
+           (exe.walk $E (slc.const 0) $D (exe.const 0) (exe.const (size %dim)) 1
+             (exe.store (exe.at (exe.at (exe.out %out) (exe.counter $B)) (exe.counter $E))
+               (exe.held (exe.sub (slc.from_stream {first}) (exe.const (const f32 0.5))))))))"
+    );
+    expect(
+        &verified(&text),
+        "(on i0 ite (register_operand table) (traverse i2))
+         (start (register_callback on_start) (traverse i0)))
+         (compute_loop
+         (main)
+         (case on_start
+           (walk i0 i0 0 (size bags) 1
+             (pop_operand table)
+             (set held (sub table (const f32 0.5)))
+             (walk i2 i2 0 (size dim) 1 (store (at out i0 i2) held))))))",
+    );
+}
+
 fn error(text: &str) -> String {
     decouple(&term(text), &bag_context()).expect_err("is wrong").to_string()
 }
@@ -208,6 +233,13 @@ fn what_cannot_be_lowered_is_named() {
         ),
         (store("(exe.const (size %dimension))"), "`%dimension`: the model has no such size"),
         (store("(exe.counter $B)"), "`exe.counter`: no loop around here binds this variable"),
+        (
+            store(
+                "(exe.held (exe.load (exe.at (exe.at (exe.in %table) (exe.const 0)) (exe.const 0))))",
+            ),
+            "`exe.load`: cannot be held in a register",
+        ),
+        (store("(exe.held (exe.counter $B))"), "`exe.counter`: cannot be held in a register"),
         (store("(exe.frobnicate 1)"), "`exe.frobnicate`: is not a value of the execute unit"),
         (store("(exe.add (exe.const 1))"), "`exe.add`: takes 2 operands here, and has 1"),
         (

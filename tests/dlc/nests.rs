@@ -36,6 +36,15 @@ enum By {
 struct Pair {
     scf: String,
     slc: String,
+    /// Whether it is a value made of streams and constants alone, which may be held in a register.
+    still: bool,
+}
+
+impl Pair {
+    /// A statement, or a value that may differ from one use to the next.
+    fn new(scf: String, slc: String) -> Pair {
+        Pair { scf, slc, still: false }
+    }
 }
 
 struct Maker {
@@ -92,43 +101,50 @@ impl Maker {
             0 => {
                 let n = self.below(5);
                 let scf = format!("(const f32 {n}.5)");
-                Pair { slc: format!("(exe.const {scf})"), scf }
+                Pair { slc: format!("(exe.const {scf})"), scf, still: true }
             }
             1 => {
                 let ((a, sa, va), (b, sb, vb)) = (self.index(), self.index());
                 let scf = format!("(scf.load (at (at (in %table) {a}) {b}))");
-                let slc = match (sa, sb) {
-                    (Some(a), Some(b)) if self.chance() => format!(
-                        "(slc.from_stream (slc.mem_stream temporal
-                           (slc.at (slc.at (slc.in %table) {a}) {b})))"
-                    ),
-                    _ => format!("(exe.load (exe.at (exe.at (exe.in %table) {va}) {vb}))"),
+                let (slc, still) = match (sa, sb) {
+                    (Some(a), Some(b)) if self.chance() => {
+                        let address = format!("(slc.at (slc.at (slc.in %table) {a}) {b})");
+                        if address.contains("(slc.iv ") && self.chance() {
+                            let own = format!("(exe.at (exe.at (exe.in %table) {va}) {vb})");
+                            (format!("(exe.fetched {address} {own})"), true)
+                        } else {
+                            let stream = format!("(slc.mem_stream temporal {address})");
+                            (format!("(slc.from_stream {stream})"), true)
+                        }
+                    }
+                    _ => (format!("(exe.load (exe.at (exe.at (exe.in %table) {va}) {vb}))"), false),
                 };
-                Pair { scf, slc }
+                Pair { scf, slc, still }
             }
             2 => {
                 let ((a, _, va), (b, _, vb)) = (self.index(), self.index());
-                Pair {
-                    scf: format!("(scf.load (at (at (out %out) {a}) {b}))"),
-                    slc: format!("(exe.load (exe.at (exe.at (exe.out %out) {va}) {vb}))"),
-                }
+                Pair::new(
+                    format!("(scf.load (at (at (out %out) {a}) {b}))"),
+                    format!("(exe.load (exe.at (exe.at (exe.out %out) {va}) {vb}))"),
+                )
             }
             3 => {
                 let (a, b) = (self.value(depth - 1), self.value(depth - 1));
                 let op = ["add", "mul", "max"][self.below(3)];
-                Pair {
-                    scf: format!("(scf.{op} {} {})", a.scf, b.scf),
-                    slc: format!("(exe.{op} {} {})", a.slc, b.slc),
-                }
+                let scf = format!("(scf.{op} {} {})", a.scf, b.scf);
+                let slc = format!("(exe.{op} {} {})", a.slc, b.slc);
+                let still = a.still && b.still;
+                let slc = if still && self.chance() { format!("(exe.held {slc})") } else { slc };
+                Pair { scf, slc, still }
             }
             _ => {
                 let start = self.value(0);
                 let (head, x) = self.looped(false, |m| m.value(depth - 1));
                 let walks = if head.walked { "walk_reduce" } else { "reduce" };
-                Pair {
-                    scf: format!("(scf.reduce add {} {} {})", head.scf, start.scf, x.scf),
-                    slc: format!("(exe.{walks} add {} {} {})", head.slc, start.slc, x.slc),
-                }
+                Pair::new(
+                    format!("(scf.reduce add {} {} {})", head.scf, start.scf, x.scf),
+                    format!("(exe.{walks} add {} {} {})", head.slc, start.slc, x.slc),
+                )
             }
         }
     }
@@ -189,28 +205,25 @@ impl Maker {
                 let ((a, _, va), (b, _, vb)) = (self.index(), self.index());
                 let value = self.value(2);
                 let op = ["store", "accumulate add"][self.below(2)];
-                Pair {
-                    scf: format!("(scf.{op} (at (at (out %out) {a}) {b}) {})", value.scf),
-                    slc: format!(
-                        "(exe.{op} (exe.at (exe.at (exe.out %out) {va}) {vb}) {})",
-                        value.slc
-                    ),
-                }
+                Pair::new(
+                    format!("(scf.{op} (at (at (out %out) {a}) {b}) {})", value.scf),
+                    format!("(exe.{op} (exe.at (exe.at (exe.out %out) {va}) {vb}) {})", value.slc),
+                )
             }
             2 => {
                 let (a, b) = (self.exec(depth - 1), self.exec(depth - 1));
-                Pair {
-                    scf: format!("(scf.seq {} {})", a.scf, b.scf),
-                    slc: format!("(exe.seq {} {})", a.slc, b.slc),
-                }
+                Pair::new(
+                    format!("(scf.seq {} {})", a.scf, b.scf),
+                    format!("(exe.seq {} {})", a.slc, b.slc),
+                )
             }
             _ => {
                 let (head, body) = self.looped(false, |m| m.exec(depth - 1));
                 let by = if head.walked { "walk" } else { "for" };
-                Pair {
-                    scf: format!("(scf.for {} {})", head.scf, body.scf),
-                    slc: format!("(exe.{by} {} {})", head.slc, body.slc),
-                }
+                Pair::new(
+                    format!("(scf.for {} {})", head.scf, body.scf),
+                    format!("(exe.{by} {} {})", head.slc, body.slc),
+                )
             }
         }
     }
@@ -220,21 +233,21 @@ impl Maker {
         match self.below(if depth == 0 { 1 } else { 4 }) {
             0 => {
                 let body = self.exec(2);
-                Pair { scf: body.scf, slc: format!("(slc.callback {})", body.slc) }
+                Pair::new(body.scf, format!("(slc.callback {})", body.slc))
             }
             1 => {
                 let (a, b) = (self.slc(depth - 1), self.slc(depth - 1));
-                Pair {
-                    scf: format!("(scf.seq {} {})", a.scf, b.scf),
-                    slc: format!("(slc.seq {} {})", a.slc, b.slc),
-                }
+                Pair::new(
+                    format!("(scf.seq {} {})", a.scf, b.scf),
+                    format!("(slc.seq {} {})", a.slc, b.slc),
+                )
             }
             _ => {
                 let (head, body) = self.looped(true, |m| m.slc(depth - 1));
-                Pair {
-                    scf: format!("(scf.for {} {})", head.scf, body.scf),
-                    slc: format!("(slc.for {} {})", head.slc, body.slc),
-                }
+                Pair::new(
+                    format!("(scf.for {} {})", head.scf, body.scf),
+                    format!("(slc.for {} {})", head.slc, body.slc),
+                )
             }
         }
     }

@@ -14,7 +14,9 @@ pub(super) fn plain(node: &Node) -> &'static str {
     let plain =
         name.strip_prefix("scf.").or(name.strip_prefix("slc.")).or(name.strip_prefix("exe."));
     match plain.unwrap_or(name) {
-        "slc" | "exe" | "str" | "sad" | "val" | "ead" | "callback" | "from_stream" => "boundary",
+        "slc" | "exe" | "str" | "sad" | "val" | "ead" | "callback" | "from_stream" | "held" => {
+            "boundary"
+        }
         "const" if node.children().len() == 1 => "const",
         "mem_stream" => "mem_stream",
         other => other,

@@ -1,0 +1,71 @@
+//! The forms of certificates: S-expressions made and printed.
+
+use super::chain::is_word;
+use crate::diagnostic::{FileId, Span};
+use crate::sexp::{Kind, Sexp};
+use crate::term::Term;
+use egg::{Id, Language};
+use ember_targets::layout::{Keep, Layout};
+use ember_targets::print::WIDTH;
+use std::collections::BTreeMap;
+
+/// Stack for one level of a term, and by how much the stack grows where less is left.
+const RED_ZONE: usize = 64 << 10;
+const SEGMENT: usize = 1 << 20;
+
+fn span() -> Span {
+    Span::new(FileId::default(), 0..0)
+}
+
+pub(super) fn atom(text: impl Into<String>) -> Sexp {
+    Sexp { span: span(), kind: Kind::Atom(text.into()) }
+}
+
+pub(super) fn list(items: Vec<Sexp>) -> Sexp {
+    Sexp { span: span(), kind: Kind::List(items) }
+}
+
+pub(super) fn form(head: &str, items: impl IntoIterator<Item = Sexp>) -> Sexp {
+    list(std::iter::once(atom(head)).chain(items).collect())
+}
+
+pub(super) fn text(text: String) -> Sexp {
+    Sexp { span: span(), kind: Kind::Text(text) }
+}
+
+/// A term as text, with names for the words of variables.
+pub(super) fn shown(term: &Term, names: &BTreeMap<Id, String>) -> Sexp {
+    let mut made: Vec<Sexp> = Vec::with_capacity(term.len());
+    for node in term {
+        let name = is_word(node).and_then(|class| names.get(&class).cloned());
+        let head = atom(name.unwrap_or_else(|| node.to_string()));
+        made.push(match node.children() {
+            [] => head,
+            children => {
+                let parts = children.iter().map(|c| made[usize::from(*c)].clone());
+                list(std::iter::once(head).chain(parts).collect())
+            }
+        });
+    }
+    made.pop().unwrap_or_else(|| list(Vec::new()))
+}
+
+/// The text of a form.
+pub(super) fn printed(whole: &Sexp) -> String {
+    fn put(of: &Sexp, out: &mut Layout, depth: usize) {
+        stacker::maybe_grow(RED_ZONE, SEGMENT, || match &of.kind {
+            Kind::Atom(word) => out.atom(word.clone()),
+            Kind::Text(text) => out.atom(format!("{text:?}")),
+            Kind::List(items) => {
+                let head = items.first().and_then(Sexp::atom).unwrap_or_default();
+                let lines = depth == 0 || head == "steps";
+                out.head(if lines { Keep::Items(1) } else { Keep::Fitting }, head);
+                items.iter().skip(1).for_each(|item| put(item, out, depth + 1));
+                out.close();
+            }
+        });
+    }
+    let mut out = Layout::default();
+    put(whole, &mut out, 0);
+    out.render(WIDTH)
+}

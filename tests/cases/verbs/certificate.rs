@@ -1,0 +1,28 @@
+//! Certificates, right and forged, checked against the rules beside them.
+
+use ember_rewrite::certify::{Rules, check};
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::load::load;
+use ember_rewrite::render::render;
+use ember_rewrite::sexp;
+use std::fmt::Write;
+use std::path::Path;
+
+/// What is said of each certificate of a file, under the comment before it.
+pub fn answers(path: &Path) -> Result<String, String> {
+    let mut sources = Sources::default();
+    let rules = Rules::read(&mut sources, &[path.with_file_name("asked.rules")])?;
+    let read = load(&mut sources, path)
+        .and_then(|file| Ok((sexp::read(&sources, file)?, sources.get(file).text.clone())));
+    let (forms, text) = read.map_err(|errors| render(&sources, &errors, false))?;
+    let mut said = String::new();
+    for form in &forms {
+        let title = text[..form.span.range().start].lines().last().unwrap_or_default();
+        let answer = match check(&rules, form) {
+            Ok(claim) => format!("holds: {}", claim.exact),
+            Err(why) => format!("does not hold: {why}"),
+        };
+        let _ = writeln!(said, "{title}\n{answer}");
+    }
+    Ok(said)
+}
