@@ -26,29 +26,31 @@ fn main() {
     let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
     let machine = target::load(&mut sources, "tmu-cpu").expect("it comes with the program");
     let options = Options::default();
-    let search = |schedule| Search {
+    let schedules =
+        ["equiv", "equiv-units"].map(|name| book.require_schedule(name).expect("it is there"));
+    let search = |units: bool| Search {
         book: &book,
         compiled: &compiled,
-        schedule: book.require_schedule(schedule).expect("it is there"),
+        schedule: schedules[usize::from(units)],
         machine: &machine,
         exact: options.exact,
         limits: options.limits,
         certify: Some(&checked),
     };
     if std::env::args().any(|arg| arg == "--examples") {
-        let prove = |files: &[PathBuf], schedule: &str| {
+        let prove = |files: &[PathBuf], units: bool| {
             let mut sources = Sources::default();
             let sides =
                 equiv::read(&mut sources, &book, &machine, files, None).expect("two programs");
             let terms = equiv::terms(&sides, &book)?;
-            match search(schedule).run(&sides, &terms) {
+            match search(units).run(&sides, &terms) {
                 Found::Equal(certificate) => certificate.map(|_| ()),
                 Found::Open(reached) => Err(format!("{}, {} e-nodes", reached.stop, reached.nodes)),
             }
         };
         return examples(root, &prove);
     }
-    let search = search("equiv");
+    let search = search(false);
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/cases/equiv"))
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path())
@@ -128,7 +130,7 @@ fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
 }
 
 /// Compares the programs that each schedule makes of each example with its model.
-fn examples(root: &Path, prove: &dyn Fn(&[PathBuf], &str) -> Result<(), String>) {
+fn examples(root: &Path, prove: &dyn Fn(&[PathBuf], bool) -> Result<(), String>) {
     let mut models: Vec<PathBuf> = std::fs::read_dir(root.join("examples"))
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path())
@@ -147,14 +149,14 @@ fn examples(root: &Path, prove: &dyn Fn(&[PathBuf], &str) -> Result<(), String>)
             let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
             let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
             let texts = [
-                ("slc", "equiv-units", print_term(&chosen.term)),
-                ("dlc", "equiv", print(chosen.program.program())),
+                ("slc", true, print_term(&chosen.term)),
+                ("dlc", false, print(chosen.program.program())),
             ];
-            for (level, rules, text) in texts {
+            for (level, units, text) in texts {
                 let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("example.{level}"));
                 std::fs::write(&file, text).expect("a file");
                 let start = Instant::now();
-                let found = prove(&[model.clone(), file], rules);
+                let found = prove(&[model.clone(), file], units);
                 let time = start.elapsed().as_secs_f64() * 1e3;
                 all += 1;
                 proved += usize::from(found.is_ok());
