@@ -77,7 +77,7 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
             }
         };
         if let Some(published) = &published {
-            row.published = published.beside(&row);
+            published.put_beside(&mut row);
         }
         rows.push(row);
     }

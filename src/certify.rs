@@ -20,8 +20,8 @@
 //!
 //! Loop variables are words, `@0`, `@1`, …, that are declared once with their bounds; `spelled` says that
 //! the bounds may be written otherwise, with the steps that lead from each of them to the other. In the
-//! programs each loop of `scf` has the bounds of its variable, no loop stands within one over its variable, and
-//! variables stand in their loops only.
+//! programs each loop of `scf` has the bounds of its variable, no loop stands within one over its variable,
+//! variables stand in their loops only, and tensors are declared.
 //!
 //! Position `(at N …)` goes to operand N of the whole, and on from there. What a step does:
 //!
@@ -49,6 +49,9 @@ use term::{T, Terms, deeper};
 
 /// What rules may say of how exact they are, the most exact first.
 const EXACTNESS: [&str; 3] = ["bitwise", "reassoc", "approx"];
+
+/// How many loop variables a certificate has at most, since of each term is known which it depends on.
+const VARIABLES: usize = 500;
 
 /// What a certificate is about.
 pub struct Claim {
@@ -97,7 +100,7 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Claim, String> {
                 let term = checker.read(term, &Means::new())?;
                 checker.derive();
                 if checker.facts[term].loops.is_none() || !checker.facts[term].free.is_empty() {
-                    return Err(format!("{side}: loops and variables that do not fit"));
+                    return Err(format!("{side}: loops, variables or tensors that do not fit"));
                 }
                 sides.push((side, term));
             }
@@ -146,6 +149,9 @@ impl<'a> Checker<'a> {
                 let parts: Vec<T> = parts.collect::<Result<_, _>>()?;
                 let parts: [T; 4] = parts.try_into().map_err(|_| "no bounds")?;
                 let word = self.terms.add(word, &[]);
+                if self.variables.len() >= VARIABLES {
+                    return Err(format!("more than {VARIABLES} loop variables"));
+                }
                 let spelled = self.spellings.insert(parts, word).is_some();
                 self.variables.insert(word, parts).is_some() || spelled
             }

@@ -12,6 +12,7 @@ mod explain;
 mod fmt;
 mod lsp;
 mod saturate;
+mod self_test;
 mod test;
 mod verify;
 mod why_not;
@@ -111,6 +112,12 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite equiv examples/equiv/interchange.pair\n\n\
                             Exit codes: 0 equal, 1 different, 2 bad input, 3 unknown.")]
     Equiv(equiv::EquivArgs),
+    /// Tries equivalence checking and lowering on random programs of which is known what they do.
+    #[command(
+        after_help = "Example:\n  ember-rewrite self-test --pairs 10000 --programs 1000 --keep open\n\n\
+                            Exit codes: 0 nothing is wrong, 1 something is, 2 bad input."
+    )]
+    SelfTest(self_test::SelfTestArgs),
     /// Checks a certificate that two programs are equal.
     #[command(after_help = "Example:\n  ember-rewrite check-certificate proof.cert\n\n\
                             Exit codes: 0 it holds, 1 it does not, 2 bad input.")]
@@ -129,7 +136,7 @@ enum Command {
                             Exit codes: 0 it has a part in the program, 1 it has none, 2 bad input."
     )]
     WhyNot(why_not::WhyNotArgs),
-    /// Generates data: bags, graphs, triples or block patterns, from a seed.
+    /// Generates data from a seed: bags, graphs, triples or block patterns; or a program.
     Gen {
         #[command(subcommand)]
         what: generate::What,
@@ -258,6 +265,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Lsp(args)), _) => args.run(),
         (Some(Command::Verify(args)), _) => args.run(&mut sources),
         (Some(Command::Equiv(args)), _) => args.run(&mut sources),
+        (Some(Command::SelfTest(args)), _) => args.run(&mut sources),
         (Some(Command::CheckCertificate(args)), _) => args.run(&mut sources),
         (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),

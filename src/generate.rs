@@ -13,6 +13,7 @@ use crate::data::graph::{
 };
 use crate::data::{Locality, bag_lookups, bag_offsets, indices_seed};
 use crate::diagnostic::{Checked, Diagnostic};
+use crate::programs::Made;
 use crate::progress::Line;
 use crate::suggest;
 use clap::{Args, Subcommand};
@@ -50,6 +51,9 @@ pub enum What {
     #[command(after_help = "Example:\n  ember-rewrite gen blocks --tokens 4096 --block-size 64 \
                             -o bigbird.npy\n\nA row holds window, global and random blocks.")]
     Blocks(Blocks),
+    /// A program of one processor with its declarations, as `equiv` reads it.
+    #[command(after_help = "Example:\n  ember-rewrite gen program --seed 7 --size 2")]
+    Program(Program),
 }
 
 /// Where it goes.
@@ -151,6 +155,20 @@ pub struct Blocks {
     to: To,
 }
 
+/// A program.
+#[derive(Debug, Args)]
+pub struct Program {
+    /// About how many levels of statements and of values it has.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=6))]
+    size: u32,
+    /// The seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The file [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
 fn locality(word: &str) -> Result<Locality, String> {
     let known = || Locality::ALL.into_iter();
     known().find(|l| l.name() == word).ok_or_else(|| {
@@ -177,6 +195,11 @@ pub fn run(what: &What, line: &Line) -> Checked<()> {
         What::Graph(graph) => graph.run(line),
         What::Triples(triples) => triples.run(line),
         What::Blocks(blocks) => blocks.run(),
+        What::Program(Program { size, seed, output }) => {
+            let text = Made::random(*seed, *size).text();
+            let outputs = Outputs::of(output, Some(Format::Tsv), &[Format::Tsv])?;
+            outputs.text(|out| out.words(format_args!("{}", text.trim_end())))
+        }
     }
 }
 

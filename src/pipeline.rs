@@ -50,7 +50,9 @@ pub struct Options {
     pub node_limit: usize,
     /// The most iterations of a saturation.
     pub iter_limit: usize,
-    /// How many of the best candidates the simulator ranks, beside the best without prefetches.
+    /// How many of the best candidates the simulator ranks, beside the best without prefetches. Of
+    /// programs that are there to compare with, other schedules' and those without a rule set, it ranks half
+    /// as many.
     pub candidates: usize,
     /// Whether the simulator ranks them; else the cost model's best is taken.
     pub rank: bool,
@@ -287,7 +289,10 @@ impl Run<'_> {
             statistics: self.statistics,
             rates: &Rates::of(&inputs.machine),
             limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
-            best: options.candidates,
+            best: match self.schedule.name.as_str() == options.schedule && self.without.is_none() {
+                true => options.candidates,
+                false => options.candidates.div_ceil(2),
+            },
         })
     }
 }

@@ -4,7 +4,7 @@
 mod tables;
 
 use crate::trace::GroupTrace;
-use ember_sim::{Stats, UnitStats};
+use ember_sim::{LoadsByHint, Stats, UnitStats};
 use serde::Serialize;
 
 pub use tables::{assumptions, groups, one, programs, stalls, summary, worth};
@@ -50,6 +50,9 @@ pub struct Record {
     pub queue_bytes: u64,
     /// Accesses of the last level cache.
     pub llc_accesses: u64,
+    /// Those of them that are the access unit's loads, by their hints.
+    #[serde(skip)]
+    pub llc_loads: LoadsByHint,
     /// Whether the output is the reference's.
     pub valid: bool,
     /// What was found instead, where it is not.
@@ -72,6 +75,7 @@ impl Record {
         self.dram_bytes = stats.dram_bytes.read + stats.dram_bytes.written;
         self.queue_bytes = stats.queue_bytes;
         self.llc_accesses = stats.llc_accesses;
+        self.llc_loads = stats.llc_loads;
         self.stalls = stats.units.clone();
     }
 }

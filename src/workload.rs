@@ -56,6 +56,12 @@ impl<'a> Statistics<'a> {
         Statistics { store, first_touch, occupied, trips: Mutex::default() }
     }
 
+    /// Statistics of a store of which nothing else is known: every load is the first to touch its line.
+    pub fn of_store(store: &'a Store) -> Statistics<'a> {
+        let (first_touch, occupied) = (HashMap::new(), HashMap::new());
+        Statistics { store, first_touch, occupied, trips: Mutex::default() }
+    }
+
     /// The symbolic sizes of the instance.
     pub fn sizes(&self) -> &BTreeMap<String, i64> {
         &self.store.sizes

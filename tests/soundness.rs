@@ -1,9 +1,10 @@
-//! Every rule of the project holds, and every rule of `tests/unsound/` is refuted.
+//! Every rule of the project holds, and so does every rule of `tests/sound/`, each the right twin of a
+//! classical mistake; every rule of `tests/unsound/` is refuted.
 //!
 //! One trial a rule; what is found is found again with the seed that is printed.
 
 use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::rules::{self, RuleBook};
+use ember_rewrite::rules::{self, Rule, RuleBook};
 use ember_rewrite::soundness::{Options, Report, Verdict, check_rule, check_whole};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
@@ -42,7 +43,26 @@ fn main() {
             file.file_name().is_some_and(|n| n.to_string_lossy().starts_with("dialect-"))
         })
         .collect::<Vec<_>>();
-    for file in rule_files(&root.join("tests/unsound")) {
+    for file in rule_files(&root.join("tests/sound")) {
+        let mut files = dialects.clone();
+        files.extend([root.join("rules/equiv/dialect-equiv.rules"), file]);
+        let book = Arc::new(load(&files));
+        let own: Vec<Rule> =
+            book.rules.iter().filter(|rule| !book.is_definition(rule)).cloned().collect();
+        for rule in own {
+            let book = Arc::clone(&book);
+            trials.push(Trial::test(format!("right/{}", rule.name), move || {
+                holds(&check_rule(&book.signature, &rule, &sound))
+            }));
+        }
+    }
+    let wrong = rule_files(&root.join("tests/unsound"));
+    let enough = [trials.iter().filter(|t| t.name().starts_with("right/")).count(), wrong.len()];
+    trials.push(Trial::test("enough", move || match enough.iter().all(|n| *n >= 60) {
+        true => Ok(()),
+        false => Err(format!("right and wrong rules: {enough:?}").into()),
+    }));
+    for file in wrong {
         let mut files = dialects.clone();
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         files.push(file);

@@ -1,6 +1,7 @@
 //! Published figures beside ours, with the error in log space.
 
 use super::Row;
+use super::row::{Loads, Programs};
 use super::table::geometric_mean;
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::load::{TEXT_LIMIT, read_bytes};
@@ -18,9 +19,18 @@ pub(super) struct Published {
     #[serde(default)]
     throughput_percent_opt0_to_opt3: BTreeMap<String, Throughput>,
     #[serde(default)]
-    spattn_llc_apke: BTreeMap<String, serde_json::Value>,
+    spattn_llc_apke: BTreeMap<String, BlockLoads>,
     #[serde(default)]
     percent_of_hand_optimised: BTreeMap<String, f64>,
+}
+
+/// Loads of a block gather that reach the last-level cache, by the level that serves its temporal
+/// ones; for anything else that stands there, a note for one, nothing.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum BlockLoads {
+    Levels { llc: Loads, l2: Loads },
+    Other(serde::de::IgnoredAny),
 }
 
 /// Percent of the peak of each unit, from `opt0` to `opt3`.
@@ -58,8 +68,14 @@ impl Published {
         serde_json::from_slice(&bytes).map_err(|e| fail(format!("not published figures: {e}")))
     }
 
+    /// Puts what is published for a workload into its row.
+    pub(super) fn put_beside(&self, row: &mut Row) {
+        row.published = self.speedups(row);
+        row.published_llc_loads = self.llc_loads(row);
+    }
+
     /// A workload's speedups over `opt0`, those that were published and that we have.
-    pub(super) fn beside(&self, row: &Row) -> BTreeMap<String, Beside> {
+    fn speedups(&self, row: &Row) -> Programs<Beside> {
         let published = self.speedup_over_opt0.get(&row.workload).into_iter().flatten();
         published
             .filter_map(|(program, published)| {
@@ -71,10 +87,10 @@ impl Published {
 
     /// Every figure beside ours.
     pub(super) fn report(&self, rows: &[Row]) -> String {
-        let mut out = format!("\nCompared with: {}\n\nSpeedup over opt0\n", self.source);
+        let mut out = format!("\nCompared with: {}\n", self.source);
         out += &speedups(rows);
         out += &self.throughput(rows);
-        out += &self.llc(rows);
+        out += &llc_loads(rows);
         let named = |key: &str| self.percent_of_hand_optimised.get(key);
         let published = named("geomean_23_workloads").zip(named("worst"));
         let ours = |pick: fn(&Row) -> Option<f64>| {
@@ -125,56 +141,77 @@ impl Published {
         if table.is_empty() { String::new() } else { format!("\nThroughput\n{table}\n") }
     }
 
-    /// Accesses of the last-level cache of block gathers: the programs of the workload `SpAttn_N`
-    /// that are called `LEVEL-HINT`, beside what is published for `N_emb_per_block`.
-    fn llc(&self, rows: &[Row]) -> String {
-        let mut table = styled(&["LLC accesses per 1000 elements", "published", "ours", "factor"]);
-        for row in rows {
-            let blocks = row.workload.strip_prefix("SpAttn_").unwrap_or_default();
-            let Some(levels) = self.spattn_llc_apke.get(&format!("{blocks}_emb_per_block")) else {
-                continue;
-            };
-            for level in ["llc", "l2"] {
-                for hint in ["non_temporal", "temporal"] {
-                    let program = format!("{level}-{}", hint.replace('_', "-"));
-                    let ours = row.llc_accesses_per_thousand_elements.get(&program);
-                    let published = levels[level][hint].as_f64();
-                    let (Some(ours), Some(published)) = (ours, published) else { continue };
-                    table.add_row([
-                        format!("{} {program}", row.workload),
-                        format!("{published:.2}"),
-                        format!("{ours:.2}"),
-                        format!("{:.2}", ours / published),
-                    ]);
-                }
-            }
-        }
-        if table.is_empty() { String::new() } else { format!("\nCache accesses\n{table}\n") }
+    /// The loads of block gathers: what the programs `temporal-llc` and `temporal-l2` of the workload
+    /// `SpAttn_N` do beside what is published for `N_emb_per_block`.
+    fn llc_loads(&self, row: &Row) -> Programs<BTreeMap<String, Beside>> {
+        let rows = row.workload.strip_prefix("SpAttn_").unwrap_or_default();
+        let published = self.spattn_llc_apke.get(&format!("{rows}_emb_per_block"));
+        let Some(BlockLoads::Levels { llc, l2 }) = published else { return Programs::new() };
+        [("temporal-llc", llc), ("temporal-l2", l2)]
+            .into_iter()
+            .filter_map(|(program, published)| {
+                let ours = row.llc_loads_per_thousand_elements.get(program)?;
+                let hints = [
+                    ("temporal", published.temporal, ours.temporal),
+                    ("non-temporal", published.non_temporal, ours.non_temporal),
+                ];
+                let beside = hints.map(|(hint, p, o)| (hint.to_owned(), Beside::new(p, o)));
+                Some((program.to_owned(), beside.into()))
+            })
+            .collect()
     }
 }
 
-/// The table of speedups and the errors of it.
-fn speedups(rows: &[Row]) -> String {
-    let mut table = styled(&["entry", "published", "ours", "factor", "ln"]);
-    let entries = || {
-        rows.iter().flat_map(|row| {
-            row.published.iter().map(move |(program, b)| (row.workload.as_str(), program, b))
-        })
-    };
-    for (workload, program, beside) in entries() {
+/// Figures beside ours, a row each, under a heading.
+fn table_of<'a>(heading: &str, entries: impl Iterator<Item = (String, &'a Beside)>) -> String {
+    let mut table = styled(&[heading, "published", "ours", "factor", "ln"]);
+    for (entry, beside) in entries {
         table.add_row([
-            format!("{workload} {program}"),
+            entry,
             format!("{:.2}", beside.published),
             format!("{:.2}", beside.ours),
             format!("{:.3}", beside.ln_ratio.exp()),
             format!("{:+.3}", beside.ln_ratio),
         ]);
     }
-    let mut out = format!("{table}\n");
-    let mean = |of: fn(&str) -> bool| {
-        let errors = entries().filter(|e| of(e.0)).map(|e| e.2.ln_ratio.abs().exp());
-        geometric_mean(errors)
+    format!("{table}\n")
+}
+
+/// The mean error of figures as a factor, 1 at least; none of none.
+fn mean_error<'a>(entries: impl Iterator<Item = &'a Beside>) -> Option<f64> {
+    geometric_mean(entries.map(|beside| beside.ln_ratio.abs().exp()))
+}
+
+/// The table of cache accesses and the error of it.
+fn llc_loads(rows: &[Row]) -> String {
+    let entries = || {
+        rows.iter().flat_map(|row| {
+            row.published_llc_loads.iter().flat_map(move |(program, hints)| {
+                hints.iter().map(move |(hint, beside)| {
+                    (format!("{} {program}, {hint} reads", row.workload), beside)
+                })
+            })
+        })
     };
+    let Some(mean) = mean_error(entries().map(|e| e.1)) else { return String::new() };
+    let table = table_of("LLC accesses per 1000 elements", entries());
+    format!("\nCache accesses\n{table}exp(mean |ln ratio|) over them: {mean:.3}\n")
+}
+
+/// The table of speedups and the errors of it.
+fn speedups(rows: &[Row]) -> String {
+    let entries = || {
+        rows.iter().flat_map(|row| {
+            row.published.iter().map(move |(program, b)| (row.workload.as_str(), program, b))
+        })
+    };
+    let named = entries().map(|(workload, program, b)| (format!("{workload} {program}"), b));
+    let Some(worst) = entries().max_by(|a, b| a.2.ln_ratio.abs().total_cmp(&b.2.ln_ratio.abs()))
+    else {
+        return String::new();
+    };
+    let mut out = format!("\nSpeedup over opt0\n{}", table_of("entry", named));
+    let mean = |of: fn(&str) -> bool| mean_error(entries().filter(|e| of(e.0)).map(|e| e.2));
     let means = [("RM", mean(|name| name.starts_with("RM"))), ("all", mean(|_| true))];
     for (name, mean) in means {
         if let Some(mean) = mean {
@@ -182,10 +219,8 @@ fn speedups(rows: &[Row]) -> String {
             let _ = writeln!(out, "exp(mean |ln ratio|) over {name} entries: {mean:.3}");
         }
     }
-    let worst = entries().max_by(|a, b| a.2.ln_ratio.abs().total_cmp(&b.2.ln_ratio.abs()));
-    if let Some((workload, program, beside)) = worst {
-        let factor = beside.ln_ratio.abs().exp();
-        let _ = writeln!(out, "the worst: {workload} {program}, off by a factor of {factor:.3}");
-    }
+    let (workload, program, beside) = worst;
+    let factor = beside.ln_ratio.abs().exp();
+    let _ = writeln!(out, "the worst: {workload} {program}, off by a factor of {factor:.3}");
     out
 }

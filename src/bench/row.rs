@@ -2,7 +2,7 @@
 
 use super::compare::Beside;
 use crate::report::{Record, Report};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One workload's figures.
@@ -32,9 +32,14 @@ pub struct Row {
     pub utilisation: Programs<Utilisation>,
     /// Accesses of the last-level cache of every program for each thousand elements.
     pub llc_accesses_per_thousand_elements: Programs<f64>,
-    /// The published figures that there are for it, where they were asked for.
+    /// Those of them that are loads by the access unit, by their hints.
+    pub llc_loads_per_thousand_elements: Programs<Loads>,
+    /// The published speedups that there are for it, where they were asked for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub published: BTreeMap<String, Beside>,
+    pub published: Programs<Beside>,
+    /// The published cache accesses that there are for it, by program and hint.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub published_llc_loads: Programs<BTreeMap<String, Beside>>,
     /// What is wrong, where it is not valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
@@ -92,6 +97,15 @@ impl Cycles {
     pub fn percent_of_bound(&self, program: &str) -> Option<f64> {
         Some(100.0 * self.bound? as f64 / self.of(program)?.max(1) as f64)
     }
+}
+
+/// Loads that reach the last-level cache, whether past the private L2 or through it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub struct Loads {
+    /// Of what is worth a place in a cache.
+    pub temporal: f64,
+    /// Of what is not.
+    pub non_temporal: f64,
 }
 
 /// The share of a run's cycles in which units do their work, in percent.
@@ -163,7 +177,15 @@ impl Row {
             llc_accesses_per_thousand_elements: ran()
                 .map(|r| (short(&r.name), per_thousand(r.llc_accesses)))
                 .collect(),
+            llc_loads_per_thousand_elements: ran()
+                .map(|r| {
+                    let temporal = per_thousand(r.llc_loads.temporal + r.llc_loads.temporal_l2);
+                    let non_temporal = per_thousand(r.llc_loads.non_temporal);
+                    (short(&r.name), Loads { temporal, non_temporal })
+                })
+                .collect(),
             published: BTreeMap::new(),
+            published_llc_loads: BTreeMap::new(),
             errors,
         }
     }
@@ -183,7 +205,9 @@ impl Row {
             exactness: String::new(),
             utilisation: BTreeMap::new(),
             llc_accesses_per_thousand_elements: BTreeMap::new(),
+            llc_loads_per_thousand_elements: BTreeMap::new(),
             published: BTreeMap::new(),
+            published_llc_loads: BTreeMap::new(),
             errors: vec![why],
         }
     }

@@ -73,7 +73,19 @@ impl Checker<'_> {
             "runs-once" => self.only(*terms.first()?).is_some(),
             "speculable" => runs(0) == Some(true) || touches(1)?.is_empty(),
             // These say where a rule is worth trying.
-            "distinct" | "lane-count" | "loop-free" | "unit-stride" | "untiled" => true,
+            "distinct" | "lane-count" | "loop-free" | "untiled" => true,
+            "unit-stride" => {
+                let x = variable(0)?;
+                let by = |i: &Index| i.as_ref().map_or(0, |(start, _)| coefficient(start, x));
+                let unit = |p: &Place| match p.2.split_last() {
+                    Some((last @ Some((_, 1)), outer)) => {
+                        let all = tensor(p).is_some_and(|t| t.shape.len() == p.2.len());
+                        all && by(last) == 1 && outer.iter().all(|i| by(i) == 0)
+                    }
+                    _ => false,
+                };
+                touches(1)?.iter().all(|(touch, place)| *touch != "writes" || unit(place))
+            }
             "rank" => {
                 let place = place(0)?;
                 let missing = tensor(&place)?.shape.len().checked_sub(place.2.len())?;

@@ -33,8 +33,8 @@ pub(super) struct Fact {
     pub range: Option<(i64, i64)>,
     pub linear: Option<Linear>,
     pub free: BTreeSet<String>,
-    /// The variables of its loops; nothing where one has other bounds than its variable, or stands
-    /// within another one over it.
+    /// The variables of its loops; nothing where one has other bounds than its variable or stands
+    /// within another one over it, or where a tensor is not declared.
     pub loops: Option<BTreeSet<String>>,
 }
 
@@ -249,6 +249,9 @@ impl Checker<'_> {
         let mut loops = BTreeSet::new();
         for operand in operands {
             loops.extend(self.facts[*operand].loops.as_ref()?.iter().cloned());
+        }
+        if let ("in" | "out", [tensor]) = (name, operands) {
+            self.tensors.get(self.terms.name(*tensor))?;
         }
         if let Some((variable, _)) = self.rules.binder(name, operands) {
             let [called, ..] = self.variables.get(&operands[variable])?;

@@ -4,7 +4,7 @@
 use super::declare::{Declarations, Declared, Purpose};
 use super::roles::{Role, Roles};
 use crate::diagnostic::{Checked, Diagnostic, Span};
-use crate::interpret::Store;
+use crate::interpret::{EDGES, Store};
 use crate::sexp::Sexp;
 use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::{Data as Elements, Tensor};
@@ -14,24 +14,9 @@ use std::collections::BTreeMap;
 /// The most elements of all tensors of one try.
 pub(super) const MOST_ELEMENTS: u64 = 1 << 13;
 
-/// Numbers that tell operations apart: both zeros, NaN, infinities, a denormal, sums that round.
-const EDGES: [f64; 12] = [
-    0.0,
-    -0.0,
-    f64::NAN,
-    1.0,
-    -1.0,
-    0.1,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-    1e30,
-    1e-40,
-    16_777_216.0,
-    -2.5,
-];
-
-/// What tensors that are written hold before a program runs, if not zeros.
-const BEFORE: f64 = 77.0;
+/// What tensors that are written hold before a program runs, if not zeros: numbers from this one on, so that
+/// neither two tensors nor two neighbours in one hold the same.
+const BEFORE: u64 = 77;
 
 /// Sizes and inputs.
 #[derive(Clone, Debug)]
@@ -62,12 +47,13 @@ impl Given {
         let sizes = declarations.all_sizes(&self.sizes);
         let mut store = Store { tensors: self.inputs.clone(), sizes };
         let written = declarations.tensors.iter().filter(|t| t.purpose != Purpose::Input);
-        for declared in written {
+        for (number, declared) in written.enumerate() {
             let Some(shape) = shape(declared, &self.sizes) else { continue };
             let mut tensor = Tensor::zeros(declared.dtype, shape);
             if !zeros {
                 for at in 0..tensor.len() {
-                    tensor.set(at, Scalar::from_f64(declared.dtype, BEFORE));
+                    let before = BEFORE + 10 * (number as u64 % 7) + at % 10;
+                    tensor.set(at, Scalar::from_f64(declared.dtype, before as f64));
                 }
             }
             store.tensors.insert(declared.name.clone(), tensor);

@@ -117,6 +117,12 @@ impl Declarations {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
+    /// The names of what is compared.
+    pub fn outputs(&self) -> Vec<String> {
+        let written = self.tensors.iter().filter(|tensor| tensor.purpose == Purpose::Output);
+        written.map(|tensor| tensor.name.clone()).collect()
+    }
+
     /// The names of the sizes that shapes mention, without what is added to them.
     pub fn sizes(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -206,7 +212,7 @@ impl Declared {
     }
 
     /// The declaration as a program text has it.
-    pub(super) fn form(&self) -> String {
+    pub fn form(&self) -> String {
         let shape: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
         format!("({} ({}))", self.words().join(" "), shape.join(" "))
     }

@@ -57,10 +57,16 @@ pub(super) fn printed(whole: &Sexp) -> String {
             Kind::Atom(word) => out.atom(word.clone()),
             Kind::Text(text) => out.atom(format!("{text:?}")),
             Kind::List(items) => {
-                let head = items.first().and_then(Sexp::atom).unwrap_or_default();
-                let lines = depth == 0 || head == "steps";
-                out.head(if lines { Keep::Items(1) } else { Keep::Fitting }, head);
-                items.iter().skip(1).for_each(|item| put(item, out, depth + 1));
+                // A list need not start with a word: a bound that is spelled in another way has its term first.
+                let word = items.first().and_then(Sexp::atom);
+                let lines = depth == 0 || word == Some("steps");
+                let keep = if lines { Keep::Items(1) } else { Keep::Fitting };
+                match word {
+                    Some(word) => out.head(keep, word),
+                    None => out.open(keep),
+                }
+                let rest = items.iter().skip(usize::from(word.is_some()));
+                rest.for_each(|item| put(item, out, depth + 1));
                 out.close();
             }
         });

@@ -31,6 +31,7 @@ mod write;
 pub use certificate::{Certificate, Proved, certify};
 pub use data::Given;
 pub use declare::{Declarations, Declared, Purpose};
+pub(crate) use names::captured;
 pub use names::normalise;
 pub use refute::Counterexample;
 pub use report::{Report, json, text};

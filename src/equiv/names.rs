@@ -5,10 +5,10 @@
 //! bounds do not count, so that most nests keep their names when their loops change places.
 
 use crate::explain::Terms;
-use crate::facts::Binders;
+use crate::facts::{Binders, EGraph};
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Stack for one level of a term, and by how much the stack grows where less is left.
 const RED_ZONE: usize = 64 << 10;
@@ -16,27 +16,63 @@ const SEGMENT: usize = 1 << 20;
 
 /// The term with its bound variables named by the order of loops; variables that nothing binds stay.
 pub fn normalise(term: &Term, binders: &Binders) -> Term {
-    named(term, binders, None)
+    named(term, binders, Naming::Alike)
+}
+
+/// The same with each variable named by how many loops at all stand around its loop.
+pub(super) fn apart(term: &Term, binders: &Binders) -> Term {
+    named(term, binders, Naming::Around)
 }
 
 /// The same with a name of its own for the variable of each loop.
-pub(super) fn apart(term: &Term, binders: &Binders) -> Term {
-    named(term, binders, Some(0))
+pub(super) fn each(term: &Term, binders: &Binders) -> Term {
+    named(term, binders, Naming::Each(0))
 }
 
-fn named(term: &Term, binders: &Binders, apart: Option<i64>) -> Term {
+/// Whether two variables of loops around each other in a term have become one in an e-graph that holds it.
+pub(crate) fn captured(term: &Term, binders: &Binders, egraph: &EGraph) -> bool {
+    // The variables that are bound somewhere in each part.
+    let mut inside: Vec<BTreeSet<Id>> = Vec::with_capacity(term.len());
+    let class = |at: Id| Some(egraph.find(egraph.lookup_expr(&Terms::of(term, at))?));
+    for node in term {
+        let children = node.children();
+        let mut own: BTreeSet<Id> = BTreeSet::new();
+        own.extend(children.iter().flat_map(|child| &inside[usize::from(*child)]));
+        let key = match node.head() {
+            Head::Op(name) => binders.binds(name, children.len()),
+            Head::Int(_) | Head::Real(_) => None,
+        };
+        if let Some((variable, body)) = key {
+            let (outer, inner) = (children[variable], &inside[usize::from(children[body])]);
+            let same = |other: &Id| *other != outer && class(*other) == class(outer);
+            if inner.iter().any(same) {
+                return true;
+            }
+            own.insert(outer);
+        }
+        inside.push(own);
+    }
+    false
+}
+
+/// What variables are named by.
+#[derive(Clone, Copy)]
+enum Naming {
+    /// The loops around with the same bounds.
+    Alike,
+    /// All loops around.
+    Around,
+    /// The loops so far, as many as there are.
+    Each(i64),
+}
+
+fn named(term: &Term, binders: &Binders, naming: Naming) -> Term {
     let Some(root) = term.len().checked_sub(1) else { return Term::default() };
     let term = Terms::of(term, Id::from(root));
     let root = Id::from(term.len() - 1);
     let scopes = vec![Scope { around: None, from: root, to: root }];
-    let mut names = Names {
-        term: &term,
-        binders,
-        apart,
-        made: Terms::default(),
-        scopes,
-        known: HashMap::new(),
-    };
+    let (made, known) = (Terms::default(), HashMap::new());
+    let mut names = Names { term: &term, binders, naming, made, scopes, known };
     let root = names.node(root, 0);
     let whole = names.made.finish();
     Terms::of(&whole, root)
@@ -52,8 +88,7 @@ struct Scope {
 struct Names<'a> {
     term: &'a Term,
     binders: &'a Binders,
-    /// The next name, where each loop has its own.
-    apart: Option<i64>,
+    naming: Naming,
     made: Terms,
     scopes: Vec<Scope>,
     /// What was made of a node in a scope.
@@ -112,10 +147,11 @@ impl Names<'_> {
         let mut at = scope;
         while let Some(around) = self.scopes[at].around {
             let other = self.made.get(self.scopes[at].to);
-            same += i64::from(other.is_some_and(|n| n.children().get(1..) == Some(&bounds[..])));
+            let alike = other.is_some_and(|n| n.children().get(1..) == Some(&bounds[..]));
+            same += i64::from(alike || !matches!(self.naming, Naming::Alike));
             at = around;
         }
-        if let Some(next) = &mut self.apart {
+        if let Naming::Each(next) = &mut self.naming {
             same = *next;
             *next += 1;
         }
@@ -155,6 +191,14 @@ mod tests {
         let use_of = |a: &str, b: &str| format!("(scf.store (at o (iv {a})) (iv {b}))");
         assert!(same(&nest(x, y, &use_of(x, y)), &nest(y, x, &use_of(y, x))));
         assert!(!same(&nest(x, y, &use_of(x, y)), &nest(x, y, &use_of(y, x))));
+    }
+
+    #[test]
+    fn loops_around_each_other_may_be_named_apart() {
+        let nest = nest("(var a 0 9 1)", "(var a 0 4 1)", "scf.skip");
+        let term = nest.parse().expect("a term");
+        assert!(normalise(&term, &binders()).to_string().contains("(var (depth 0) 0 4 1)"));
+        assert!(apart(&term, &binders()).to_string().contains("(var (depth 1) 0 4 1)"));
     }
 
     #[test]

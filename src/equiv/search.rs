@@ -3,7 +3,7 @@
 
 use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
-use super::names::{apart, normalise};
+use super::names::{apart, captured, each, normalise};
 use super::raise::raised;
 use super::sides::{Side, Sides};
 use crate::certify::{Rules, check};
@@ -90,11 +90,32 @@ fn split(mut statement: Term) -> Term {
 impl Search<'_> {
     /// Whether rules make two terms equal, without a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
-        self.saturated(sides, terms, record, true).equal()
+        self.sound(sides, terms, record, true).equal()
     }
 
-    /// With `twins`, sides are looked for whatever their variables are called.
-    fn saturated(&self, sides: &Sides, terms: &[Term; 2], record: bool, twins: bool) -> Run<'_> {
+    /// Runs the schedule. Where bounds that turned out to be the same made one variable of two, nothing that
+    /// was found means anything, and variables get names that keep them apart. With `twins`, sides are looked
+    /// for whatever their variables are called.
+    fn sound(&self, sides: &Sides, terms: &[Term; 2], record: bool, twins: bool) -> Run<'_> {
+        let between = sides.between.clone();
+        let binders = self.book.signature.binders();
+        let between = between.map(|model| normalise(&model, &binders));
+        let run = self.saturated(sides, (terms, between.as_ref()), record, twins);
+        if !run.captured {
+            return run;
+        }
+        let terms = terms.each_ref().map(|term| apart(term, &binders));
+        let between = between.map(|model| apart(&model, &binders));
+        self.saturated(sides, (&terms, between.as_ref()), record, twins)
+    }
+
+    fn saturated(
+        &self,
+        sides: &Sides,
+        (terms, between): (&[Term; 2], Option<&Term>),
+        record: bool,
+        twins: bool,
+    ) -> Run<'_> {
         let context = sides.declarations.context();
         let unit = VectorUnit {
             simd_bytes: self.machine.core.simd_bytes,
@@ -108,7 +129,7 @@ impl Search<'_> {
         let units = units(sides);
         // Rules meet halfway: from one processor's statements down to both programs, and among those.
         let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term)));
-        let model = sides.between.as_ref().map(|m| egraph.add_expr(&normalise(m, &binders)));
+        let model = between.map(|m| egraph.add_expr(m));
         if units {
             for statement in statements.into_iter().chain(model) {
                 egraph.add(Node::op("slc", &[statement]));
@@ -124,12 +145,18 @@ impl Search<'_> {
             statements,
             model,
             terms: terms.clone(),
-            apart: terms.each_ref().map(|term| apart(term, &self.book.signature.binders())),
+            named: terms.iter().chain(between).cloned().collect(),
+            each: terms.each_ref().map(|term| each(term, &self.book.signature.binders())),
             first: Vec::new(),
             twins,
             stop: StopReason::Saturated,
+            captured: false,
         };
         drive(&mut run, &self.schedule.steps, self.limits.iterations);
+        run.captured = run.named.iter().any(|term| {
+            // Statements that come of programs of both units have loops with other bounds.
+            [term, &raised(term)].iter().any(|term| captured(term, &run.binders, &run.egraph))
+        });
         run
     }
 
@@ -149,7 +176,7 @@ impl Search<'_> {
     }
 
     fn proof(&self, sides: &Sides, terms: &[Term; 2], twins: bool) -> Found {
-        let run = self.saturated(sides, terms, self.certify.is_some(), twins);
+        let run = self.sound(sides, terms, self.certify.is_some(), twins);
         if !run.equal() {
             return Found::Open(run.reached());
         }
@@ -187,13 +214,17 @@ struct Run<'a> {
     model: Option<Id>,
     /// The sides as they are in the e-graph.
     terms: [Term; 2],
+    /// All that was put into the e-graph, with the names that variables have there.
+    named: Vec<Term>,
     /// The sides with a name for each loop.
-    apart: [Term; 2],
+    each: [Term; 2],
     /// The rules that split statements between the units.
     first: Vec<usize>,
     /// Whether sides are looked for under other names.
     twins: bool,
     stop: StopReason,
+    /// Whether two variables of loops around each other have become one.
+    captured: bool,
 }
 
 /// A side that was found under other names: which, and what its variables are called there.
@@ -201,12 +232,12 @@ type Twin = (usize, HashMap<i64, Id>);
 
 impl Run<'_> {
     fn equal(&self) -> bool {
-        self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+        !self.captured && self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
     }
 
     /// Whether a class that should hold a side holds it under other names.
     fn twin(&self, egraph: &EGraph) -> Option<Twin> {
-        for (side, own) in self.apart.iter().enumerate() {
+        for (side, own) in self.each.iter().enumerate() {
             let own = raised(own);
             for class in [self.statements[1 - side]].into_iter().chain(self.model) {
                 if egraph.find(class) == egraph.find(self.statements[side]) {
@@ -222,9 +253,10 @@ impl Run<'_> {
 
     /// Goes on with a side under the names with which it was found.
     fn adopt(&mut self, (side, names): Twin) {
-        let term = alpha::renamed(&self.egraph, &self.apart[side], &names);
+        let term = alpha::renamed(&self.egraph, &self.each[side], &names);
         self.statements[side] = self.egraph.add_expr(&raised(&term));
         self.roots[side] = self.egraph.add_expr(&term);
+        self.named.push(term.clone());
         self.terms[side] = term;
         if self.units {
             self.egraph.add(Node::op("slc", &[self.statements[side]]));

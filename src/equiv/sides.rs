@@ -88,6 +88,17 @@ pub struct Sides {
     pub between: Option<Term>,
 }
 
+impl Sides {
+    /// Two programs over the same tensors.
+    pub fn of(declarations: Declarations, programs: [What; 2]) -> Sides {
+        let [left, right] = programs;
+        let side = |name: &str, what| Side { name: name.to_owned(), what };
+        let (left, right) = (side("the first", left), side("the second", right));
+        let roles = Roles::new(&declarations, &[], [&left, &right]);
+        Sides { declarations, roles, left, right, given: None, model: None, between: None }
+    }
+}
+
 /// What stands in one file.
 struct Text {
     declarations: Option<Declarations>,

@@ -33,6 +33,24 @@ use program::Program;
 use std::collections::BTreeMap;
 use value::Place;
 
+/// Numbers that tell operations apart: both zeros, NaN, infinities, a denormal, sums that round.
+pub const EDGES: [f64; 14] = [
+    0.0,
+    -0.0,
+    f64::NAN,
+    1.0,
+    -1.0,
+    0.1,
+    0.3,
+    3.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    1e30,
+    1e-40,
+    16_777_216.0,
+    -2.5,
+];
+
 /// The data that a term reads and writes.
 #[derive(Clone, Debug, Default)]
 pub struct Store {

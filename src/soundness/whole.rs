@@ -13,15 +13,15 @@ use super::world::World;
 use super::{Case, Options, Refutation};
 use crate::facts::{Binders, Fact};
 use crate::interpret::{Error, Value};
+use crate::lottery::Lottery;
 use crate::rules::{CompiledRule, Exactness, RuleBook, Sort};
 use crate::saturate::{Limits, StopReason, saturate};
 use crate::term::{Node, Term};
-use egg::{CostFunction, Id, Language};
+use egg::{Id, Language};
 use ember_egraph::Extractor;
 use ember_targets::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash, Hasher};
 
 /// How far each program is saturated.
 const LIMITS: Limits = Limits { iterations: 12, nodes: 3000 };
@@ -134,7 +134,7 @@ fn check(
         }
     }
     for salt in 0..MEMBERS {
-        let extractor = Extractor::new(&egraph, Lottery { salt });
+        let extractor = Extractor::new(&egraph, Lottery { salt, avoid: |_: &Node| false });
         let mut other = instance.clone();
         let Some((_, member)) = extractor.find_best(root) else { continue };
         let member = import(&mut other.bank, &member);
@@ -196,24 +196,4 @@ fn import(bank: &mut Bank, term: &Term) -> Id {
         ids.push(bank.add(node.clone().map_children(|child| ids[usize::from(child)])));
     }
     ids.last().copied().unwrap_or_default()
-}
-
-/// Gives every node a price by chance, so that any member of a class may be the cheapest. A number
-/// costs nothing: steps and numbers of lanes must be chosen as what they are.
-struct Lottery {
-    salt: u64,
-}
-
-impl CostFunction<Node> for Lottery {
-    type Cost = u64;
-
-    fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
-        if node.name().is_none() {
-            return 0;
-        }
-        let mut hasher = rustc_hash::FxHasher::default();
-        (self.salt, node).hash(&mut hasher);
-        let price = 1 + (hasher.finish() >> 32) % 64;
-        node.fold(price, |sum, child| sum.saturating_add(costs(child)))
-    }
 }

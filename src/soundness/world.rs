@@ -1,6 +1,6 @@
 //! What instances of rules are made over: tensors of every type, and the data in them.
 
-use crate::interpret::Store;
+use crate::interpret::{EDGES, Store};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::Tensor;
@@ -23,24 +23,6 @@ const SIZES: [&str; 4] = ["rows", "columns", "entries", "wide"];
 pub(super) const OFFSETS: &str = "offsets";
 /// See [`OFFSETS`].
 pub(super) const SCRATCH: &str = "scratch";
-
-/// Numbers that tell operations apart: both zeros, NaN, infinities, a denormal, sums that round.
-const EDGES: [f64; 14] = [
-    0.0,
-    -0.0,
-    f64::NAN,
-    1.0,
-    -1.0,
-    0.1,
-    0.3,
-    3.0,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-    1e30,
-    1e-40,
-    16_777_216.0,
-    -2.5,
-];
 
 /// Declarations of one input and one output of every type and of ranks 1, 2 and 3, of offsets and
 /// scratch, and the machine's vectors.

@@ -22,66 +22,117 @@ impl Negated {
     }
 }
 
-/// Puts each visit of the left side beside that of the right side, in order.
+/// Puts each visit of the left side beside that of the right side, in order; or beside those of the right
+/// side that share it, where a loop was taken apart.
 pub(super) fn pair<'a>(
     left: &'a Side,
     right: &'a Side,
-) -> Result<Vec<(&'a Visit, &'a Visit)>, Inexpressible> {
+) -> Result<Vec<(&'a Visit, Vec<&'a Visit>)>, Inexpressible> {
     let leaves = |side: &'a Side| {
-        let mut visits: Vec<&Visit> = side.visits.iter().collect();
-        visits.sort_by(|a, b| a.leaf.cmp(&b.leaf));
-        visits
+        let mut of: BTreeMap<(&str, usize), Vec<&Visit>> = BTreeMap::new();
+        for visit in &side.visits {
+            of.entry((visit.leaf.as_str(), visit.args.len())).or_default().push(visit);
+        }
+        of
     };
-    let (left, right) = (leaves(left), leaves(right));
-    let names = |visits: &[&Visit]| visits.iter().map(|v| v.leaf.clone()).join(", ");
-    let shape = |visits: &[&Visit]| {
-        visits.iter().map(|v| (v.leaf.clone(), v.args.len())).collect::<Vec<_>>()
-    };
-    if shape(&left) != shape(&right) {
-        let reason = format!("left: {}; right: {}", names(&left), names(&right));
-        return Err(Inexpressible(reason));
+    let mut rights = leaves(right);
+    let mut pairs = Vec::new();
+    for (leaf, lefts) in leaves(left) {
+        let shared = rights.remove(&leaf).unwrap_or_default();
+        match (&lefts[..], shared.len()) {
+            (_, n) if n == lefts.len() => {
+                pairs.extend(lefts.into_iter().zip(shared).map(|(l, r)| (l, vec![r])));
+            }
+            ([l], 1..) => pairs.push((*l, shared)),
+            _ => return Err(shapes(left, right)),
+        }
     }
-    for (l, r) in left.iter().zip(&right) {
+    if !rights.is_empty() {
+        return Err(shapes(left, right));
+    }
+    for (l, r) in pairs.iter().flat_map(|(l, rs)| rs.iter().map(move |r| (l, r))) {
         let lost = l.id.keys().find(|k| !r.id.contains_key(*k) && !l.free_of.contains(*k));
         if let Some(lost) = lost {
             return Err(Inexpressible(format!("`{}` has no {lost} on the right", l.leaf)));
         }
     }
-    Ok(left.into_iter().zip(right).collect())
+    Ok(pairs)
 }
 
-/// What is claimed of one leaf.
-pub(super) fn of_pair(l: &Visit, r: &Visit, claims: &mut Vec<Negated>) {
+/// What each side reaches, where that is not the same.
+fn shapes(left: &Side, right: &Side) -> Inexpressible {
+    let names = |side: &Side| side.visits.iter().map(|v| v.leaf.as_str()).sorted().join(", ");
+    Inexpressible(format!("left: {}; right: {}", names(left), names(right)))
+}
+
+/// What is claimed of one leaf, and of the parts of the right side that share it.
+pub(super) fn of_leaf(l: &Visit, rs: &[&Visit], claims: &mut Vec<Negated>) {
     let leaf = &l.leaf;
     // A vector value may be known in more lanes than the left side's; nobody looks at these.
     let value = leaf == "value";
-    let same = same_id(l, r, &r.id);
-    let reached = |from: &Visit, to: &Visit, sides: &str| Negated {
-        what: format!("`{leaf}` of the {sides} side"),
-        formulas: from.domain.clone(),
-        no_one: none(to, from, &all(to.domain.iter().cloned().chain([same.clone()]))),
-        constants: from.counters.clone(),
+    let reached = |from: &Visit, to: &[&Visit]| {
+        let left = to.len() == rs.len() && to.iter().zip(rs).all(|(a, b)| std::ptr::eq(*a, *b));
+        let sides = match left {
+            true => "left side is reached by the right",
+            false => "right side is reached by the left",
+        };
+        // What no visit does, each of them does not: said in the easier ways, and then in the others.
+        let ways = to.iter().map(|to| {
+            let same = if left { same_id(l, to, &to.id) } else { same_id(l, from, &from.id) };
+            none(to, from, &all(to.domain.iter().cloned().chain([same])))
+        });
+        let ways = ways.collect_vec();
+        let easier = all(ways.iter().filter_map(|way| way.first().cloned()));
+        let every = all(ways.iter().filter_map(|way| way.last().cloned()));
+        Negated {
+            what: format!("`{leaf}` of the {sides} side"),
+            formulas: from.domain.clone(),
+            no_one: [easier, every].into_iter().dedup().collect(),
+            constants: from.counters.clone(),
+        }
     };
-    claims.push(reached(l, r, "left side is reached by the right"));
+    claims.push(reached(l, rs));
     if !value {
-        claims.push(reached(r, l, "right side is reached by the left"));
-        let sides = [(l, "left"), (r, "right")];
-        for (side, name) in sides.into_iter().filter(|(side, _)| !side.counters.is_empty()) {
-            let again = again(side);
-            let differ = side
-                .counters
-                .iter()
-                .zip(&again.counters)
-                .map(|(a, b)| format!("(not (= {a} {b}))"));
-            let formulas = side.domain.iter().chain(&again.domain).cloned();
-            let formulas = formulas.chain([common_id(l, r, side, &again), any(differ)]);
-            claims.push(Negated::new(
-                format!("`{leaf}` of the {name} side is reached once"),
-                formulas.collect(),
-                [side.counters.clone(), again.counters.clone()].concat(),
-            ));
+        claims.extend(rs.iter().map(|r| reached(r, &[l])));
+        once(leaf, "left", l, rs[0], l, claims);
+        for (k, r) in rs.iter().enumerate() {
+            once(leaf, "right", l, r, r, claims);
+            for other in &rs[k + 1..] {
+                let both = r.domain.iter().chain(&other.domain).cloned();
+                claims.push(Negated::new(
+                    format!("`{leaf}` is reached by one part of the right side only"),
+                    both.chain([common_id(l, r, r, other)]).collect(),
+                    [r.counters.clone(), other.counters.clone()].concat(),
+                ));
+            }
         }
     }
+    for r in rs {
+        of_pair(l, r, claims);
+    }
+}
+
+/// That a side reaches a leaf once for the same loop variables.
+fn once(leaf: &str, name: &str, l: &Visit, r: &Visit, side: &Visit, claims: &mut Vec<Negated>) {
+    if side.counters.is_empty() {
+        return;
+    }
+    let again = again(side);
+    let differ = side.counters.iter().zip(&again.counters);
+    let differ = differ.map(|(a, b)| format!("(not (= {a} {b}))"));
+    let formulas = side.domain.iter().chain(&again.domain).cloned();
+    let formulas = formulas.chain([common_id(l, r, side, &again), any(differ)]);
+    claims.push(Negated::new(
+        format!("`{leaf}` of the {name} side is reached once"),
+        formulas.collect(),
+        [side.counters.clone(), again.counters.clone()].concat(),
+    ));
+}
+
+/// What is claimed of one leaf on both sides where it is reached.
+fn of_pair(l: &Visit, r: &Visit, claims: &mut Vec<Negated>) {
+    let leaf = &l.leaf;
+    let same = same_id(l, r, &r.id);
     if !r.must.is_empty() {
         let idle = any(r.must.iter().map(|active| format!("(not {active})")));
         claims.push(Negated::new(

@@ -3,10 +3,10 @@
 //! Both sides must reach the same leaves, for the same values of the loop variables, with the same
 //! indices, as often, and in the same order where no condition of the rule makes order immaterial.
 
-use super::claims::{Negated, of_pair, order, pair, script};
+use super::claims::{Negated, of_leaf, order, pair, script};
 use super::solver::{Answer, Solver};
 use super::symbolic::{Inexpressible, Translation};
-use crate::rules::Rule;
+use crate::rules::{Arg, Rule};
 use egg::Var;
 use itertools::Itertools;
 use serde::Serialize;
@@ -47,11 +47,20 @@ pub enum Integers {
     },
 }
 
-/// Numbers that stand for those of generators: lanes and lengths of tiles.
+/// Numbers that stand for those of generators: lanes and lengths of tiles; trips of loops, and their steps.
 const NUMBERS: [i64; 6] = [2, 4, 8, 16, 32, 64];
+const TRIPS: [i64; 3] = [2, 3, 8];
+const STEPS: [i64; 3] = [1, 2, 3];
 
 /// Conditions that make the order of what is done immaterial, or the statements around it one.
 const ORDER_FREE: [&str; 3] = ["independent", "independent-lanes", "own-lane"];
+
+/// What is claimed where the generators give some numbers.
+struct Chosen {
+    /// Whether the rule's conditions can hold at all; where they cannot, the rest says nothing.
+    possible: String,
+    claims: Vec<Claim>,
+}
 
 /// One formula that must hold.
 struct Claim {
@@ -69,58 +78,75 @@ pub(super) fn check(rule: &Rule, solver: Option<&Solver>) -> Integers {
         Ok(claims) => claims,
         Err(Inexpressible(reason)) => return Integers::Inexpressible { reason },
     };
-    match (claims.len(), solver) {
+    match (claims.iter().map(|chosen| chosen.claims.len()).sum(), solver) {
         (0, _) => Integers::None,
         (claims, None) => Integers::NoSolver { claims },
         (_, Some(solver)) => ask(&claims, solver),
     }
 }
 
-fn ask(claims: &[Claim], solver: &Solver) -> Integers {
-    for claim in claims {
-        let mut answer = Answer::Unknown(String::new());
-        for script in &claim.scripts {
-            answer = solver.ask(script, &claim.constants);
-            if answer == Answer::Unsatisfiable {
-                break;
-            }
+fn ask(chosen: &[Chosen], solver: &Solver) -> Integers {
+    let mut proved = 0;
+    for Chosen { possible, claims } in chosen {
+        if solver.ask(possible, &[]) == Answer::Unsatisfiable {
+            continue;
         }
-        match answer {
-            Answer::Unsatisfiable => {}
-            Answer::Satisfiable(values) => {
-                return Integers::Refuted { claim: claim.what.clone(), values };
+        for claim in claims {
+            let mut answer = Answer::Unknown(String::new());
+            for script in &claim.scripts {
+                answer = solver.ask(script, &claim.constants);
+                if answer == Answer::Unsatisfiable {
+                    break;
+                }
             }
-            Answer::Unknown(why) => {
-                return Integers::Unknown { reason: format!("{}: {why}", claim.what) };
+            match answer {
+                Answer::Unsatisfiable => proved += 1,
+                Answer::Satisfiable(values) => {
+                    return Integers::Refuted { claim: claim.what.clone(), values };
+                }
+                Answer::Unknown(why) => {
+                    return Integers::Unknown { reason: format!("{}: {why}", claim.what) };
+                }
             }
         }
     }
-    Integers::Proved { claims: claims.len() }
+    if proved == 0 {
+        return Integers::Unknown { reason: "its conditions never hold together".to_owned() };
+    }
+    Integers::Proved { claims: proved }
 }
 
 /// Everything that a rule claims, for each number of its generators.
-fn claims(rule: &Rule) -> Result<Vec<Claim>, Inexpressible> {
-    let ranges: Vec<Vec<(Var, i64)>> =
-        rule.fors.iter().map(|(v, _)| NUMBERS.map(|n| (*v, n)).to_vec()).collect();
-    let choices: Vec<BTreeMap<Var, i64>> = if ranges.is_empty() {
+fn claims(rule: &Rule) -> Result<Vec<Chosen>, Inexpressible> {
+    let mut ranges: BTreeMap<Var, &[i64]> = BTreeMap::new();
+    for (v, call) in &rule.fors {
+        let numbers: &[i64] = match call.what.name {
+            "one-trip" => &[1],
+            "few-trips" => &TRIPS,
+            _ => &NUMBERS,
+        };
+        ranges.insert(*v, numbers);
+        // How often a loop runs is told by division, which is easy by a number only.
+        if let ("one-trip" | "few-trips", [.., Arg::Var(step)]) = (call.what.name, &call.args[..]) {
+            ranges.insert(*step, &STEPS);
+        }
+    }
+    let choices = ranges.into_iter().map(|(v, numbers)| numbers.iter().map(move |n| (v, *n)));
+    let choices: Vec<BTreeMap<Var, i64>> = if rule.fors.is_empty() {
         vec![BTreeMap::new()]
     } else {
-        ranges.into_iter().multi_cartesian_product().map(BTreeMap::from_iter).collect()
+        choices.multi_cartesian_product().map(BTreeMap::from_iter).collect()
     };
-    let mut all = Vec::new();
-    for numbers in choices {
-        all.extend(claims_for(rule, &numbers)?);
-    }
-    Ok(all)
+    choices.iter().map(|numbers| claims_for(rule, numbers)).collect()
 }
 
-fn claims_for(rule: &Rule, numbers: &BTreeMap<Var, i64>) -> Result<Vec<Claim>, Inexpressible> {
+fn claims_for(rule: &Rule, numbers: &BTreeMap<Var, i64>) -> Result<Chosen, Inexpressible> {
     let mut one = Translation::new(rule, numbers.clone(), "x");
     let left = one.side(&rule.lhs)?;
     let same = Translation::new(rule, numbers.clone(), "x").side(&rule.rhs)?;
     let (visits, again) = (&left.visits, &same.visits);
     if visits.len() == again.len() && visits.iter().zip(again).all(|(a, b)| a.same(b)) {
-        return Ok(Vec::new());
+        return Ok(Chosen { possible: String::new(), claims: Vec::new() });
     }
     let mut other = Translation::new(rule, numbers.clone(), "y");
     let right = other.side(&rule.rhs)?;
@@ -144,10 +170,11 @@ fn claims_for(rule: &Rule, numbers: &BTreeMap<Var, i64>) -> Result<Vec<Claim>, I
         format!(" for {}", numbers.iter().map(|(v, n)| format!("{v} = {n}")).join(", "))
     };
     let mut claims = Vec::new();
-    for (l, r) in &pairs {
-        of_pair(l, r, &mut claims);
+    for (l, rs) in &pairs {
+        of_leaf(l, rs, &mut claims);
     }
     if ordered {
+        let pairs = pairs.iter().flat_map(|(l, rs)| rs.iter().map(|r| (*l, *r))).collect_vec();
         for (a, b) in pairs.iter().cartesian_product(&pairs) {
             claims.push(order(*a, *b));
         }
@@ -160,5 +187,6 @@ fn claims_for(rule: &Rule, numbers: &BTreeMap<Var, i64>) -> Result<Vec<Claim>, I
         });
         Claim { scripts: scripts.collect(), what: what + &note, constants }
     };
-    Ok(claims.into_iter().map(finish).collect())
+    let possible = script(&functions, &[], assumed.iter().cloned());
+    Ok(Chosen { possible, claims: claims.into_iter().map(finish).collect() })
 }

@@ -1,4 +1,4 @@
-//! The bench: what its list says, on small batches of two workloads.
+//! The bench: what its list says, on small batches of three workloads.
 
 use crate::common::{ember, folder, word};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 #[test]
 fn the_list_is_complete_and_every_program_valid() {
     let svg = word(&folder("bench").join("plot.svg"));
-    let words = ["bench", "--filter", "^(KG_biokg|RM1_L2)$", "--scale", "0.05", "--json"];
+    let words = ["bench", "--filter", "^(KG_biokg|RM1_L2|SpAttn_1)$", "--scale", "0.05", "--json"];
     let more = ["--compare", "workloads/published.json", "--svg", &svg];
     let ran = ember(&[&words[..], &more].concat());
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:#?}");
@@ -14,7 +14,8 @@ fn the_list_is_complete_and_every_program_valid() {
     let rows = list.as_array().expect("a list");
     let names: Vec<_> = rows.iter().map(|row| (&row["family"], &row["workload"])).collect();
     let [eb, rm, kg, biokg] = ["EB", "RM1_L2", "KG", "KG_biokg"].map(Value::from);
-    assert_eq!(names, [(&eb, &rm), (&kg, &biokg)]);
+    let [attention, blocks] = ["SpAttn", "SpAttn_1"].map(Value::from);
+    assert_eq!(names, [(&eb, &rm), (&kg, &biokg), (&attention, &blocks)]);
     for row in rows {
         assert_eq!(row["valid"], true, "{row}");
         let cycles = |name: &str| row["cycles"][name].as_u64();
@@ -29,6 +30,12 @@ fn the_list_is_complete_and_every_program_valid() {
     }
     assert!(rows[0]["percent_of_paper"].is_f64() && rows[0]["percent_of_expert"].is_f64());
     assert!(rows[0]["published"]["opt3"]["ln_ratio"].is_f64(), "{}", rows[0]);
+    let loads = |program: &str, hint: &str| {
+        rows[2]["published_llc_loads"][program][hint]["ours"].as_f64().expect("loads")
+    };
+    assert!(loads("temporal-l2", "temporal") < 0.5 * loads("temporal-llc", "temporal"));
+    let random = ["temporal-l2", "temporal-llc"].map(|program| loads(program, "non-temporal"));
+    assert!(random[0] > 0.0 && random[0] == random[1], "{random:?}");
     let plot = std::fs::read_to_string(&svg).expect("a plot");
     assert!(plot.starts_with("<svg") && plot.contains("RM1_L2"), "{plot}");
 }

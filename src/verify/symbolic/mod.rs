@@ -197,6 +197,10 @@ impl<'a> Translation<'a> {
                 Some(format!("(and (= 0 (mod {a} {n})) (= 0 (mod {b} {n})))"))
             }
             ("length", [a]) => Some(format!("(= {a} {n})")),
+            ("one-trip" | "few-trips", [lo, hi, step]) => Some(format!(
+                "(and (< (+ {lo} (* {} {step})) {hi}) (<= {hi} (+ {lo} (* {n} {step}))))",
+                n - 1
+            )),
             _ => None,
         }
     }

@@ -84,15 +84,18 @@ impl Translation<'_> {
                 Err(Inexpressible(format!("`{name}` stands within an expression")))
             }
             (_, name) => {
-                // The access unit's arithmetic names its operation first.
+                // The access unit's arithmetic names its operation first, and so does what is computed
+                // when a rule is applied, which is of integers.
+                let computed = name == "!";
                 let (name, args) = match (name, args) {
-                    ("alu_stream", [op, a, b]) => (text(p, *op), vec![*a, *b]),
+                    ("alu_stream" | "!", [op, a, b]) => (text(p, *op), vec![*a, *b]),
                     _ => (name.to_owned(), args.to_vec()),
                 };
                 let mut active = BTreeSet::new();
                 let mut parts = Vec::new();
                 for arg in args {
-                    if ARITHMETIC.contains(&name.as_str()) && !self.is_integer(p, arg) {
+                    let known = computed || self.is_integer(p, arg);
+                    if ARITHMETIC.contains(&name.as_str()) && !known {
                         self.floats = true;
                     }
                     let number = self.number(p, arg, around)?;

@@ -1,0 +1,172 @@
+//! What the fuzz targets do with a text: read it as one kind of file and, where it reads, go on with it within
+//! limits. Nothing may panic, whatever the text; what comes of it is nobody's matter here.
+//!
+//! The main crate's `tests/readers.rs` includes this file and runs the same on changed examples.
+
+use ember_rewrite::certify;
+use ember_rewrite::data::graph;
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::dlc_text::DlcText;
+use ember_rewrite::equiv;
+use ember_rewrite::model::Model;
+use ember_rewrite::programs::Tools;
+use ember_rewrite::render;
+use ember_rewrite::rules::{self, Definitions};
+use ember_rewrite::saturate::Limits;
+use ember_rewrite::sexp;
+use ember_sim::{Bindings, Options, run};
+use ember_targets::dlc::Dim;
+use ember_targets::tensor::Tensor;
+use ember_targets::verify::Limits as MachineLimits;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What is done with a text.
+pub type Reader = fn(&str);
+
+/// The readers by their names.
+pub const READERS: [(&str, Reader); 6] = [
+    ("rules", rules),
+    ("model", model),
+    ("program", program),
+    ("dlc", dlc),
+    ("certificate", certificate),
+    ("matrix_market", matrix_market),
+];
+
+/// The extent of every symbolic size, and the most elements of a tensor that a run gets.
+const SIZE: u64 = 3;
+const MOST_ELEMENTS: u64 = 1 << 12;
+
+/// Cycles after which a run is given up.
+const CYCLES: u64 = 50_000;
+
+/// A text with a number of more digits asks for more memory than a machine for tests has.
+const DIGITS: usize = 6;
+
+/// The project's rules and the machine, read once, and the texts that they were read from.
+pub fn tools() -> &'static (Tools, Sources) {
+    static TOOLS: OnceLock<(Tools, Sources)> = OnceLock::new();
+    TOOLS.get_or_init(|| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let roots = [here.join("rules"), here.join("../rules")];
+        let root = roots.into_iter().find(|root| root.is_dir()).expect("the project's rules");
+        let mut sources = Sources::default();
+        let tools = Tools::read(&mut sources, &[root], "tmu-cpu");
+        (tools.expect("they are well-formed"), sources)
+    })
+}
+
+/// Rules: read and checked, with all that is wrong rendered.
+pub fn rules(text: &str) {
+    // What a text includes is another file, of which nothing is said here.
+    if text.contains("include") {
+        return;
+    }
+    let mut sources = Sources::default();
+    let file = sources.add("fuzz.rules", text);
+    let errors = match rules::load_text(&mut sources, &[file]) {
+        Ok((book, warnings)) => {
+            book.compile();
+            warnings
+        }
+        Err(errors) => errors,
+    };
+    render::render(&sources, &errors, false);
+}
+
+/// A model: read, with its term and its declarations.
+pub fn model(text: &str) {
+    let mut sources = Sources::default();
+    let file = sources.add("fuzz.sexp", text);
+    match Model::parse_with(&sources, file, &Definitions::default()) {
+        Ok(model) => {
+            model.root_term();
+            equiv::Declarations::of_model(&model);
+        }
+        Err(errors) => {
+            render::render(&sources, &errors, false);
+        }
+    }
+}
+
+/// Two programs with their declarations: read, compared on some data, and a proof begun.
+pub fn program(text: &str) {
+    let (Tools { book, compiled, rules, machine }, sources) = tools();
+    let mut sources = sources.clone();
+    let Some(path) = written(text, "pair") else { return };
+    match equiv::read(&mut sources, book, machine, &[path], None) {
+        Ok(sides) => {
+            let limits = Limits { iterations: 2, nodes: 300 };
+            let options = equiv::Options { limits, tries: 4, ..equiv::Options::default() };
+            let _ = equiv::compare(&sides, book, compiled, rules, machine, &options);
+        }
+        Err(errors) => {
+            render::render(&sources, &errors, false);
+        }
+    }
+}
+
+/// A DLC program: read, verified, and run on zeros.
+pub fn dlc(text: &str) {
+    let (Tools { machine, .. }, _) = tools();
+    let mut sources = Sources::default();
+    let file = sources.add("fuzz.dlc", text);
+    let read = DlcText::read(&sources, file);
+    let verified = match read.and_then(|program| program.verify(&MachineLimits::of(machine))) {
+        Ok(verified) => verified,
+        Err(errors) => {
+            render::render(&sources, &errors, false);
+            return;
+        }
+    };
+    let program = verified.program();
+    let mut tensors = Vec::new();
+    for declared in &program.tensors {
+        let extent = |dim: &Dim| match dim {
+            Dim::Const(n) => *n,
+            Dim::Size(_) => SIZE,
+        };
+        let shape: Vec<u64> = declared.shape.iter().map(extent).collect();
+        let elements = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+        if elements.is_none_or(|n| n > MOST_ELEMENTS) {
+            return;
+        }
+        tensors.push(Tensor::zeros(declared.dtype, shape));
+    }
+    let sizes = vec![SIZE as i64; program.sizes.len()];
+    let options = Options { max_cycles: CYCLES, ..Options::default() };
+    let _ = run(program, machine, Bindings { tensors, sizes }, options);
+}
+
+/// A certificate: read and checked.
+pub fn certificate(text: &str) {
+    let mut sources = Sources::default();
+    let file = sources.add("fuzz.cert", text);
+    if let Ok(forms) = sexp::read(&sources, file) {
+        for form in &forms {
+            let _ = certify::check(&tools().0.rules, form);
+        }
+    }
+}
+
+/// A matrix in the Matrix Market format.
+pub fn matrix_market(text: &str) {
+    let long = |word: &str| word.bytes().filter(u8::is_ascii_digit).count() > DIGITS;
+    if text.split_whitespace().any(long) {
+        return;
+    }
+    if let Some(path) = written(text, "mtx") {
+        let _ = graph::read(&path, &graph::EdgeListOptions::default());
+    }
+}
+
+/// The text in a file of this process and thread.
+fn written(text: &str, extension: &str) -> Option<PathBuf> {
+    let thread = format!("{:?}", std::thread::current().id());
+    let thread: String = thread.chars().filter(char::is_ascii_digit).collect();
+    let name = format!("ember-fuzz-{}-{thread}.{extension}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, text).ok()?;
+    Some(path)
+}

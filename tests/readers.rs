@@ -1,0 +1,98 @@
+//! No text makes a reader, the verifier or a run panic: the project's own texts with bytes and words changed,
+//! taken out, doubled or exchanged. The fuzz targets in `fuzz/` do the same for as long as one likes.
+
+#[path = "../fuzz/src/lib.rs"]
+mod readers;
+
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::equiv;
+use ember_rewrite::programs::Tools;
+use fastrand::Rng;
+use readers::{READERS, tools};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Changed texts for each reader, and changes of one text at most.
+const TEXTS: usize = 400;
+const CHANGES: usize = 6;
+
+/// Texts that are longer are cut off: a change near the end costs as much as one near the start.
+const LONGEST: usize = 6_000;
+
+/// Where texts for a reader stand, and how their names end.
+fn seeds(reader: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (folder, ending) = match reader {
+        "rules" => ("rules", "rules"),
+        "model" => ("examples", "sexp"),
+        "program" => ("tests/cases/equiv", "pair"),
+        "dlc" => ("programs", "dlc"),
+        "certificate" => return certificates(),
+        _ => ("tests/models", "mtx"),
+    };
+    let entries = fs::read_dir(root.join(folder)).expect("the folder");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == ending));
+    files.sort();
+    let texts: Vec<String> =
+        files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
+    assert!(!texts.is_empty(), "there are texts for `{reader}`");
+    texts
+}
+
+/// The certificates of some proofs.
+fn certificates() -> Vec<String> {
+    let (Tools { book, compiled, rules, machine }, _) = tools();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/equiv");
+    let certificate = |name: &str| {
+        let path = folder.join(format!("{name}.pair"));
+        let sides = equiv::read(&mut Sources::default(), book, machine, &[path], None);
+        let sides = sides.expect("two programs");
+        let options = equiv::Options::default();
+        let answer = equiv::compare(&sides, book, compiled, rules, machine, &options);
+        match answer.expect("an answer").verdict {
+            equiv::Verdict::Equal(Ok(certificate)) => certificate.text,
+            other => panic!("{name}: {other:?}"),
+        }
+    };
+    ["interchange", "hoist", "privatise"].map(certificate).to_vec()
+}
+
+/// A text with a few places changed.
+fn changed(text: &str, rng: &mut Rng) -> String {
+    const WORDS: [&str; 12] =
+        ["(", ")", "()", "-1", "0", "9223372036854775807", "1e999", "nan", "%", "?x", "\"", "é"];
+    let mut text: String = text.chars().take(LONGEST).collect();
+    for _ in 0..rng.usize(1..=CHANGES) {
+        let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        let Some(at) = rng.choice(&places).copied() else { break };
+        let end = (at..=text.len()).skip(rng.usize(1..12)).find(|end| text.is_char_boundary(*end));
+        let end = end.unwrap_or(text.len());
+        match rng.u8(0..5) {
+            0 => text.insert_str(at, WORDS[rng.usize(0..WORDS.len())]),
+            1 => text.replace_range(at..end, WORDS[rng.usize(0..WORDS.len())]),
+            2 => text.replace_range(at..end, ""),
+            3 => {
+                let part = text[at..end].to_owned();
+                let to = rng.choice(&places).copied().unwrap_or(0);
+                text.insert_str(to, &part);
+            }
+            _ => text.truncate(end),
+        }
+    }
+    text
+}
+
+#[test]
+fn no_text_makes_a_reader_panic() {
+    for (name, read) in READERS {
+        let seeds = seeds(name);
+        let mut rng = Rng::with_seed(1);
+        for at in 0..TEXTS {
+            let text = changed(&seeds[at % seeds.len()], &mut rng);
+            let caught = std::panic::catch_unwind(|| read(&text));
+            assert!(caught.is_ok(), "`{name}` panics on text {at}:\n{text}");
+        }
+        seeds.iter().for_each(|text| read(text));
+    }
+}
