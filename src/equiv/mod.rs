@@ -31,6 +31,7 @@ mod write;
 pub use certificate::{Certificate, Proved, certify};
 pub use data::Given;
 pub use declare::{Declarations, Declared, Purpose};
+pub use lift::lifted;
 pub(crate) use names::captured;
 pub use names::normalise;
 pub use refute::Counterexample;
@@ -152,6 +153,19 @@ pub fn compare(
     }
     let verdict = Verdict::Unknown(unknown);
     Ok(Answer { verdict, compared: tries.compared, concrete: tries.concrete })
+}
+
+/// Looks for data on which both sides have results, and not the same, as [`compare`] does, and proves nothing.
+/// Also gives how many data there were on which both had one.
+pub fn apart(
+    sides: &Sides,
+    machine: &Machine,
+    options: &Options,
+) -> (Option<Counterexample>, usize) {
+    let mut tries = Tries::new(sides, machine, options.exact, options.seed);
+    tries.faults = false;
+    let found = tries.given().or_else(|| tries.quick()).or_else(|| tries.long(options.tries));
+    (found, tries.compared)
 }
 
 fn different(mut tries: Tries<'_>, found: Counterexample) -> Answer {

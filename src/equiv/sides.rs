@@ -14,7 +14,7 @@ use crate::sexp::{self, Sexp};
 use crate::term::Term;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
-use ember_targets::verify::Limits;
+use ember_targets::verify::{Limits, Verified};
 use std::path::{Path, PathBuf};
 
 /// One of the two that are compared.
@@ -43,6 +43,15 @@ pub enum What {
         /// The statement that its two halves make together; or why they make none.
         term: Result<Term, String>,
     },
+}
+
+impl What {
+    /// A verified DLC program.
+    pub fn dlc(program: Verified) -> What {
+        let program = program.into_program();
+        let term = lifted(&program);
+        What::Dlc { program: Box::new(program), term }
+    }
 }
 
 impl Side {
@@ -200,11 +209,8 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
         }
         Some(("dlc", _)) => {
             let program = DlcText::read(sources, file)?.verify(&Limits::of(machine))?;
-            let program = program.into_program();
             text.declarations = Some(Declarations::of_program(&program));
-            let term = lifted(&program);
-            let what = What::Dlc { program: Box::new(program), term };
-            text.sides.push(Side { name: name.clone(), what });
+            text.sides.push(Side { name: name.clone(), what: What::dlc(program) });
         }
         _ => programs(book, &forms, &mut text)?,
     }
