@@ -38,13 +38,20 @@ impl fmt::Display for Head {
 ///
 /// An e-graph holds each node several times over, so it is kept small: up to four children stand in
 /// the node itself, which covers all but loops.
+///
+/// A node is most often looked up right after its children were written one by one. It is hashed in the same
+/// way, for whoever reads them together waits until all writes before have reached the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node(Repr);
 
+/// An operator by its number of children, or a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Repr {
-    /// An operator with this many of the children; the others are 0.
-    Few(u8, Symbol, [Id; 4]),
+    Leaf(Symbol),
+    One(Symbol, [Id; 1]),
+    Two(Symbol, [Id; 2]),
+    Three(Symbol, [Id; 3]),
+    Four(Symbol, [Id; 4]),
     Many(Symbol, Box<[Id]>),
     Int(i64),
     Real(u64),
@@ -53,15 +60,15 @@ enum Repr {
 impl Node {
     /// A node with the given children. A number has none: it stays one without them.
     pub fn new(head: Head, children: &[Id]) -> Node {
-        Node(match head {
-            Head::Op(name) if children.len() <= 4 => {
-                let mut few = [Id::from(0usize); 4];
-                few[..children.len()].copy_from_slice(children);
-                Repr::Few(children.len() as u8, name, few)
-            }
-            Head::Op(name) => Repr::Many(name, children.into()),
-            Head::Int(n) => Repr::Int(n),
-            Head::Real(bits) => Repr::Real(bits),
+        Node(match (head, children) {
+            (Head::Op(name), []) => Repr::Leaf(name),
+            (Head::Op(name), &[a]) => Repr::One(name, [a]),
+            (Head::Op(name), &[a, b]) => Repr::Two(name, [a, b]),
+            (Head::Op(name), &[a, b, c]) => Repr::Three(name, [a, b, c]),
+            (Head::Op(name), &[a, b, c, d]) => Repr::Four(name, [a, b, c, d]),
+            (Head::Op(name), children) => Repr::Many(name, children.into()),
+            (Head::Int(n), _) => Repr::Int(n),
+            (Head::Real(bits), _) => Repr::Real(bits),
         })
     }
 
@@ -76,9 +83,15 @@ impl Node {
     }
 
     /// What it is, its children aside.
+    #[inline]
     pub fn head(&self) -> Head {
         match self.0 {
-            Repr::Few(_, name, _) | Repr::Many(name, _) => Head::Op(name),
+            Repr::Leaf(name)
+            | Repr::One(name, _)
+            | Repr::Two(name, _)
+            | Repr::Three(name, _)
+            | Repr::Four(name, _)
+            | Repr::Many(name, _) => Head::Op(name),
             Repr::Int(n) => Head::Int(n),
             Repr::Real(bits) => Head::Real(bits),
         }
@@ -94,41 +107,28 @@ impl Node {
 }
 
 impl Hash for Node {
+    #[inline(always)]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let word = |a: u32, b: u32| u64::from(a) | u64::from(b) << 32;
-        let id = |id: Id| usize::from(id) as u32;
-        match &self.0 {
-            Repr::Few(n, name, ids) => {
-                state.write_u64(word(u32::from(NonZeroU32::from(*name)), u32::from(*n)));
-                state.write_u64(word(id(ids[0]), id(ids[1])));
-                if *n > 2 {
-                    state.write_u64(word(id(ids[2]), id(ids[3])));
-                }
+        match self.head() {
+            Head::Op(name) => {
+                let name = u64::from(NonZeroU32::from(name).get());
+                state.write_u64(name | (self.children().len() as u64) << 32);
             }
-            Repr::Many(name, ids) => {
-                state.write_u64(word(u32::from(NonZeroU32::from(*name)), ids.len() as u32));
-                ids.iter().for_each(|child| state.write_u32(id(*child)));
-            }
-            Repr::Int(n) => state.write_i64(*n),
-            Repr::Real(bits) => state.write_u64(*bits),
+            Head::Int(n) => state.write_i64(n),
+            Head::Real(bits) => state.write_u64(bits),
         }
+        self.children().iter().for_each(|id| state.write_u32(usize::from(*id) as u32));
     }
 }
 
 impl Ord for Node {
     /// By head, then by the number of children, then by them.
     fn cmp(&self, other: &Node) -> Ordering {
-        match (&self.0, &other.0) {
-            (Repr::Few(n, name, ids), Repr::Few(m, other, others)) => {
-                (name, n, ids).cmp(&(other, m, others))
-            }
-            (Repr::Many(name, ids), Repr::Many(other, others)) => (name, ids).cmp(&(other, others)),
-            (Repr::Few(_, name, _), Repr::Many(other, _)) => name.cmp(other).then(Ordering::Less),
-            (Repr::Many(name, _), Repr::Few(_, other, _)) => {
-                name.cmp(other).then(Ordering::Greater)
-            }
-            _ => self.head().cmp(&other.head()),
-        }
+        let (children, others) = (self.children(), other.children());
+        self.head()
+            .cmp(&other.head())
+            .then_with(|| children.len().cmp(&others.len()))
+            .then_with(|| children.cmp(others))
     }
 }
 
@@ -146,26 +146,43 @@ impl Language for Node {
     }
 
     fn matches(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Repr::Few(n, name, _), Repr::Few(m, other, _)) => name == other && n == m,
-            _ => self.discriminant() == other.discriminant(),
-        }
+        self.head() == other.head() && self.children().len() == other.children().len()
     }
 
+    #[inline]
     fn children(&self) -> &[Id] {
         match &self.0 {
-            Repr::Few(n, _, ids) => &ids[..usize::from(*n)],
+            Repr::One(_, ids) => ids,
+            Repr::Two(_, ids) => ids,
+            Repr::Three(_, ids) => ids,
+            Repr::Four(_, ids) => ids,
             Repr::Many(_, ids) => ids,
-            Repr::Int(_) | Repr::Real(_) => &[],
+            Repr::Leaf(_) | Repr::Int(_) | Repr::Real(_) => &[],
         }
     }
 
+    #[inline]
     fn children_mut(&mut self) -> &mut [Id] {
         match &mut self.0 {
-            Repr::Few(n, _, ids) => &mut ids[..usize::from(*n)],
+            Repr::One(_, ids) => ids,
+            Repr::Two(_, ids) => ids,
+            Repr::Three(_, ids) => ids,
+            Repr::Four(_, ids) => ids,
             Repr::Many(_, ids) => ids,
-            Repr::Int(_) | Repr::Real(_) => &mut [],
+            Repr::Leaf(_) | Repr::Int(_) | Repr::Real(_) => &mut [],
         }
+    }
+
+    #[inline(always)]
+    fn map_children<F: FnMut(Id) -> Id>(self, mut f: F) -> Node {
+        Node(match self.0 {
+            Repr::One(name, [a]) => Repr::One(name, [f(a)]),
+            Repr::Two(name, [a, b]) => Repr::Two(name, [f(a), f(b)]),
+            Repr::Three(name, [a, b, c]) => Repr::Three(name, [f(a), f(b), f(c)]),
+            Repr::Four(name, [a, b, c, d]) => Repr::Four(name, [f(a), f(b), f(c), f(d)]),
+            Repr::Many(name, ids) => Repr::Many(name, ids.into_iter().map(f).collect()),
+            leaf => leaf,
+        })
     }
 }
 

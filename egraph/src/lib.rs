@@ -4,8 +4,8 @@
 //! congruence is restored by [`EGraph::rebuild`] and not before, and the same calls give the same
 //! e-graph with its classes in the same order. What differs is how it is stored. Ids are dense, so
 //! classes are found by index instead of by hash, and the table of known nodes holds ids instead of
-//! copies of the nodes; on a million nodes, where almost every access misses the cache, that is most
-//! of the time. It knows nothing of what nodes mean and nothing of rules.
+//! copies of the nodes and can be read ahead; on a million nodes, where almost every access misses
+//! the cache, that is most of the time. It knows nothing of what nodes mean and nothing of rules.
 
 mod class;
 mod extractor;
@@ -162,11 +162,27 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
     pub fn lookup<B: std::borrow::BorrowMut<L>>(&self, mut node: B) -> Option<Id> {
         let node = node.borrow_mut();
         node.update_children(|id| self.find(id));
-        self.known(node).map(|id| self.find(id))
+        self.known(node, memo::hash(node)).map(|id| self.find(id))
     }
 
-    fn known(&self, node: &L) -> Option<Id> {
-        self.memo.get(memo::hash(node), |id| self.canonical[usize::from(id)] == *node)
+    /// Reads what looking a node over classes up waits for first. Nothing depends on what was read, so
+    /// that several such reads wait together.
+    #[inline]
+    pub fn touch(&self, node: L) {
+        let node = node.map_children(|id| self.find(id));
+        self.memo.touch(memo::hash(&node));
+    }
+
+    /// The same for a class.
+    #[inline]
+    pub fn touch_class(&self, id: Id) {
+        std::hint::black_box(self[id].changed);
+    }
+
+    /// The id of a node over ids that stand for classes, if it is known.
+    #[inline(always)]
+    fn known(&self, node: &L, hash: u32) -> Option<Id> {
+        self.memo.get(hash, |id| self.canonical[usize::from(id)] == *node)
     }
 
     /// The class of a term, if it is known.
@@ -214,12 +230,14 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
     }
 
     /// Adds a node over classes, and gives its class.
+    #[inline]
     pub fn add(&mut self, node: L) -> Id {
         let id = self.add_uncanonical(node);
         self.find(id)
     }
 
     /// Adds a node over classes, and gives its id, which may not be the one that stands for the class.
+    #[inline]
     pub fn add_uncanonical(&mut self, node: L) -> Id {
         let (canonical, hash, known) = self.prepare(&node);
         if let Some(id) = known {
@@ -234,6 +252,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
     /// Adds a node over classes to a class: the same as adding it and uniting the two, and faster where
     /// it is new. Gives its id, which may not be the one that stands for the class, and whether the
     /// node was not in the class.
+    #[inline]
     pub fn add_to(&mut self, class: Id, node: L) -> (Id, bool) {
         let (canonical, hash, known) = self.prepare(&node);
         if let Some(id) = known {
@@ -261,11 +280,11 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
     }
 
     /// A node over the ids that stand for its children, its hash, and the id of an equal node.
+    #[inline(always)]
     fn prepare(&mut self, node: &L) -> (L, u32, Option<Id>) {
-        let mut canonical = node.clone();
-        canonical.update_children(|id| find_mut(&mut self.parents, id));
+        let canonical = node.clone().map_children(|id| find_mut(&mut self.parents, id));
         let hash = memo::hash(&canonical);
-        let known = self.memo.get(hash, |id| self.canonical[usize::from(id)] == canonical);
+        let known = self.known(&canonical, hash);
         (canonical, hash, known)
     }
 

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Matches that are looked up together before they are applied.
+/// Matches for which memory is read together before they are applied.
 const BLOCK: usize = 32;
 
 /// A row of classes; those of all but the widest rules fit in place.
@@ -38,8 +38,10 @@ pub(super) struct Run<'a> {
     subsumed: Subsumed,
     /// Nodes in the e-graph, and nodes ever made, when congruence was last restored.
     counted: (usize, usize),
-    /// The right side being built: the class of each step, where it exists yet.
-    built: Vec<Option<Id>>,
+    /// The right side being built: the class of each step that was looked up, where it exists,
+    found: Vec<Option<Id>>,
+    /// and that of each step so far.
+    built: Vec<Id>,
     /// The integer of each step, where it is known.
     known: Vec<Option<i64>>,
 }
@@ -61,6 +63,7 @@ impl<'a> Run<'a> {
             unions: Vec::new(),
             subsumed: Subsumed::default(),
             counted: (0, 0),
+            found: Vec::new(),
             built: Vec::new(),
             known: Vec::new(),
         }
@@ -139,18 +142,15 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Looks up some of what is about to be added. In a large e-graph almost every look-up waits for
-    /// memory; those of a block do so at the same time, and leave what they read in the cache.
+    /// Reads what adding the nodes of a block will read first. In a large e-graph almost every look-up
+    /// waits for memory; nothing depends on what is read here, so that the block waits once.
     fn warm(&self, rule: usize, block: &[Id], width: usize) {
         let compiled = self.rules[rule];
+        let over =
+            |node: &Node, row: &[Id]| node.clone().map_children(|slot| row[1 + usize::from(slot)]);
         for row in block.chunks_exact(width) {
-            for node in &compiled.first {
-                let node = node.clone().map_children(|slot| row[1 + usize::from(slot)]);
-                std::hint::black_box(self.egraph.lookup(node));
-            }
-            for &id in &row[1..] {
-                std::hint::black_box(self.egraph[id].parents().len());
-            }
+            compiled.first.iter().for_each(|node| self.egraph.touch(over(node, row)));
+            row.iter().for_each(|id| self.egraph.touch_class(*id));
         }
     }
 
@@ -246,8 +246,7 @@ impl<'a> Run<'a> {
         let most = compiled.plan.len().saturating_mul(1 + FOLDED_NODES);
         if !compiled.computes && self.nodes().saturating_add(most) <= self.limits.nodes {
             // There is room even if every node is new and folded, so none need be looked up beforehand.
-            self.built.clear();
-            self.built.resize(compiled.plan.len(), None);
+            self.found.clear();
         } else {
             let Some(missing) = self.look_up(compiled, slots) else {
                 self.reports[rule].refused += 1;
@@ -281,7 +280,7 @@ impl<'a> Run<'a> {
     /// Looks up each step of the right side. Answers how many nodes are missing; `None` if a
     /// number cannot be computed.
     fn look_up(&mut self, rule: &CompiledRule, slots: &[Id]) -> Option<usize> {
-        self.built.clear();
+        self.found.clear();
         self.known.clear();
         let mut missing = 0;
         for step in &rule.plan {
@@ -300,12 +299,12 @@ impl<'a> Run<'a> {
                         Head::Op(_) | Head::Real(_) => None,
                     };
                     let class =
-                        with_children(node, &self.built).and_then(|node| self.egraph.lookup(node));
+                        with_children(node, &self.found).and_then(|node| self.egraph.lookup(node));
                     (class, known)
                 }
             };
             missing += usize::from(class.is_none());
-            self.built.push(class);
+            self.found.push(class);
             self.known.push(known);
         }
         Some(missing)
@@ -314,28 +313,31 @@ impl<'a> Run<'a> {
     /// Adds the nodes of the right side that are not known to exist, the last to the class of the left
     /// side. Answers its id, and whether it was not in that class.
     fn build(&mut self, rule: &CompiledRule, slots: &[Id], root: Id) -> Option<(Id, bool)> {
-        let mut missing = self.built.iter().filter(|class| class.is_none()).count();
+        let mut missing = self.found.iter().filter(|class| class.is_none()).count();
+        self.built.clear();
         for (i, step) in rule.plan.iter().enumerate() {
-            let last = i + 1 == rule.plan.len();
-            if self.built[i].is_some() {
-                continue;
+            let known = self.found.get(i).copied().flatten();
+            if known.is_none() {
+                // What folding this step adds must leave room for the others.
+                missing = missing.saturating_sub(1);
+                self.egraph.analysis.reserve_nodes(missing);
             }
-            // What folding this step adds must leave room for the others.
-            missing -= 1;
-            self.egraph.analysis.reserve_nodes(missing);
-            self.built[i] = match step {
-                Step::Slot(slot) => slots.get(*slot).copied(),
+            let id = match step {
+                _ if let Some(known) = known => known,
+                Step::Slot(slot) => *slots.get(*slot)?,
                 Step::Node(node) => {
-                    let node = with_children(node, &self.built)?;
-                    if last {
+                    let built = &self.built;
+                    let node = node.clone().map_children(|child| built[usize::from(child)]);
+                    if i + 1 == rule.plan.len() {
                         return Some(self.egraph.add_to(root, node));
                     }
-                    Some(self.egraph.add(node))
+                    self.egraph.add(node)
                 }
-                Step::Compute(..) => self.known[i].map(|n| self.egraph.add(Node::int(n))),
+                Step::Compute(..) => self.egraph.add(Node::int(self.known.get(i).copied()??)),
             };
+            self.built.push(id);
         }
-        let new = self.built.last().copied().flatten()?;
+        let new = *self.built.last()?;
         Some((new, self.egraph.union(root, new)))
     }
 

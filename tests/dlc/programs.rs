@@ -61,8 +61,9 @@ fn models(program: &str) -> Vec<String> {
         Ok(dim) => vec![dim],
         Err(_) => vec![32, 40],
     };
-    let kind =
-        ["_expert", "_paper", "_copy", "_prefetch"].iter().fold(kind, |k, s| k.trim_end_matches(s));
+    let kind = ["_expert", "_paper", "_copy", "_prefetch", "_llc", "_l2", "_hints"]
+        .iter()
+        .fold(kind, |k, s| k.trim_end_matches(s));
     let (form, mark, data): (String, &str, &[&str]) = match kind {
         "bag_sum" | "bag_mean" | "bag_max" => (BAG.replace("MODE", &kind[4..]), "EDGES", &EDGES),
         "spmm" => (SPMM.into(), "EDGES", &EDGES),
