@@ -55,7 +55,7 @@ fn certify_with(proved: &Proved<'_>, short: bool) -> Result<Certificate, String>
     let mut writer = Writer {
         book: proved.book,
         compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
-        hidden: Hidden::new(proved.search, proved.compiled, short),
+        hidden: Hidden::new(proved.search, (proved.book, proved.compiled), short),
         checker: Checker::new(proved.rules),
         names: BTreeMap::new(),
         spellings: HashMap::new(),

@@ -4,10 +4,11 @@
 //! one place and not at the others. So every variable of the e-graph becomes a word, `@` and the number
 //! of its class; what its bounds are is said once, beside the chain.
 
+use super::invariants::{Instead, Invariants};
 use crate::explain::{Gap, Link, canonical, deeply, fresh, links};
 use crate::facts::{EGraph, Facts};
 use crate::journal::Entry;
-use crate::rules::{CompiledRule, Step};
+use crate::rules::{CompiledRule, RuleBook, Step};
 use crate::saturate::compute;
 use crate::term::{Node, Term};
 use egg::{CostFunction, Id, Language, RecExpr, Symbol};
@@ -57,9 +58,13 @@ fn is_variable(node: &Node) -> bool {
 }
 
 impl<'a> Hidden<'a> {
-    /// What was recorded in a search. With `short`, rules are applied to the shortest terms of their
+    /// What was recorded in a search with the rules of a book. With `short`, rules are applied to the shortest terms of their
     /// variables where that can be, of which conditions are told best; else to those that stood there.
-    pub fn new(search: &'a EGraph, compiled: &'a [CompiledRule], short: bool) -> Hidden<'a> {
+    pub fn new(
+        search: &'a EGraph,
+        (book, compiled): (&RuleBook, &'a [CompiledRule]),
+        short: bool,
+    ) -> Hidden<'a> {
         let mut hidden = Hidden {
             search,
             rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
@@ -67,15 +72,13 @@ impl<'a> Hidden<'a> {
             short,
             smallest: OnceCell::new(),
         };
-        let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
-        for (at, node) in search.nodes().iter().enumerate() {
-            let node = match is_variable(node) {
-                true => Node::op(&word(search.find(Id::from(at))), &[]),
-                false => node.clone().map_children(|c| own[usize::from(c)]),
-            };
-            own.push(hidden.proof.add_uncanonical(node));
-        }
+        let own = add_all(search, &mut hidden.proof);
         let entries = search.analysis.journal().entries();
+        let invariants = Invariants::new(book, compiled);
+        let instead = match short {
+            true => invariants.instead(search, &hidden.rules),
+            false => Instead::new(),
+        };
         let mut shortest: HashMap<Id, Option<Id>> = HashMap::new();
         for entry in entries {
             if let (true, Entry::Rule { united: true, slots, .. }) = (short, entry) {
@@ -96,7 +99,14 @@ impl<'a> Hidden<'a> {
             hidden.proof.rebuild();
         }
         for (at, entry) in entries.iter().enumerate() {
-            hidden.unite(at, entry, &|id| own.get(usize::from(id)).copied());
+            let others = instead.get(&at).into_iter().flatten();
+            let others: HashMap<Id, Option<Id>> =
+                others.map(|(id, term)| (*id, put(&mut hidden.proof, term))).collect();
+            let slot = |id| match others.get(&id) {
+                Some(other) => *other,
+                None => own.get(usize::from(id)).copied(),
+            };
+            hidden.unite(at, entry, &slot);
             hidden.compute(std::slice::from_ref(entry), &own);
         }
         hidden.proof.rebuild();
@@ -117,53 +127,9 @@ impl<'a> Hidden<'a> {
     fn unite(&mut self, at: usize, entry: &Entry, slot: &dyn Fn(Id) -> Option<Id>) {
         let Entry::Rule { rule, slots, united: true, .. } = entry else { return };
         let Some(compiled) = self.rules.get(rule).copied() else { return };
-        let left = self.build(&compiled.left, slots, slot);
-        let right = self.build(&compiled.plan, slots, slot);
-        if let (Some(left), Some(right)) = (left, right) {
+        if let Some((left, right)) = sides(self.search, &mut self.proof, (compiled, slots), slot) {
             self.proof.union_trusted(left, right, format!("{rule}#{at}"));
         }
-    }
-
-    /// Builds a side of a rule. Beside each part is kept its class in the search, by which variables
-    /// are known.
-    fn build(
-        &mut self,
-        steps: &[Step],
-        slots: &[Id],
-        slot: &dyn Fn(Id) -> Option<Id>,
-    ) -> Option<Id> {
-        let mut built: Vec<(Id, Option<Id>)> = Vec::with_capacity(steps.len());
-        let integer = |search: &EGraph, (_, class): (Id, Option<Id>)| {
-            class.and_then(|class| search[class].data.integer())
-        };
-        for step in steps {
-            let next = match step {
-                Step::Slot(k) => {
-                    let id = *slots.get(*k)?;
-                    (slot(id)?, Some(self.search.find(id)))
-                }
-                Step::Node(node) => {
-                    let parts = node.children().iter().map(|c| built[usize::from(*c)]);
-                    let classes: Option<Vec<Id>> = parts.map(|(_, class)| class).collect();
-                    let class = classes
-                        .and_then(|classes| self.search.lookup(Node::new(node.head(), &classes)));
-                    let node = match (is_variable(node), class) {
-                        (true, Some(class)) => Node::op(&word(self.search.find(class)), &[]),
-                        (true, None) => return None,
-                        _ => node.clone().map_children(|c| built[usize::from(c)].0),
-                    };
-                    (self.proof.add_uncanonical(node), class)
-                }
-                Step::Compute(op, a, b) => {
-                    let (a, b) =
-                        (integer(self.search, built[*a])?, integer(self.search, built[*b])?);
-                    let n = Node::int(compute(*op, a, b)?);
-                    (self.proof.add_uncanonical(n.clone()), self.search.lookup(n))
-                }
-            };
-            built.push(next);
-        }
-        built.last().map(|(id, _)| *id)
     }
 
     /// A chain from one term to another, both with variables as words.
@@ -219,8 +185,72 @@ impl<'a> Hidden<'a> {
     }
 }
 
+/// All nodes of a search with loop variables as words, in another e-graph; their ids there.
+pub(super) fn add_all(search: &EGraph, proof: &mut egg::EGraph<Node, ()>) -> Vec<Id> {
+    let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
+    for (at, node) in search.nodes().iter().enumerate() {
+        let node = match is_variable(node) {
+            true => Node::op(&word(search.find(Id::from(at))), &[]),
+            false => node.clone().map_children(|c| own[usize::from(c)]),
+        };
+        own.push(proof.add_uncanonical(node));
+    }
+    own
+}
+
+/// Both sides of an application in another e-graph, with the terms that `slot` gives for its variables.
+pub(super) fn sides(
+    search: &EGraph,
+    proof: &mut egg::EGraph<Node, ()>,
+    (rule, slots): (&CompiledRule, &[Id]),
+    slot: &dyn Fn(Id) -> Option<Id>,
+) -> Option<(Id, Id)> {
+    let left = build(search, proof, &rule.left, slots, slot);
+    let right = build(search, proof, &rule.plan, slots, slot);
+    left.zip(right)
+}
+
+/// Builds a side of a rule. Beside each part is kept its class in the search, by which variables are known.
+fn build(
+    search: &EGraph,
+    proof: &mut egg::EGraph<Node, ()>,
+    steps: &[Step],
+    slots: &[Id],
+    slot: &dyn Fn(Id) -> Option<Id>,
+) -> Option<Id> {
+    let mut built: Vec<(Id, Option<Id>)> = Vec::with_capacity(steps.len());
+    let integer = |(_, class): (Id, Option<Id>)| class.and_then(|c| search[c].data.integer());
+    for step in steps {
+        let next = match step {
+            Step::Slot(k) => {
+                let id = *slots.get(*k)?;
+                (slot(id)?, Some(search.find(id)))
+            }
+            Step::Node(node) => {
+                let parts = node.children().iter().map(|c| built[usize::from(*c)]);
+                let classes: Option<Vec<Id>> = parts.map(|(_, class)| class).collect();
+                let class =
+                    classes.and_then(|classes| search.lookup(Node::new(node.head(), &classes)));
+                let node = match (is_variable(node), class) {
+                    (true, Some(class)) => Node::op(&word(search.find(class)), &[]),
+                    (true, None) => return None,
+                    _ => node.clone().map_children(|c| built[usize::from(c)].0),
+                };
+                (proof.add_uncanonical(node), class)
+            }
+            Step::Compute(op, a, b) => {
+                let (a, b) = (integer(built[*a])?, integer(built[*b])?);
+                let n = Node::int(compute(*op, a, b)?);
+                (proof.add_uncanonical(n.clone()), search.lookup(n))
+            }
+        };
+        built.push(next);
+    }
+    built.last().map(|(id, _)| *id)
+}
+
 /// Adds a term.
-fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> {
+pub(super) fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> {
     let mut ids: Vec<Id> = Vec::with_capacity(term.len());
     for node in term {
         ids.push(proof.add_uncanonical(node.clone().map_children(|c| ids[usize::from(c)])));

@@ -14,6 +14,7 @@ mod chain;
 mod data;
 mod declare;
 mod forms;
+mod invariants;
 mod lift;
 mod means;
 mod names;
