@@ -131,8 +131,10 @@ fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
 
 /// Compares the programs that each schedule makes of each example with its model.
 fn examples(root: &Path, prove: &dyn Fn(&[PathBuf], bool) -> Result<(), String>) {
-    let mut models: Vec<PathBuf> = std::fs::read_dir(root.join("examples"))
-        .expect("the folder")
+    let folders = ["examples", "examples/bags"].map(|folder| root.join(folder));
+    let mut models: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("the folder"))
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "sexp"))
         .collect();

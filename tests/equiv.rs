@@ -188,7 +188,17 @@ fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
 #[test]
 fn what_is_compiled_is_proved_to_be_the_model() {
     let bench = Bench::new();
-    for (example, schedule) in [("gather", "emb-opt0"), ("gather", "emb-opt3")] {
+    let representatives = [
+        ("gather", "emb-opt0"),
+        ("gather", "search"),
+        ("embedding_bag", "emb-opt1"),
+        ("embedding_bag", "search"),
+        ("bag_mean", "emb-opt2"),
+        ("bag_max", "emb-opt3"),
+        ("bag_weighted", "search"),
+        ("kg_scorer", "search"),
+    ];
+    for (example, schedule) in representatives {
         let (model, files) = programs(example, schedule);
         for file in files {
             let sides = bench.sides(&[model.clone(), file.clone()], None);

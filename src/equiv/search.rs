@@ -191,7 +191,10 @@ impl Search<'_> {
             declarations: &sides.declarations,
             terms: &run.terms,
         };
-        Found::Equal(certify(&proved).and_then(|certificate| {
+        Found::Equal(certify(&proved).and_then(|mut certificate| {
+            let readings = [&sides.left, &sides.right].into_iter().filter_map(Side::reading);
+            certificate.text =
+                readings.map(|line| format!("; {line}\n")).collect::<String>() + &certificate.text;
             let mut sources = Sources::default();
             let file = sources.add("<certificate>", certificate.text.as_str());
             let forms = sexp::read(&sources, file).map_err(|_| "it is not balanced".to_owned())?;

@@ -63,6 +63,17 @@ impl Side {
         }
     }
 
+    /// What a proof trusts beside its rules: that a DLC program does what it is read as.
+    pub fn reading(&self) -> Option<String> {
+        let name = &self.name;
+        match self.what {
+            What::Term { .. } => None,
+            What::Dlc { .. } => {
+                Some(format!("trusted: {name:?} does what the statement does that it is read as"))
+            }
+        }
+    }
+
     /// Whether it is a program of both units, of which each statement says where it runs.
     pub fn is_split(&self) -> bool {
         matches!(&self.what, What::Term { sort, .. } if sort.name() == "Slc")
