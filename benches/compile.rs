@@ -1,6 +1,7 @@
 //! What compiling takes, from a model's file to a verified DLC program, without running anything:
-//! `cargo bench --bench compile`. One line for each example, with the time of the clock and that of
-//! all cores, which a busy machine does not lengthen; the budget is one whole recommender.
+//! `cargo bench --bench compile [-- NAME]`. One line for each example, or for one, with the time of the
+//! clock and that of all cores, which a busy machine does not lengthen; the budget is one whole
+//! recommender.
 
 use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
@@ -12,19 +13,23 @@ use std::time::Instant;
 const BUDGET: (&str, f64) = ("dlrm_rm2", 200.0);
 
 /// Runs of what is timed; the median counts.
-const RUNS: usize = 7;
+const RUNS: usize = 15;
 
 fn main() {
     // `cargo test --benches` builds and starts benches too; it asks for no measurements.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
+    let only = std::env::args().skip(1).find(|arg| arg != "--bench");
     println!(
         "{:<16} {:>6} {:>8} {:>8} {:>10} {:>10}",
         "model", "groups", "searched", "units", "ms", "core ms"
     );
     for path in examples() {
-        example(&path);
+        let name = path.file_stem().unwrap_or_default();
+        if only.as_ref().is_none_or(|only| name == only.as_str()) {
+            example(&path);
+        }
     }
 }
 

@@ -71,7 +71,8 @@ pub struct CandidateId(usize);
 struct Candidate<L, S> {
     node: L,
     children: Choice<CandidateId>,
-    summary: S,
+    /// On its own, since it is large and candidates are moved.
+    summary: Box<S>,
     rank: f64,
     kind: u64,
 }
@@ -240,7 +241,7 @@ where
     let mut extraction =
         Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;
-    let mut made: Vec<(Choice<CandidateId>, M::Summary)> = Vec::new();
+    let mut made: Vec<(Choice<CandidateId>, Box<M::Summary>)> = Vec::new();
     for _ in 0..limits.rounds {
         let mut progress = false;
         for (place, &class) in order.iter().enumerate() {
@@ -249,9 +250,9 @@ where
                 let open = &fronts[place].open[i];
                 cut |= !open.choices(&fronts, limits.per_node, |choice| {
                     let summaries: Choice<&M::Summary> =
-                        choice.iter().map(|c| &extraction.arena[c.0].summary).collect();
+                        choice.iter().map(|c| &*extraction.arena[c.0].summary).collect();
                     if let Some(summary) = model.combine(egraph, node, &summaries) {
-                        made.push((Choice::from_slice(choice), summary));
+                        made.push((Choice::from_slice(choice), Box::new(summary)));
                     }
                 });
                 let front = &mut fronts[place];

@@ -78,7 +78,7 @@ impl CostModel<Node, Facts> for Model<'_> {
             },
             _ => self.core(egraph, node, name, children)?,
         };
-        summary.identify(node, children);
+        summary.identify(name, children);
         summary.alone = self.alone(&summary);
         Some(summary)
     }
@@ -256,7 +256,7 @@ impl Model<'_> {
 
     /// Adds the stream by which the access unit reads an address ahead to those a node uses.
     fn prefetch(&self, node: &Node, ahead: &Summary, summary: &mut Summary) {
-        summary.identify(node, &[ahead]);
+        summary.identify(node.name().unwrap_or_default(), &[ahead]);
         summary.streams.insert(
             summary.key,
             StreamUse {
@@ -355,7 +355,7 @@ impl Model<'_> {
         summary: &mut Summary,
         describe: impl FnOnce(&mut StreamUse),
     ) {
-        summary.identify(node, children);
+        summary.identify(node.name().unwrap_or_default(), children);
         let mut stream = StreamUse {
             scope: summary.stream_scope.clone(),
             element: summary.element,

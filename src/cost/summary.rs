@@ -2,7 +2,7 @@
 
 use super::few::Few;
 use super::vector::Cost;
-use crate::term::{Head, Node};
+use crate::term::Node;
 use egg::{Id, Symbol};
 use smallvec::SmallVec;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -180,7 +180,10 @@ impl Summary {
     /// A number or name.
     pub fn leaf(node: &Node, literal: bool) -> Summary {
         let mut summary = Summary { literal, ..Summary::passive(&[]) };
-        summary.identify(node, &[]);
+        match node.name() {
+            Some(name) => summary.identify(name, &[]),
+            None => summary.identify(&node.to_string(), &[]),
+        }
         summary
     }
 
@@ -226,13 +229,10 @@ impl Summary {
         self.element * self.lanes
     }
 
-    /// Gives the summary its structural key.
-    pub fn identify(&mut self, node: &Node, children: &[&Summary]) {
+    /// Gives the summary its structural key: that of a head over children.
+    pub fn identify(&mut self, head: &str, children: &[&Summary]) {
         let keys: SmallVec<[u64; 10]> = children.iter().map(|child| child.key).collect();
-        self.key = match node.head() {
-            Head::Op(name) => identity(&(name.as_str(), keys.as_slice())),
-            number => identity(&(number.to_string(), keys.as_slice())),
-        };
+        self.key = identity(&(head, keys.as_slice()));
     }
 
     /// Puts a loop over a variable around what is inside.

@@ -184,7 +184,8 @@ impl RuleBook {
 
     /// A rule by name.
     pub fn rule(&self, name: &str) -> Option<&Rule> {
-        self.rules.iter().find(|r| r.name.as_str() == name)
+        let name = Symbol::from(name);
+        self.rules.iter().find(|r| r.name == name)
     }
 
     /// The rules that claim something, in order, with every defined operator written out: what a

@@ -3,12 +3,13 @@
 
 use super::binding::Binding;
 use super::book::{Call, Exactness, Phase, Rule, RuleBook, Test};
+use super::calls;
 use super::infer::Inference;
+use super::scope::{self, Mentioning};
 use super::shape::{Sides, instance_of_left};
 use super::signature::Sort;
 use super::syntax::{RuleForm, Word};
 use super::tree::{self, Tree, TreeHead};
-use super::{calls, scope};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::predicates::{Generator, Predicate};
 use crate::sexp::Sexp;
@@ -24,6 +25,7 @@ const MAX_SIDE: usize = 1_000;
 pub(super) struct Checker<'a> {
     book: &'a mut RuleBook,
     errors: &'a mut Vec<Diagnostic>,
+    mentioning: Mentioning,
     /// Rules by their sides up to renaming.
     known: HashMap<Sides, Vec<Known>>,
     /// Rules that apply to their own result unless another takes it back, with their sides.
@@ -56,7 +58,8 @@ pub(super) struct Conditions {
 impl<'a> Checker<'a> {
     /// A checker for a book whose signature and sets are complete.
     pub fn new(book: &'a mut RuleBook, errors: &'a mut Vec<Diagnostic>) -> Checker<'a> {
-        Checker { book, errors, known: HashMap::new(), endless: Vec::new() }
+        let mentioning = Mentioning::new(&book.signature);
+        Checker { book, errors, mentioning, known: HashMap::new(), endless: Vec::new() }
     }
 
     /// Checks a rule and adds it to its set; a `<=>` rule becomes two.
@@ -127,7 +130,8 @@ impl<'a> Checker<'a> {
 
     /// The last checks of one direction, on the finished rule.
     fn add(&mut self, rule: Rule, lhs: &Tree, rhs: &Tree) {
-        let in_scope = scope::check(&self.book.signature, &rule, rhs, self.errors);
+        let in_scope =
+            scope::check(&self.book.signature, &self.mentioning, &rule, rhs, self.errors);
         let (sides, conditions) = Sides::of(&rule);
         if sides.equal() {
             self.errors.push(

@@ -13,10 +13,41 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bound variables, by the structural numbers of their patterns.
 type Bound = BTreeSet<usize>;
 
+/// The sorts of bound variables, and those whose terms can mention one, which element types, say, cannot.
+#[derive(Debug)]
+pub(super) struct Mentioning {
+    variables: BTreeSet<Sort>,
+    all: BTreeSet<Sort>,
+}
+
+impl Mentioning {
+    /// Those of a complete signature.
+    pub fn new(signature: &Signature) -> Mentioning {
+        let variables = signature.variable_sorts();
+        let mut all = variables.clone();
+        loop {
+            let before = all.len();
+            for op in signature.operators() {
+                let mentions = op.args.iter().any(|arg| match arg {
+                    SortTerm::Is(sort) => all.contains(sort),
+                    SortTerm::Any(_) => true,
+                });
+                if let (true, SortTerm::Is(result)) = (mentions, op.result) {
+                    all.insert(result);
+                }
+            }
+            if all.len() == before {
+                return Mentioning { variables, all };
+            }
+        }
+    }
+}
+
 /// Reports every variable that leaves its binder; answers whether none does. `rhs` is the right side
 /// as it stands in the file.
 pub(super) fn check(
     signature: &Signature,
+    mentioning: &Mentioning,
     rule: &Rule,
     rhs: &Tree,
     errors: &mut Vec<Diagnostic>,
@@ -28,7 +59,7 @@ pub(super) fn check(
         let outer = left.scopes.get(x).cloned().unwrap_or_default();
         left.pattern(pattern, &outer);
     }
-    for (variable, binder) in escaping(signature, rule, &mut left) {
+    for (variable, binder) in escaping(signature, mentioning, rule, &mut left) {
         let binder_name = rule
             .variables
             .iter()
@@ -118,10 +149,14 @@ impl Left<'_> {
 
 /// The variables that stand on the right side outside a binder that is around them on the left
 /// side, each with that binder.
-fn escaping(signature: &Signature, rule: &Rule, left: &mut Left) -> Vec<(Var, usize)> {
+fn escaping(
+    signature: &Signature,
+    mentioning: &Mentioning,
+    rule: &Rule,
+    left: &mut Left,
+) -> Vec<(Var, usize)> {
+    let Mentioning { variables, all } = mentioning;
     let numbers = left.numbers.of(&rule.rhs);
-    let variables = signature.variable_sorts();
-    let mentioning = mentioning_sorts(signature, &variables);
     let mut exposed: Vec<BTreeSet<(Var, usize)>> = Vec::with_capacity(rule.rhs.len());
     for node in &rule.rhs {
         let mut here = BTreeSet::new();
@@ -131,7 +166,7 @@ fn escaping(signature: &Signature, rule: &Rule, left: &mut Left) -> Vec<(Var, us
                 // A loop variable mentions no variable but itself, whatever its bounds are.
                 let itself = sort.is_some_and(|sort| variables.contains(&sort));
                 let own = left.numbers.variable(*v);
-                if sort.is_none_or(|sort| mentioning.contains(&sort)) {
+                if sort.is_none_or(|sort| all.contains(&sort)) {
                     let around = left.scopes.get(v).into_iter().flatten();
                     let around = around.filter(|b| !itself || own == Some(**b));
                     here.extend(around.map(|b| (*v, *b)));
@@ -155,24 +190,4 @@ fn escaping(signature: &Signature, rule: &Rule, left: &mut Left) -> Vec<(Var, us
         exposed.push(here);
     }
     exposed.pop().unwrap_or_default().into_iter().collect()
-}
-
-/// The sorts whose terms can mention a bound variable, which element types, say, cannot.
-fn mentioning_sorts(signature: &Signature, variables: &BTreeSet<Sort>) -> BTreeSet<Sort> {
-    let mut mentioning = variables.clone();
-    loop {
-        let before = mentioning.len();
-        for op in signature.operators() {
-            let mentions = op.args.iter().any(|arg| match arg {
-                SortTerm::Is(sort) => mentioning.contains(sort),
-                SortTerm::Any(_) => true,
-            });
-            if let (true, SortTerm::Is(result)) = (mentions, op.result) {
-                mentioning.insert(result);
-            }
-        }
-        if mentioning.len() == before {
-            return mentioning;
-        }
-    }
 }
