@@ -129,8 +129,11 @@ fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     (files.collect(), model.map(|model| root.join(model)))
 }
 
+/// Compares two files, one of which is of both units or not; an error says why they are not proved to be equal.
+type Prove<'a> = dyn Fn(&[PathBuf], bool) -> Result<(), String> + 'a;
+
 /// Compares the programs that each schedule makes of each example with its model.
-fn examples(root: &Path, prove: &dyn Fn(&[PathBuf], bool) -> Result<(), String>) {
+fn examples(root: &Path, prove: &Prove<'_>) {
     let folders = ["examples", "examples/bags"].map(|folder| root.join(folder));
     let mut models: Vec<PathBuf> = folders
         .iter()

@@ -46,6 +46,9 @@ fn number(term: &Term, variable: Id) -> Option<i64> {
     }
 }
 
+/// Variables of the term, and what stands for them.
+type Named = Vec<(Id, Id)>;
+
 struct Search<'a> {
     egraph: &'a EGraph,
     binders: &'a Binders,
@@ -53,7 +56,7 @@ struct Search<'a> {
     /// What stands for the variables of the loops around and of those that were found.
     names: HashMap<Id, Id>,
     /// What came of holding a part against a class, with which variables around: the names within.
-    tried: HashMap<(Id, Id, Vec<(Id, Id)>), Option<Vec<(Id, Id)>>>,
+    tried: HashMap<(Id, Id, Named), Option<Named>>,
 }
 
 impl Search<'_> {

@@ -10,6 +10,7 @@
 //! access unit's actions is one in which everything may happen.
 
 mod values;
+mod writes;
 
 use crate::explain::Terms;
 use crate::term::{Node, Term};
@@ -17,6 +18,7 @@ use egg::{Id, Language};
 use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
 use ember_targets::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use writes::{written, written_by};
 
 /// Stack for one level of a program, and by how much the stack grows where less is left.
 const RED_ZONE: usize = 64 << 10;
@@ -53,56 +55,6 @@ pub fn lifted(program: &Program) -> Result<Term, String> {
     }
     let root = lift.sequence(parts);
     Ok(Terms::of(&lift.made.finish(), root))
-}
-
-/// The tensors that statements write.
-fn written(program: &Program, body: &[Stmt], found: &mut BTreeSet<TensorId>) {
-    let mut open: Vec<&Stmt> = body.iter().collect();
-    while let Some(statement) = open.pop() {
-        match statement {
-            Stmt::Store(addr, _) | Stmt::Accumulate(_, addr, _) => {
-                found.insert(addr.tensor);
-            }
-            Stmt::Matmul { out, .. } => {
-                found.insert(*out);
-            }
-            Stmt::For(l) => open.extend(&l.body),
-            Stmt::Walk(unit, l) => {
-                open.extend(&l.body);
-                written_by(program, &program.units[unit.index()].ite, found);
-            }
-            Stmt::Set(..) | Stmt::Pop(_) => {}
-        }
-    }
-}
-
-/// The tensors that actions write, and the callbacks that they call.
-fn written_by(program: &Program, actions: &[Action], found: &mut BTreeSet<TensorId>) {
-    let mut open: Vec<&Action> = actions.iter().collect();
-    while let Some(action) = open.pop() {
-        match action {
-            Action::Store { addr, .. } => {
-                found.insert(addr.tensor);
-            }
-            Action::Callback(case) => {
-                // Walks are of units that these actions traverse.
-                let mut bodies: Vec<&[Stmt]> = vec![&program.cases[case.index()].body];
-                while let Some(body) = bodies.pop() {
-                    for statement in body {
-                        match statement {
-                            Stmt::Walk(_, l) | Stmt::For(l) => bodies.push(&l.body),
-                            other => written(program, std::slice::from_ref(other), found),
-                        }
-                    }
-                }
-            }
-            Action::Traverse(unit) => {
-                let unit = &program.units[unit.index()];
-                open.extend(unit.beg.iter().chain(&unit.ite).chain(&unit.end));
-            }
-            Action::Operand(_) | Action::Prefetch(_) | Action::Barrier => {}
-        }
-    }
 }
 
 /// What the access unit hands to a body, in order.
@@ -143,6 +95,9 @@ struct Lift<'a> {
     before: BTreeSet<TensorId>,
 }
 
+/// Appends what one iteration does.
+type Body<'b, 'p> = dyn FnMut(&mut Lift<'p>, &mut Vec<Id>) -> Result<(), String> + 'b;
+
 /// A loop's bounds and step.
 #[derive(Clone, Copy)]
 struct Bounds {
@@ -151,7 +106,7 @@ struct Bounds {
     step: i64,
 }
 
-impl Lift<'_> {
+impl<'p> Lift<'p> {
     fn op(&mut self, name: &str, parts: &[Id]) -> Id {
         self.made.add(Node::op(name, parts))
     }
@@ -350,7 +305,7 @@ impl Lift<'_> {
         Bounds { lo, hi, step }: Bounds,
         (register, unit): (Option<RegisterId>, Option<UnitId>),
         out: &mut Vec<Id>,
-        body: &mut dyn FnMut(&mut Self, &mut Vec<Id>) -> Result<(), String>,
+        body: &mut Body<'_, 'p>,
     ) -> Result<(), String> {
         // Each loop's name is its own, so that no value is caught that leaves its loop.
         let number = self.int(self.loops);
@@ -388,11 +343,9 @@ impl Lift<'_> {
             let (Some(before), Some(word)) = (*before, *word) else { continue };
             let stale = self.reads(before, &wrote);
             match after[at] {
-                Some(same) if same == word => {
-                    if !stale {
-                        means.insert(word, before);
-                        self.registers[at] = Some(before);
-                    }
+                Some(same) if same == word && !stale => {
+                    means.insert(word, before);
+                    self.registers[at] = Some(before);
                 }
                 Some(end) if before == lo && self.counts(end, word, step) => {
                     means.insert(word, index);
@@ -449,9 +402,9 @@ impl Lift<'_> {
         let node = self.node(end);
         let op = BinaryOp::parse(node.name()?.strip_prefix("scf.")?)?;
         let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Max | BinaryOp::Min);
-        match node.children() {
-            &[a, x] if a == word && op != BinaryOp::Lt => Some((op, x)),
-            &[x, b] if b == word && commutes => Some((op, x)),
+        match *node.children() {
+            [a, x] if a == word && op != BinaryOp::Lt => Some((op, x)),
+            [x, b] if b == word && commutes => Some((op, x)),
             _ => None,
         }
     }
