@@ -1,10 +1,15 @@
 //! Proofs of equality: how many of the pairs in `tests/cases/equiv/` are proved, in what time, and what
-//! certificates cost, each beside its bound.
+//! certificates cost, each beside its bound. `cargo bench --bench equiv -- --examples` asks instead which
+//! programs of the examples are proved to do what their models say, and takes minutes.
 
 use ember_rewrite::certify::{Rules, check};
+use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::equiv::{self, Found, Options, Search};
+use ember_rewrite::pipeline::{self, Options as Compiling};
+use ember_rewrite::print_term::print_term;
 use ember_rewrite::{rules, sexp, target};
+use ember_targets::print::print;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -21,15 +26,31 @@ fn main() {
     let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
     let machine = target::load(&mut sources, "tmu-cpu").expect("it comes with the program");
     let options = Options::default();
-    let search = Search {
+    let schedules =
+        ["equiv", "equiv-units"].map(|name| book.require_schedule(name).expect("it is there"));
+    let search = |units: bool| Search {
         book: &book,
         compiled: &compiled,
-        schedule: book.require_schedule("equiv").expect("it is there"),
+        schedule: schedules[usize::from(units)],
         machine: &machine,
         exact: options.exact,
         limits: options.limits,
         certify: Some(&checked),
     };
+    if std::env::args().any(|arg| arg == "--examples") {
+        let prove = |files: &[PathBuf], units: bool| {
+            let mut sources = Sources::default();
+            let sides =
+                equiv::read(&mut sources, &book, &machine, files, None).expect("two programs");
+            let terms = equiv::terms(&sides, &book)?;
+            match search(units).run(&sides, &terms) {
+                Found::Equal(certificate) => certificate.map(|_| ()),
+                Found::Open(reached) => Err(format!("{}, {} e-nodes", reached.stop, reached.nodes)),
+            }
+        };
+        return examples(root, &prove);
+    }
+    let search = search(false);
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/cases/equiv"))
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path())
@@ -40,9 +61,10 @@ fn main() {
     let (mut proved, mut prove, mut checking, mut recording) = (0, vec![], vec![], vec![]);
     let (mut proving_time, mut checking_time, mut recorded_time, mut plain_time) = (0., 0., 0., 0.);
     for file in &files {
-        let one = std::slice::from_ref(file);
-        let sides = equiv::read(&mut sources, &book, &machine, one, None).expect("two programs");
-        let Some(terms) = equiv::terms(&sides, &book) else { continue };
+        let (files, model) = files_of(root, file);
+        let sides = equiv::read(&mut sources, &book, &machine, &files, model.as_deref());
+        let sides = sides.expect("two programs");
+        let Ok(terms) = equiv::terms(&sides, &book) else { continue };
         let Found::Equal(Ok(certificate)) = search.run(&sides, &terms) else {
             println!("{}: not proved", file.display());
             continue;
@@ -94,6 +116,62 @@ fn main() {
         middle(&recording),
         recorded_time / plain_time
     );
+}
+
+/// A pair's files and the model that declares their tensors, as its first line names them.
+fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
+    let text = std::fs::read_to_string(pair).expect("a text");
+    let first = text.lines().next().and_then(|line| line.strip_prefix("; equiv")).unwrap_or("");
+    let words: Vec<&str> = first.split_whitespace().collect();
+    let model = words.iter().skip_while(|word| **word != "--model").nth(1);
+    let other = words.first().filter(|word| !word.starts_with("--"));
+    let files = std::iter::once(pair.to_owned()).chain(other.map(|word| root.join(word)));
+    (files.collect(), model.map(|model| root.join(model)))
+}
+
+/// Compares two files, one of which is of both units or not; an error says why they are not proved to be equal.
+type Prove<'a> = dyn Fn(&[PathBuf], bool) -> Result<(), String> + 'a;
+
+/// Compares the programs that each schedule makes of each example with its model.
+fn examples(root: &Path, prove: &Prove<'_>) {
+    let folders = ["examples", "examples/bags"].map(|folder| root.join(folder));
+    let mut models: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("the folder"))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "sexp"))
+        .collect();
+    models.sort();
+    let (mut proved, mut all) = (0, 0);
+    for model in models {
+        for schedule in ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3", "search"] {
+            let options = Compiling {
+                rules: vec![root.join("rules")],
+                schedule: schedule.to_owned(),
+                ..Compiling::default()
+            };
+            let mut sources = Sources::default();
+            let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
+            let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
+            let texts = [
+                ("slc", true, print_term(&chosen.term)),
+                ("dlc", false, print(chosen.program.program())),
+            ];
+            for (level, units, text) in texts {
+                let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("example.{level}"));
+                std::fs::write(&file, text).expect("a file");
+                let start = Instant::now();
+                let found = prove(&[model.clone(), file], units);
+                let time = start.elapsed().as_secs_f64() * 1e3;
+                all += 1;
+                proved += usize::from(found.is_ok());
+                let name = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let answer = found.err().unwrap_or_else(|| "proved".to_owned());
+                println!("{name} {schedule} {level}: {answer} ({time:.0} ms)");
+            }
+        }
+    }
+    println!("programs of the examples that are proved to be their models: {proved} of {all}");
 }
 
 /// The median time of a few runs, in milliseconds.

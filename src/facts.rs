@@ -209,6 +209,11 @@ impl Fact {
 }
 
 impl Facts {
+    /// Which operators bind variables.
+    pub(crate) fn binders(&self) -> &Binders {
+        &self.binders
+    }
+
     /// Facts for the terms of one model on one machine.
     pub fn new(
         tensors: &[TensorDecl],

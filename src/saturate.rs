@@ -195,11 +195,22 @@ pub fn saturate(
     limits: &Limits,
     progress: &mut dyn FnMut(Progress),
 ) -> Saturation {
+    saturate_until(egraph, rules, limits, &|_| false, progress)
+}
+
+/// The same until something holds after an iteration; it then ends as at the limit of iterations.
+pub fn saturate_until(
+    egraph: &mut EGraph,
+    rules: &[&CompiledRule],
+    limits: &Limits,
+    enough: &dyn Fn(&EGraph) -> bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Saturation {
     let mut run = Run::new(egraph, rules, limits);
     let mut iterations = 0;
     let stop = run.start().err().unwrap_or_else(|| {
         loop {
-            if iterations == limits.iterations {
+            if iterations == limits.iterations || enough(run.egraph) {
                 break StopReason::IterationLimit;
             }
             iterations += 1;

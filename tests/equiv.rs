@@ -2,12 +2,16 @@
 //! byte changed.
 
 use ember_rewrite::certify::{Rules, check};
+use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::equiv::{self, Answer, Options, Sides, Verdict};
+use ember_rewrite::pipeline;
+use ember_rewrite::print_term::print_term;
 use ember_rewrite::rules::{self, CompiledRule, RuleBook};
 use ember_rewrite::sexp::{self, Kind, Sexp};
 use ember_rewrite::target;
 use ember_targets::machine::Machine;
+use ember_targets::print::print;
 use std::path::{Path, PathBuf};
 
 struct Bench {
@@ -32,8 +36,9 @@ impl Bench {
         Bench { book, compiled, rules, machine }
     }
 
-    fn sides(&self, sources: &mut Sources, files: &[PathBuf]) -> Sides {
-        equiv::read(sources, &self.book, &self.machine, files, None).expect("two programs")
+    fn sides(&self, files: &[PathBuf], model: Option<&Path>) -> Sides {
+        let mut sources = Sources::default();
+        equiv::read(&mut sources, &self.book, &self.machine, files, model).expect("two programs")
     }
 
     fn compare(&self, sides: &Sides, options: &Options) -> Answer {
@@ -43,27 +48,28 @@ impl Bench {
 }
 
 /// The pairs, with the options that stand in their first lines.
-fn pairs() -> Vec<(PathBuf, Options)> {
+fn pairs() -> Vec<(Vec<PathBuf>, Options, Option<PathBuf>)> {
     let folder = root().join("tests/cases/equiv");
     let entries = std::fs::read_dir(folder).expect("the folder");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "pair"));
     files.sort();
-    let options = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).expect("a text");
+    let options = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let first = text.lines().next().and_then(|line| line.strip_prefix("; equiv")).unwrap_or("");
+        let words: Vec<&str> = first.split_whitespace().collect();
+        let after = |flag| words.iter().skip_while(|w| **w != flag).nth(1).copied();
         let mut options = Options::default();
-        if text.starts_with("; equiv --exact reassoc") {
+        if after("--exact") == Some("reassoc") {
             options.exact = rules::Exactness::Reassoc;
         }
-        options
+        let model = after("--model").map(|model| root().join(model));
+        // A program that stands alone is compared with what the line begins with.
+        let other =
+            words.first().filter(|word| !word.starts_with("--")).map(|word| root().join(word));
+        (std::iter::once(path).chain(other).collect(), options, model)
     };
-    files
-        .into_iter()
-        .map(|path| {
-            let o = options(&path);
-            (path, o)
-        })
-        .collect()
+    files.into_iter().map(options).collect()
 }
 
 fn certificate(text: &str) -> Option<Sexp> {
@@ -98,8 +104,9 @@ fn alike(a: &Sexp, b: &Sexp) -> bool {
 fn every_proof_has_a_certificate_that_holds() {
     let bench = Bench::new();
     let mut proved = 0;
-    for (path, options) in pairs() {
-        let sides = bench.sides(&mut Sources::default(), std::slice::from_ref(&path));
+    for (files, options, model) in pairs() {
+        let sides = bench.sides(&files, model.as_deref());
+        let path = &files[0];
         if let Verdict::Equal(certified) = bench.compare(&sides, &options).verdict {
             let text = certified.unwrap_or_else(|why| panic!("{}: {why}", path.display())).text;
             let form = certificate(&text).expect("it is balanced");
@@ -117,7 +124,7 @@ fn a_certificate_with_a_byte_changed_does_not_hold() {
     let bench = Bench::new();
     for name in ["interchange", "strip_mine", "privatise"] {
         let path = root().join(format!("tests/cases/equiv/{name}.pair"));
-        let sides = bench.sides(&mut Sources::default(), &[path]);
+        let sides = bench.sides(&[path], None);
         let Verdict::Equal(Ok(certified)) = bench.compare(&sides, &Options::default()).verdict
         else {
             panic!("{name} is not proved");
@@ -155,5 +162,50 @@ fn harmless(a: &Sexp, b: &Sexp) -> bool {
             a.iter().zip(b).all(|(a, b)| alike(a, b) || (variable(a) && variable(b)))
         }
         _ => false,
+    }
+}
+
+/// The programs that a schedule makes of an example, as SLC and as DLC text, in files.
+fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
+    let model = root().join(format!("examples/{example}.sexp"));
+    let options = pipeline::Options {
+        rules: vec![root().join("rules")],
+        schedule: schedule.to_owned(),
+        ..pipeline::Options::default()
+    };
+    let inputs = pipeline::read(&mut Sources::default(), &model, &options).expect("a model");
+    let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
+    let texts = [("slc", print_term(&chosen.term)), ("dlc", print(chosen.program.program()))];
+    let files = texts.map(|(level, text)| {
+        let name = format!("{example}_{schedule}.{level}");
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&file, text).expect("a file");
+        file
+    });
+    (model, files)
+}
+
+#[test]
+fn what_is_compiled_is_proved_to_be_the_model() {
+    let bench = Bench::new();
+    let representatives = [
+        ("gather", "emb-opt0"),
+        ("gather", "search"),
+        ("embedding_bag", "emb-opt1"),
+        ("embedding_bag", "search"),
+        ("bag_mean", "emb-opt2"),
+        ("bag_max", "emb-opt3"),
+        ("bag_weighted", "search"),
+        ("kg_scorer", "search"),
+    ];
+    for (example, schedule) in representatives {
+        let (model, files) = programs(example, schedule);
+        for file in files {
+            let sides = bench.sides(&[model.clone(), file.clone()], None);
+            let answer = bench.compare(&sides, &Options::default());
+            let Verdict::Equal(Ok(_)) = answer.verdict else {
+                panic!("{}: {:?}", file.display(), answer.verdict)
+            };
+        }
     }
 }

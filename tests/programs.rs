@@ -45,6 +45,7 @@ fn every_extraction_does_what_the_program_does() {
     let done = all_lowered((&book, &compiled, &tools.machine), SEED, PROGRAMS, || ());
     let done = done.unwrap_or_else(|why| panic!("seed {SEED}: {why}"));
     assert!(done.made == PROGRAMS && done.programs > PROGRAMS && done.runs > 100, "{done:?}");
+    assert!(done.read >= done.programs * 9 / 10, "few are read as statements: {done:?}");
 }
 
 #[test]

@@ -159,16 +159,18 @@ fn text(report: &Report) -> String {
         summary.unknown() * 100.0,
         most / 1e3
     );
-    let Lowered { made, terms, programs, rejected, early, runs } = programs;
+    let Lowered { made, terms, programs, rejected, early, read, runs } = programs;
     let _ = writeln!(
         text,
         "Of {} programs {} terms were extracted and {} DLC programs made of them ({} need more than the \
-         machine has, {} load from a place that no loop decides); all agree in {} runs.",
+         machine has, {} load from a place that no loop decides), of which {} are read as statements; all \
+         agree in {} runs.",
         grouped(*made as u64),
         grouped(*terms as u64),
         grouped(*programs as u64),
         grouped(*rejected as u64),
         grouped(*early as u64),
+        grouped(*read as u64),
         grouped(*runs as u64)
     );
     text

@@ -48,10 +48,14 @@ pub struct Certificate {
 
 /// Writes the certificate of a proof; an error says why there is none.
 pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
+    certify_with(proved, true).or_else(|why| certify_with(proved, false).map_err(|_| why))
+}
+
+fn certify_with(proved: &Proved<'_>, short: bool) -> Result<Certificate, String> {
     let mut writer = Writer {
         book: proved.book,
         compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
-        hidden: Hidden::new(proved.search, proved.compiled),
+        hidden: Hidden::new(proved.search, (proved.book, proved.compiled), short),
         checker: Checker::new(proved.rules),
         names: BTreeMap::new(),
         spellings: HashMap::new(),

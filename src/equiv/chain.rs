@@ -4,16 +4,18 @@
 //! one place and not at the others. So every variable of the e-graph becomes a word, `@` and the number
 //! of its class; what its bounds are is said once, beside the chain.
 
+use super::invariants::{Instead, Invariants};
 use crate::explain::{Gap, Link, canonical, deeply, fresh, links};
 use crate::facts::{EGraph, Facts};
 use crate::journal::Entry;
-use crate::rules::{CompiledRule, Step};
+use crate::rules::{CompiledRule, RuleBook, Step};
 use crate::saturate::compute;
 use crate::term::{Node, Term};
 use egg::{CostFunction, Id, Language, RecExpr, Symbol};
 use ember_egraph::Extractor;
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 
 /// The name of a computed equality.
 pub(super) const COMPUTED: &str = "computed";
@@ -23,6 +25,8 @@ pub(super) struct Hidden<'a> {
     search: &'a EGraph,
     rules: HashMap<Symbol, &'a CompiledRule>,
     proof: egg::EGraph<Node, ()>,
+    /// Whether rules are applied to the shortest terms.
+    short: bool,
     /// The smallest term of every class, once it was asked for.
     smallest: OnceCell<Smallest<'a>>,
 }
@@ -54,78 +58,78 @@ fn is_variable(node: &Node) -> bool {
 }
 
 impl<'a> Hidden<'a> {
-    pub fn new(search: &'a EGraph, compiled: &'a [CompiledRule]) -> Hidden<'a> {
+    /// What was recorded in a search with the rules of a book. With `short`, rules are applied to the shortest terms of their
+    /// variables where that can be, of which conditions are told best; else to those that stood there.
+    pub fn new(
+        search: &'a EGraph,
+        (book, compiled): (&RuleBook, &'a [CompiledRule]),
+        short: bool,
+    ) -> Hidden<'a> {
         let mut hidden = Hidden {
             search,
             rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
             proof: fresh(),
+            short,
             smallest: OnceCell::new(),
         };
-        let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
-        for (at, node) in search.nodes().iter().enumerate() {
-            let node = match is_variable(node) {
-                true => Node::op(&word(search.find(Id::from(at))), &[]),
-                false => node.clone().map_children(|c| own[usize::from(c)]),
-            };
-            own.push(hidden.proof.add_uncanonical(node));
-        }
-        for (at, entry) in search.analysis.journal().entries().iter().enumerate() {
-            match entry {
-                Entry::Rule { united: false, .. } => {}
-                Entry::Rule { rule, slots, .. } => {
-                    let Some(compiled) = hidden.rules.get(rule).copied() else { continue };
-                    let left = hidden.build(&compiled.left, slots, &own);
-                    let right = hidden.build(&compiled.plan, slots, &own);
-                    if let (Some(left), Some(right)) = (left, right) {
-                        let tag = format!("{rule}#{at}");
-                        hidden.proof.union_trusted(left, right, tag);
+        let own = add_all(search, &mut hidden.proof);
+        let entries = search.analysis.journal().entries();
+        let invariants = Invariants::new(book, compiled);
+        let instead = match short {
+            true => invariants.instead(search, &hidden.rules),
+            false => Instead::new(),
+        };
+        let mut shortest: HashMap<Id, Option<Id>> = HashMap::new();
+        for entry in entries {
+            if let (true, Entry::Rule { united: true, slots, .. }) = (short, entry) {
+                for slot in slots {
+                    let class = search.find(*slot);
+                    if let MapEntry::Vacant(new) = shortest.entry(class) {
+                        let term = hidden.smallest(class);
+                        new.insert(term.and_then(|term| put(&mut hidden.proof, &term)));
                     }
                 }
-                Entry::Computed { class, folded } => {
-                    let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
-                    hidden.proof.union_trusted(a, b, COMPUTED);
-                }
             }
+        }
+        if short {
+            hidden.compute(entries, &own);
+            for (at, entry) in entries.iter().enumerate() {
+                hidden.unite(at, entry, &|id| shortest.get(&search.find(id)).copied().flatten());
+            }
+            hidden.proof.rebuild();
+        }
+        for (at, entry) in entries.iter().enumerate() {
+            let others = instead.get(&at).into_iter().flatten();
+            let others: HashMap<Id, Option<Id>> =
+                others.map(|(id, term)| (*id, put(&mut hidden.proof, term))).collect();
+            let slot = |id| match others.get(&id) {
+                Some(other) => *other,
+                None => own.get(usize::from(id)).copied(),
+            };
+            hidden.unite(at, entry, &slot);
+            hidden.compute(std::slice::from_ref(entry), &own);
         }
         hidden.proof.rebuild();
         hidden
     }
 
-    /// Builds a side of a rule. Beside each part is kept its class in the search, by which variables
-    /// are known.
-    fn build(&mut self, steps: &[Step], slots: &[Id], own: &[Id]) -> Option<Id> {
-        let mut built: Vec<(Id, Option<Id>)> = Vec::with_capacity(steps.len());
-        let integer = |search: &EGraph, (_, class): (Id, Option<Id>)| {
-            class.and_then(|class| search[class].data.integer())
-        };
-        for step in steps {
-            let next = match step {
-                Step::Slot(k) => {
-                    let id = *slots.get(*k)?;
-                    (*own.get(usize::from(id))?, Some(self.search.find(id)))
-                }
-                Step::Node(node) => {
-                    let parts = node.children().iter().map(|c| built[usize::from(*c)]);
-                    let classes: Option<Vec<Id>> = parts.map(|(_, class)| class).collect();
-                    let class = classes
-                        .and_then(|classes| self.search.lookup(Node::new(node.head(), &classes)));
-                    let node = match (is_variable(node), class) {
-                        (true, Some(class)) => Node::op(&word(self.search.find(class)), &[]),
-                        (true, None) => return None,
-                        _ => node.clone().map_children(|c| built[usize::from(c)].0),
-                    };
-                    (self.proof.add_uncanonical(node), class)
-                }
-                Step::Compute(op, a, b) => {
-                    let (a, b) =
-                        (integer(self.search, built[*a])?, integer(self.search, built[*b])?);
-                    let n = Node::int(compute(*op, a, b)?);
-                    (self.proof.add_uncanonical(n.clone()), self.search.lookup(n))
-                }
-            };
-            built.push(next);
+    /// Makes equal what facts gave shorter nodes for.
+    fn compute(&mut self, entries: &[Entry], own: &[Id]) {
+        for entry in entries {
+            if let Entry::Computed { class, folded } = entry {
+                let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
+                self.proof.union_trusted(a, b, COMPUTED);
+            }
         }
-        built.last().map(|(id, _)| *id)
+    }
+
+    /// Makes the sides of an application equal, with the terms that `slot` gives for its variables.
+    fn unite(&mut self, at: usize, entry: &Entry, slot: &dyn Fn(Id) -> Option<Id>) {
+        let Entry::Rule { rule, slots, united: true, .. } = entry else { return };
+        let Some(compiled) = self.rules.get(rule).copied() else { return };
+        if let Some((left, right)) = sides(self.search, &mut self.proof, (compiled, slots), slot) {
+            self.proof.union_trusted(left, right, format!("{rule}#{at}"));
+        }
     }
 
     /// A chain from one term to another, both with variables as words.
@@ -167,7 +171,8 @@ impl<'a> Hidden<'a> {
             term.add(Node::op(&word(class), &[]));
             return Some(term);
         }
-        let smallest = self.smallest.get_or_init(|| Extractor::new(self.search, Words));
+        let smallest =
+            self.smallest.get_or_init(|| Extractor::new(self.search, Words { short: self.short }));
         smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
     }
 
@@ -180,8 +185,84 @@ impl<'a> Hidden<'a> {
     }
 }
 
+/// All nodes of a search with loop variables as words, in another e-graph; their ids there.
+pub(super) fn add_all(search: &EGraph, proof: &mut egg::EGraph<Node, ()>) -> Vec<Id> {
+    let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
+    for (at, node) in search.nodes().iter().enumerate() {
+        let node = match is_variable(node) {
+            true => Node::op(&word(search.find(Id::from(at))), &[]),
+            false => node.clone().map_children(|c| own[usize::from(c)]),
+        };
+        own.push(proof.add_uncanonical(node));
+    }
+    own
+}
+
+/// Both sides of an application in another e-graph, with the terms that `slot` gives for its variables.
+pub(super) fn sides(
+    search: &EGraph,
+    proof: &mut egg::EGraph<Node, ()>,
+    (rule, slots): (&CompiledRule, &[Id]),
+    slot: &dyn Fn(Id) -> Option<Id>,
+) -> Option<(Id, Id)> {
+    let left = build(search, proof, &rule.left, slots, slot);
+    let right = build(search, proof, &rule.plan, slots, slot);
+    left.zip(right)
+}
+
+/// Builds a side of a rule. Beside each part is kept its class in the search, by which variables are known.
+fn build(
+    search: &EGraph,
+    proof: &mut egg::EGraph<Node, ()>,
+    steps: &[Step],
+    slots: &[Id],
+    slot: &dyn Fn(Id) -> Option<Id>,
+) -> Option<Id> {
+    let mut built: Vec<(Id, Option<Id>)> = Vec::with_capacity(steps.len());
+    let integer = |(_, class): (Id, Option<Id>)| class.and_then(|c| search[c].data.integer());
+    for step in steps {
+        let next = match step {
+            Step::Slot(k) => {
+                let id = *slots.get(*k)?;
+                (slot(id)?, Some(search.find(id)))
+            }
+            Step::Node(node) => {
+                let parts = node.children().iter().map(|c| built[usize::from(*c)]);
+                let classes: Option<Vec<Id>> = parts.map(|(_, class)| class).collect();
+                let class =
+                    classes.and_then(|classes| search.lookup(Node::new(node.head(), &classes)));
+                let node = match (is_variable(node), class) {
+                    (true, Some(class)) => Node::op(&word(search.find(class)), &[]),
+                    (true, None) => return None,
+                    _ => node.clone().map_children(|c| built[usize::from(c)].0),
+                };
+                (proof.add_uncanonical(node), class)
+            }
+            Step::Compute(op, a, b) => {
+                let (a, b) = (integer(built[*a])?, integer(built[*b])?);
+                let n = Node::int(compute(*op, a, b)?);
+                (proof.add_uncanonical(n.clone()), search.lookup(n))
+            }
+        };
+        built.push(next);
+    }
+    built.last().map(|(id, _)| *id)
+}
+
+/// Adds a term.
+pub(super) fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> {
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for node in term {
+        ids.push(proof.add_uncanonical(node.clone().map_children(|c| ids[usize::from(c)])));
+    }
+    ids.last().copied()
+}
+
 /// The size of a term, in which a variable counts as one word.
-struct Words;
+struct Words {
+    /// Whether renamings count for as much as they hide.
+    short: bool,
+}
 
 type Smallest<'a> = Extractor<'a, Words, Node, Facts>;
 
@@ -192,6 +273,7 @@ impl CostFunction<Node> for Words {
         // Renamings are not part of programs, so that what is shown has none where it can.
         let own = match node.name() {
             Some("var") => return 1,
+            Some("fix" | "rename" | "vec") if self.short => 1000,
             Some("fix" | "rename" | "vec") => 8,
             _ => 1,
         };

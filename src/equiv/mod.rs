@@ -8,13 +8,17 @@
 //! outputs hold before and what scratch memory holds afterwards is not looked at. Data on which one
 //! has a result and the other a fault is a difference.
 
+mod alpha;
 mod certificate;
 mod chain;
 mod data;
 mod declare;
 mod forms;
+mod invariants;
+mod lift;
 mod means;
 mod names;
+mod raise;
 mod refute;
 mod report;
 mod roles;
@@ -28,6 +32,7 @@ mod write;
 pub use certificate::{Certificate, Proved, certify};
 pub use data::Given;
 pub use declare::{Declarations, Declared, Purpose};
+pub use lift::lifted;
 pub(crate) use names::captured;
 pub use names::normalise;
 pub use refute::Counterexample;
@@ -80,8 +85,8 @@ pub enum Verdict {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Unknown {
-    /// A DLC program is no term, so that nothing can be proved of it.
-    NoTerm,
+    /// A DLC program is no statement that anything could be proved of, for this reason.
+    NoTerm(String),
     /// The search for a proof came so far.
     Open(Reached),
     /// The rules lead from the one to the other, and there is no certificate that holds, for this reason.
@@ -122,14 +127,12 @@ pub fn compare(
         return Ok(different(tries, found));
     }
     let unknown = match terms(sides, book) {
-        None => Unknown::NoTerm,
-        Some(terms) => {
-            let units = matches!(&sides.left.what, What::Term { sort, .. } if sort.name() == "Slc")
-                || matches!(&sides.right.what, What::Term { sort, .. } if sort.name() == "Slc");
+        Err(why) => Unknown::NoTerm(why),
+        Ok(terms) => {
             let search = Search {
                 book,
                 compiled,
-                schedule: book.require_schedule(SCHEDULES[usize::from(units)])?,
+                schedule: book.require_schedule(SCHEDULES[usize::from(search::units(sides))])?,
                 machine,
                 exact: options.exact,
                 limits: options.limits,
@@ -153,6 +156,19 @@ pub fn compare(
     Ok(Answer { verdict, compared: tries.compared, concrete: tries.concrete })
 }
 
+/// Looks for data on which both sides have results, and not the same, as [`compare`] does, and proves nothing.
+/// Also gives how many data there were on which both had one.
+pub fn apart(
+    sides: &Sides,
+    machine: &Machine,
+    options: &Options,
+) -> (Option<Counterexample>, usize) {
+    let mut tries = Tries::new(sides, machine, options.exact, options.seed);
+    tries.faults = false;
+    let found = tries.given().or_else(|| tries.quick()).or_else(|| tries.long(options.tries));
+    (found, tries.compared)
+}
+
 fn different(mut tries: Tries<'_>, found: Counterexample) -> Answer {
     let smaller = tries.shrink(found);
     let verdict = Verdict::Different(Box::new(smaller));
@@ -163,8 +179,8 @@ impl Unknown {
     /// The reason, in a sentence.
     pub fn reason(&self) -> String {
         match self {
-            Unknown::NoTerm => {
-                "no difference was found, and of DLC programs nothing is proved".to_owned()
+            Unknown::NoTerm(why) => {
+                format!("no difference was found, and a DLC program is read as no statement: {why}")
             }
             Unknown::Open(Reached { stop: StopReason::Saturated, .. }) => {
                 "no difference was found, and the rules do not lead from the one to the other: a rule \

@@ -16,12 +16,17 @@ const SEGMENT: usize = 1 << 20;
 
 /// The term with its bound variables named by the order of loops; variables that nothing binds stay.
 pub fn normalise(term: &Term, binders: &Binders) -> Term {
-    named(term, binders, false)
+    named(term, binders, Naming::Alike)
 }
 
 /// The same with each variable named by how many loops at all stand around its loop.
 pub(super) fn apart(term: &Term, binders: &Binders) -> Term {
-    named(term, binders, true)
+    named(term, binders, Naming::Around)
+}
+
+/// The same with a name of its own for the variable of each loop.
+pub(super) fn each(term: &Term, binders: &Binders) -> Term {
+    named(term, binders, Naming::Each(0))
 }
 
 /// Whether two variables of loops around each other in a term have become one in an e-graph that holds it.
@@ -50,13 +55,24 @@ pub(crate) fn captured(term: &Term, binders: &Binders, egraph: &EGraph) -> bool 
     false
 }
 
-fn named(term: &Term, binders: &Binders, apart: bool) -> Term {
+/// What variables are named by.
+#[derive(Clone, Copy)]
+enum Naming {
+    /// The loops around with the same bounds.
+    Alike,
+    /// All loops around.
+    Around,
+    /// The loops so far, as many as there are.
+    Each(i64),
+}
+
+fn named(term: &Term, binders: &Binders, naming: Naming) -> Term {
     let Some(root) = term.len().checked_sub(1) else { return Term::default() };
     let term = Terms::of(term, Id::from(root));
     let root = Id::from(term.len() - 1);
     let scopes = vec![Scope { around: None, from: root, to: root }];
     let (made, known) = (Terms::default(), HashMap::new());
-    let mut names = Names { term: &term, binders, apart, made, scopes, known };
+    let mut names = Names { term: &term, binders, naming, made, scopes, known };
     let root = names.node(root, 0);
     let whole = names.made.finish();
     Terms::of(&whole, root)
@@ -72,8 +88,7 @@ struct Scope {
 struct Names<'a> {
     term: &'a Term,
     binders: &'a Binders,
-    /// Whether all loops around count, and not only those with the same bounds.
-    apart: bool,
+    naming: Naming,
     made: Terms,
     scopes: Vec<Scope>,
     /// What was made of a node in a scope.
@@ -128,13 +143,17 @@ impl Names<'_> {
         let node = &self.term[variable];
         let (Some("var"), [_, lo, hi, step]) = (node.name(), node.children()) else { return None };
         let bounds = [lo, hi, step].map(|id| self.node(*id, scope));
-        let mut same = 0;
+        let mut same: i64 = 0;
         let mut at = scope;
         while let Some(around) = self.scopes[at].around {
             let other = self.made.get(self.scopes[at].to);
             let alike = other.is_some_and(|n| n.children().get(1..) == Some(&bounds[..]));
-            same += i64::from(self.apart || alike);
+            same += i64::from(alike || !matches!(self.naming, Naming::Alike));
             at = around;
+        }
+        if let Naming::Each(next) = &mut self.naming {
+            same = *next;
+            *next += 1;
         }
         let number = self.made.add(Node::int(same));
         let name = self.made.add(Node::op("depth", &[number]));

@@ -1,7 +1,7 @@
 //! The answer as text and as JSON.
 
 use super::refute::Counterexample;
-use super::sides::Sides;
+use super::sides::{Side, Sides};
 use super::{Answer, Unknown, Verdict};
 use crate::rules::Exactness;
 use serde_json::{Value, json};
@@ -70,12 +70,17 @@ pub fn text(report: &Report<'_>) -> String {
     let mut out = format!("{}: {}\n", word(&answer.verdict), report.reason());
     // Writing to a string cannot fail.
     let _ = match &answer.verdict {
-        Verdict::Equal(certificate) => certificate.iter().try_for_each(|certificate| {
-            certificate.rules.iter().try_for_each(|(name, n)| match n {
-                1 => writeln!(out, "  {name}"),
-                n => writeln!(out, "  {name}, {n} times"),
-            })
-        }),
+        Verdict::Equal(certificate) => {
+            let rules = certificate.iter().flat_map(|certificate| &certificate.rules);
+            let mut lines = rules.map(|(name, n)| match n {
+                1 => name.clone(),
+                n => format!("{name}, {n} times"),
+            });
+            let mut readings = readings(sides);
+            lines
+                .try_for_each(|line| writeln!(out, "  {line}"))
+                .and_then(|()| readings.try_for_each(|line| writeln!(out, "  {line}")))
+        }
         Verdict::Different(found) => data(&mut out, sides, found),
         Verdict::Unknown(unknown) => {
             let reached = match unknown {
@@ -85,12 +90,17 @@ pub fn text(report: &Report<'_>) -> String {
                     "  {} e-nodes; the first program has {} forms at its root, the second {}",
                     reached.nodes, reached.forms[0], reached.forms[1]
                 ),
-                Unknown::NoTerm => Ok(()),
+                Unknown::NoTerm(_) => Ok(()),
             };
             reached.and_then(|()| writeln!(out, "  alike on {} data", answer.compared))
         }
     };
     out
+}
+
+/// What an answer trusts of the sides.
+fn readings(sides: &Sides) -> impl Iterator<Item = String> {
+    [&sides.left, &sides.right].into_iter().filter_map(Side::reading)
 }
 
 fn data(out: &mut String, sides: &Sides, found: &Counterexample) -> std::fmt::Result {
@@ -123,6 +133,7 @@ pub fn json(report: &Report<'_>) -> Value {
         "verdict": word(&answer.verdict),
         "reason": report.reason(),
         "certificate": certificate,
+        "trusted": readings(report.sides).collect::<Vec<_>>(),
         "counterexample": found,
         "compared": answer.compared,
         "concrete": answer.concrete,

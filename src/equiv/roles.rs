@@ -3,7 +3,7 @@
 
 use super::data::Given;
 use super::declare::Declarations;
-use super::sides::{ModelFile, Side, What};
+use super::sides::{ModelFile, Side};
 use crate::model::Extent;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language};
@@ -54,7 +54,7 @@ impl Roles {
             }
         }
         for side in sides {
-            if let What::Term { term, .. } = &side.what {
+            if let Ok(term) = side.term() {
                 roles.add_uses(term, declarations);
             }
         }

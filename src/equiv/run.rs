@@ -109,7 +109,7 @@ fn run(side: &Side, machine: &Machine, store: &Store) -> Result<Store, Failure> 
                 Err(error) => Err(Failure::Fault(error.to_string())),
             }
         }
-        What::Dlc(program) => simulate(program, machine, store),
+        What::Dlc { program, .. } => simulate(program, machine, store),
     }
 }
 

@@ -1,22 +1,23 @@
 //! Looking for a proof: both sides in one e-graph, rules applied to both until they are one class, and
 //! the chain of rules that leads from the one to the other.
 
+use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
-use super::names::{apart, captured, normalise};
-use super::sides::{Sides, What};
+use super::names::{apart, captured, each, normalise};
+use super::raise::raised;
+use super::sides::{Side, Sides};
 use crate::certify::{Rules, check};
 use crate::diagnostic::Sources;
 use crate::drive::{Driven, Mark, drive};
-use crate::facts::{EGraph, Facts, VectorUnit};
+use crate::facts::{Binders, EGraph, Facts, VectorUnit};
 use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
-use crate::saturate::{Limits, StopReason, saturate};
+use crate::saturate::{Limits, StopReason, saturate_until};
 use crate::sexp;
 use crate::term::{Node, Term};
 use egg::Id;
 use ember_targets::machine::Machine;
-
-/// Iterations after which it is looked whether the sides are equal by now.
-const LOOK: usize = 2;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// How far a search has come.
 #[derive(Clone, Debug)]
@@ -39,6 +40,7 @@ pub enum Found {
 }
 
 /// What is searched with.
+#[derive(Clone, Copy)]
 pub struct Search<'a> {
     /// The rules' declarations.
     pub book: &'a RuleBook,
@@ -58,69 +60,123 @@ pub struct Search<'a> {
 }
 
 /// The terms of both sides, with variables named by their loops; a statement beside one that is split
-/// between the units is such a statement, too. `None` where a side is no term.
-pub fn terms(sides: &Sides, book: &RuleBook) -> Option<[Term; 2]> {
+/// between the units is such a statement, too. An error where a side is no term.
+pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], String> {
     let binders = book.signature.binders();
     lifted(sides).map(|terms| terms.map(|term| normalise(&term, &binders)))
 }
 
 /// The same with variables as they were written.
-fn lifted(sides: &Sides) -> Option<[Term; 2]> {
-    let (What::Term { term: a, sort: left }, What::Term { term: b, sort: right }) =
-        (&sides.left.what, &sides.right.what)
-    else {
-        return None;
+fn lifted(sides: &Sides) -> Result<[Term; 2], String> {
+    let lifted = |side: &Side| -> Result<Term, String> {
+        let term = side.term()?.clone();
+        Ok(if units(sides) && !side.is_split() { split(term) } else { term })
     };
-    let units = left.name() == "Slc" || right.name() == "Slc";
-    let lifted = |term: &Term, sort: &str| {
-        let mut term = term.clone();
-        if units && sort == "Stmt" {
-            let root = Id::from(term.len().saturating_sub(1));
-            term.add(Node::op("slc", &[root]));
-        }
-        term
-    };
-    Some([lifted(a, left.name()), lifted(b, right.name())])
+    Ok([lifted(&sides.left)?, lifted(&sides.right)?])
+}
+
+/// Whether a side is a program of both units.
+pub(super) fn units(sides: &Sides) -> bool {
+    sides.left.is_split() || sides.right.is_split()
+}
+
+/// A statement that is split between the units.
+fn split(mut statement: Term) -> Term {
+    let root = Id::from(statement.len().saturating_sub(1));
+    statement.add(Node::op("slc", &[root]));
+    statement
 }
 
 impl Search<'_> {
     /// Whether rules make two terms equal, without a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
-        self.sound(sides, terms, record).0.equal()
+        self.sound(sides, terms, record, true).equal()
     }
 
-    fn saturated(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> Run<'_> {
+    /// Runs the schedule. Where bounds that turned out to be the same made one variable of two, nothing that
+    /// was found means anything, and variables get names that keep them apart. With `twins`, sides are looked
+    /// for whatever their variables are called.
+    fn sound(&self, sides: &Sides, terms: &[Term; 2], record: bool, twins: bool) -> Run<'_> {
+        let between = sides.between.clone();
+        let binders = self.book.signature.binders();
+        let between = between.map(|model| normalise(&model, &binders));
+        let run = self.saturated(sides, (terms, between.as_ref()), record, twins);
+        if !run.captured {
+            return run;
+        }
+        let terms = terms.each_ref().map(|term| apart(term, &binders));
+        let between = between.map(|model| apart(&model, &binders));
+        self.saturated(sides, (&terms, between.as_ref()), record, twins)
+    }
+
+    fn saturated(
+        &self,
+        sides: &Sides,
+        (terms, between): (&[Term; 2], Option<&Term>),
+        record: bool,
+        twins: bool,
+    ) -> Run<'_> {
         let context = sides.declarations.context();
         let unit = VectorUnit {
             simd_bytes: self.machine.core.simd_bytes,
             registers: self.machine.core.vector_registers,
         };
         let binders = self.book.signature.binders();
-        let facts = Facts::new(&context.tensors, &context.sizes, binders, unit);
+        let facts = Facts::new(&context.tensors, &context.sizes, binders.clone(), unit);
         let facts = if record { facts.recording() } else { facts };
         let mut egraph = EGraph::new(facts);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
+        let units = units(sides);
+        // Rules meet halfway: from one processor's statements down to both programs, and among those.
+        let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term)));
+        let model = between.map(|m| egraph.add_expr(m));
+        if units {
+            for statement in statements.into_iter().chain(model) {
+                egraph.add(Node::op("slc", &[statement]));
+            }
+        }
         egraph.rebuild();
-        let mut run = Run { search: self, egraph, roots, stop: StopReason::Saturated };
+        let mut run = Run {
+            search: self,
+            binders,
+            egraph,
+            roots,
+            units,
+            statements,
+            model,
+            terms: terms.clone(),
+            named: terms.iter().chain(between).cloned().collect(),
+            each: terms.each_ref().map(|term| each(term, &self.book.signature.binders())),
+            first: Vec::new(),
+            twins,
+            stop: StopReason::Saturated,
+            captured: false,
+        };
         drive(&mut run, &self.schedule.steps, self.limits.iterations);
+        run.captured = run.named.iter().any(|term| {
+            // Statements that come of programs of both units have loops with other bounds.
+            [term, &raised(term)].iter().any(|term| captured(term, &run.binders, &run.egraph))
+        });
         run
     }
 
-    /// The same; where bounds that turned out to be the same made one variable of two, nothing that was
-    /// found means anything, and variables get names that keep them apart.
-    fn sound(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> (Run<'_>, [Term; 2]) {
-        let run = self.saturated(sides, terms, record);
-        let binders = self.book.signature.binders();
-        if terms.iter().all(|term| !captured(term, &binders, &run.egraph)) {
-            return (run, terms.clone());
+    /// Searches for a proof that two terms are equal. Where no certificate comes of one that matches
+    /// names of loops, another is looked for that rewrites them.
+    pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+        let first = self.proof(sides, terms, true);
+        if self.certify.is_some() && matches!(first, Found::Equal(Err(_))) {
+            // Names make many forms, so that only small searches are worth it.
+            let limits = Limits { nodes: self.limits.nodes / 4, ..self.limits };
+            let second = Search { limits, ..*self }.proof(sides, terms, false);
+            if matches!(second, Found::Equal(Ok(_))) {
+                return second;
+            }
         }
-        let terms = terms.each_ref().map(|term| apart(term, &binders));
-        (self.saturated(sides, &terms, record), terms)
+        first
     }
 
-    /// Searches for a proof that two terms are equal.
-    pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
-        let (run, terms) = self.sound(sides, terms, self.certify.is_some());
+    fn proof(&self, sides: &Sides, terms: &[Term; 2], twins: bool) -> Found {
+        let run = self.sound(sides, terms, self.certify.is_some(), twins);
         if !run.equal() {
             return Found::Open(run.reached());
         }
@@ -133,9 +189,12 @@ impl Search<'_> {
             compiled: self.compiled,
             rules,
             declarations: &sides.declarations,
-            terms: &terms,
+            terms: &run.terms,
         };
-        Found::Equal(certify(&proved).and_then(|certificate| {
+        Found::Equal(certify(&proved).and_then(|mut certificate| {
+            let readings = [&sides.left, &sides.right].into_iter().filter_map(Side::reading);
+            certificate.text =
+                readings.map(|line| format!("; {line}\n")).collect::<String>() + &certificate.text;
             let mut sources = Sources::default();
             let file = sources.add("<certificate>", certificate.text.as_str());
             let forms = sexp::read(&sources, file).map_err(|_| "it is not balanced".to_owned())?;
@@ -147,14 +206,89 @@ impl Search<'_> {
 
 struct Run<'a> {
     search: &'a Search<'a>,
+    binders: Binders,
     egraph: EGraph,
     roots: [Id; 2],
+    /// Whether the sides are programs of both units.
+    units: bool,
+    /// The statements of one processor that the sides come from.
+    statements: [Id; 2],
+    /// The model between them.
+    model: Option<Id>,
+    /// The sides as they are in the e-graph.
+    terms: [Term; 2],
+    /// All that was put into the e-graph, with the names that variables have there.
+    named: Vec<Term>,
+    /// The sides with a name for each loop.
+    each: [Term; 2],
+    /// The rules that split statements between the units.
+    first: Vec<usize>,
+    /// Whether sides are looked for under other names.
+    twins: bool,
     stop: StopReason,
+    /// Whether two variables of loops around each other have become one.
+    captured: bool,
 }
+
+/// A side that was found under other names: which, and what its variables are called there.
+type Twin = (usize, HashMap<i64, Id>);
 
 impl Run<'_> {
     fn equal(&self) -> bool {
-        self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+        !self.captured && self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+    }
+
+    /// Whether a class that should hold a side holds it under other names.
+    fn twin(&self, egraph: &EGraph) -> Option<Twin> {
+        for (side, own) in self.each.iter().enumerate() {
+            let own = raised(own);
+            for class in [self.statements[1 - side]].into_iter().chain(self.model) {
+                if egraph.find(class) == egraph.find(self.statements[side]) {
+                    continue;
+                }
+                if let Some(names) = alpha::found(egraph, &self.binders, class, &own) {
+                    return Some((side, names));
+                }
+            }
+        }
+        None
+    }
+
+    /// Goes on with a side under the names with which it was found.
+    fn adopt(&mut self, (side, names): Twin) {
+        let term = alpha::renamed(&self.egraph, &self.each[side], &names);
+        self.statements[side] = self.egraph.add_expr(&raised(&term));
+        self.roots[side] = self.egraph.add_expr(&term);
+        self.named.push(term.clone());
+        self.terms[side] = term;
+        if self.units {
+            self.egraph.add(Node::op("slc", &[self.statements[side]]));
+        }
+        self.egraph.rebuild();
+        if self.units {
+            let first = self.first.clone();
+            self.apply(&first, false);
+        }
+    }
+
+    /// Applies rules until nothing changes, or the sides meet.
+    fn apply(&mut self, rules: &[usize], twins: bool) -> Option<Twin> {
+        let Search { compiled, exact, limits, .. } = self.search;
+        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
+        let rules: Vec<&CompiledRule> = rules.collect();
+        let mut egraph = std::mem::replace(&mut self.egraph, EGraph::new(Facts::default()));
+        let twin = RefCell::new(None);
+        let met = |egraph: &EGraph| {
+            if egraph.find(self.roots[0]) == egraph.find(self.roots[1]) {
+                return true;
+            }
+            twin.replace(if twins { self.twin(egraph) } else { None });
+            twin.borrow().is_some()
+        };
+        let done = saturate_until(&mut egraph, &rules, limits, &met, &mut |_| {});
+        self.egraph = egraph;
+        self.stop = done.stop;
+        twin.into_inner()
     }
 
     fn reached(&self) -> Reached {
@@ -168,22 +302,13 @@ impl Run<'_> {
 
 impl Driven for Run<'_> {
     fn saturate(&mut self, rules: &[usize]) {
-        let Search { compiled, exact, limits, .. } = self.search;
-        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
-        let rules: Vec<&CompiledRule> = rules.collect();
-        let mut left = limits.iterations;
-        while left > 0 && !self.ended() {
-            let iterations = left.min(LOOK);
-            left -= iterations;
-            let limits = Limits { iterations, ..*limits };
-            let done = saturate(&mut self.egraph, &rules, &limits, &mut |_| {});
-            match done.stop {
-                StopReason::IterationLimit if left > 0 => {}
-                StopReason::Saturated => return,
-                stop => {
-                    self.stop = stop;
-                    return;
-                }
+        if self.units && self.first.is_empty() {
+            self.first = rules.to_vec();
+        }
+        while let Some(twin) = self.apply(rules, self.twins) {
+            self.adopt(twin);
+            if self.ended() {
+                return;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::data::Given;
 use super::declare::{Declarations, FORMS};
+use super::lift::lifted;
 use super::roles::Roles;
 use super::surface;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources};
@@ -13,7 +14,7 @@ use crate::sexp::{self, Sexp};
 use crate::term::Term;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
-use ember_targets::verify::Limits;
+use ember_targets::verify::{Limits, Verified};
 use std::path::{Path, PathBuf};
 
 /// One of the two that are compared.
@@ -36,7 +37,47 @@ pub enum What {
         sort: Sort,
     },
     /// A DLC program.
-    Dlc(Box<Program>),
+    Dlc {
+        /// The program.
+        program: Box<Program>,
+        /// The statement that its two halves make together; or why they make none.
+        term: Result<Term, String>,
+    },
+}
+
+impl What {
+    /// A verified DLC program.
+    pub fn dlc(program: Verified) -> What {
+        let program = program.into_program();
+        let term = lifted(&program);
+        What::Dlc { program: Box::new(program), term }
+    }
+}
+
+impl Side {
+    /// The term that proofs are about; an error says why there is none.
+    pub fn term(&self) -> Result<&Term, String> {
+        match &self.what {
+            What::Term { term, .. } | What::Dlc { term: Ok(term), .. } => Ok(term),
+            What::Dlc { term: Err(why), .. } => Err(format!("`{}`: {why}", self.name)),
+        }
+    }
+
+    /// What a proof trusts beside its rules: that a DLC program does what it is read as.
+    pub fn reading(&self) -> Option<String> {
+        let name = &self.name;
+        match self.what {
+            What::Term { .. } => None,
+            What::Dlc { .. } => {
+                Some(format!("trusted: {name:?} does what the statement does that it is read as"))
+            }
+        }
+    }
+
+    /// Whether it is a program of both units, of which each statement says where it runs.
+    pub fn is_split(&self) -> bool {
+        matches!(&self.what, What::Term { sort, .. } if sort.name() == "Slc")
+    }
 }
 
 /// The file of a side that is a model.
@@ -63,6 +104,8 @@ pub struct Sides {
     pub given: Option<Given>,
     /// The first side that is a model, or the model that declares what programs use.
     pub model: Option<ModelFile>,
+    /// The term of a model that is no side: where both programs are equal to it, they are equal.
+    pub between: Option<Term>,
 }
 
 impl Sides {
@@ -72,7 +115,7 @@ impl Sides {
         let side = |name: &str, what| Side { name: name.to_owned(), what };
         let (left, right) = (side("the first", left), side("the second", right));
         let roles = Roles::new(&declarations, &[], [&left, &right]);
-        Sides { declarations, roles, left, right, given: None, model: None }
+        Sides { declarations, roles, left, right, given: None, model: None, between: None }
     }
 }
 
@@ -140,7 +183,11 @@ pub fn read(
         models.extend(text.model);
         given = given.or(text.given);
     }
-    models.extend(declaring.and_then(|text| text.model));
+    let mut between = None;
+    if let Some(text) = declaring {
+        between = text.sides.first().and_then(|side| side.term().ok().cloned());
+        models.extend(text.model);
+    }
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -153,7 +200,7 @@ pub fn read(
     let declarations = declarations.unwrap_or_default();
     let roles = Roles::new(&declarations, &models, [&left, &right]);
     let model = models.into_iter().next();
-    Ok(Sides { declarations, roles, left, right, given, model })
+    Ok(Sides { declarations, roles, left, right, given, model, between })
 }
 
 fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
@@ -173,9 +220,8 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
         }
         Some(("dlc", _)) => {
             let program = DlcText::read(sources, file)?.verify(&Limits::of(machine))?;
-            let program = program.into_program();
             text.declarations = Some(Declarations::of_program(&program));
-            text.sides.push(Side { name: name.clone(), what: What::Dlc(Box::new(program)) });
+            text.sides.push(Side { name: name.clone(), what: What::dlc(program) });
         }
         _ => programs(book, &forms, &mut text)?,
     }

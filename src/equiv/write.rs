@@ -37,7 +37,7 @@ pub fn counterexample(sources: &Sources, sides: &Sides, found: &Counterexample) 
     for side in [&sides.left, &sides.right] {
         match &side.what {
             What::Term { term, .. } => text += &format!("\n{}\n", print_term(term).trim_end()),
-            What::Dlc(program) => text += &format!("\n{}\n", print(program).trim_end()),
+            What::Dlc { program, .. } => text += &format!("\n{}\n", print(program).trim_end()),
         }
     }
     text

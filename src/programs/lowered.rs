@@ -1,9 +1,10 @@
 //! Every program that the search finds for a made one: run as a term and, split between the units and
-//! verified, on the simulator.
+//! verified, on the simulator; and what is read from its text, run as a term again.
 
 use super::data::{Data, Relation, Run};
 use super::make::Made;
 use crate::cost::{Goal, Rates};
+use crate::equiv::lifted;
 use crate::facts::{Facts, VectorUnit};
 use crate::interpret::Store;
 use crate::pipeline::lower;
@@ -35,6 +36,8 @@ pub struct Lowered {
     /// Terms that load from a place which no loop decides. Decoupled, it is loaded before any loop runs, and
     /// so where none does; that has a fault on a tensor without elements, and is not simulated here.
     pub early: usize,
+    /// DLC programs that were read as statements of one processor, for proofs.
+    pub read: usize,
     /// Runs of both that ended and agreed.
     pub runs: usize,
 }
@@ -123,6 +126,15 @@ pub fn lowered(
                 }
             }
             done.programs += 1;
+            let Ok(statement) = lifted(&program) else { continue };
+            match data.relation(expected, &data.of_term(&statement)) {
+                Relation::Same(runs) => done.runs += runs,
+                Relation::Different(why) | Relation::Fault(why) => {
+                    let read = print_term(&statement);
+                    return Err(wrong("the DLC program as it is read", &format!("{why}\n{read}")));
+                }
+            }
+            done.read += 1;
         }
     }
     Ok(done)
@@ -156,6 +168,7 @@ pub fn all_lowered(
             programs: sum.programs + one.programs,
             rejected: sum.rejected + one.rejected,
             early: sum.early + one.early,
+            read: sum.read + one.read,
             runs: sum.runs + one.runs,
         })
     })

@@ -8,6 +8,7 @@ use crate::facts::EGraph;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 /// A compiled left side.
 #[derive(Clone, Debug)]
@@ -231,6 +232,7 @@ impl Matcher {
             constants,
             registers: Vec::new(),
             row: Vec::with_capacity(1 + self.slots.len()),
+            above: HashMap::new(),
             level,
             found,
         };
@@ -303,6 +305,8 @@ struct Run<'a, L, F> {
     constants: Vec<Id>,
     registers: Vec<Id>,
     row: Vec<Id>,
+    /// The classes above a class that an instruction has asked for.
+    above: HashMap<(usize, Id), Rc<BTreeSet<Id>>>,
     level: L,
     found: F,
 }
@@ -327,10 +331,26 @@ impl<L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, L, F> {
                     }
                 }
                 Instruction::Above { out, .. } => {
-                    let parents = self.egraph[class].parents().map(|id| self.egraph.find(id));
-                    for parent in parents.collect::<BTreeSet<Id>>() {
+                    // A class such as that of 0 has many nodes above it, of which few are the pattern's.
+                    let wanted = |id: &Id| match self.matcher.program.get(at) {
+                        Some(Instruction::Bind { head, arity, .. }) => {
+                            self.egraph.nodes()[usize::from(*id)].discriminant() == (*head, *arity)
+                        }
+                        _ => true,
+                    };
+                    let parents = match self.above.get(&(at, class)) {
+                        Some(parents) => Rc::clone(parents),
+                        None => {
+                            let parents = self.egraph[class].parents().filter(wanted);
+                            let parents = parents.map(|id| self.egraph.find(id));
+                            let parents: Rc<BTreeSet<Id>> = Rc::new(parents.collect());
+                            self.above.insert((at, class), Rc::clone(&parents));
+                            parents
+                        }
+                    };
+                    for parent in parents.iter() {
                         self.registers.truncate(out);
-                        self.registers.push(parent);
+                        self.registers.push(*parent);
                         if !self.step(at, new) {
                             return false;
                         }

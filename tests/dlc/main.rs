@@ -5,6 +5,7 @@ mod barriers;
 mod counters;
 mod decouple;
 mod laws;
+mod lift;
 mod nests;
 mod programs;
 mod random;

@@ -1,0 +1,220 @@
+//! DLC programs read as statements of one processor: each statement does what its program does when it is
+//! simulated, also where one token of the program was changed; and no proof says of such a change that it
+//! is none.
+
+use ember_rewrite::cost::Goal;
+use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::dlc_text::DlcText;
+use ember_rewrite::equiv::{self, Declarations, Options, Search, Sides, What};
+use ember_rewrite::pipeline::{self, Options as Compiling};
+use ember_rewrite::rules::{self, CompiledRule, RuleBook, Sort};
+use ember_rewrite::saturate;
+use ember_rewrite::{print_term, target};
+use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::print::print;
+use ember_targets::verify::{Limits, Verified};
+use fastrand::Rng;
+use std::path::{Path, PathBuf};
+
+/// Changes to each program that are looked at, and tries for each to find one that the verifier passes.
+const MUTANTS: usize = 3;
+const TRIES: usize = 400;
+
+/// A proof of what may be no equality is not waited for.
+const PROOF: saturate::Limits = saturate::Limits { iterations: 8, nodes: 3000 };
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn machine() -> Machine {
+    Machine::parse(TMU_CPU).expect("the machine")
+}
+
+fn texts(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(folder)).expect("the folder");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == extension));
+    files.sort();
+    files
+}
+
+fn verified(text: &str, machine: &Machine) -> Option<Verified> {
+    let mut sources = Sources::default();
+    let file = sources.add("<program>", text);
+    DlcText::read(&sources, file).ok()?.verify(&Limits::of(machine)).ok()
+}
+
+/// A program beside the statement that it is read as, on so much data; an error where it is read as none.
+fn reads_right(text: &str, machine: &Machine, tries: usize) -> Result<usize, String> {
+    let program = verified(text, machine).unwrap_or_else(|| panic!("does not verify:\n{text}"));
+    let statement = equiv::lifted(&program)?;
+    let declarations = Declarations::of_program(&program);
+    let term = What::Term { term: statement.clone(), sort: Sort::named("Stmt") };
+    let sides = Sides::of(declarations, [What::dlc(program), term]);
+    let options = Options { tries, ..Options::default() };
+    let (found, compared) = equiv::apart(&sides, machine, &options);
+    if let Some(found) = found {
+        let read = print_term::print_term(&statement);
+        panic!("{:?}\non {:?}\n{text}\nis read as\n{read}", found.difference, found.given);
+    }
+    Ok(compared)
+}
+
+#[test]
+fn hand_written_programs_are_read_as_what_they_do() {
+    let machine = machine();
+    let mut others = Vec::new();
+    for path in texts("programs", "dlc") {
+        let text = std::fs::read_to_string(&path).expect("a text");
+        match reads_right(&text, &machine, 60) {
+            Ok(compared) => {
+                assert!(compared >= 100, "{}: compared on {compared} data", path.display());
+            }
+            Err(why) => others.push((name(&path), why)),
+        }
+    }
+    // They count on the zeros that lanes beyond the row hold.
+    let (folds, stores) = (
+        "a fold over lanes that may be inactive",
+        "lanes that are stored and may not have been loaded",
+    );
+    let expected = [
+        ("kg_transe_paper", folds),
+        ("mp_sigmoid_expert_32", stores),
+        ("mp_sigmoid_expert_64", stores),
+        ("mp_sigmoid_paper", folds),
+        ("mp_sigmoid_prefetch_64", stores),
+        ("spmm_expert_128", stores),
+    ];
+    let others: Vec<(&str, &str)> = others.iter().map(|(n, why)| (&n[..], &why[..])).collect();
+    assert_eq!(others, expected);
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The programs that schedules make of the small models.
+fn compiled(schedules: &[&str]) -> Vec<String> {
+    let mut made = Vec::new();
+    for model in texts("tests/models", "sexp") {
+        for schedule in schedules {
+            let options = Compiling {
+                rules: vec![root().join("rules")],
+                schedule: (*schedule).to_owned(),
+                ..Compiling::default()
+            };
+            let mut sources = Sources::default();
+            let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
+            let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
+            made.push(print(chosen.program.program()));
+        }
+    }
+    made
+}
+
+#[test]
+fn compiled_programs_are_read_as_what_they_do() {
+    let machine = machine();
+    let mut read = 0;
+    let programs = compiled(&["emb-opt0", "emb-opt2", "emb-opt3"]);
+    for text in &programs {
+        read += usize::from(reads_right(text, &machine, 20).is_ok());
+    }
+    assert_eq!(read, programs.len(), "all are statements");
+}
+
+/// The text with one word exchanged for another of its words, or a number changed by one.
+fn mutant(text: &str, rng: &mut Rng) -> Option<String> {
+    let mut words: Vec<(usize, &str)> = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices() {
+        let inside = !c.is_whitespace() && c != '(' && c != ')';
+        match (start, inside) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                words.push((from, &text[from..at]));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    let (at, word) = words[rng.usize(..words.len())];
+    let new = match word.parse::<i64>() {
+        Ok(n) => (n + [-1, 1][rng.usize(..2)]).to_string(),
+        Err(_) => words[rng.usize(..words.len())].1.to_owned(),
+    };
+    (new != word).then(|| format!("{}{new}{}", &text[..at], &text[at + word.len()..]))
+}
+
+struct Prover {
+    book: RuleBook,
+    compiled: Vec<CompiledRule>,
+    machine: Machine,
+}
+
+impl Prover {
+    fn new() -> Prover {
+        let mut sources = Sources::default();
+        let paths = equiv::rule_paths(&[root().join("rules")]);
+        let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
+        let machine = target::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+        Prover { compiled: book.compile(), book, machine }
+    }
+
+    /// Whether both are proved to do the same, whatever data shows.
+    fn equal(&self, sides: &Sides) -> bool {
+        let options = Options::default();
+        let search = Search {
+            book: &self.book,
+            compiled: &self.compiled,
+            schedule: self.book.require_schedule("equiv").expect("it is there"),
+            machine: &self.machine,
+            exact: options.exact,
+            limits: PROOF,
+            certify: None,
+        };
+        equiv::terms(sides, &self.book).is_ok_and(|terms| search.equal(sides, &terms, false))
+    }
+}
+
+#[test]
+fn a_program_with_a_token_changed_is_read_as_what_it_does_and_not_proved_to_do_what_it_did() {
+    let prover = Prover::new();
+    let mut rng = Rng::with_seed(1);
+    let (mut read, mut proved, mut different) = (0, 0, 0);
+    let files = texts("programs", "dlc").into_iter();
+    let mut programs: Vec<String> =
+        files.map(|path| std::fs::read_to_string(path).expect("a text")).collect();
+    programs.extend(compiled(&["emb-opt3"]));
+    for text in &programs {
+        let mut left = MUTANTS;
+        for _ in 0..TRIES {
+            let Some(changed) = mutant(text, &mut rng) else { continue };
+            let Some(mutant) = verified(&changed, &prover.machine) else { continue };
+            let original = verified(text, &prover.machine).expect("it verifies");
+            if mutant.tensors != original.tensors || mutant.sizes != original.sizes {
+                continue;
+            }
+            read += usize::from(reads_right(&changed, &prover.machine, 4).is_ok());
+            let declarations = Declarations::of_program(&original);
+            let sides = Sides::of(declarations, [What::dlc(original), What::dlc(mutant)]);
+            let options = Options { tries: 20, ..Options::default() };
+            let equal = prover.equal(&sides);
+            let (found, _) = equiv::apart(&sides, &prover.machine, &options);
+            assert!(!equal || found.is_none(), "{found:?}\n{text}\nand\n{changed}");
+            proved += usize::from(equal);
+            different += usize::from(found.is_some());
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    println!(
+        "{read} changed programs are read, {different} do something else, {proved} are proved"
+    );
+    assert!(read >= programs.len(), "{read} changed programs were read");
+    assert!(different >= programs.len(), "{different} changed programs do something else");
+}
