@@ -164,6 +164,7 @@ impl Checker<'_> {
             ("scf.one", _) => dtype.map(|dtype| Scalar::from_f64(dtype, 1.0)),
             ("scf.identity", _) => BinaryOp::parse(word(0)).and_then(|op| op.identity(dtype?)),
             ("scf.cast" | "scf.convert", [_, x]) => x.number.zip(dtype).map(|(x, d)| x.cast(d)),
+            ("rename" | "fix", [_, _, body]) => body.number,
             (_, [x]) => unary.and_then(|op| op.apply(x.number?)),
             (_, [a, b]) => binary.and_then(|op| op.apply(a.number?, b.number?)),
             (word, []) => word.parse().ok().map(Scalar::I64),
