@@ -203,7 +203,8 @@ struct Common {
     /// The most iterations of a saturation.
     #[arg(long, value_name = "N", default_value_t = Options::default().iter_limit)]
     iter_limit: usize,
-    /// How many of the best candidates the simulator ranks, beside the best without prefetches.
+    /// How many of the best candidates the simulator ranks, beside the best without prefetches; half as
+    /// many of programs to compare with.
     #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
     candidates: usize,
     /// Let the cost model choose, and run no candidate: with `--emit`, nothing is run at all.

@@ -6,6 +6,7 @@ use super::names::Names;
 use super::terms::{Level, Terms};
 use super::values::Typed;
 use super::{DecoupleError, ModelContext};
+use crate::sexp::deeper;
 use crate::term::Term;
 use egg::Id;
 use ember_targets::dlc::{
@@ -96,7 +97,7 @@ impl<'a> Lowering<'a> {
                 .terms
                 .error(id, format!("the program has more than {MAX_WORK} operators")));
         }
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || step(self))
+        deeper(|| step(self))
     }
 
     /// Enters a loop.

@@ -5,13 +5,10 @@
 
 use crate::explain::Terms;
 use crate::facts::{Binders, EGraph};
+use crate::sexp::deeper;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, RecExpr};
 use std::collections::{BTreeSet, HashMap, HashSet};
-
-/// Stack for one level of a term, and by how much the stack grows where less is left.
-const RED_ZONE: usize = 64 << 10;
-const SEGMENT: usize = 1 << 20;
 
 /// Pairs of a part and a class that are looked at, at most.
 const MOST: usize = 200_000;
@@ -65,7 +62,7 @@ impl Search<'_> {
         if self.tried.len() > MOST {
             return false;
         }
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.fits_here(part, class))
+        deeper(|| self.fits_here(part, class))
     }
 
     fn fits_here(&mut self, part: Id, class: Id) -> bool {

@@ -2,16 +2,12 @@
 
 use super::chain::is_word;
 use crate::diagnostic::{FileId, Span};
-use crate::sexp::{Kind, Sexp};
+use crate::sexp::{Kind, Sexp, deeper};
 use crate::term::Term;
 use egg::{Id, Language};
 use ember_targets::layout::{Keep, Layout};
 use ember_targets::print::WIDTH;
 use std::collections::BTreeMap;
-
-/// Stack for one level of a term, and by how much the stack grows where less is left.
-const RED_ZONE: usize = 64 << 10;
-const SEGMENT: usize = 1 << 20;
 
 fn span() -> Span {
     Span::new(FileId::default(), 0..0)
@@ -53,7 +49,7 @@ pub(super) fn shown(term: &Term, names: &BTreeMap<Id, String>) -> Sexp {
 /// The text of a form.
 pub(super) fn printed(whole: &Sexp) -> String {
     fn put(of: &Sexp, out: &mut Layout, depth: usize) {
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || match &of.kind {
+        deeper(|| match &of.kind {
             Kind::Atom(word) => out.atom(word.clone()),
             Kind::Text(text) => out.atom(format!("{text:?}")),
             Kind::List(items) => {

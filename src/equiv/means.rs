@@ -3,14 +3,11 @@
 
 use super::chain::{is_word, word};
 use crate::explain::Terms;
+use crate::sexp::deeper;
 use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Var};
 use ember_targets::scalar::BinaryOp;
 use std::collections::{BTreeMap, HashMap};
-
-/// Stack for one level of a term, and by how much the stack grows where less is left.
-const RED_ZONE: usize = 64 << 10;
-const SEGMENT: usize = 1 << 20;
 
 /// What the variables of a rule stand for, and which loop variables its patterns are, by their text.
 #[derive(Default)]
@@ -68,7 +65,7 @@ impl Means {
         }
         let mut parts = Vec::new();
         for child in node.children() {
-            parts.push(stacker::maybe_grow(RED_ZONE, SEGMENT, || self.put(pattern, *child, made))?);
+            parts.push(deeper(|| self.put(pattern, *child, made))?);
         }
         match (node.name(), parts.as_slice()) {
             (Some("!"), [op, a, b]) => {

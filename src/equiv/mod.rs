@@ -39,6 +39,7 @@ pub use refute::Counterexample;
 pub use report::{Report, json, text};
 pub use roles::{Role, Roles};
 pub use run::Difference;
+pub(crate) use run::{Failure, simulate};
 pub use search::{Found, Reached, Search, terms};
 pub use sides::{ModelFile, Side, Sides, What, read};
 pub use write::counterexample;

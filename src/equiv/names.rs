@@ -6,13 +6,10 @@
 
 use crate::explain::Terms;
 use crate::facts::{Binders, EGraph};
+use crate::sexp::deeper;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language};
 use std::collections::{BTreeSet, HashMap};
-
-/// Stack for one level of a term, and by how much the stack grows where less is left.
-const RED_ZONE: usize = 64 << 10;
-const SEGMENT: usize = 1 << 20;
 
 /// The term with its bound variables named by the order of loops; variables that nothing binds stay.
 pub fn normalise(term: &Term, binders: &Binders) -> Term {
@@ -100,7 +97,7 @@ impl Names<'_> {
         if let Some(made) = self.known.get(&(id, scope)) {
             return *made;
         }
-        let made = stacker::maybe_grow(RED_ZONE, SEGMENT, || self.fresh(id, scope));
+        let made = deeper(|| self.fresh(id, scope));
         self.known.insert((id, scope), made);
         made
     }

@@ -57,8 +57,8 @@ pub(super) enum Outcome {
     Different(Difference),
 }
 
-/// Why a side has no result.
-enum Failure {
+/// Why a program has no result.
+pub(crate) enum Failure {
     /// It would take too long.
     Limit,
     /// There is none.
@@ -109,17 +109,23 @@ fn run(side: &Side, machine: &Machine, store: &Store) -> Result<Store, Failure> 
                 Err(error) => Err(Failure::Fault(error.to_string())),
             }
         }
-        What::Dlc { program, .. } => simulate(program, machine, store),
+        What::Dlc { program, .. } => simulate(program, machine, store, CYCLES),
     }
 }
 
-fn simulate(program: &Program, machine: &Machine, store: &Store) -> Result<Store, Failure> {
+/// What a DLC program makes of a store in so many cycles at most.
+pub(crate) fn simulate(
+    program: &Program,
+    machine: &Machine,
+    store: &Store,
+    max_cycles: u64,
+) -> Result<Store, Failure> {
     let missing = |name: &String| Failure::Fault(format!("there is no `{name}`"));
     let tensor = |name: &String| store.tensors.get(name).cloned().ok_or_else(|| missing(name));
     let size = |name: &String| store.sizes.get(name).copied().ok_or_else(|| missing(name));
     let tensors = program.tensors.iter().map(|t| tensor(&t.name)).collect::<Result<_, _>>()?;
     let sizes = program.sizes.iter().map(size).collect::<Result<_, _>>()?;
-    let options = ember_sim::Options { max_cycles: CYCLES, ..ember_sim::Options::default() };
+    let options = ember_sim::Options { max_cycles, ..ember_sim::Options::default() };
     match ember_sim::run(program, machine, Bindings { tensors, sizes }, options) {
         Ok(outcome) => {
             let mut after = store.clone();

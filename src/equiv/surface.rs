@@ -14,16 +14,12 @@
 
 use super::declare::{Declarations, Purpose};
 use crate::diagnostic::{Checked, Diagnostic, Span};
-use crate::sexp::{Kind, Sexp};
+use crate::sexp::{Kind, Sexp, deeper};
 use std::collections::BTreeMap;
 
 /// A text with more words than this, written out, is not read: bounds are repeated wherever their
 /// variable is used, which can double the size at every level.
 const MOST_WORDS: usize = 1 << 20;
-
-/// Stack for one level of a text, and by how much the stack grows where less is left.
-const RED_ZONE: usize = 64 << 10;
-const SEGMENT: usize = 1 << 20;
 
 /// Writes a program out in full.
 pub(super) fn written_out(text: &Sexp, declarations: &Declarations) -> Checked<Sexp> {
@@ -52,14 +48,14 @@ fn list(span: Span, items: Vec<Sexp>) -> Sexp {
 
 /// The same text at another place.
 fn moved(of: &Sexp, span: Span) -> Sexp {
-    stacker::maybe_grow(RED_ZONE, SEGMENT, || match &of.kind {
+    deeper(|| match &of.kind {
         Kind::List(items) => list(span, items.iter().map(|item| moved(item, span)).collect()),
         kind => Sexp { span, kind: kind.clone() },
     })
 }
 
 fn words(of: &Sexp) -> usize {
-    stacker::maybe_grow(RED_ZONE, SEGMENT, || match &of.kind {
+    deeper(|| match &of.kind {
         Kind::List(items) => 1 + items.iter().map(words).sum::<usize>(),
         _ => 1,
     })
@@ -75,7 +71,7 @@ struct Surface {
 
 impl Surface {
     fn expr(&mut self, text: &Sexp) -> Checked<Sexp> {
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.any(text))
+        deeper(|| self.any(text))
     }
 
     fn any(&mut self, text: &Sexp) -> Checked<Sexp> {

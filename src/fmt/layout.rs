@@ -6,6 +6,7 @@
 use super::tree::{Item, List, Token};
 use super::{TABLE_WIDTH, WIDTH};
 use crate::lex::TokenKind;
+use crate::sexp::deeper;
 use pretty::{Arena, DocAllocator, DocBuilder};
 use std::ops::Range;
 
@@ -69,7 +70,7 @@ impl<'a> Layout<'a, '_> {
         let doc = match &item.list {
             None => self.leaf(item.token),
             // A list may be nested as deep as the reader allows.
-            Some(list) => stacker::maybe_grow(64 << 10, 1 << 20, || {
+            Some(list) => deeper(|| {
                 let open = self.arena.text("(").annotate(item.token);
                 open.append(self.list(list, depth + 1)).append(")")
             }),
@@ -81,7 +82,7 @@ impl<'a> Layout<'a, '_> {
     fn flat(&self, item: &Item) -> Doc<'a> {
         let doc = match &item.list {
             None => self.leaf(item.token),
-            Some(list) => stacker::maybe_grow(64 << 10, 1 << 20, || {
+            Some(list) => deeper(|| {
                 let open = self.arena.text("(").annotate(item.token);
                 let items = list.items.iter().map(|item| self.flat(item));
                 open.append(self.arena.intersperse(items, " ")).append(")")

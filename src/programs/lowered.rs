@@ -4,7 +4,7 @@
 use super::data::{Data, Relation, Run};
 use super::make::Made;
 use crate::cost::{Goal, Rates};
-use crate::equiv::lifted;
+use crate::equiv::{Failure, lifted, simulate};
 use crate::facts::{Facts, VectorUnit};
 use crate::interpret::Store;
 use crate::pipeline::lower;
@@ -15,7 +15,6 @@ use crate::search::Search;
 use crate::term::{Node, Term};
 use crate::workload::Statistics;
 use egg::{Id, Language};
-use ember_sim::{Bindings, SimError};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use fastrand::Rng;
@@ -118,7 +117,7 @@ pub fn lowered(
                 done.rejected += 1;
                 continue;
             };
-            let simulated = data.results(|store| simulate(program.program(), machine, store));
+            let simulated = data.results(|store| run(program.program(), machine, store));
             match data.relation(expected, &simulated) {
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {
@@ -186,22 +185,10 @@ fn early(term: &Term) -> bool {
 }
 
 /// Runs a DLC program.
-fn simulate(program: &Program, machine: &Machine, store: &Store) -> Run {
-    let tensors = program.tensors.iter().map(|t| store.tensors.get(&t.name).cloned());
-    let sizes = program.sizes.iter().map(|size| store.sizes.get(size).copied());
-    let (Some(tensors), Some(sizes)) = (tensors.collect(), sizes.collect()) else {
-        return Run::Fault("it names what is not declared".to_owned());
-    };
-    let options = ember_sim::Options { max_cycles: CYCLES, ..ember_sim::Options::default() };
-    match ember_sim::run(program, machine, Bindings { tensors, sizes }, options) {
-        Ok(outcome) => {
-            let mut after = store.clone();
-            for (declared, tensor) in program.tensors.iter().zip(outcome.tensors) {
-                after.tensors.insert(declared.name.clone(), tensor);
-            }
-            Run::Ended(Box::new(after))
-        }
-        Err(SimError::Limit { .. }) => Run::Long,
-        Err(error) => Run::Fault(error.to_string()),
+fn run(program: &Program, machine: &Machine, store: &Store) -> Run {
+    match simulate(program, machine, store, CYCLES) {
+        Ok(after) => Run::Ended(Box::new(after)),
+        Err(Failure::Limit) => Run::Long,
+        Err(Failure::Fault(why)) => Run::Fault(why),
     }
 }

@@ -2,12 +2,9 @@
 //! loop's variable has the new bound wherever it is mentioned.
 
 use crate::explain::{Terms, tree_size};
+use crate::sexp::deeper;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language};
-
-/// Stack for one level of a term, and by how much the stack grows where less is left.
-const RED_ZONE: usize = 64 << 10;
-const SEGMENT: usize = 1 << 20;
 
 /// A program of more words than this is no tree.
 const MOST_WORDS: u64 = 20_000;
@@ -72,7 +69,7 @@ fn loop_parts(name: &str, arity: usize) -> Option<[usize; 3]> {
 }
 
 fn tree(term: &Term, id: Id, around: &mut Vec<(Id, usize)>, loops: &mut usize) -> Tree {
-    stacker::maybe_grow(RED_ZONE, SEGMENT, || {
+    deeper(|| {
         let node = &term[id];
         if let Some((_, number)) = around.iter().rev().find(|(variable, _)| *variable == id) {
             return Tree { head: What::Variable(*number), parts: Vec::new() };
@@ -97,7 +94,7 @@ fn tree(term: &Term, id: Id, around: &mut Vec<(Id, usize)>, loops: &mut usize) -
 }
 
 fn put(tree: &Tree, around: &mut Vec<(usize, Id)>, terms: &mut Terms) -> Id {
-    stacker::maybe_grow(RED_ZONE, SEGMENT, || {
+    deeper(|| {
         let head = match tree.head {
             What::Word(head) => head,
             What::Variable(number) => {

@@ -322,10 +322,10 @@ impl<'a> Run<'a> {
                 missing = missing.saturating_sub(1);
                 self.egraph.analysis.reserve_nodes(missing);
             }
-            let id = match step {
-                _ if let Some(known) = known => known,
-                Step::Slot(slot) => *slots.get(*slot)?,
-                Step::Node(node) => {
+            let id = match (known, step) {
+                (Some(known), _) => known,
+                (None, Step::Slot(slot)) => *slots.get(*slot)?,
+                (None, Step::Node(node)) => {
                     let built = &self.built;
                     let node = node.clone().map_children(|child| built[usize::from(child)]);
                     if i + 1 == rule.plan.len() {
@@ -333,7 +333,9 @@ impl<'a> Run<'a> {
                     }
                     self.egraph.add(node)
                 }
-                Step::Compute(..) => self.egraph.add(Node::int(self.known.get(i).copied()??)),
+                (None, Step::Compute(..)) => {
+                    self.egraph.add(Node::int(self.known.get(i).copied()??))
+                }
             };
             self.built.push(id);
         }

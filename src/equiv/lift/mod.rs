@@ -13,16 +13,13 @@ mod values;
 mod writes;
 
 use crate::explain::Terms;
+use crate::sexp::deeper;
 use crate::term::{Node, Term};
 use egg::{Id, Language};
 use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
 use ember_targets::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use writes::{written, written_by};
-
-/// Stack for one level of a program, and by how much the stack grows where less is left.
-const RED_ZONE: usize = 64 << 10;
-const SEGMENT: usize = 1 << 20;
 
 /// The statement of a verified program; or why it is none.
 pub fn lifted(program: &Program) -> Result<Term, String> {
@@ -135,7 +132,7 @@ impl<'p> Lift<'p> {
             match action {
                 Action::Callback(case) => {
                     let body = &self.program.cases[case.index()].body;
-                    stacker::maybe_grow(RED_ZONE, SEGMENT, || self.body(body, &mut feed, out))?;
+                    deeper(|| self.body(body, &mut feed, out))?;
                 }
                 Action::Traverse(unit) => self.traversed(*unit, out)?,
                 Action::Store { addr, value } => {
@@ -157,7 +154,7 @@ impl<'p> Lift<'p> {
         self.level(&unit.beg, out)?;
         let bounds = self.unit(id)?;
         self.looped(bounds, (None, Some(id)), out, &mut |l, inner| {
-            stacker::maybe_grow(RED_ZONE, SEGMENT, || l.level(&unit.ite, inner))
+            deeper(|| l.level(&unit.ite, inner))
         })?;
         self.level(&unit.end, out)
     }
@@ -202,9 +199,7 @@ impl<'p> Lift<'p> {
                 Stmt::For(Loop { var, lo, hi, step, body }) => {
                     let bounds = Bounds { lo: self.value(lo)?, hi: self.value(hi)?, step: *step };
                     self.looped(bounds, (Some(*var), None), out, &mut |l, inner| {
-                        stacker::maybe_grow(RED_ZONE, SEGMENT, || {
-                            l.body(body, &mut Feed::default(), inner)
-                        })
+                        deeper(|| l.body(body, &mut Feed::default(), inner))
                     })?;
                 }
                 Stmt::Walk(unit, Loop { var, body, .. }) => {
@@ -218,7 +213,7 @@ impl<'p> Lift<'p> {
                     }
                     let bounds = self.unit(*unit)?;
                     self.looped(bounds, (Some(*var), Some(*unit)), out, &mut |l, inner| {
-                        stacker::maybe_grow(RED_ZONE, SEGMENT, || {
+                        deeper(|| {
                             let mut feed = Feed { actions: &actions.ite };
                             l.body(body, &mut feed, inner)?;
                             match feed.next() {

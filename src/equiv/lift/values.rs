@@ -1,6 +1,7 @@
 //! Streams, expressions and addresses of a DLC program as terms of one processor.
 
-use super::{Lift, RED_ZONE, SEGMENT};
+use super::Lift;
+use crate::sexp::deeper;
 use crate::term::{Head, Node};
 use egg::{Id, Language};
 use ember_targets::dlc::{Addr, Expr, SizeId, StreamId, StreamKind, TensorId};
@@ -10,7 +11,7 @@ use std::collections::BTreeSet;
 impl Lift<'_> {
     /// What a stream holds now.
     pub(super) fn stream(&mut self, id: StreamId) -> Result<Id, String> {
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.stream_here(id))
+        deeper(|| self.stream_here(id))
     }
 
     fn stream_here(&mut self, id: StreamId) -> Result<Id, String> {
@@ -47,7 +48,7 @@ impl Lift<'_> {
 
     /// What an expression of the execute unit is worth now.
     pub(super) fn value(&mut self, value: &Expr) -> Result<Id, String> {
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.value_here(value))
+        deeper(|| self.value_here(value))
     }
 
     fn value_here(&mut self, value: &Expr) -> Result<Id, String> {
