@@ -2,7 +2,7 @@
 
 use super::{to_json, write_result};
 use crate::certify::{Rules, check};
-use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::diagnostic::{Checked, Sources};
 use crate::equiv;
 use crate::load::load;
 use crate::sexp;
@@ -27,8 +27,7 @@ pub(super) struct CheckCertificateArgs {
 
 impl CheckCertificateArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let rules = Rules::read(sources, &equiv::rule_paths(&self.rules));
-        let rules = rules.map_err(|why| vec![Diagnostic::global(why)])?;
+        let rules = Rules::read(sources, &equiv::rule_paths(&self.rules))?;
         let start = Instant::now();
         let file = load(sources, &self.certificate)?;
         let forms = sexp::read(sources, file)?;

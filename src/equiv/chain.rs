@@ -13,6 +13,7 @@ use crate::saturate::compute;
 use crate::term::{Node, Term};
 use egg::{CostFunction, Id, Language, RecExpr, Symbol};
 use ember_egraph::Extractor;
+use ember_targets::scalar::{BinaryOp, UnaryOp};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
@@ -117,10 +118,33 @@ impl<'a> Hidden<'a> {
     fn compute(&mut self, entries: &[Entry], own: &[Id]) {
         for entry in entries {
             if let Entry::Computed { class, folded } = entry {
-                let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
-                self.proof.union_trusted(a, b, COMPUTED);
+                let made = self.arithmetic(*class).and_then(|term| put(&mut self.proof, &term));
+                let made = made.unwrap_or(own[usize::from(*class)]);
+                self.proof.union_trusted(made, own[usize::from(*folded)], COMPUTED);
             }
         }
+    }
+
+    /// Arithmetic on numbers that a class holds, where the node that it was made from is none: a class knows
+    /// its number through any of its terms, and a term only by what it is made of.
+    fn arithmetic(&self, class: Id) -> Option<Term> {
+        let operation = |node: &Node| {
+            let name = node.name().and_then(|name| name.strip_prefix("scf."));
+            name.is_some_and(|op| BinaryOp::parse(op).is_some() || UnaryOp::parse(op).is_some())
+        };
+        if operation(&self.search.nodes()[usize::from(class)]) {
+            return None;
+        }
+        let class = &self.search[self.search.find(class)];
+        class.data.constant?;
+        class.nodes.iter().filter(|node| operation(node)).find_map(|node| {
+            let numbers = node.children().iter().map(|child| {
+                self.search[self.search.find(*child)].data.constant?;
+                Some((*child, self.smallest(*child)?))
+            });
+            let numbers: HashMap<Id, Term> = numbers.collect::<Option<_>>()?;
+            Some(node.join_recexprs(|child| &numbers[&child]))
+        })
     }
 
     /// Makes the sides of an application equal, with the terms that `slot` gives for its variables.
