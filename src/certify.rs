@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Two terms that are the same by numbers and declarations alone.
-    fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], String> {
+    pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], String> {
         let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
         let (a, b) = (self.fact(old), self.fact(new));
         let plain = |t: T| match self.node(t) {

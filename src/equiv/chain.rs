@@ -21,13 +21,23 @@ use std::collections::hash_map::Entry as MapEntry;
 /// The name of a computed equality.
 pub(super) const COMPUTED: &str = "computed";
 
+/// How equalities are taken over from a search. Neither way finds every chain.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    /// Whether rules are applied to the shortest terms of their variables where that can be, of which conditions
+    /// are told best; else to those that stood there.
+    pub short: bool,
+    /// Whether a class is a number through arithmetic that it holds, rather than through the node that it was
+    /// made from.
+    pub numbers: bool,
+}
+
 /// The equalities of a search, with loop variables as words.
 pub(super) struct Hidden<'a> {
     search: &'a EGraph,
     rules: HashMap<Symbol, &'a CompiledRule>,
     proof: egg::EGraph<Node, ()>,
-    /// Whether rules are applied to the shortest terms.
-    short: bool,
+    way: Way,
     /// The smallest term of every class, once it was asked for.
     smallest: OnceCell<Smallest<'a>>,
 }
@@ -59,30 +69,29 @@ fn is_variable(node: &Node) -> bool {
 }
 
 impl<'a> Hidden<'a> {
-    /// What was recorded in a search with the rules of a book. With `short`, rules are applied to the shortest terms of their
-    /// variables where that can be, of which conditions are told best; else to those that stood there.
+    /// What was recorded in a search with the rules of a book.
     pub fn new(
         search: &'a EGraph,
         (book, compiled): (&RuleBook, &'a [CompiledRule]),
-        short: bool,
+        way: Way,
     ) -> Hidden<'a> {
         let mut hidden = Hidden {
             search,
             rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
             proof: fresh(),
-            short,
+            way,
             smallest: OnceCell::new(),
         };
         let own = add_all(search, &mut hidden.proof);
         let entries = search.analysis.journal().entries();
         let invariants = Invariants::new(book, compiled);
-        let instead = match short {
+        let instead = match way.short {
             true => invariants.instead(search, &hidden.rules),
             false => Instead::new(),
         };
         let mut shortest: HashMap<Id, Option<Id>> = HashMap::new();
         for entry in entries {
-            if let (true, Entry::Rule { united: true, slots, .. }) = (short, entry) {
+            if let (true, Entry::Rule { united: true, slots, .. }) = (way.short, entry) {
                 for slot in slots {
                     let class = search.find(*slot);
                     if let MapEntry::Vacant(new) = shortest.entry(class) {
@@ -92,7 +101,7 @@ impl<'a> Hidden<'a> {
                 }
             }
         }
-        if short {
+        if way.short {
             hidden.compute(entries, &own);
             for (at, entry) in entries.iter().enumerate() {
                 hidden.unite(at, entry, &|id| shortest.get(&search.find(id)).copied().flatten());
@@ -118,7 +127,8 @@ impl<'a> Hidden<'a> {
     fn compute(&mut self, entries: &[Entry], own: &[Id]) {
         for entry in entries {
             if let Entry::Computed { class, folded } = entry {
-                let made = self.arithmetic(*class).and_then(|term| put(&mut self.proof, &term));
+                let term = if self.way.numbers { self.arithmetic(*class) } else { None };
+                let made = term.and_then(|term| put(&mut self.proof, &term));
                 let made = made.unwrap_or(own[usize::from(*class)]);
                 self.proof.union_trusted(made, own[usize::from(*folded)], COMPUTED);
             }
@@ -195,8 +205,9 @@ impl<'a> Hidden<'a> {
             term.add(Node::op(&word(class), &[]));
             return Some(term);
         }
-        let smallest =
-            self.smallest.get_or_init(|| Extractor::new(self.search, Words { short: self.short }));
+        let smallest = self
+            .smallest
+            .get_or_init(|| Extractor::new(self.search, Words { short: self.way.short }));
         smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
     }
 
