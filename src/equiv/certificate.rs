@@ -1,6 +1,6 @@
 //! Writing a certificate: the chain of a proof, with all that is needed to check it by itself.
 
-use super::chain::{Hidden, Way, is_word};
+use super::chain::{Hidden, is_word};
 use super::declare::Declarations;
 use super::forms::{atom, form, list, printed, text};
 use super::means::{Means, root, written};
@@ -94,21 +94,14 @@ impl Certificate {
 
 /// Writes the certificate of a proof; an error says why there is none.
 pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
-    let mut first = None;
-    for (short, numbers) in [(true, false), (false, false), (true, true), (false, true)] {
-        match certify_with(proved, Way { short, numbers }) {
-            Err(why) => first = first.or(Some(why)),
-            certificate => return certificate,
-        }
-    }
-    Err(first.unwrap_or_default())
+    certify_with(proved, true).or_else(|why| certify_with(proved, false).map_err(|_| why))
 }
 
-fn certify_with(proved: &Proved<'_>, way: Way) -> Result<Certificate, String> {
+fn certify_with(proved: &Proved<'_>, short: bool) -> Result<Certificate, String> {
     let mut writer = Writer {
         book: proved.book,
         compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
-        hidden: Hidden::new(proved.search, (proved.book, proved.compiled), way),
+        hidden: Hidden::new(proved.search, (proved.book, proved.compiled), short),
         checker: Checker::new(proved.rules),
         names: BTreeMap::new(),
         spellings: HashMap::new(),

@@ -13,7 +13,6 @@ use crate::saturate::compute;
 use crate::term::{Node, Term};
 use egg::{CostFunction, Id, Language, RecExpr, Symbol};
 use ember_egraph::Extractor;
-use ember_targets::scalar::{BinaryOp, UnaryOp};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
@@ -21,23 +20,13 @@ use std::collections::hash_map::Entry as MapEntry;
 /// The name of a computed equality.
 pub(super) const COMPUTED: &str = "computed";
 
-/// How equalities are taken over from a search. Neither way finds every chain.
-#[derive(Clone, Copy)]
-pub(super) struct Way {
-    /// Whether rules are applied to the shortest terms of their variables where that can be, of which conditions
-    /// are told best; else to those that stood there.
-    pub short: bool,
-    /// Whether a class is a number through arithmetic that it holds, rather than through the node that it was
-    /// made from.
-    pub numbers: bool,
-}
-
 /// The equalities of a search, with loop variables as words.
 pub(super) struct Hidden<'a> {
     search: &'a EGraph,
     rules: HashMap<Symbol, &'a CompiledRule>,
     proof: egg::EGraph<Node, ()>,
-    way: Way,
+    /// Whether rules are applied to the shortest terms.
+    short: bool,
     /// The smallest term of every class, once it was asked for.
     smallest: OnceCell<Smallest<'a>>,
 }
@@ -69,29 +58,30 @@ fn is_variable(node: &Node) -> bool {
 }
 
 impl<'a> Hidden<'a> {
-    /// What was recorded in a search with the rules of a book.
+    /// What was recorded in a search with the rules of a book. With `short`, rules are applied to the shortest terms of their
+    /// variables where that can be, of which conditions are told best; else to those that stood there.
     pub fn new(
         search: &'a EGraph,
         (book, compiled): (&RuleBook, &'a [CompiledRule]),
-        way: Way,
+        short: bool,
     ) -> Hidden<'a> {
         let mut hidden = Hidden {
             search,
             rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
             proof: fresh(),
-            way,
+            short,
             smallest: OnceCell::new(),
         };
         let own = add_all(search, &mut hidden.proof);
         let entries = search.analysis.journal().entries();
         let invariants = Invariants::new(book, compiled);
-        let instead = match way.short {
+        let instead = match short {
             true => invariants.instead(search, &hidden.rules),
             false => Instead::new(),
         };
         let mut shortest: HashMap<Id, Option<Id>> = HashMap::new();
         for entry in entries {
-            if let (true, Entry::Rule { united: true, slots, .. }) = (way.short, entry) {
+            if let (true, Entry::Rule { united: true, slots, .. }) = (short, entry) {
                 for slot in slots {
                     let class = search.find(*slot);
                     if let MapEntry::Vacant(new) = shortest.entry(class) {
@@ -101,7 +91,7 @@ impl<'a> Hidden<'a> {
                 }
             }
         }
-        if way.short {
+        if short {
             hidden.compute(entries, &own);
             for (at, entry) in entries.iter().enumerate() {
                 hidden.unite(at, entry, &|id| shortest.get(&search.find(id)).copied().flatten());
@@ -127,34 +117,10 @@ impl<'a> Hidden<'a> {
     fn compute(&mut self, entries: &[Entry], own: &[Id]) {
         for entry in entries {
             if let Entry::Computed { class, folded } = entry {
-                let term = if self.way.numbers { self.arithmetic(*class) } else { None };
-                let made = term.and_then(|term| put(&mut self.proof, &term));
-                let made = made.unwrap_or(own[usize::from(*class)]);
-                self.proof.union_trusted(made, own[usize::from(*folded)], COMPUTED);
+                let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
+                self.proof.union_trusted(a, b, COMPUTED);
             }
         }
-    }
-
-    /// Arithmetic on numbers that a class holds, where the node that it was made from is none: a class knows
-    /// its number through any of its terms, and a term only by what it is made of.
-    fn arithmetic(&self, class: Id) -> Option<Term> {
-        let operation = |node: &Node| {
-            let name = node.name().and_then(|name| name.strip_prefix("scf."));
-            name.is_some_and(|op| BinaryOp::parse(op).is_some() || UnaryOp::parse(op).is_some())
-        };
-        if operation(&self.search.nodes()[usize::from(class)]) {
-            return None;
-        }
-        let class = &self.search[self.search.find(class)];
-        class.data.constant?;
-        class.nodes.iter().filter(|node| operation(node)).find_map(|node| {
-            let numbers = node.children().iter().map(|child| {
-                self.search[self.search.find(*child)].data.constant?;
-                Some((*child, self.smallest(*child)?))
-            });
-            let numbers: HashMap<Id, Term> = numbers.collect::<Option<_>>()?;
-            Some(node.join_recexprs(|child| &numbers[&child]))
-        })
     }
 
     /// Makes the sides of an application equal, with the terms that `slot` gives for its variables.
@@ -205,9 +171,8 @@ impl<'a> Hidden<'a> {
             term.add(Node::op(&word(class), &[]));
             return Some(term);
         }
-        let smallest = self
-            .smallest
-            .get_or_init(|| Extractor::new(self.search, Words { short: self.way.short }));
+        let smallest =
+            self.smallest.get_or_init(|| Extractor::new(self.search, Words { short: self.short }));
         smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
     }
 
