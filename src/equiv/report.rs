@@ -7,6 +7,9 @@ use crate::rules::Exactness;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
+/// How many characters of a tensor's data are printed.
+const WIDEST: usize = 400;
+
 /// An answer with what is printed beside it.
 pub struct Report<'a> {
     /// The answer.
@@ -115,8 +118,16 @@ fn trusted(report: &Report<'_>) -> Vec<String> {
 }
 
 fn data(out: &mut String, sides: &Sides, found: &Counterexample) -> std::fmt::Result {
+    let mut whole = true;
     for form in found.given.forms(&sides.declarations) {
-        writeln!(out, "  {form}")?;
+        match form.char_indices().nth(WIDEST) {
+            Some((end, _)) => writeln!(out, "  {} …", &form[..end])?,
+            None => writeln!(out, "  {form}")?,
+        }
+        whole &= form.chars().count() <= WIDEST;
+    }
+    if !whole {
+        writeln!(out, "  `--counterexample FILE` writes all of it")?;
     }
     if !found.zeros {
         writeln!(out, "  where outputs do not hold zeros before")?;
