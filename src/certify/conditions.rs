@@ -1,10 +1,13 @@
-//! The conditions of rules, asked of terms by what is known of these.
+//! The conditions of rules, asked of terms by what is known of these; and what terms read and write.
 
-use super::places::{Place, Touches, apart};
-use super::terms::{Fact, T};
+use super::terms::{Fact, Linear, Place, T};
 use super::{Checker, Means, meant};
-use crate::sexp::Sexp;
+use crate::sexp::{Sexp, deeper};
 use ember_targets::scalar::DType;
+use std::collections::BTreeSet;
+
+/// Places, each with whether it is written.
+type Touches = BTreeSet<(bool, Place)>;
 
 /// How many operators are looked at to find what a term reads and writes.
 const VISITS: usize = 1 << 14;
@@ -16,9 +19,8 @@ impl Checker<'_> {
         let (exact, rule) = self.rules.rule(rule).ok_or("no such rule")?;
         let (mut means, mut reasons) = (Means::new(), Vec::new());
         for part in parts {
-            let Some((v, [term, steps @ ..])) = part.form() else {
-                return Err("an empty part".into());
-            };
+            let (v, items) = part.form().unwrap_or_default();
+            let (term, steps) = items.split_first().ok_or("an empty part")?;
             means.insert(v, (self.read(term, &Means::new())?, steps));
         }
         let numbers = rule.fors.iter().map(|(n, call)| (call, Some(n)));
@@ -125,4 +127,45 @@ impl Checker<'_> {
             _ => return None,
         })
     }
+
+    /// What evaluating a term reads and writes; nothing where that is not known or too much. A statement
+    /// writes at its first address; all other addresses are read.
+    fn touches(&self, term: T, visits: &mut usize) -> Option<Touches> {
+        *visits = visits.checked_sub(1)?;
+        let (name, operands) = self.node(term);
+        let known = self.operator(name, operands.len());
+        let sort = known.map_or("", |own| own.result.name());
+        let mut writes = sort == "Stmt";
+        let mut all = Touches::new();
+        for (at, operand) in operands.iter().enumerate() {
+            for (written, place) in deeper(|| self.touches(*operand, visits))? {
+                all.insert((written, self.outside(name, operands, place)));
+            }
+            let address = known.is_some_and(|own| own.args[at].name() == "Address");
+            if address && sort != "Address" && name != "dim" {
+                // The last address of message passing is its scratch memory.
+                let written = writes || (name, at) == ("emb.mp", 5);
+                all.insert((written, self.fact(*operand).place.clone()?));
+                writes = false;
+            }
+        }
+        let known = known.is_some() || operands.is_empty();
+        (known && !name.ends_with(".barrier")).then_some(all)
+    }
+}
+
+/// Whether what the one writes and what the other touches are never the same; across a loop variable, in
+/// different iterations of its loop.
+fn apart(writes: &Touches, all: &Touches, across: Option<&str>) -> bool {
+    let never = |p: &Option<Linear>, q: &Option<Linear>| {
+        let (p, q) = (p.as_ref()?, q.as_ref()?);
+        let moves = across.is_some_and(|x| p.coefficient(x) != 0);
+        // Where the index moves with the variable, it is the same in no other iteration.
+        Some(moves == (q.sub(p)?.as_constant()? == 0))
+    };
+    let never = |a: &Place, b: &Place| {
+        a.1 != b.1 || a.2.iter().zip(&b.2).any(|(p, q)| never(p, q) == Some(true))
+    };
+    let mut writes = writes.iter().filter(|(written, _)| *written);
+    writes.all(|(_, a)| all.iter().all(|(_, b)| never(a, b)))
 }

@@ -1,7 +1,6 @@
 //! The checker's terms, each once and behind its operands, so that two are equal where their numbers are;
 //! how they are read, and what is known of each, derived anew from its operands.
 
-use super::places::Place;
 use super::{Checker, Means, meant};
 use crate::affine::Affine;
 use crate::rules::Operator;
@@ -20,6 +19,10 @@ pub(super) type Linear = Affine<String>;
 
 /// Dialects whose operators do what their sorts say. Of others is known which variables they bind.
 const KNOWN: [&str; 5] = ["core", "emb", "equiv", "nn", "scf"];
+
+/// What names a tensor (`in`, `out`, `freeze`), its name, and the indices so far; `None` may be any.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(pub String, pub String, pub Vec<Option<Linear>>);
 
 /// Sorts by how much an operand says of the element type of the whole, the most first.
 const TYPED: [&str; 6] = ["DType", "'a", "Tensor", "Address", "Name", "Value"];
@@ -128,8 +131,8 @@ impl Checker<'_> {
             _ => self.tensors.get(name).map(|tensor| tensor.dtype),
         };
         fact.wide = match name {
-            "vec" | "scf.broadcast" | "scf.lanes" => true,
             "scf.fold" | "emb.element" | "emb.extent" => false,
+            "vec" | "scf.broadcast" | "scf.lanes" => true,
             _ => sort == "Tensor" || facts.iter().any(|operand| operand.wide),
         };
         let dtype = fact.dtype;
@@ -148,8 +151,12 @@ impl Checker<'_> {
             (.., Some(Scalar::I64(n))) => (Some((n, n)), None),
             ("iv", [_], _) => (self.values(operands[0]), variable('@')),
             ("size", ..) => (Some((0, i64::MAX)), variable('%')),
-            ("dim" | "emb.extent", ..) => {
-                let n = self.extent(operands);
+            ("dim" | "emb.extent", [address, k], _) => {
+                let extent = |Place(_, tensor, index): &Place| {
+                    let k = index.len().checked_add(usize::try_from(k.integer()?).ok()?)?;
+                    self.tensors.get(tensor)?.shape.get(k)?.atom()
+                };
+                let n = address.place.as_ref().and_then(extent);
                 let range = n.and_then(|n| n.parse().ok()).map_or((0, i64::MAX), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
@@ -183,6 +190,35 @@ impl Checker<'_> {
                 _ => true,
             };
         fact
+    }
+
+    /// The place of an address, or of a stored tensor.
+    fn place(&self, name: &str, operands: &[T]) -> Option<Place> {
+        let of = |t: &T| self.fact(*t).place.clone();
+        match (name, operands) {
+            ("in" | "out", [x]) => Some(Place(name.into(), self.node(*x).0.into(), Vec::new())),
+            ("freeze", [address]) => of(address).map(|own| Place(name.into(), own.1, own.2)),
+            ("emb.tensor", [address]) => of(address),
+            ("at", [address, index]) => of(address).map(|mut place| {
+                place.2.push(self.fact(*index).linear.clone());
+                place
+            }),
+            ("vec" | "rename" | "fix", [.., body]) => Some(self.outside(name, operands, of(body)?)),
+            _ => None,
+        }
+    }
+
+    /// A place in an operand, in whatever iteration where the operator binds a variable.
+    pub(super) fn outside(
+        &self,
+        name: &str,
+        operands: &[T],
+        Place(root, tensor, all): Place,
+    ) -> Place {
+        let binds = self.rules.operator(name, operands.len()).and_then(|own| own.binds);
+        let x = binds.map_or("", |(variable, _)| self.node(operands[variable]).0);
+        let fixed = |index: Option<Linear>| index.filter(|form| form.coefficient(x) == 0);
+        Place(root, tensor, all.into_iter().map(fixed).collect())
     }
 
     /// Whether a loop has the bounds of its variable, where they stand behind it, as in loops of `scf`.
