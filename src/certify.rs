@@ -7,6 +7,7 @@
 //! arithmetic on scalars and affine forms.
 
 mod conditions;
+mod places;
 mod terms;
 
 pub use crate::rules::Stated as Rules;
@@ -43,9 +44,11 @@ pub struct Checker<'a> {
 
 /// Checks the forms of a certificate, and tells the least exact of the rules that were used.
 pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, String> {
-    let Some([exact, declarations @ .., left, right, steps]) = certificate.items("certificate")
-    else {
+    let Some([exact, forms @ .., steps]) = certificate.items("certificate") else {
         return Err("not a certificate".into());
+    };
+    let [declarations @ .., left, right] = forms else {
+        return Err("two programs were expected".into());
     };
     let mut checker = Checker::new(rules);
     for declaration in declarations {
@@ -89,12 +92,14 @@ impl<'a> Checker<'a> {
                 // Whatever is declared of a variable again are other spellings of its bounds.
                 let first = *self.variables.entry(word).or_insert(bounds);
                 self.leads(first, steps, bounds)?;
-                let many = self.variables.len() > VARIABLES;
-                self.spellings.insert([name, lo, hi, step], word).is_some() || many
+                if self.variables.len() > VARIABLES {
+                    return Err(format!("more than {VARIABLES} loop variables"));
+                }
+                self.spellings.insert([name, lo, hi, step], word).is_some()
             }
             _ => return Err("what declares nothing".into()),
         };
-        if twice { Err("this is declared before, or too much".into()) } else { Ok(()) }
+        if twice { Err("this is declared before".into()) } else { Ok(()) }
     }
 
     /// Reads a program.

@@ -1,13 +1,10 @@
-//! The conditions of rules, asked of terms by what is known of these; and what terms read and write.
+//! The conditions of rules, asked of terms by what is known of these.
 
-use super::terms::{Fact, Linear, Place, T};
+use super::places::{Place, Touches, apart};
+use super::terms::{Fact, T};
 use super::{Checker, Means, meant};
-use crate::sexp::{Sexp, deeper};
+use crate::sexp::Sexp;
 use ember_targets::scalar::DType;
-use std::collections::BTreeSet;
-
-/// Places, each with whether it is written.
-type Touches = BTreeSet<(bool, Place)>;
 
 /// How many operators are looked at to find what a term reads and writes.
 const VISITS: usize = 1 << 14;
@@ -29,9 +26,8 @@ impl Checker<'_> {
             let terms = asked.iter().map(|term| self.read(term, &means));
             let mut terms: Vec<T> = terms.collect::<Result<_, _>>()?;
             // A number is asked for as what stands last.
-            if let Some(number) = number {
-                terms.push(meant(&means, &number.text)?.0);
-            }
+            let number = number.map(|n| meant(&means, &n.text)).transpose()?;
+            terms.extend(number.map(|(n, _)| n));
             let mut reason = name.to_owned();
             let holds = self.holds(name, &terms, &mut reason);
             if !holds.ok_or_else(|| format!("not checkable: `{name}`"))? {
@@ -70,8 +66,7 @@ impl Checker<'_> {
         let index = |a: &Fact| a.dtype == Some(DType::I64) && a.place.is_none() && !a.wide;
         let values = |i: usize| self.values(*terms.get(i)?);
         let tensor = |place: &Place| self.tensors.get(&place.1);
-        let fixed =
-            |place: &Place| place.0 == "freeze" || tensor(place).is_some_and(|t| !t.writable);
+        let fixed = |own: &Place| own.0 == "freeze" || tensor(own).is_some_and(|t| !t.writable);
         Some(match (name, &facts[..]) {
             ("at-most", [a, b]) => a.range?.1 <= b.range?.0,
             ("below", [a, b]) => a.range?.1 < b.range?.0,
@@ -127,45 +122,4 @@ impl Checker<'_> {
             _ => return None,
         })
     }
-
-    /// What evaluating a term reads and writes; nothing where that is not known or too much. A statement
-    /// writes at its first address; all other addresses are read.
-    fn touches(&self, term: T, visits: &mut usize) -> Option<Touches> {
-        *visits = visits.checked_sub(1)?;
-        let (name, operands) = self.node(term);
-        let known = self.operator(name, operands.len());
-        let sort = known.map_or("", |own| own.result.name());
-        let mut writes = sort == "Stmt";
-        let mut all = Touches::new();
-        for (at, operand) in operands.iter().enumerate() {
-            for (written, place) in deeper(|| self.touches(*operand, visits))? {
-                all.insert((written, self.outside(name, operands, place)));
-            }
-            let address = known.is_some_and(|own| own.args[at].name() == "Address");
-            if address && sort != "Address" && name != "dim" {
-                // The last address of message passing is its scratch memory.
-                let written = writes || (name, at) == ("emb.mp", 5);
-                all.insert((written, self.fact(*operand).place.clone()?));
-                writes = false;
-            }
-        }
-        let known = known.is_some() || operands.is_empty();
-        (known && !name.ends_with(".barrier")).then_some(all)
-    }
-}
-
-/// Whether what the one writes and what the other touches are never the same; across a loop variable, in
-/// different iterations of its loop.
-fn apart(writes: &Touches, all: &Touches, across: Option<&str>) -> bool {
-    let never = |p: &Option<Linear>, q: &Option<Linear>| {
-        let (p, q) = (p.as_ref()?, q.as_ref()?);
-        let moves = across.is_some_and(|x| p.coefficient(x) != 0);
-        // Where the index moves with the variable, it is the same in no other iteration.
-        Some(moves == (q.sub(p)?.as_constant()? == 0))
-    };
-    let never = |a: &Place, b: &Place| {
-        a.1 != b.1 || a.2.iter().zip(&b.2).any(|(p, q)| never(p, q) == Some(true))
-    };
-    let mut writes = writes.iter().filter(|(written, _)| *written);
-    writes.all(|(_, a)| all.iter().all(|(_, b)| never(a, b)))
 }

@@ -1,6 +1,7 @@
 //! The checker's terms, each once and behind its operands, so that two are equal where their numbers are;
 //! how they are read, and what is known of each, derived anew from its operands.
 
+use super::places::Place;
 use super::{Checker, Means, meant};
 use crate::affine::Affine;
 use crate::rules::Operator;
@@ -19,10 +20,6 @@ pub(super) type Linear = Affine<String>;
 
 /// Dialects whose operators do what their sorts say. Of others is known which variables they bind.
 const KNOWN: [&str; 5] = ["core", "emb", "equiv", "nn", "scf"];
-
-/// What names a tensor (`in`, `out`, `freeze`), its name, and the indices so far; `None` may be any.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(pub String, pub String, pub Vec<Option<Linear>>);
 
 /// Sorts by how much an operand says of the element type of the whole, the most first.
 const TYPED: [&str; 6] = ["DType", "'a", "Tensor", "Address", "Name", "Value"];
@@ -78,11 +75,10 @@ impl Checker<'_> {
         let name = first.atom().ok_or("a word was expected")?;
         let operands = items.iter().map(|item| deeper(|| self.read(item, means)));
         let operands: Vec<T> = operands.collect::<Result<_, _>>()?;
-        let number = |t: T| self.fact(t).integer();
         let term = match (name, &operands[..]) {
             ("var", &[name, lo, hi, step]) => self.spellings.get(&[name, lo, hi, step]).copied(),
             ("!", &[op, a, b]) => BinaryOp::parse(self.node(op).0)
-                .and_then(|op| op.checked(number(a)?, number(b)?))
+                .and_then(|op| op.checked(self.fact(a).integer()?, self.fact(b).integer()?))
                 .map(|n| self.add((n.to_string(), Vec::new()))),
             (v, []) if v.starts_with('?') => Some(meant(means, v)?.0),
             // Only a declaration makes the word of a loop variable.
@@ -105,8 +101,7 @@ impl Checker<'_> {
 
     /// An operator of a dialect that is known.
     pub(super) fn operator(&self, name: &str, operands: usize) -> Option<&Operator> {
-        let declared = self.rules.operator(name, operands);
-        declared.filter(|own| KNOWN.contains(&own.dialect.as_str()))
+        self.rules.operator(name, operands).filter(|own| KNOWN.contains(&own.dialect.as_str()))
     }
 
     /// What is known of an operator, name or number with its operands.
@@ -131,8 +126,8 @@ impl Checker<'_> {
             _ => self.tensors.get(name).map(|tensor| tensor.dtype),
         };
         fact.wide = match name {
-            "scf.fold" | "emb.element" | "emb.extent" => false,
             "vec" | "scf.broadcast" | "scf.lanes" => true,
+            "scf.fold" | "emb.element" | "emb.extent" => false,
             _ => sort == "Tensor" || facts.iter().any(|operand| operand.wide),
         };
         let dtype = fact.dtype;
@@ -192,35 +187,6 @@ impl Checker<'_> {
         fact
     }
 
-    /// The place of an address, or of a stored tensor.
-    fn place(&self, name: &str, operands: &[T]) -> Option<Place> {
-        let of = |t: &T| self.fact(*t).place.clone();
-        match (name, operands) {
-            ("in" | "out", [x]) => Some(Place(name.into(), self.node(*x).0.into(), Vec::new())),
-            ("freeze", [address]) => of(address).map(|own| Place(name.into(), own.1, own.2)),
-            ("emb.tensor", [address]) => of(address),
-            ("at", [address, index]) => of(address).map(|mut place| {
-                place.2.push(self.fact(*index).linear.clone());
-                place
-            }),
-            ("vec" | "rename" | "fix", [.., body]) => Some(self.outside(name, operands, of(body)?)),
-            _ => None,
-        }
-    }
-
-    /// A place in an operand, in whatever iteration where the operator binds a variable.
-    pub(super) fn outside(
-        &self,
-        name: &str,
-        operands: &[T],
-        Place(root, tensor, all): Place,
-    ) -> Place {
-        let binds = self.rules.operator(name, operands.len()).and_then(|own| own.binds);
-        let x = binds.map_or("", |(variable, _)| self.node(operands[variable]).0);
-        let fixed = |index: Option<Linear>| index.filter(|form| form.coefficient(x) == 0);
-        Place(root, tensor, all.into_iter().map(fixed).collect())
-    }
-
     /// Whether a loop has the bounds of its variable, where they stand behind it, as in loops of `scf`.
     fn bounded(&self, name: &str, operands: &[T]) -> bool {
         self.variables.get(&operands[0]).is_some_and(|bounds| match operands {
@@ -235,8 +201,7 @@ impl Checker<'_> {
     pub(super) fn values(&self, variable: T) -> Option<(i64, i64)> {
         let &[_, lo, hi, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
         let (lo, hi) = (self.fact(lo).range?, self.fact(hi).range?);
-        let step = self.fact(step).range;
-        let once = step.is_some_and(|step| hi.1 <= lo.0.saturating_add(step.0));
+        let once = self.fact(step).range.is_some_and(|step| hi.1 <= lo.0.saturating_add(step.0));
         (lo.1 < hi.0).then(|| (lo.0, if once { lo.1 } else { hi.1 - 1 }))
     }
 }
