@@ -16,9 +16,8 @@ impl Checker<'_> {
         let (exact, rule) = self.rules.rule(rule).ok_or("no such rule")?;
         let (mut means, mut reasons) = (Means::new(), Vec::new());
         for part in parts {
-            let Some((v, [term, steps @ ..])) = part.form() else {
-                return Err("an empty part".into());
-            };
+            let (v, items) = part.form().unwrap_or_default();
+            let (term, steps) = items.split_first().ok_or("an empty part")?;
             means.insert(v, (self.read(term, &Means::new())?, steps));
         }
         let numbers = rule.fors.iter().map(|(n, call)| (call, Some(n)));
@@ -27,9 +26,8 @@ impl Checker<'_> {
             let terms = asked.iter().map(|term| self.read(term, &means));
             let mut terms: Vec<T> = terms.collect::<Result<_, _>>()?;
             // A number is asked for as what stands last.
-            if let Some(number) = number {
-                terms.push(meant(&means, &number.text)?.0);
-            }
+            let number = number.map(|n| meant(&means, &n.text)).transpose()?;
+            terms.extend(number.map(|(n, _)| n));
             let mut reason = name.to_owned();
             let holds = self.holds(name, &terms, &mut reason);
             if !holds.ok_or_else(|| format!("not checkable: `{name}`"))? {
@@ -68,8 +66,7 @@ impl Checker<'_> {
         let index = |a: &Fact| a.dtype == Some(DType::I64) && a.place.is_none() && !a.wide;
         let values = |i: usize| self.values(*terms.get(i)?);
         let tensor = |place: &Place| self.tensors.get(&place.1);
-        let fixed =
-            |place: &Place| place.0 == "freeze" || tensor(place).is_some_and(|t| !t.writable);
+        let fixed = |own: &Place| own.0 == "freeze" || tensor(own).is_some_and(|t| !t.writable);
         Some(match (name, &facts[..]) {
             ("at-most", [a, b]) => a.range?.1 <= b.range?.0,
             ("below", [a, b]) => a.range?.1 < b.range?.0,

@@ -44,8 +44,7 @@ impl Checker<'_> {
         let (name, operands) = self.node(term);
         let known = self.operator(name, operands.len());
         let sort = known.map_or("", |own| own.result.name());
-        let mut writes = sort == "Stmt";
-        let mut all = Touches::new();
+        let (mut writes, mut all) = (sort == "Stmt", Touches::new());
         for (at, operand) in operands.iter().enumerate() {
             for (written, place) in deeper(|| self.touches(*operand, visits))? {
                 all.insert((written, self.outside(name, operands, place)));
@@ -60,14 +59,6 @@ impl Checker<'_> {
         }
         let known = known.is_some() || operands.is_empty();
         (known && !name.ends_with(".barrier")).then_some(all)
-    }
-
-    /// The extent that `(dim ADDRESS K)` asks for, as it is declared.
-    pub(super) fn extent(&self, operands: &[T]) -> Option<&str> {
-        let &[address, k] = operands else { return None };
-        let Place(_, tensor, index) = self.fact(address).place.as_ref()?;
-        let k = index.len().checked_add(usize::try_from(self.fact(k).integer()?).ok()?)?;
-        self.tensors.get(tensor)?.shape.get(k)?.atom()
     }
 }
 

@@ -75,11 +75,10 @@ impl Checker<'_> {
         let name = first.atom().ok_or("a word was expected")?;
         let operands = items.iter().map(|item| deeper(|| self.read(item, means)));
         let operands: Vec<T> = operands.collect::<Result<_, _>>()?;
-        let number = |t: T| self.fact(t).integer();
         let term = match (name, &operands[..]) {
             ("var", &[name, lo, hi, step]) => self.spellings.get(&[name, lo, hi, step]).copied(),
             ("!", &[op, a, b]) => BinaryOp::parse(self.node(op).0)
-                .and_then(|op| op.checked(number(a)?, number(b)?))
+                .and_then(|op| op.checked(self.fact(a).integer()?, self.fact(b).integer()?))
                 .map(|n| self.add((n.to_string(), Vec::new()))),
             (v, []) if v.starts_with('?') => Some(meant(means, v)?.0),
             // Only a declaration makes the word of a loop variable.
@@ -102,8 +101,7 @@ impl Checker<'_> {
 
     /// An operator of a dialect that is known.
     pub(super) fn operator(&self, name: &str, operands: usize) -> Option<&Operator> {
-        let declared = self.rules.operator(name, operands);
-        declared.filter(|own| KNOWN.contains(&own.dialect.as_str()))
+        self.rules.operator(name, operands).filter(|own| KNOWN.contains(&own.dialect.as_str()))
     }
 
     /// What is known of an operator, name or number with its operands.
@@ -148,8 +146,12 @@ impl Checker<'_> {
             (.., Some(Scalar::I64(n))) => (Some((n, n)), None),
             ("iv", [_], _) => (self.values(operands[0]), variable('@')),
             ("size", ..) => (Some((0, i64::MAX)), variable('%')),
-            ("dim" | "emb.extent", ..) => {
-                let n = self.extent(operands);
+            ("dim" | "emb.extent", [address, k], _) => {
+                let extent = |Place(_, tensor, index): &Place| {
+                    let k = index.len().checked_add(usize::try_from(k.integer()?).ok()?)?;
+                    self.tensors.get(tensor)?.shape.get(k)?.atom()
+                };
+                let n = address.place.as_ref().and_then(extent);
                 let range = n.and_then(|n| n.parse().ok()).map_or((0, i64::MAX), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
@@ -199,8 +201,7 @@ impl Checker<'_> {
     pub(super) fn values(&self, variable: T) -> Option<(i64, i64)> {
         let &[_, lo, hi, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
         let (lo, hi) = (self.fact(lo).range?, self.fact(hi).range?);
-        let step = self.fact(step).range;
-        let once = step.is_some_and(|step| hi.1 <= lo.0.saturating_add(step.0));
+        let once = self.fact(step).range.is_some_and(|step| hi.1 <= lo.0.saturating_add(step.0));
         (lo.1 < hi.0).then(|| (lo.0, if once { lo.1 } else { hi.1 - 1 }))
     }
 }
