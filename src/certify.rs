@@ -10,11 +10,13 @@ mod places;
 mod rules;
 mod terms;
 
+use rules::Rule;
 pub use rules::Rules;
 
 use crate::sexp::{Sexp, clauses, deeper};
 use ember_targets::scalar::DType;
 use std::collections::HashMap;
+use std::sync::Arc;
 use terms::{Fact, Node, T};
 
 /// What rules may say of how exact they are, the most exact first.
@@ -48,6 +50,8 @@ pub struct Checker<'a> {
     terms: Vec<(Node, Fact)>,
     known: HashMap<Node, T>,
     tensors: HashMap<String, Tensor>,
+    /// Equations between values of what is only read, which are part of the claim.
+    given: HashMap<String, Arc<Rule>>,
     /// Loop variables with their bounds, and the variables by all spellings of those.
     variables: HashMap<T, T>,
     spellings: HashMap<[T; 4], T>,
@@ -82,8 +86,8 @@ impl<'a> Checker<'a> {
     /// Nothing is declared yet.
     pub fn new(rules: &'a Rules) -> Checker<'a> {
         let (terms, known, tensors) = (Vec::new(), HashMap::new(), HashMap::new());
-        let (variables, spellings) = (HashMap::new(), HashMap::new());
-        Checker { rules, terms, known, tensors, variables, spellings, exact: 0 }
+        let (given, variables, spellings) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Checker { rules, terms, known, tensors, given, variables, spellings, exact: 0 }
     }
 
     /// Takes over a declaration.
@@ -95,6 +99,14 @@ impl<'a> Checker<'a> {
                 let name = format!("%{}", name.atom().unwrap_or_default());
                 let tensor = Tensor { dtype, shape, writable: head != "input" };
                 self.tensors.insert(name, tensor).is_some()
+            }
+            Some(("given", [name, items @ ..])) => {
+                if form.words().any(|word| self.tensors.get(word).is_some_and(|t| t.writable)) {
+                    return no("what is written cannot be given");
+                }
+                let rule = Rule { exact: 0, items: items.to_vec() };
+                let name = name.atom().unwrap_or_default().to_owned();
+                self.given.insert(name, Arc::new(rule)).is_some()
             }
             Some(("variable", [word, bounds, steps @ ..])) => {
                 let word = word.atom().filter(|word| word.starts_with('@')).ok_or("no variable")?;

@@ -6,17 +6,19 @@ use super::terms::{Fact, T, constant, plus};
 use super::{Checker, Means, no};
 use crate::sexp::{Sexp, clauses};
 use ember_targets::scalar::DType;
+use std::sync::Arc;
 
-type Conditions<'a, 's> = Result<(&'a Rule, Means<'s>, Vec<String>), String>;
+type Conditions<'s> = Result<(Arc<Rule>, Means<'s>, Vec<String>), String>;
 
 /// How many operators are looked at to find what a term reads and writes.
 const VISITS: usize = 1 << 14;
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     /// A rule, what its variables stand for, and what each of its conditions rests on; an error where one
     /// cannot be seen to hold. So with each number that it is given.
-    pub(super) fn conditions<'s>(&mut self, rule: &str, parts: &'s [Sexp]) -> Conditions<'a, 's> {
-        let rule = self.rules.rules.get(rule).ok_or("no such rule")?;
+    pub(super) fn conditions<'s>(&mut self, rule: &str, parts: &'s [Sexp]) -> Conditions<'s> {
+        let rule = self.given.get(rule).or_else(|| self.rules.rules.get(rule));
+        let rule = rule.cloned().ok_or("no such rule")?;
         let (mut means, mut reasons) = (Means::new(), Vec::new());
         for part in parts {
             let Some((v, [term, steps @ ..])) = part.form() else { return no("an empty part") };

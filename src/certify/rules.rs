@@ -7,6 +7,7 @@ use crate::rules;
 use crate::sexp::{self, Sexp, clauses};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Dialects of whose operators more is known than which variables they bind.
 const KNOWN: [&str; 5] = ["core", "emb", "equiv", "nn", "scf"];
@@ -29,7 +30,7 @@ pub(super) struct Operator {
 /// Every rule and every operator, by name; operators of one name differ in how many operands they have.
 #[derive(Default)]
 pub struct Rules {
-    pub(super) rules: HashMap<String, Rule>,
+    pub(super) rules: HashMap<String, Arc<Rule>>,
     operators: HashMap<String, Vec<Operator>>,
     unknown: Operator,
 }
@@ -66,7 +67,7 @@ impl Rules {
                 }
             };
             let rule = Rule { exact: exactness(items, set)?, items: items.to_vec() };
-            self.rules.insert(name.to_owned(), rule);
+            self.rules.insert(name.to_owned(), Arc::new(rule));
         }
         Some(())
     }

@@ -90,6 +90,9 @@ impl Writer<'_> {
             let [head, name, dtype] = declared.words().map(atom);
             self.say(list(vec![head, name, dtype, list(shape)]))?;
         }
+        for equation in proved.declarations.equations() {
+            self.say(equation.declaration())?;
+        }
         for term in proved.terms {
             self.remember(term);
         }

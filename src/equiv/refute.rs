@@ -3,6 +3,7 @@
 
 use super::data::{Fill, Given};
 use super::declare::Purpose;
+use super::layout::laid_out;
 use super::run::{Difference, Outcome, compare};
 use super::sides::Sides;
 use crate::model::Extent;
@@ -182,6 +183,7 @@ impl<'a> Tries<'a> {
     }
 
     fn once(&mut self, given: &Given, zeros: bool) -> Option<Counterexample> {
+        let given = &laid_out(&self.sides.declarations, given)?;
         match compare(self.sides, &self.machine, self.exact, given, zeros) {
             Outcome::Nothing => None,
             Outcome::Same => {

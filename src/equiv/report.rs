@@ -90,7 +90,7 @@ pub fn text(report: &Report<'_>) -> String {
                     "  {} e-nodes; the first program has {} forms at its root, the second {}",
                     reached.nodes, reached.forms[0], reached.forms[1]
                 ),
-                Unknown::NoTerm(_) => Ok(()),
+                Unknown::NoTerm(_) | Unknown::NoData => Ok(()),
             };
             reached.and_then(|()| writeln!(out, "  alike on {} data", answer.compared))
         }

@@ -3,6 +3,7 @@
 
 use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
+use super::equation::extended;
 use super::names::{apart, captured, each, normalise};
 use super::raise::raised;
 use super::sides::{Side, Sides};
@@ -163,6 +164,16 @@ impl Search<'_> {
     /// Searches for a proof that two terms are equal. Where no certificate comes of one that matches
     /// names of loops, another is looked for that rewrites them.
     pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+        if sides.declarations.layouts.is_empty() {
+            return self.proved(sides, terms);
+        }
+        let book = extended(self.book, sides.declarations.equations());
+        let compiled = book.compile();
+        let schedule = book.schedule(self.schedule.name.as_str()).unwrap_or(self.schedule);
+        Search { book: &book, compiled: &compiled, schedule, ..*self }.proved(sides, terms)
+    }
+
+    fn proved(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
         let first = self.proof(sides, terms, true);
         if self.certify.is_some() && matches!(first, Found::Equal(Err(_))) {
             // Names make many forms, so that only small searches are worth it.
