@@ -35,6 +35,13 @@ pub struct Claim {
     pub steps: usize,
 }
 
+impl Claim {
+    /// How many equations between inputs it rests on, which its reader must know to hold.
+    pub fn given(&self) -> usize {
+        self.forms.iter().filter(|form| form.items("given").is_some()).count()
+    }
+}
+
 struct Tensor {
     dtype: DType,
     shape: Vec<Sexp>,
@@ -94,6 +101,9 @@ impl<'a> Checker<'a> {
     pub fn declare(&mut self, form: &Sexp) -> Result<(), String> {
         let twice = match form.form() {
             Some((head @ ("input" | "output" | "scratch"), [name, dtype, shape])) => {
+                if !self.given.is_empty() {
+                    return no("a tensor behind what is given");
+                }
                 let dtype = dtype.atom().and_then(DType::parse).ok_or("no element type")?;
                 let shape = shape.list().unwrap_or_default().to_vec();
                 let name = format!("%{}", name.atom().unwrap_or_default());

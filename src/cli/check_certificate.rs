@@ -1,7 +1,7 @@
 //! The `check-certificate` command.
 
 use super::{to_json, write_result};
-use crate::certify::{Rules, check};
+use crate::certify::{Claim, Rules, check};
 use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::equiv;
 use crate::load::load;
@@ -43,9 +43,16 @@ impl CheckCertificateArgs {
                 "reason": checked.as_ref().err(),
                 "steps": checked.as_ref().ok().map(|claim| claim.steps),
                 "exact": checked.as_ref().ok().map(|claim| claim.exact),
+                "given": checked.as_ref().ok().map(Claim::given),
                 "time_ms": time_ms,
             })),
-            (Ok(claim), false) => format!("holds: {} steps, {}\n", claim.steps, claim.exact),
+            (Ok(claim), false) => {
+                let given = match claim.given() {
+                    0 => String::new(),
+                    n => format!(", of data on which it gives {n} equations"),
+                };
+                format!("holds: {} steps, {}{given}\n", claim.steps, claim.exact)
+            }
             (Err(why), false) => format!("does not hold: {why}\n"),
         };
         write_result(None, &text)?;

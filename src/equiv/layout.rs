@@ -12,14 +12,17 @@
 use super::data::Given;
 use super::declare::{Declarations, Purpose};
 use super::equation::{Equation, equations};
+use super::forms::printed;
 use super::sides::{What, program};
 use super::surface::{list, word, written_out_with};
 use crate::diagnostic::{Checked, Diagnostic, Span};
+use crate::facts::{EGraph, Facts, VectorUnit};
 use crate::interpret::Interpreter;
 use crate::rules::RuleBook;
 use crate::sexp::Sexp;
 use crate::term::{Head, Term};
-use egg::{Language, Symbol};
+use egg::{Id, Language, Symbol};
+use ember_targets::scalar::DType;
 
 /// Evaluated nodes after which filling a tensor is given up.
 const STEPS: u64 = 400_000;
@@ -30,7 +33,7 @@ pub struct Layout {
     /// The input.
     pub name: String,
     /// The form as it was read.
-    pub(super) text: Sexp,
+    text: Sexp,
     /// The loops that fill it.
     fill: Term,
     /// What holds because of it.
@@ -62,6 +65,13 @@ impl Layout {
             }
         }
         if errors.is_empty() { Ok(layouts) } else { Err(errors) }
+    }
+}
+
+impl Layout {
+    /// The form as it was read.
+    pub fn form(&self) -> String {
+        printed(&self.text)
     }
 }
 
@@ -147,6 +157,13 @@ fn read(
         let error = Diagnostic::error("a loop in a layout", value.span, "not a single value");
         return Err(vec![error.with_help("an element is arithmetic on elements of other inputs")]);
     }
+    let dtype = stored(&fill, book, declarations);
+    if dtype != Some(declared.dtype) {
+        let own = dtype.map_or("of no known type", DType::name);
+        let message = format!("`{name}` is {}, and its layout {own}", declared.dtype);
+        let error = Diagnostic::error(message, value.span, "the value of an element");
+        return Err(vec![error.with_help("`(scf.cast DTYPE VALUE)` converts")]);
+    }
     let equations = equations(declared, &indices, &full, &ranges)
         .map_err(|why| vec![Diagnostic::error("not a layout", form.span, why)])?;
     Ok(Layout { name: name.to_owned(), text: form.clone(), fill, equations })
@@ -193,6 +210,23 @@ fn only_inputs(part: &Sexp, declarations: &Declarations, names: &[Option<String>
         return Err(vec![Diagnostic::error(message, next.span, "it must be made of other inputs")]);
     }
     Ok(())
+}
+
+/// The element type of the value that loops store.
+fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) -> Option<DType> {
+    let context = declarations.context();
+    let binders = book.signature.binders();
+    let facts = Facts::new(&context.tensors, &context.sizes, binders, VectorUnit::default());
+    let mut egraph = EGraph::new(facts);
+    let mut ids: Vec<Id> = Vec::with_capacity(fill.len());
+    let mut found = None;
+    for node in fill {
+        if let (Some("scf.store"), [_, value]) = (node.name(), node.children()) {
+            found = egraph[ids[usize::from(*value)]].data.dtype;
+        }
+        ids.push(egraph.add(node.clone().map_children(|c| ids[usize::from(c)])));
+    }
+    found
 }
 
 /// The loops that fill a tensor, the ranges of whose indices may depend on the others.

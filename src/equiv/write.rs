@@ -1,6 +1,5 @@
 //! A counterexample as a file: a model with that data, or the programs with it in front.
 
-use super::forms::printed;
 use super::refute::Counterexample;
 use super::sides::{ModelFile, Sides, What};
 use crate::diagnostic::Sources;
@@ -38,7 +37,7 @@ pub fn counterexample(sources: &Sources, sides: &Sides, found: &Counterexample) 
         text += &format!("{}\n", declared.form());
     }
     for layout in layouts {
-        text += &printed(&layout.text);
+        text += &layout.form();
     }
     text += &format!("(data\n    {data})\n");
     for side in [&sides.left, &sides.right] {
