@@ -31,19 +31,65 @@ pub struct Proved<'a> {
     pub declarations: &'a Declarations,
     /// Both programs, with variables named by their loops.
     pub terms: &'a [Term; 2],
+    /// What certificates of other parts of the programs declare.
+    pub before: &'a [Sexp],
 }
 
 /// A certificate.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// Its text.
-    pub text: String,
+    /// Its form.
+    pub(super) form: Sexp,
+    /// What it trusts beside its rules, a line each.
+    pub trusted: Vec<String>,
     /// The rules of its steps, and how often each was applied.
     pub rules: Vec<(String, usize)>,
     /// Its steps, those within others aside.
     pub steps: usize,
     /// The least exact of its rules.
     pub exact: Exactness,
+}
+
+impl Certificate {
+    /// Of declarations and both programs, and of steps that lead from the one to the other.
+    pub(super) fn new(
+        mut forms: Vec<Sexp>,
+        steps: Vec<Sexp>,
+        rules: Vec<(String, usize)>,
+        exact: Exactness,
+    ) -> Certificate {
+        let count = steps.len();
+        forms.insert(0, form("exact", [atom(exact.name())]));
+        forms.push(form("steps", steps));
+        let form = form("certificate", forms);
+        Certificate { form, trusted: Vec::new(), rules, steps: count, exact }
+    }
+
+    /// Its text.
+    pub fn text(&self) -> String {
+        let trusted = self.trusted.iter().map(|line| format!("; {line}\n"));
+        trusted.collect::<String>() + &printed(&self.form)
+    }
+
+    /// Its declarations, in order.
+    pub(super) fn declarations(&self) -> &[Sexp] {
+        match self.form.items("certificate") {
+            Some([_, declarations @ .., _, _, _]) => declarations,
+            _ => &[],
+        }
+    }
+
+    /// One of its programs, by its side.
+    pub(super) fn program(&self, side: &str) -> Option<&Sexp> {
+        let forms = self.form.items("certificate")?;
+        forms.iter().find_map(|form| form.items(side))?.first()
+    }
+
+    /// Its steps.
+    pub(super) fn proof(&self) -> &[Sexp] {
+        let forms = self.form.items("certificate").unwrap_or_default();
+        forms.last().and_then(|form| form.items("steps")).unwrap_or_default()
+    }
 }
 
 /// Writes the certificate of a proof; an error says why there is none.
@@ -59,6 +105,7 @@ fn certify_with(proved: &Proved<'_>, short: bool) -> Result<Certificate, String>
         checker: Checker::new(proved.rules),
         names: BTreeMap::new(),
         spellings: HashMap::new(),
+        words: HashMap::new(),
         declared: Vec::new(),
         programs: HashMap::new(),
         counts: Vec::new(),
@@ -76,6 +123,8 @@ pub(super) struct Writer<'a> {
     pub(super) names: BTreeMap<Id, String>,
     /// How a variable is called in its declaration, and the bounds that the checker knows to be the same.
     pub(super) spellings: HashMap<Id, (Sexp, Vec<[Term; 3]>)>,
+    /// The words of variables by how these are spelled, as text.
+    pub(super) words: HashMap<String, String>,
     /// The declarations so far, in order.
     declared: Vec<Sexp>,
     /// The variables of the programs as they stand there.
@@ -85,12 +134,17 @@ pub(super) struct Writer<'a> {
 
 impl Writer<'_> {
     fn write(&mut self, proved: &Proved<'_>) -> Result<Certificate, String> {
-        for declared in &proved.declarations.tensors {
+        for declaration in proved.before {
+            self.say(declaration.clone())?;
+        }
+        let tensors = if proved.before.is_empty() { &proved.declarations.tensors[..] } else { &[] };
+        for declared in tensors {
             let shape = declared.shape.iter().map(|e: &Extent| atom(e.to_string())).collect();
             let [head, name, dtype] = declared.words().map(atom);
             self.say(list(vec![head, name, dtype, list(shape)]))?;
         }
-        for equation in proved.declarations.equations() {
+        let equations = proved.declarations.equations().filter(|_| proved.before.is_empty());
+        for equation in equations {
             self.say(equation.declaration())?;
         }
         for term in proved.terms {
@@ -112,21 +166,17 @@ impl Writer<'_> {
         })?;
         let mut steps = Vec::new();
         self.steps(&start, links, (0, &[]), &mut steps)?;
-        let count = steps.len();
         let mut forms = std::mem::take(&mut self.declared);
+        // Parts before have steps of their own.
+        let exact = self.exactness(forms.iter().skip(proved.before.len()).chain(&steps));
         forms.extend(programs);
-        forms.push(form("steps", steps));
-        let exact = self.exactness(&forms);
-        forms.insert(0, form("exact", [atom(exact.name())]));
-        let certificate = form("certificate", forms);
-        let rules = std::mem::take(&mut self.counts);
-        Ok(Certificate { text: printed(&certificate), rules, steps: count, exact })
+        Ok(Certificate::new(forms, steps, std::mem::take(&mut self.counts), exact))
     }
 
     /// The least exact of the rules that are applied anywhere.
-    fn exactness(&self, forms: &[Sexp]) -> Exactness {
+    fn exactness<'f>(&self, forms: impl Iterator<Item = &'f Sexp>) -> Exactness {
         let mut exact = Exactness::Bitwise;
-        let mut open: Vec<&Sexp> = forms.iter().collect();
+        let mut open: Vec<&Sexp> = forms.collect();
         while let Some(next) = open.pop() {
             if let Some((name, [_, direction, ..])) = next.form()
                 && matches!(direction.atom(), Some("forward" | "backward"))
@@ -141,6 +191,9 @@ impl Writer<'_> {
     /// Adds a declaration, which the checker must take over.
     pub(super) fn say(&mut self, declaration: Sexp) -> Result<(), String> {
         self.checker.declare(&declaration)?;
+        if let Some([word, bounds, ..]) = declaration.items("variable") {
+            self.words.insert(printed(bounds), word.atom().unwrap_or_default().to_owned());
+        }
         self.declared.push(declaration);
         Ok(())
     }

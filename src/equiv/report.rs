@@ -85,7 +85,7 @@ pub fn text(report: &Report<'_>) -> String {
                 1 => name.clone(),
                 n => format!("{name}, {n} times"),
             });
-            let mut readings = readings(sides);
+            let mut readings = trusted(report).into_iter();
             lines
                 .try_for_each(|line| writeln!(out, "  {line}"))
                 .and_then(|()| readings.try_for_each(|line| writeln!(out, "  {line}")))
@@ -93,13 +93,18 @@ pub fn text(report: &Report<'_>) -> String {
         Verdict::Different(found) => data(&mut out, sides, found),
         Verdict::Unknown(unknown) => {
             let reached = match unknown {
-                Unknown::Uncertified(_) => Ok(()),
                 Unknown::Open(reached) => writeln!(
                     out,
                     "  {} e-nodes; the first program has {} forms at its root, the second {}",
                     reached.nodes, reached.forms[0], reached.forms[1]
-                ),
-                Unknown::NoTerm(_) | Unknown::NoData => Ok(()),
+                )
+                .and_then(|()| match reached.parts {
+                    Some([proved, all]) => {
+                        writeln!(out, "  {proved} of {all} parts are equal; the next is not proved")
+                    }
+                    None => Ok(()),
+                }),
+                Unknown::Uncertified(_) | Unknown::NoTerm(_) | Unknown::NoData => Ok(()),
             };
             reached.and_then(|()| writeln!(out, "  alike on {} data", answer.compared))
         }
@@ -107,9 +112,15 @@ pub fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// What an answer trusts of the sides.
-fn readings(sides: &Sides) -> impl Iterator<Item = String> {
-    [&sides.left, &sides.right].into_iter().filter_map(Side::reading)
+/// What an answer trusts beside the rules.
+fn trusted(report: &Report<'_>) -> Vec<String> {
+    match &report.answer.verdict {
+        Verdict::Equal(Ok(certificate)) => certificate.trusted.clone(),
+        _ => [&report.sides.left, &report.sides.right]
+            .into_iter()
+            .filter_map(Side::reading)
+            .collect(),
+    }
 }
 
 fn data(out: &mut String, sides: &Sides, found: &Counterexample) -> std::fmt::Result {
@@ -135,7 +146,7 @@ pub fn json(report: &Report<'_>) -> Value {
         _ => None,
     };
     let certificate = match &answer.verdict {
-        Verdict::Equal(Ok(certificate)) => Some(&certificate.text),
+        Verdict::Equal(Ok(certificate)) => Some(certificate.text()),
         _ => None,
     };
     json!({
@@ -143,7 +154,7 @@ pub fn json(report: &Report<'_>) -> Value {
         "reason": report.reason(),
         "certificate": certificate,
         "layouts": report.sides.declarations.layouts.iter().map(Layout::form).collect::<Vec<_>>(),
-        "trusted": readings(report.sides).collect::<Vec<_>>(),
+        "trusted": trusted(report),
         "counterexample": found,
         "compared": answer.compared,
         "concrete": answer.concrete,
