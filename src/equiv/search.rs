@@ -166,10 +166,9 @@ impl Search<'_> {
         };
         match found {
             Found::Open(reached) => Found::Open(Reached { parts, ..reached }),
-            Found::Equal(certificate) => Found::Equal(certificate.and_then(|certificate| {
-                let certificate = Certificate { trusted, ..certificate };
-                self.checked(&certificate).map(|()| certificate)
-            })),
+            Found::Equal(certificate) => {
+                Found::Equal(certificate.map(|certificate| Certificate { trusted, ..certificate }))
+            }
         }
     }
 
@@ -206,7 +205,9 @@ impl Search<'_> {
             }
         }
         let dialect = if question.units { "slc" } else { "scf" };
-        (Found::Equal(joined(&certificates, dialect)), [parts.len(); 2])
+        let whole = joined(&certificates, dialect);
+        let whole = whole.and_then(|found| self.checked(&found).map(|()| found));
+        (Found::Equal(whole), [parts.len(); 2])
     }
 
     /// Searches for a proof in one e-graph. Where no certificate comes of one that matches names of loops, another
