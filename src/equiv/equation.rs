@@ -2,7 +2,7 @@
 //! A certificate declares them, and its steps apply them as they apply rules.
 
 use super::declare::Declared;
-use super::forms::{atom, form, list, printed};
+use super::forms::{atom, form, list, printed, text};
 use super::layout::Index;
 use crate::diagnostic::{FileId, Span};
 use crate::model::Extent;
@@ -96,7 +96,8 @@ impl Equation {
     /// The equation as a certificate declares it.
     pub fn declaration(&self) -> Sexp {
         let [left, right] = self.sides.clone();
-        let mut items = vec![atom(&self.name), left, atom("=>"), right];
+        let doc = text("What a layout says.".to_owned());
+        let mut items = vec![atom(&self.name), doc, left, atom("=>"), right];
         for (variable, bounds) in &self.bounds {
             items.extend([atom(":where"), atom(variable), bounds.clone()]);
         }
@@ -104,7 +105,7 @@ impl Equation {
             items.push(atom(":when"));
             items.extend(self.scalars.iter().map(|v| form("index", [atom(v)])));
         }
-        form("given", items)
+        form("given", [form("rule", items)])
     }
 
     /// The rules that it is, of a set.
