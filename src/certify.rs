@@ -21,14 +21,6 @@ use terms::{Fact, Node, T};
 /// How many loop variables a certificate has at most, since of each term is known which it depends on.
 const VARIABLES: usize = 500;
 
-/// What a certificate is about.
-pub struct Claim {
-    /// The least exact of the rules that were used.
-    pub exact: Exactness,
-    /// How many steps there are.
-    pub steps: usize,
-}
-
 struct Tensor {
     dtype: DType,
     shape: Vec<Sexp>,
@@ -52,11 +44,13 @@ pub struct Checker<'a> {
     exact: Exactness,
 }
 
-/// Checks the forms of a certificate.
-pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Claim, String> {
-    let Some([exact, declarations @ .., left, right, steps]) = certificate.items("certificate")
-    else {
+/// Checks the forms of a certificate, and tells the least exact of the rules that were used.
+pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, String> {
+    let Some([exact, forms @ .., steps]) = certificate.items("certificate") else {
         return Err("not a certificate".into());
+    };
+    let [declarations @ .., left, right] = forms else {
+        return Err("two programs were expected".into());
     };
     let mut checker = Checker::new(rules);
     for declaration in declarations {
@@ -65,10 +59,11 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Claim, String> {
     let (left, right) = (checker.program("left", left)?, checker.program("right", right)?);
     let steps = steps.items("steps").ok_or("steps were expected")?;
     checker.leads(left, steps, right)?;
-    if !matches!(exact.items("exact"), Some([word]) if word.atom() == Some(checker.exact.name())) {
-        return Err(format!("it is {} and says otherwise", checker.exact));
+    let least = checker.exact;
+    if !matches!(exact.items("exact"), Some([word]) if word.atom() == Some(least.name())) {
+        return Err(format!("it is {least} and says otherwise"));
     }
-    Ok(Claim { exact: checker.exact, steps: steps.len() })
+    Ok(least)
 }
 
 impl<'a> Checker<'a> {
@@ -87,6 +82,7 @@ impl<'a> Checker<'a> {
                 let shape = shape.list().unwrap_or_default().to_vec();
                 let name = format!("%{}", name.atom().unwrap_or_default());
                 let tensor = Tensor { dtype, shape, writable: head != "input" };
+                // What is given speaks of tensors that are declared before it.
                 self.tensors.insert(name, tensor).is_some() || !self.given.is_empty()
             }
             Some(("given", [rule])) => {

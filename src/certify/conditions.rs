@@ -62,12 +62,10 @@ impl Checker<'_> {
             *reason += &format!(", {touches:?}");
             Some(touches)
         };
-        // A loop variable, and of its bounds the step.
         let variable = |i: usize| {
-            let bounds = self.node(*self.variables.get(terms.get(i)?)?).1;
-            Some((self.node(terms[i]).0, self.fact(*bounds.last()?)))
+            let declared = terms.get(i).filter(|term| self.variables.contains_key(term));
+            declared.map(|term| self.node(*term).0)
         };
-        let across = |i| variable(i).filter(|(_, step)| step.integer().is_some_and(|n| n != 0));
         let index = |a: &Fact| a.dtype == Some(DType::I64) && a.place.is_none() && !a.wide;
         let values = |i: usize| self.values(*terms.get(i)?);
         let tensor = |place: &Place| self.tensors.get(&place.1);
@@ -83,8 +81,8 @@ impl Checker<'_> {
             ("float", [a]) => a.place.is_none() && a.dtype?.is_float(),
             ("index", [a]) => index(a),
             ("scalar", [a]) => !a.wide && a.dtype.is_some(),
-            ("different", [_, _]) => variable(0)?.0 != variable(1)?.0,
-            ("not-free", [_, a]) => !a.free.contains(variable(0)?.0),
+            ("different", [_, _]) => variable(0)? != variable(1)?,
+            ("not-free", [_, a]) => !a.free.contains(variable(0)?),
             ("runs", [_]) => values(0).is_some(),
             ("runs-once", [_]) => values(0).is_some_and(|(least, most)| least == most),
             ("speculable", [_, _]) => values(0).is_some() || touches(1)?.is_empty(),
@@ -109,22 +107,21 @@ impl Checker<'_> {
             }
             ("independent-lanes", [_, _, _]) => {
                 let both = &touches(1)? | &touches(2)?;
-                apart(&both, &both, Some(across(0)?.0))
+                apart(&both, &both, Some(variable(0)?))
             }
             ("own-lane", [_, a, _]) => {
                 let own = Touches::from([(true, a.place.clone()?)]);
-                apart(&own, &(&(&touches(1)? | &touches(2)?) | &own), Some(across(0)?.0))
+                apart(&own, &(&(&touches(1)? | &touches(2)?) | &own), Some(variable(0)?))
             }
             // Numbers that a rule is right for, the last of the terms.
             ("length", [a, n]) => a.integer() == n.integer() && (2..=4096).contains(&n.integer()?),
             ("few-trips" | "one-trip", [lo, hi, step, n]) => {
                 let length = hi.linear.as_ref()?.sub(lo.linear.as_ref()?)?.as_constant()?;
                 let (step, trips) = (step.integer()?, n.integer()?);
-                let before = step.checked_mul(trips.checked_sub(1)?)?;
                 (trips == 1) == (name == "one-trip")
                     && (1..=8).contains(&trips)
-                    && before < length
-                    && length.checked_sub(before)? <= step
+                    && step.checked_mul(trips - 1)? < length
+                    && length <= step.checked_mul(trips)?
             }
             _ => return None,
         })

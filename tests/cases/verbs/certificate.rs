@@ -20,7 +20,7 @@ pub fn answers(path: &Path) -> Result<String, String> {
     for form in &forms {
         let title = text[..form.span.range().start].lines().last().unwrap_or_default();
         let answer = match check(&rules, form) {
-            Ok(claim) => format!("holds: {}", claim.exact),
+            Ok(exact) => format!("holds: {exact}"),
             Err(why) => format!("does not hold: {why}"),
         };
         let _ = writeln!(said, "{title}\n{answer}");
