@@ -23,6 +23,7 @@ use crate::sexp::Sexp;
 use crate::term::{Head, Term};
 use egg::{Id, Language, Symbol};
 use ember_targets::scalar::DType;
+use std::borrow::Cow;
 
 /// Evaluated nodes after which filling a tensor is given up.
 const STEPS: u64 = 400_000;
@@ -76,14 +77,17 @@ impl Layout {
 }
 
 /// Data in which every tensor that has a layout is as that says; `None` where it cannot be.
-pub(super) fn laid_out(declarations: &Declarations, given: &Given) -> Option<Given> {
-    let mut given = given.clone();
+pub(super) fn laid_out<'g>(
+    declarations: &Declarations,
+    given: &'g Given,
+) -> Option<Cow<'g, Given>> {
+    let mut given = Cow::Borrowed(given);
     for layout in &declarations.layouts {
         let store = given.store(declarations, true);
         let mut run = Interpreter::new(&layout.fill, store).with_step_limit(STEPS);
         run.run(run.root()).ok()?;
         let filled = run.into_store().tensors.remove(&layout.name)?;
-        given.inputs.insert(layout.name.clone(), filled);
+        given.to_mut().inputs.insert(layout.name.clone(), filled);
     }
     Some(given)
 }
