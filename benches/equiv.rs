@@ -61,7 +61,8 @@ fn main() {
     let (mut proved, mut prove, mut checking, mut recording) = (0, vec![], vec![], vec![]);
     let (mut proving_time, mut checking_time, mut recorded_time, mut plain_time) = (0., 0., 0., 0.);
     for file in &files {
-        let (files, model) = files_of(root, file);
+        let (files, model, exact) = files_of(root, file);
+        let search = Search { exact, ..search };
         let sides = equiv::read(&mut sources, &book, &machine, &files, model.as_deref());
         let sides = sides.expect("two programs");
         let Ok(terms) = equiv::terms(&sides, &book) else { continue };
@@ -118,15 +119,19 @@ fn main() {
     );
 }
 
-/// A pair's files and the model that declares their tensors, as its first line names them.
-fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
+/// A pair's files, the model that declares their tensors, and what counts as equal, as its first line says.
+fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>, rules::Exactness) {
     let text = std::fs::read_to_string(pair).expect("a text");
     let first = text.lines().next().and_then(|line| line.strip_prefix("; equiv")).unwrap_or("");
     let words: Vec<&str> = first.split_whitespace().collect();
     let model = words.iter().skip_while(|word| **word != "--model").nth(1);
     let other = words.first().filter(|word| !word.starts_with("--"));
     let files = std::iter::once(pair.to_owned()).chain(other.map(|word| root.join(word)));
-    (files.collect(), model.map(|model| root.join(model)))
+    let exact = match words.contains(&"reassoc") {
+        true => rules::Exactness::Reassoc,
+        false => rules::Exactness::Bitwise,
+    };
+    (files.collect(), model.map(|model| root.join(model)), exact)
 }
 
 /// Compares two files, one of which is of both units or not; an error says why they are not proved to be equal.

@@ -12,7 +12,7 @@ mod terms;
 
 pub use crate::rules::Stated as Rules;
 
-use crate::rules::Exactness;
+use crate::rules::Exactness::{self, Bitwise};
 use crate::sexp::{Sexp, deeper};
 use ember_targets::scalar::DType;
 use std::collections::HashMap;
@@ -33,6 +33,8 @@ type Means<'a> = HashMap<&'a str, (T, &'a [Sexp])>;
 /// A certificate that is being checked, or written.
 pub struct Checker<'a> {
     rules: &'a Rules,
+    /// Rules that are part of the claim: equations between values of what is only read.
+    given: Rules,
     terms: Vec<(Node, Fact)>,
     known: HashMap<Node, T>,
     tensors: HashMap<String, Tensor>,
@@ -68,8 +70,8 @@ impl<'a> Checker<'a> {
     /// Nothing is declared yet.
     pub fn new(rules: &'a Rules) -> Checker<'a> {
         let (terms, known, tensors) = (Vec::new(), HashMap::new(), HashMap::new());
-        let (variables, spellings) = (HashMap::new(), HashMap::new());
-        Checker { rules, terms, known, tensors, variables, spellings, exact: Exactness::Bitwise }
+        let (given, variables, spellings) = (Rules::default(), HashMap::new(), HashMap::new());
+        Checker { rules, given, terms, known, tensors, variables, spellings, exact: Bitwise }
     }
 
     /// Takes over a declaration.
@@ -80,7 +82,13 @@ impl<'a> Checker<'a> {
                 let shape = shape.list().unwrap_or_default().to_vec();
                 let name = format!("%{}", name.atom().unwrap_or_default());
                 let tensor = Tensor { dtype, shape, writable: head != "input" };
-                self.tensors.insert(name, tensor).is_some()
+                // What is given speaks of tensors that are declared before it.
+                self.tensors.insert(name, tensor).is_some() || !self.given.is_empty()
+            }
+            Some(("given", [rule])) => {
+                let fixed = |word| self.tensors.get(word).is_none_or(|t: &Tensor| !t.writable);
+                let own = rule.words().all(fixed).then(|| self.given.give(rule)).flatten();
+                own.ok_or("nothing that can be given")?
             }
             Some(("variable", [word, bounds, steps @ ..])) => {
                 let word = word.atom().filter(|word| word.starts_with('@')).ok_or("no variable")?;

@@ -58,6 +58,17 @@ impl Sexp {
         }
     }
 
+    /// All words in it, in no particular order.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        let mut open = vec![self];
+        std::iter::from_fn(move || {
+            let next = open.pop()?;
+            open.extend(next.list().unwrap_or_default());
+            Some(next.atom())
+        })
+        .flatten()
+    }
+
     /// For a list that starts with a word: that word and the other items.
     pub fn form(&self) -> Option<(&str, &[Sexp])> {
         let (head, rest) = self.list()?.split_first()?;

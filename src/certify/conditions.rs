@@ -13,7 +13,8 @@ impl Checker<'_> {
     /// Both sides of a rule where its variables stand for what the parts of a step say, and what each of
     /// its conditions rests on; an error where one, or a number that it is given, is not seen to be right.
     pub fn applied(&mut self, rule: &str, parts: &[Sexp]) -> Result<([T; 2], Vec<String>), String> {
-        let (exact, rule) = self.rules.rule(rule).ok_or("no such rule")?;
+        let known = self.given.rule(rule).or_else(|| self.rules.rule(rule));
+        let (exact, rule) = &*known.ok_or("no such rule")?;
         let (mut means, mut reasons) = (Means::new(), Vec::new());
         for part in parts {
             let (v, items) = part.form().unwrap_or_default();

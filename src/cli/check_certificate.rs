@@ -36,15 +36,21 @@ impl CheckCertificateArgs {
             _ => Err("not one certificate".to_owned()),
         };
         let time_ms = start.elapsed().as_secs_f64() * 1e3;
+        let items = forms.iter().filter_map(Sexp::list).flatten();
+        let given = items.filter(|item| item.items("given").is_some()).count();
         let text = match (&checked, self.json) {
             (checked, true) => to_json(&json!({
                 "holds": checked.is_ok(),
                 "reason": checked.as_ref().err(),
                 "steps": checked.as_ref().ok().map(|(_, steps)| steps),
                 "exact": checked.as_ref().ok().map(|(exact, _)| exact),
+                "given": given,
                 "time_ms": time_ms,
             })),
-            (Ok((exact, steps)), false) => format!("holds: {steps} steps, {exact}\n"),
+            (Ok((exact, steps)), false) => match given {
+                0 => format!("holds: {steps} steps, {exact}\n"),
+                n => format!("holds: {steps} steps, {exact}, with {n} equations given\n"),
+            },
             (Err(why), false) => format!("does not hold: {why}\n"),
         };
         write_result(None, &text)?;

@@ -143,6 +143,10 @@ impl Writer<'_> {
             let [head, name, dtype] = declared.words().map(atom);
             self.say(list(vec![head, name, dtype, list(shape)]))?;
         }
+        let equations = proved.declarations.equations().filter(|_| proved.before.is_empty());
+        for equation in equations {
+            self.say(equation.declaration())?;
+        }
         for term in proved.terms {
             self.remember(term);
         }

@@ -4,6 +4,8 @@
 //! `(input NAME DTYPE (EXTENT …))`, `(output …)`, and `(scratch …)` for memory that nobody looks at
 //! afterwards. Models and DLC programs declare what they use themselves.
 
+use super::equation::Equation;
+use super::layout::Layout;
 use crate::decouple::ModelContext;
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::model::{Extent, Kind, Model};
@@ -49,6 +51,8 @@ pub struct Declared {
 pub struct Declarations {
     /// The tensors.
     pub tensors: Vec<Declared>,
+    /// What inputs hold that are made of others, each of those before it.
+    pub layouts: Vec<Layout>,
 }
 
 impl Declarations {
@@ -65,7 +69,7 @@ impl Declarations {
             shape: tensor.shape.clone(),
             purpose,
         });
-        Declarations { tensors: tensors.collect() }
+        Declarations { tensors: tensors.collect(), layouts: Vec::new() }
     }
 
     /// What a DLC program declares; all that it writes is an output.
@@ -80,7 +84,7 @@ impl Declarations {
             shape: tensor.shape.iter().map(extent).collect(),
             purpose: if tensor.writable { Purpose::Output } else { Purpose::Input },
         });
-        Declarations { tensors: tensors.collect() }
+        Declarations { tensors: tensors.collect(), layouts: Vec::new() }
     }
 
     /// The tensor of a name.
@@ -115,6 +119,11 @@ impl Declarations {
             }
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// What holds because of layouts.
+    pub(super) fn equations(&self) -> impl Iterator<Item = &Equation> {
+        self.layouts.iter().flat_map(|layout| &layout.equations)
     }
 
     /// The names of what is compared.

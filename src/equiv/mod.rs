@@ -13,9 +13,11 @@ mod certificate;
 mod chain;
 mod data;
 mod declare;
+mod equation;
 mod forms;
 mod invariants;
 mod join;
+mod layout;
 mod lift;
 mod means;
 mod names;
@@ -34,6 +36,7 @@ mod write;
 pub use certificate::{Certificate, Proved, certify};
 pub use data::Given;
 pub use declare::{Declarations, Declared, Purpose};
+pub use layout::Layout;
 pub use lift::lifted;
 pub(crate) use names::captured;
 pub use names::normalise;
@@ -92,6 +95,8 @@ pub enum Unknown {
     NoTerm(String),
     /// The search for a proof came so far.
     Open(Reached),
+    /// Of the layouts that inputs should have, no data was found that has them.
+    NoData,
     /// The rules lead from the one to the other, and there is no certificate that holds, for this reason.
     Uncertified(String),
 }
@@ -142,6 +147,12 @@ pub fn compare(
                 certify: Some(rules),
             };
             match search.run(sides, &terms) {
+                // What is said of data that there is not says nothing.
+                Found::Equal(Ok(_))
+                    if !sides.declarations.layouts.is_empty() && tries.compared == 0 =>
+                {
+                    Unknown::NoData
+                }
                 Found::Equal(Ok(certificate)) => {
                     let verdict = Verdict::Equal(Ok(certificate));
                     let (compared, concrete) = (tries.compared, tries.concrete);
@@ -185,6 +196,9 @@ impl Unknown {
         match self {
             Unknown::NoTerm(why) => {
                 format!("no difference was found, and a DLC program is read as no statement: {why}")
+            }
+            Unknown::NoData => {
+                "no data was found that is laid out so and on which both programs run".to_owned()
             }
             Unknown::Open(Reached { stop: StopReason::Saturated, .. }) => {
                 "no difference was found, and the rules do not lead from the one to the other: a rule \

@@ -3,6 +3,7 @@
 
 use super::data::{Fill, Given};
 use super::declare::Purpose;
+use super::layout::laid_out;
 use super::run::{Difference, Outcome, compare};
 use super::sides::Sides;
 use crate::model::Extent;
@@ -227,6 +228,7 @@ impl<'a> Tries<'a> {
     }
 
     fn once(&mut self, given: &Given, zeros: bool) -> Option<Counterexample> {
+        let given = &*laid_out(&self.sides.declarations, given)?;
         match compare(self.sides, &self.machine, self.exact, (given, zeros), self.effort.steps) {
             Outcome::Nothing => None,
             Outcome::Same => {

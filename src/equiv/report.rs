@@ -1,5 +1,6 @@
 //! The answer as text and as JSON.
 
+use super::layout::Layout;
 use super::refute::Counterexample;
 use super::sides::{Side, Sides};
 use super::{Answer, Unknown, Verdict};
@@ -24,7 +25,15 @@ pub struct Report<'a> {
 
 impl Report<'_> {
     fn reason(&self) -> String {
-        let concrete = if self.answer.concrete { ", for these sizes only" } else { "" };
+        let mut concrete = match self.answer.concrete {
+            true => ", for these sizes only".to_owned(),
+            false => String::new(),
+        };
+        let layouts = &self.sides.declarations.layouts;
+        if !layouts.is_empty() {
+            let names: Vec<String> = layouts.iter().map(|l| format!("`{}`", l.name)).collect();
+            concrete += &format!(", with {} laid out so", names.join(", "));
+        }
         match &self.answer.verdict {
             Verdict::Equal(Ok(certificate)) => {
                 let by = match certificate.steps {
@@ -53,7 +62,7 @@ impl Report<'_> {
                     }
                 }
             }
-            Verdict::Unknown(unknown) => unknown.reason() + concrete,
+            Verdict::Unknown(unknown) => unknown.reason() + &concrete,
         }
     }
 }
@@ -98,7 +107,7 @@ pub fn text(report: &Report<'_>) -> String {
                     }
                     None => Ok(()),
                 }),
-                Unknown::Uncertified(_) | Unknown::NoTerm(_) => Ok(()),
+                Unknown::Uncertified(_) | Unknown::NoTerm(_) | Unknown::NoData => Ok(()),
             };
             reached.and_then(|()| writeln!(out, "  alike on {} data", answer.compared))
         }
@@ -155,6 +164,7 @@ pub fn json(report: &Report<'_>) -> Value {
         "verdict": word(&answer.verdict),
         "reason": report.reason(),
         "certificate": certificate,
+        "layouts": report.sides.declarations.layouts.iter().map(Layout::form).collect::<Vec<_>>(),
         "trusted": trusted(report),
         "counterexample": found,
         "compared": answer.compared,

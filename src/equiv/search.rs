@@ -4,6 +4,7 @@
 use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
 use super::declare::Declarations;
+use super::equation::extended;
 use super::join::joined;
 use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
@@ -124,12 +125,30 @@ impl Question<'_> {
 impl Search<'_> {
     /// Whether rules make two terms equal, without a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
-        let between = self.between(sides);
-        self.sound(question(sides, terms, between.as_ref()), record, true).equal()
+        self.with_layouts(sides, |search| {
+            let between = search.between(sides);
+            search.sound(question(sides, terms, between.as_ref()), record, true).equal()
+        })
     }
 
-    /// Searches for a proof that two terms are equal: part by part where they have parts, then of the whole.
+    /// Searches for a proof that two terms are equal.
     pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+        self.with_layouts(sides, |search| search.proved(sides, terms))
+    }
+
+    /// Searches with what layouts say as further rules.
+    fn with_layouts<R>(&self, sides: &Sides, run: impl FnOnce(&Search<'_>) -> R) -> R {
+        if sides.declarations.layouts.is_empty() {
+            return run(self);
+        }
+        let book = extended(self.book, sides.declarations.equations());
+        let compiled = book.compile();
+        let schedule = book.schedule(self.schedule.name.as_str()).unwrap_or(self.schedule);
+        run(&Search { book: &book, compiled: &compiled, schedule, ..*self })
+    }
+
+    /// Proves both sides part by part where they have parts, then as a whole.
+    fn proved(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
         let between = self.between(sides);
         let question = question(sides, terms, between.as_ref());
         let binders = self.book.signature.binders();

@@ -2,6 +2,7 @@
 
 use super::data::Given;
 use super::declare::{Declarations, FORMS};
+use super::layout::{Layout, laid_out};
 use super::lift::lifted;
 use super::roles::Roles;
 use super::surface;
@@ -125,6 +126,8 @@ struct Text {
     model: Option<ModelFile>,
     sides: Vec<Side>,
     given: Option<Given>,
+    /// What inputs hold, not read yet.
+    layouts: Vec<Sexp>,
     /// Programs that were not read yet, since nothing was declared.
     open: Vec<Sexp>,
 }
@@ -156,6 +159,10 @@ pub fn read(
             Some(known) => known.join(own.clone())?,
             None => declarations = Some(own.clone()),
         }
+    }
+    if let Some(declarations) = &mut declarations {
+        let forms: Vec<Sexp> = texts.iter().flat_map(|text| text.layouts.clone()).collect();
+        declarations.layouts = Layout::read_all(&forms, book, declarations)?;
     }
     let mut sides: Vec<Side> = Vec::new();
     let mut models: Vec<ModelFile> = Vec::new();
@@ -198,6 +205,14 @@ pub fn read(
         return Err(vec![error.with_help(help)]);
     };
     let declarations = declarations.unwrap_or_default();
+    if let Some(given) = &given
+        && laid_out(&declarations, given)
+            .is_none_or(|own| own.forms(&declarations) != given.forms(&declarations))
+    {
+        return Err(vec![Diagnostic::global(
+            "the data that is given is not laid out as it should be",
+        )]);
+    }
     let roles = Roles::new(&declarations, &models, [&left, &right]);
     let model = models.into_iter().next();
     Ok(Sides { declarations, roles, left, right, given, model, between })
@@ -206,8 +221,14 @@ pub fn read(
 fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
     let file = load(sources, path)?;
     let forms = sexp::read(sources, file)?;
-    let mut text =
-        Text { declarations: None, model: None, sides: Vec::new(), given: None, open: Vec::new() };
+    let mut text = Text {
+        declarations: None,
+        model: None,
+        sides: Vec::new(),
+        given: None,
+        layouts: Vec::new(),
+        open: Vec::new(),
+    };
     let name = path.display().to_string();
     match forms.first().and_then(Sexp::form) {
         Some(("model", _)) => {
@@ -225,7 +246,7 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
         }
         _ => programs(book, &forms, &mut text)?,
     }
-    if text.sides.is_empty() && text.open.is_empty() {
+    if text.sides.is_empty() && text.open.is_empty() && text.layouts.is_empty() {
         return Err(vec![Diagnostic::global(format!("{name}: no program in it"))]);
     }
     Ok(text)
@@ -245,6 +266,7 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
                 errors.extend(declarations.read(form, reserved).err().into_iter().flatten());
             }
             Some(("data", items)) => data = Some(items),
+            Some(("layout", _)) => text.layouts.push(form.clone()),
             _ => text.open.push(form.clone()),
         }
     }
@@ -261,7 +283,7 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
 }
 
 /// A program as a term.
-fn program(book: &RuleBook, form: &Sexp, declarations: &Declarations) -> Checked<What> {
+pub(super) fn program(book: &RuleBook, form: &Sexp, declarations: &Declarations) -> Checked<What> {
     let full = surface::written_out(form, declarations)?;
     let (term, sort) = book.signature.read_term(&full)?;
     let term = book.definitions.expand(&term);

@@ -23,7 +23,16 @@ const MOST_WORDS: usize = 1 << 20;
 
 /// Writes a program out in full.
 pub(super) fn written_out(text: &Sexp, declarations: &Declarations) -> Checked<Sexp> {
-    let mut names = BTreeMap::new();
+    written_out_with(text, declarations, &[])
+}
+
+/// Writes a text out in full in which some words stand for more.
+pub(super) fn written_out_with(
+    text: &Sexp,
+    declarations: &Declarations,
+    own: &[(String, Sexp)],
+) -> Checked<Sexp> {
+    let mut names: BTreeMap<String, Sexp> = BTreeMap::new();
     let span = text.span;
     for size in declarations.sizes() {
         let of = word(span, &format!("%{size}"));
@@ -34,15 +43,25 @@ pub(super) fn written_out(text: &Sexp, declarations: &Declarations) -> Checked<S
         let of = word(span, &format!("%{}", tensor.name));
         names.insert(tensor.name.clone(), list(span, vec![word(span, root), of]));
     }
+    for (name, full) in own {
+        if names.insert(name.clone(), full.clone()).is_some() {
+            let message = format!("`{name}` cannot name an index");
+            return Err(vec![Diagnostic::error(
+                message,
+                full.span,
+                "it means something else here",
+            )]);
+        }
+    }
     let mut surface = Surface { names, words: 0, loops: 0 };
     surface.expr(text)
 }
 
-fn word(span: Span, text: &str) -> Sexp {
+pub(super) fn word(span: Span, text: &str) -> Sexp {
     Sexp { span, kind: Kind::Atom(text.to_owned()) }
 }
 
-fn list(span: Span, items: Vec<Sexp>) -> Sexp {
+pub(super) fn list(span: Span, items: Vec<Sexp>) -> Sexp {
     Sexp { span, kind: Kind::List(items) }
 }
 

@@ -26,12 +26,18 @@ pub fn counterexample(sources: &Sources, sides: &Sides, found: &Counterexample) 
     };
     let heading = format!("; {what}{before}\n");
     let data = found.given.forms(&sides.declarations).join("\n    ");
-    if let Some(text) = sides.model.as_ref().and_then(|file| with_data(sources, file, &data)) {
+    let layouts = &sides.declarations.layouts;
+    // A model has no data for what only the other side reads.
+    let model = sides.model.as_ref().filter(|_| layouts.is_empty());
+    if let Some(text) = model.and_then(|file| with_data(sources, file, &data)) {
         return heading + &text;
     }
     let mut text = heading;
     for declared in &sides.declarations.tensors {
         text += &format!("{}\n", declared.form());
+    }
+    for layout in layouts {
+        text += &layout.form();
     }
     text += &format!("(data\n    {data})\n");
     for side in [&sides.left, &sides.right] {

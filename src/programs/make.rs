@@ -125,7 +125,8 @@ fn declarations(used: &BTreeSet<&str>, dtype: DType, extents: &[Extent; 3]) -> D
         purpose: Purpose::Input,
     });
     let used = |tensor: &Declared| used.contains(tensor.name.as_str());
-    Declarations { tensors: numbers.chain(positions).filter(used).collect() }
+    let tensors = numbers.chain(positions).filter(used).collect();
+    Declarations { tensors, layouts: Vec::new() }
 }
 
 /// A loop around: its variable's value, and the dimension that it is a position in.

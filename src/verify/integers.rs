@@ -6,7 +6,7 @@
 use super::claims::{Negated, of_leaf, order, pair, script};
 use super::solver::{Answer, Solver};
 use super::symbolic::{Inexpressible, Translation};
-use crate::rules::{Arg, Rule};
+use crate::rules::{Arg, Exactness, Rule};
 use egg::Var;
 use itertools::Itertools;
 use serde::Serialize;
@@ -161,9 +161,11 @@ fn claims_for(rule: &Rule, numbers: &BTreeMap<Var, i64>) -> Result<Chosen, Inexp
     }
     let pairs = pair(&left, &right)?;
     let assumed = one.assumptions();
+    // Where sums may be reordered, so may the values of a reduction.
+    let regrouped = right.folded || rule.exact > Exactness::Bitwise && one.reduction().is_some();
     let mut functions = one.functions;
     functions.extend(other.functions);
-    let ordered = !right.folded && !rule.guards.iter().any(|g| ORDER_FREE.contains(&g.what.name));
+    let ordered = !regrouped && !rule.guards.iter().any(|g| ORDER_FREE.contains(&g.what.name));
     let note = if numbers.is_empty() {
         String::new()
     } else {

@@ -31,7 +31,7 @@ fn declarations() -> Declarations {
         shape: vec![Extent::Const(EXTENT)],
         purpose: Purpose::Output,
     };
-    Declarations { tensors: TENSORS.iter().map(declared).collect() }
+    Declarations { tensors: TENSORS.iter().map(declared).collect(), layouts: Vec::new() }
 }
 
 /// The parts of two programs of one processor.

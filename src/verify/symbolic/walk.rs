@@ -65,6 +65,8 @@ impl Translation<'_> {
                 }
                 _ => self.other(p, id, around, side),
             },
+            // What a part of a reduction starts from changes nothing.
+            "identity" if self.reduction() == Some(text(p, args[0])) => Ok(()),
             // Neither does a fold of two differ from their sum.
             name if self.reduction().as_deref() == Some(name) => {
                 args.iter().enumerate().try_for_each(|(k, part)| {
@@ -181,7 +183,7 @@ impl Translation<'_> {
     }
 
     /// The operation of the reduction that the left side is.
-    pub(super) fn reduction(&self) -> Option<String> {
+    pub fn reduction(&self) -> Option<String> {
         let pattern = &self.rule.lhs;
         let ENodeOrVar::ENode(root) = pattern.as_ref().last()? else { return None };
         let reduces = plain(root).ends_with("reduce");
