@@ -37,6 +37,8 @@ struct Tensor {
     dtype: DType,
     shape: Vec<Sexp>,
     writable: bool,
+    /// Whether it is declared that its elements never fall.
+    rises: bool,
 }
 
 /// What the variables of a rule stand for, and the steps from there to the patterns that they have.
@@ -89,11 +91,16 @@ impl<'a> Checker<'a> {
     /// Takes over a declaration.
     pub fn declare(&mut self, form: &Sexp) -> Result<(), String> {
         let twice = match form.form() {
-            Some((head @ ("input" | "output" | "scratch"), [name, dtype, shape])) => {
+            Some((head @ ("input" | "output" | "scratch"), [name, dtype, shape, rises @ ..])) => {
                 let dtype = dtype.atom().and_then(DType::parse).ok_or("no element type")?;
                 let shape = shape.list().unwrap_or_default().to_vec();
                 let name = format!("%{}", name.atom().unwrap_or_default());
-                let tensor = Tensor { dtype, shape, writable: head != "input" };
+                let said = rises.iter().all(|form| matches!(form.items("rises-to"), Some([_])));
+                if !said || rises.len() > usize::from(head == "input") {
+                    return no("what says nothing of a tensor");
+                }
+                let rises = !rises.is_empty();
+                let tensor = Tensor { dtype, shape, writable: head != "input", rises };
                 self.tensors.insert(name, tensor).is_some()
             }
             Some(("variable", [word, bounds, steps @ ..])) => {

@@ -381,7 +381,8 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
         // An index that is not affine has not been seen to move.
         let fixed = |i: &Index| i.as_ref().is_none_or(|run| run.start.coefficient(key) == 0);
         let last = last.as_ref()?;
-        let moves = last.lanes == 1 && last.start.coefficient(key) == 1;
+        let element = last.lanes == 1 && last.rows.is_none();
+        let moves = element && last.start.coefficient(key) == 1;
         Some(place.index.len() == rank && moves && outer.iter().all(fixed))
     };
     Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))

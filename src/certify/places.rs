@@ -5,8 +5,9 @@ use super::terms::{Linear, T, coefficient, constant, once, plus};
 use crate::sexp::deeper;
 use std::collections::BTreeSet;
 
-/// Where an index starts and how many lanes it has; `None` is any index.
-pub(super) type Index = Option<(Linear, i64)>;
+/// Where an index starts, how many lanes it has and, if it is any index of a row, by whose offsets; `None`
+/// is any index. Offsets never fall, so that different rows have no index in common.
+pub(super) type Index = Option<(Linear, i64, String)>;
 
 /// A tensor as `in`, `out` or `freeze` gives it, its name, and the indices that are known so far.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,9 @@ impl Checker<'_> {
                     _ => (index, Some(1)),
                 };
                 let Place(root, tensor, mut all) = of(address)?;
-                all.push(self.fact(*start).linear.clone().zip(lanes.filter(|n| *n > 0)));
+                let lanes = lanes.filter(|n| *n > 0);
+                let start = self.fact(*start).linear.clone();
+                all.push(start.zip(lanes).map(|(start, n)| (start, n, String::new())));
                 Some(Place(root, tensor, all))
             }
             ("vec" | "rename" | "fix", [.., body]) => Some(self.outside(name, operands, of(body)?)),
@@ -52,17 +55,34 @@ impl Checker<'_> {
             ("fix", &[_, v, _]) => self.fact(v).linear.clone().zip(Some(1)),
             _ => None,
         };
+        let loops = bound.filter(|_| name.starts_with("scf."));
+        let row = loops.and_then(|(variable, _)| self.row(&operands[variable..]));
         let seen = |index: Index| match (index?, to.as_ref()) {
             (index, _) if coefficient(&index.0, x) == 0 => Some(index),
-            ((start, own), Some((to, lanes))) => {
+            ((start, own, rows), Some((to, lanes))) => {
                 let k = coefficient(&start, x);
                 let start = plus(&plus(&start, k.checked_neg()?, &once(x))?, k, to)?;
                 // Lanes from a first one on, or the lanes that it has.
-                ((k, own) == (1, 1) || *lanes == 1).then_some((start, own.max(*lanes)))
+                ((k, own) == (1, 1) || *lanes == 1).then_some((start, own.max(*lanes), rows))
             }
-            _ => None,
+            (index, None) => row.clone().filter(|_| index == (once(x), 1, String::new())),
         };
         Place(root, tensor, all.into_iter().map(seen).collect())
+    }
+
+    /// The row of offsets that a loop with these bounds is over, from one offset to the next.
+    fn row(&self, bounds: &[T]) -> Index {
+        let &[_, lo, hi, _, ..] = bounds else { return None };
+        let loaded = |bound| match self.node(bound) {
+            ("scf.load", [offset]) => self.fact(*offset).place.as_ref(),
+            _ => None,
+        };
+        let (Place(_, offsets, first), Place(_, others, next)) = (loaded(lo)?, loaded(hi)?);
+        let ([Some(p)], [Some(q)]) = (&first[..], &next[..]) else { return None };
+        let plain = [p, q].iter().all(|index| index.1 == 1 && index.2.is_empty());
+        let follows = offsets == others && constant(&plus(&q.0, -1, &p.0)?)? == 1;
+        let rises = self.tensors.get(offsets).is_some_and(|tensor| tensor.rises);
+        (plain && follows && rises).then(|| (p.0.clone(), 1, offsets.clone()))
     }
 
     /// What evaluating a term reads and writes; nothing where that is not known or too much. A statement
@@ -107,8 +127,8 @@ impl Checker<'_> {
 /// loop, by its variable and step, in different ones of them.
 pub(super) fn apart(writes: &Touches, all: &Touches, across: Option<(&str, i64)>) -> bool {
     let never = |p: &Index, q: &Index| {
-        let ((p, n), (q, m)) = (p.as_ref()?, q.as_ref()?);
-        let distance = constant(&plus(q, -1, p)?)?;
+        let ((p, n, rows), (q, m, others)) = (p.as_ref()?, q.as_ref()?);
+        let distance = constant(&plus(q, -1, p)?).filter(|_| rows == others)?;
         let moves = across.map_or(0, |(x, step)| coefficient(p, x).saturating_mul(step));
         Some(match moves.saturating_abs() {
             0 => distance >= *n || distance <= m.saturating_neg(),

@@ -44,14 +44,22 @@ pub struct Certificate {
     pub steps: usize,
     /// The least exact of its rules.
     pub exact: Exactness,
+    /// What it assumes of data, a sentence each.
+    pub assumes: Vec<String>,
 }
 
-/// Writes the certificate of a proof; an error says why there is none.
+/// Writes the certificate of a proof; an error says why there is none. It assumes no more of offsets than
+/// it needs.
 pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
-    certify_with(proved, true).or_else(|why| certify_with(proved, false).map_err(|_| why))
+    let rises = proved.declarations.rising().next().is_some();
+    let first = certify_with(proved, (true, false));
+    let others = [(true, true), (false, false), (false, true)].into_iter();
+    let others = others.filter(|(_, assumed)| rises || !assumed);
+    others.fold(first, |found, way| found.or_else(|why| certify_with(proved, way).map_err(|_| why)))
 }
 
-fn certify_with(proved: &Proved<'_>, short: bool) -> Result<Certificate, String> {
+/// The same, with rules applied to the shortest terms or not, and offsets assumed to rise or not.
+fn certify_with(proved: &Proved<'_>, (short, rises): (bool, bool)) -> Result<Certificate, String> {
     let mut writer = Writer {
         book: proved.book,
         compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
@@ -63,7 +71,7 @@ fn certify_with(proved: &Proved<'_>, short: bool) -> Result<Certificate, String>
         programs: HashMap::new(),
         counts: Vec::new(),
     };
-    writer.write(proved)
+    writer.write(proved, rises)
 }
 
 /// A certificate that is being written.
@@ -84,11 +92,15 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn write(&mut self, proved: &Proved<'_>) -> Result<Certificate, String> {
+    fn write(&mut self, proved: &Proved<'_>, rises: bool) -> Result<Certificate, String> {
         for declared in &proved.declarations.tensors {
             let shape = declared.shape.iter().map(|e: &Extent| atom(e.to_string())).collect();
             let [head, name, dtype] = declared.words().map(atom);
-            self.say(list(vec![head, name, dtype, list(shape)]))?;
+            let mut declaration = vec![head, name, dtype, list(shape)];
+            if let Some(end) = declared.rises_to.as_ref().filter(|_| rises) {
+                declaration.push(form("rises-to", [atom(end.to_string())]));
+            }
+            self.say(list(declaration))?;
         }
         for term in proved.terms {
             self.remember(term);
@@ -117,7 +129,13 @@ impl Writer<'_> {
         forms.insert(0, form("exact", [atom(exact.name())]));
         let certificate = form("certificate", forms);
         let rules = std::mem::take(&mut self.counts);
-        Ok(Certificate { text: printed(&certificate), rules, steps: count, exact })
+        let rising = proved.declarations.tensors.iter().filter(|_| rises);
+        let assumes = rising.filter_map(|own| {
+            let end = own.rises_to.as_ref()?;
+            Some(format!("assumed: `{}` starts from 0, never falls and ends at {end}", own.name))
+        });
+        let assumes = assumes.collect();
+        Ok(Certificate { text: printed(&certificate), rules, steps: count, exact, assumes })
     }
 
     /// The least exact of the rules that are applied anywhere.

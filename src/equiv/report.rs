@@ -76,7 +76,8 @@ pub fn text(report: &Report<'_>) -> String {
                 1 => name.clone(),
                 n => format!("{name}, {n} times"),
             });
-            let mut readings = readings(sides);
+            let assumes = certificate.iter().flat_map(|certificate| certificate.assumes.clone());
+            let mut readings = assumes.chain(readings(sides));
             lines
                 .try_for_each(|line| writeln!(out, "  {line}"))
                 .and_then(|()| readings.try_for_each(|line| writeln!(out, "  {line}")))
@@ -126,13 +127,14 @@ pub fn json(report: &Report<'_>) -> Value {
         _ => None,
     };
     let certificate = match &answer.verdict {
-        Verdict::Equal(Ok(certificate)) => Some(&certificate.text),
+        Verdict::Equal(Ok(certificate)) => Some(certificate),
         _ => None,
     };
     json!({
         "verdict": word(&answer.verdict),
         "reason": report.reason(),
-        "certificate": certificate,
+        "certificate": certificate.map(|certificate| &certificate.text),
+        "assumed": certificate.map(|certificate| &certificate.assumes),
         "trusted": readings(report.sides).collect::<Vec<_>>(),
         "counterexample": found,
         "compared": answer.compared,

@@ -123,6 +123,7 @@ impl Search<'_> {
         };
         let binders = self.book.signature.binders();
         let facts = Facts::new(&context.tensors, &context.sizes, binders.clone(), unit);
+        let facts = facts.rising(sides.declarations.rising());
         let facts = if record { facts.recording() } else { facts };
         let mut egraph = EGraph::new(facts);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
@@ -254,6 +255,20 @@ impl Run<'_> {
         None
     }
 
+    /// Adds the variables of each side's loops as they are where the loops around them are called as in the
+    /// other side. What one side has within them, such as strips, rules find by its bounds.
+    fn align(&mut self) {
+        for side in [0, 1] {
+            let own = raised(&self.each[side]);
+            let other = self.egraph.find(self.statements[1 - side]);
+            for names in alpha::outermost(&self.egraph, &self.binders, other, &own) {
+                let term = alpha::renamed(&self.egraph, &own, &names);
+                alpha::add_variables(&mut self.egraph, &term);
+            }
+        }
+        self.egraph.rebuild();
+    }
+
     /// Goes on with a side under the names with which it was found.
     fn adopt(&mut self, (side, names): Twin) {
         let term = alpha::renamed(&self.egraph, &self.each[side], &names);
@@ -304,6 +319,9 @@ impl Driven for Run<'_> {
     fn saturate(&mut self, rules: &[usize]) {
         if self.units && self.first.is_empty() {
             self.first = rules.to_vec();
+        }
+        if self.twins {
+            self.align();
         }
         while let Some(twin) = self.apply(rules, self.twins) {
             self.adopt(twin);
