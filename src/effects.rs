@@ -209,6 +209,13 @@ impl Effects {
                 effects.extend(of(1)?);
                 Some(effects)
             }
+            // What the first changes is undone, so that it only matters to what is read.
+            ("after", 2) => {
+                let mut effects = of(1)?;
+                let first = of(0)?;
+                effects.reads.extend(first.reads.into_iter().chain(first.writes));
+                Some(effects)
+            }
             ("scf.for", 5) | ("scf.reduce", 7) => {
                 let (variable, body) = if name == "scf.for" { (0, 4) } else { (1, 6) };
                 let key = variable_key(egraph, children[variable])?;

@@ -92,9 +92,17 @@ impl<'a> Checker<'a> {
                 };
                 touches(1)?.into_iter().all(none)
             }
+            ("only-writes", [a, _]) => {
+                let own = a.place.as_ref()?;
+                touches(1)?.into_iter().all(|(written, other)| !written || other.1 == own.1)
+            }
             ("reads-only-in", [a]) if a.dtype.is_some() && a.place.is_none() => {
                 let fixed = |p: &Place| p.0 == "freeze" || tensor(p).is_some_and(|t| !t.writable);
                 touches(0)?.iter().all(|(written, place)| !written && fixed(place))
+            }
+            ("undisturbed", [_, _]) => {
+                let (a, b) = (touches(0)?, touches(1)?);
+                apart(&b, &a, None)
             }
             ("independent", [_, _]) => {
                 let (a, b) = (touches(0)?, touches(1)?);

@@ -160,8 +160,11 @@ impl Search<'_> {
         let node = &self.term[part];
         let (own, other) = (node.children(), form.children());
         let Head::Op(name) = node.head() else { return None };
-        let (variable, body) = self.binders.binds(name, own.len())?;
         let alike = form.head() == node.head() && other.len() == own.len();
+        if let (Some("forget"), [_, body], true) = (node.name(), own, alike) {
+            return Some((*body, self.egraph.find(other[1])));
+        }
+        let (variable, body) = self.binders.binds(name, own.len())?;
         let alike = alike && self.binds(own[variable], other[variable]);
         alike.then(|| (own[body], self.egraph.find(other[body])))
     }

@@ -149,6 +149,12 @@ impl Declarations {
         written.map(|tensor| tensor.name.clone()).collect()
     }
 
+    /// The names of memory that nobody looks at afterwards.
+    pub fn scratch(&self) -> impl Iterator<Item = &str> {
+        let scratch = self.tensors.iter().filter(|tensor| tensor.purpose == Purpose::Scratch);
+        scratch.map(|tensor| tensor.name.as_str())
+    }
+
     /// The names of inputs whose elements never fall.
     pub fn rising(&self) -> impl Iterator<Item = &str> {
         let rising = self.tensors.iter().filter(|tensor| tensor.rises_to.is_some());

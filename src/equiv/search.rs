@@ -63,14 +63,27 @@ pub struct Search<'a> {
 /// between the units is such a statement, too. An error where a side is no term.
 pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], String> {
     let binders = book.signature.binders();
-    lifted(sides).map(|terms| terms.map(|term| normalise(&term, &binders)))
+    lifted(sides).map(|terms| terms.map(|term| named(&term, sides, &binders)))
+}
+
+/// A term with variables named by their loops. Where values move from one statement into another, through
+/// scratch memory, no loop may have the variable of one that comes to stand around it.
+fn named(term: &Term, sides: &Sides, binders: &Binders) -> Term {
+    match units(sides) || sides.declarations.scratch().next().is_none() {
+        true => normalise(term, binders),
+        false => apart(term, binders),
+    }
 }
 
 /// The same with variables as they were written.
 fn lifted(sides: &Sides) -> Result<[Term; 2], String> {
     let lifted = |side: &Side| -> Result<Term, String> {
         let term = side.term()?.clone();
-        Ok(if units(sides) && !side.is_split() { split(term) } else { term })
+        Ok(match (units(sides), side.is_split()) {
+            (true, false) => split(term),
+            (true, true) => term,
+            (false, _) => forgetful(term, sides),
+        })
     };
     Ok([lifted(&sides.left)?, lifted(&sides.right)?])
 }
@@ -78,6 +91,17 @@ fn lifted(sides: &Sides) -> Result<[Term; 2], String> {
 /// Whether a side is a program of both units.
 pub(super) fn units(sides: &Sides) -> bool {
     sides.left.is_split() || sides.right.is_split()
+}
+
+/// A statement of one processor, behind which scratch memory is forgotten.
+fn forgetful(mut statement: Term, sides: &Sides) -> Term {
+    for scratch in sides.declarations.scratch() {
+        let root = Id::from(statement.len().saturating_sub(1));
+        let name = statement.add(Node::op(&format!("%{scratch}"), &[]));
+        let tensor = statement.add(Node::op("out", &[name]));
+        statement.add(Node::op("forget", &[tensor, root]));
+    }
+    statement
 }
 
 /// A statement that is split between the units.
@@ -98,8 +122,12 @@ impl Search<'_> {
     /// for whatever their variables are called.
     fn sound(&self, sides: &Sides, terms: &[Term; 2], record: bool, twins: bool) -> Run<'_> {
         let between = sides.between.clone();
+        let between = match units(sides) {
+            true => between,
+            false => between.map(|model| forgetful(model, sides)),
+        };
         let binders = self.book.signature.binders();
-        let between = between.map(|model| normalise(&model, &binders));
+        let between = between.map(|model| named(&model, sides, &binders));
         let run = self.saturated(sides, (terms, between.as_ref()), record, twins);
         if !run.captured {
             return run;
