@@ -40,9 +40,18 @@ pub(super) fn outermost(
     class: Id,
     term: &Term,
 ) -> Vec<HashMap<i64, Id>> {
-    let Some(root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
+    let Some(mut root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
+    let mut classes = vec![class];
+    while let (Some("forget"), [_, body]) = (term[root].name(), term[root].children()) {
+        root = *body;
+        let forms = classes.iter().flat_map(|class| &egraph[*class].nodes);
+        let bodies = forms
+            .filter(|form| form.name() == Some("forget"))
+            .filter_map(|form| form.children().get(1));
+        classes = bodies.map(|body| egraph.find(*body)).collect();
+    }
     let mut found: Vec<HashMap<i64, Id>> = Vec::new();
-    for form in egraph[class].nodes.iter().filter(|n| n.head() == term[root].head()) {
+    for form in classes.iter().flat_map(|class| &egraph[*class].nodes) {
         let names = HashMap::new();
         let mut search = Search { egraph, binders, term, names, tried: HashMap::new() };
         let mut within = search.looped(root, form);
@@ -160,11 +169,8 @@ impl Search<'_> {
         let node = &self.term[part];
         let (own, other) = (node.children(), form.children());
         let Head::Op(name) = node.head() else { return None };
-        let alike = form.head() == node.head() && other.len() == own.len();
-        if let (Some("forget"), [_, body], true) = (node.name(), own, alike) {
-            return Some((*body, self.egraph.find(other[1])));
-        }
         let (variable, body) = self.binders.binds(name, own.len())?;
+        let alike = form.head() == node.head() && other.len() == own.len();
         let alike = alike && self.binds(own[variable], other[variable]);
         alike.then(|| (own[body], self.egraph.find(other[body])))
     }

@@ -301,24 +301,23 @@ fn read(form: &Sexp) -> Checked<Declared> {
         let help = "an extent is a number, a size's name, or `(+ NAME NUMBER)`";
         return Err(vec![error.with_help(help)]);
     };
+    let offsets = purpose == Purpose::Input && parsed == DType::I64 && shape.len() == 1;
     let rises_to = match rises {
         [] => None,
-        [rises] => match rises.items("rises-to") {
-            Some([end])
-                if purpose == Purpose::Input && parsed == DType::I64 && shape.len() == 1 =>
-            {
-                extent(end)
-            }
-            _ => None,
-        }
-        .map(Some)
-        .ok_or_else(|| {
-            let error = Diagnostic::error("not said of offsets", rises.span, "not understood");
+        [rises] => Some(end(rises).filter(|_| offsets).ok_or_else(|| {
+            let error =
+                Diagnostic::error("not a declaration of offsets", rises.span, "not understood");
             vec![error.with_help("write `(input NAME i64 (EXTENT) (rises-to EXTENT))`")]
-        })?,
+        })?),
         [_, more, ..] => return Err(usage(more.span)),
     };
     Ok(Declared { name: tensor.to_owned(), dtype: parsed, shape, purpose, rises_to })
+}
+
+/// Where offsets end that are said to rise.
+fn end(rises: &Sexp) -> Option<Extent> {
+    let [end] = rises.items("rises-to")? else { return None };
+    extent(end)
 }
 
 fn extent(item: &Sexp) -> Option<Extent> {
