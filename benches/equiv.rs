@@ -74,7 +74,7 @@ fn main() {
         });
         let holds = median(|| {
             let mut sources = Sources::default();
-            let file = sources.add("<certificate>", certificate.text.as_str());
+            let file = sources.add("<certificate>", certificate.text().as_str());
             let forms = sexp::read(&sources, file).expect("it is balanced");
             check(&checked, &forms[0]).expect("it holds");
         });

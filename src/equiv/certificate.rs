@@ -31,27 +31,85 @@ pub struct Proved<'a> {
     pub declarations: &'a Declarations,
     /// Both programs, with variables named by their loops.
     pub terms: &'a [Term; 2],
+    /// What certificates of other parts of the programs declare.
+    pub before: &'a [Sexp],
+    /// Whether the search knew that offsets rise.
+    pub rows: bool,
 }
 
 /// A certificate.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// Its text.
-    pub text: String,
+    /// Its form.
+    pub(super) form: Sexp,
+    /// What it trusts beside its rules, a line each.
+    pub trusted: Vec<String>,
     /// The rules of its steps, and how often each was applied.
     pub rules: Vec<(String, usize)>,
     /// Its steps, those within others aside.
     pub steps: usize,
     /// The least exact of its rules.
     pub exact: Exactness,
-    /// What it assumes of data, a sentence each.
-    pub assumes: Vec<String>,
+}
+
+impl Certificate {
+    /// Of declarations and both programs, and of steps that lead from the one to the other.
+    pub(super) fn new(
+        mut forms: Vec<Sexp>,
+        steps: Vec<Sexp>,
+        rules: Vec<(String, usize)>,
+        exact: Exactness,
+    ) -> Certificate {
+        let count = steps.len();
+        forms.insert(0, form("exact", [atom(exact.name())]));
+        forms.push(form("steps", steps));
+        let form = form("certificate", forms);
+        Certificate { form, trusted: Vec::new(), rules, steps: count, exact }
+    }
+
+    /// Its text.
+    pub fn text(&self) -> String {
+        let trusted = self.trusted.iter().map(|line| format!("; {line}\n"));
+        trusted.collect::<String>() + &printed(&self.form)
+    }
+
+    /// Its declarations, in order.
+    pub(super) fn declarations(&self) -> &[Sexp] {
+        match self.form.items("certificate") {
+            Some([_, declarations @ .., _, _, _]) => declarations,
+            _ => &[],
+        }
+    }
+
+    /// What it assumes of data, a line each.
+    pub(super) fn assumed(&self) -> impl Iterator<Item = String> {
+        self.declarations().iter().filter_map(|declaration| {
+            let ("input", [name, _, _, rises]) = declaration.form()? else { return None };
+            let ([end], name) = (rises.items("rises-to")?, name.atom()?) else { return None };
+            Some(format!(
+                "assumed: `{name}` starts from 0, never falls and ends at {}",
+                end.atom()?
+            ))
+        })
+    }
+
+    /// One of its programs, by its side.
+    pub(super) fn program(&self, side: &str) -> Option<&Sexp> {
+        let forms = self.form.items("certificate")?;
+        forms.iter().find_map(|form| form.items(side))?.first()
+    }
+
+    /// Its steps.
+    pub(super) fn proof(&self) -> &[Sexp] {
+        let forms = self.form.items("certificate").unwrap_or_default();
+        forms.last().and_then(|form| form.items("steps")).unwrap_or_default()
+    }
 }
 
 /// Writes the certificate of a proof; an error says why there is none. It assumes no more of offsets than
 /// it needs.
 pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
-    let rises = proved.declarations.rising().next().is_some();
+    let rises = proved.rows && proved.declarations.rising().next().is_some();
     let first = certify_with(proved, (true, false));
     let others = [(true, true), (false, false), (false, true)].into_iter();
     let others = others.filter(|(_, assumed)| rises || !assumed);
@@ -67,6 +125,7 @@ fn certify_with(proved: &Proved<'_>, (short, rises): (bool, bool)) -> Result<Cer
         checker: Checker::new(proved.rules),
         names: BTreeMap::new(),
         spellings: HashMap::new(),
+        words: HashMap::new(),
         declared: Vec::new(),
         programs: HashMap::new(),
         counts: Vec::new(),
@@ -84,6 +143,8 @@ pub(super) struct Writer<'a> {
     pub(super) names: BTreeMap<Id, String>,
     /// How a variable is called in its declaration, and the bounds that the checker knows to be the same.
     pub(super) spellings: HashMap<Id, (Sexp, Vec<[Term; 3]>)>,
+    /// The words of variables by how these are spelled, as text.
+    pub(super) words: HashMap<String, String>,
     /// The declarations so far, in order.
     declared: Vec<Sexp>,
     /// The variables of the programs as they stand there.
@@ -93,7 +154,11 @@ pub(super) struct Writer<'a> {
 
 impl Writer<'_> {
     fn write(&mut self, proved: &Proved<'_>, rises: bool) -> Result<Certificate, String> {
-        for declared in &proved.declarations.tensors {
+        for declaration in proved.before {
+            self.say(declaration.clone())?;
+        }
+        let tensors = if proved.before.is_empty() { &proved.declarations.tensors[..] } else { &[] };
+        for declared in tensors {
             let shape = declared.shape.iter().map(|e: &Extent| atom(e.to_string())).collect();
             let [head, name, dtype] = declared.words().map(atom);
             let mut declaration = vec![head, name, dtype, list(shape)];
@@ -121,27 +186,17 @@ impl Writer<'_> {
         })?;
         let mut steps = Vec::new();
         self.steps(&start, links, (0, &[]), &mut steps)?;
-        let count = steps.len();
         let mut forms = std::mem::take(&mut self.declared);
+        // Parts before have steps of their own.
+        let exact = self.exactness(forms.iter().skip(proved.before.len()).chain(&steps));
         forms.extend(programs);
-        forms.push(form("steps", steps));
-        let exact = self.exactness(&forms);
-        forms.insert(0, form("exact", [atom(exact.name())]));
-        let certificate = form("certificate", forms);
-        let rules = std::mem::take(&mut self.counts);
-        let rising = proved.declarations.tensors.iter().filter(|_| rises);
-        let assumes = rising.filter_map(|own| {
-            let end = own.rises_to.as_ref()?;
-            Some(format!("assumed: `{}` starts from 0, never falls and ends at {end}", own.name))
-        });
-        let assumes = assumes.collect();
-        Ok(Certificate { text: printed(&certificate), rules, steps: count, exact, assumes })
+        Ok(Certificate::new(forms, steps, std::mem::take(&mut self.counts), exact))
     }
 
     /// The least exact of the rules that are applied anywhere.
-    fn exactness(&self, forms: &[Sexp]) -> Exactness {
+    fn exactness<'f>(&self, forms: impl Iterator<Item = &'f Sexp>) -> Exactness {
         let mut exact = Exactness::Bitwise;
-        let mut open: Vec<&Sexp> = forms.iter().collect();
+        let mut open: Vec<&Sexp> = forms.collect();
         while let Some(next) = open.pop() {
             if let Some((name, [_, direction, ..])) = next.form()
                 && matches!(direction.atom(), Some("forward" | "backward"))
@@ -156,6 +211,9 @@ impl Writer<'_> {
     /// Adds a declaration, which the checker must take over.
     pub(super) fn say(&mut self, declaration: Sexp) -> Result<(), String> {
         self.checker.declare(&declaration)?;
+        if let Some([word, bounds, ..]) = declaration.items("variable") {
+            self.words.insert(printed(bounds), word.atom().unwrap_or_default().to_owned());
+        }
         self.declared.push(declaration);
         Ok(())
     }

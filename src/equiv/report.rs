@@ -76,8 +76,7 @@ pub fn text(report: &Report<'_>) -> String {
                 1 => name.clone(),
                 n => format!("{name}, {n} times"),
             });
-            let assumes = certificate.iter().flat_map(|certificate| certificate.assumes.clone());
-            let mut readings = assumes.chain(readings(sides));
+            let mut readings = trusted(report).into_iter();
             lines
                 .try_for_each(|line| writeln!(out, "  {line}"))
                 .and_then(|()| readings.try_for_each(|line| writeln!(out, "  {line}")))
@@ -85,13 +84,18 @@ pub fn text(report: &Report<'_>) -> String {
         Verdict::Different(found) => data(&mut out, sides, found),
         Verdict::Unknown(unknown) => {
             let reached = match unknown {
-                Unknown::Uncertified(_) => Ok(()),
                 Unknown::Open(reached) => writeln!(
                     out,
                     "  {} e-nodes; the first program has {} forms at its root, the second {}",
                     reached.nodes, reached.forms[0], reached.forms[1]
-                ),
-                Unknown::NoTerm(_) => Ok(()),
+                )
+                .and_then(|()| match reached.parts {
+                    Some([proved, all]) => {
+                        writeln!(out, "  {proved} of {all} parts are equal; the next is not proved")
+                    }
+                    None => Ok(()),
+                }),
+                Unknown::Uncertified(_) | Unknown::NoTerm(_) => Ok(()),
             };
             reached.and_then(|()| writeln!(out, "  alike on {} data", answer.compared))
         }
@@ -99,9 +103,15 @@ pub fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// What an answer trusts of the sides.
-fn readings(sides: &Sides) -> impl Iterator<Item = String> {
-    [&sides.left, &sides.right].into_iter().filter_map(Side::reading)
+/// What an answer trusts beside the rules.
+fn trusted(report: &Report<'_>) -> Vec<String> {
+    match &report.answer.verdict {
+        Verdict::Equal(Ok(certificate)) => certificate.trusted.clone(),
+        _ => [&report.sides.left, &report.sides.right]
+            .into_iter()
+            .filter_map(Side::reading)
+            .collect(),
+    }
 }
 
 fn data(out: &mut String, sides: &Sides, found: &Counterexample) -> std::fmt::Result {
@@ -127,15 +137,14 @@ pub fn json(report: &Report<'_>) -> Value {
         _ => None,
     };
     let certificate = match &answer.verdict {
-        Verdict::Equal(Ok(certificate)) => Some(certificate),
+        Verdict::Equal(Ok(certificate)) => Some(certificate.text()),
         _ => None,
     };
     json!({
         "verdict": word(&answer.verdict),
         "reason": report.reason(),
-        "certificate": certificate.map(|certificate| &certificate.text),
-        "assumed": certificate.map(|certificate| &certificate.assumes),
-        "trusted": readings(report.sides).collect::<Vec<_>>(),
+        "certificate": certificate,
+        "trusted": trusted(report),
         "counterexample": found,
         "compared": answer.compared,
         "concrete": answer.concrete,

@@ -3,7 +3,10 @@
 
 use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
+use super::declare::Declarations;
+use super::join::joined;
 use super::names::{apart, captured, each, normalise};
+use super::parts::{Part, parts};
 use super::raise::raised;
 use super::sides::{Side, Sides};
 use crate::certify::{Rules, check};
@@ -12,12 +15,16 @@ use crate::drive::{Driven, Mark, drive};
 use crate::facts::{Binders, EGraph, Facts, VectorUnit};
 use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
 use crate::saturate::{Limits, StopReason, saturate_until};
-use crate::sexp;
+use crate::sexp::{self, Sexp};
 use crate::term::{Node, Term};
 use egg::Id;
 use ember_targets::machine::Machine;
 use std::cell::RefCell;
 use std::collections::HashMap;
+
+/// What is trusted where programs are compared part by part.
+const BARRIERS: &str =
+    "trusted: both programs are read as parts with barriers between, in the order of the second";
 
 /// How far a search has come.
 #[derive(Clone, Debug)]
@@ -28,6 +35,9 @@ pub struct Reached {
     pub nodes: usize,
     /// Forms of each side's outermost operator that were found.
     pub forms: [usize; 2],
+    /// Where both sides have parts, how many of those were proved to be equal before one was not, and how many
+    /// there are.
+    pub parts: Option<[usize; 2]>,
 }
 
 /// What came of a search.
@@ -63,27 +73,14 @@ pub struct Search<'a> {
 /// between the units is such a statement, too. An error where a side is no term.
 pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], String> {
     let binders = book.signature.binders();
-    lifted(sides).map(|terms| terms.map(|term| named(&term, sides, &binders)))
-}
-
-/// A term with variables named by their loops. Where values move from one statement into another, through
-/// scratch memory, no loop may have the variable of one that comes to stand around it.
-fn named(term: &Term, sides: &Sides, binders: &Binders) -> Term {
-    match units(sides) || sides.declarations.scratch().next().is_none() {
-        true => normalise(term, binders),
-        false => apart(term, binders),
-    }
+    lifted(sides).map(|terms| terms.map(|term| normalise(&term, &binders)))
 }
 
 /// The same with variables as they were written.
 fn lifted(sides: &Sides) -> Result<[Term; 2], String> {
     let lifted = |side: &Side| -> Result<Term, String> {
         let term = side.term()?.clone();
-        Ok(match (units(sides), side.is_split()) {
-            (true, false) => split(term),
-            (true, true) => term,
-            (false, _) => forgetful(term, sides),
-        })
+        Ok(if units(sides) && !side.is_split() { split(term) } else { term })
     };
     Ok([lifted(&sides.left)?, lifted(&sides.right)?])
 }
@@ -94,8 +91,8 @@ pub(super) fn units(sides: &Sides) -> bool {
 }
 
 /// A statement of one processor, behind which scratch memory is forgotten.
-fn forgetful(mut statement: Term, sides: &Sides) -> Term {
-    for scratch in sides.declarations.scratch() {
+fn forgetful(mut statement: Term, declarations: &Declarations) -> Term {
+    for scratch in declarations.scratch() {
         let root = Id::from(statement.len().saturating_sub(1));
         let name = statement.add(Node::op(&format!("%{scratch}"), &[]));
         let tensor = statement.add(Node::op("out", &[name]));
@@ -111,51 +108,177 @@ fn split(mut statement: Term) -> Term {
     statement
 }
 
+/// Two programs that are to be proved equal.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    /// The tensors.
+    pub declarations: &'a Declarations,
+    /// Whether they are programs of both units.
+    pub units: bool,
+    /// The programs.
+    pub terms: &'a [Term; 2],
+    /// A model to which both may be equal.
+    pub between: Option<&'a Term>,
+    /// What certificates of parts before these declare.
+    pub before: &'a [Sexp],
+    /// Whether it may be known of offsets that they rise. Certificates of parts are put together only where
+    /// none assumes more than another, so that of parts it is not.
+    pub rows: bool,
+}
+
+impl Question<'_> {
+    /// An e-graph with nothing in it that knows the tensors.
+    pub fn egraph(&self, binders: &Binders, unit: VectorUnit, record: bool) -> EGraph {
+        let context = self.declarations.context();
+        let facts = Facts::new(&context.tensors, &context.sizes, binders.clone(), unit);
+        let rising = self.declarations.rising().filter(|_| self.rows);
+        let facts = facts.rising(rising);
+        EGraph::new(if record { facts.recording() } else { facts })
+    }
+
+    /// The programs and the model as statements behind which scratch memory is forgotten, where there is some.
+    /// Since values move from one statement into another through it, no loop may have the variable of one
+    /// that comes to stand around it.
+    fn forgetful(&self, binders: &Binders) -> Option<([Term; 2], Option<Term>)> {
+        if self.units || self.declarations.scratch().next().is_none() {
+            return None;
+        }
+        let own = |term: &Term| apart(&forgetful(term.clone(), self.declarations), binders);
+        Some((self.terms.each_ref().map(own), self.between.map(own)))
+    }
+}
+
 impl Search<'_> {
     /// Whether rules make two terms equal, without a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
-        self.sound(sides, terms, record, true).equal()
+        let between = self.between(sides);
+        let question = question(sides, terms, between.as_ref());
+        let forgetful = question.forgetful(&self.book.signature.binders());
+        self.sound(unparted(question, &forgetful), record, true).equal()
+    }
+
+    /// Searches for a proof that two terms are equal: part by part where they have parts, then of the whole.
+    pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+        let between = self.between(sides);
+        let question = question(sides, terms, between.as_ref());
+        let binders = self.book.signature.binders();
+        let mut trusted: Vec<String> =
+            [&sides.left, &sides.right].into_iter().filter_map(Side::reading).collect();
+        let facts = question.egraph(&binders, self.vectors(), false);
+        let of_parts = parts(&question, facts).map(|parts| self.each(question, &parts));
+        let forgetful = question.forgetful(&binders);
+        let whole = || self.whole(unparted(question, &forgetful));
+        let (found, parts) = match of_parts {
+            Some((found @ Found::Equal(Ok(_)), _)) => {
+                trusted.push(BARRIERS.to_owned());
+                (found, None)
+            }
+            Some((_, proved)) => (whole(), Some(proved)),
+            None => (whole(), None),
+        };
+        match found {
+            Found::Open(reached) => Found::Open(Reached { parts, ..reached }),
+            Found::Equal(certificate) => Found::Equal(certificate.and_then(|certificate| {
+                let trusted = certificate.assumed().chain(trusted).collect();
+                let certificate = Certificate { trusted, ..certificate };
+                self.checked(&certificate).map(|()| certificate)
+            })),
+        }
+    }
+
+    /// The model that is no side, with variables named by their loops.
+    fn between(&self, sides: &Sides) -> Option<Term> {
+        let binders = self.book.signature.binders();
+        sides.between.as_ref().map(|model| normalise(model, &binders))
+    }
+
+    fn vectors(&self) -> VectorUnit {
+        let core = &self.machine.core;
+        VectorUnit { simd_bytes: core.simd_bytes, registers: core.vector_registers }
+    }
+
+    /// Whether a certificate holds.
+    fn checked(&self, certificate: &Certificate) -> Result<(), String> {
+        let Some(rules) = self.certify else { return Ok(()) };
+        let mut sources = Sources::default();
+        let file = sources.add("<certificate>", certificate.text().as_str());
+        let forms = sexp::read(&sources, file).map_err(|_| "it is not balanced".to_owned())?;
+        let form = forms.first().ok_or("it is empty")?;
+        check(rules, form).map(drop)
+    }
+
+    /// Proves parts one by one, as far as they can be; also gives how many were proved, and how many there are.
+    fn each(&self, question: Question<'_>, parts: &[Part]) -> (Found, [usize; 2]) {
+        let mut certificates: Vec<Certificate> = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            let between = part.between.as_ref();
+            let before = certificates.last().map_or(&[][..], Certificate::declarations);
+            match self.whole(Question { terms: &part.terms, between, before, ..question }) {
+                Found::Equal(Ok(certificate)) => certificates.push(certificate),
+                other => return (other, [at, parts.len()]),
+            }
+        }
+        let dialect = if question.units { "slc" } else { "scf" };
+        (Found::Equal(joined(&certificates, dialect)), [parts.len(); 2])
+    }
+
+    /// Searches for a proof in one e-graph. Where no certificate comes of one that matches names of loops, another
+    /// is looked for that rewrites them.
+    fn whole(&self, question: Question<'_>) -> Found {
+        let first = self.proof(question, true);
+        if self.certify.is_some() && matches!(first, Found::Equal(Err(_))) {
+            // Names make many forms, so that only small searches are worth it.
+            let limits = Limits { nodes: self.limits.nodes / 4, ..self.limits };
+            let second = Search { limits, ..*self }.proof(question, false);
+            if matches!(second, Found::Equal(Ok(_))) {
+                return second;
+            }
+        }
+        first
+    }
+
+    fn proof(&self, question: Question<'_>, twins: bool) -> Found {
+        let run = self.sound(question, self.certify.is_some(), twins);
+        if !run.equal() {
+            return Found::Open(run.reached());
+        }
+        let Some(rules) = self.certify else {
+            return Found::Equal(Err("none was asked for".to_owned()));
+        };
+        let proved = Proved {
+            search: &run.egraph,
+            book: self.book,
+            compiled: self.compiled,
+            rules,
+            declarations: question.declarations,
+            terms: &run.terms,
+            before: question.before,
+            rows: question.rows,
+        };
+        let certificate = certify(&proved);
+        Found::Equal(certificate.and_then(|found| self.checked(&found).map(|()| found)))
     }
 
     /// Runs the schedule. Where bounds that turned out to be the same made one variable of two, nothing that
     /// was found means anything, and variables get names that keep them apart. With `twins`, sides are looked
     /// for whatever their variables are called.
-    fn sound(&self, sides: &Sides, terms: &[Term; 2], record: bool, twins: bool) -> Run<'_> {
-        let between = sides.between.clone();
-        let between = match units(sides) {
-            true => between,
-            false => between.map(|model| forgetful(model, sides)),
-        };
-        let binders = self.book.signature.binders();
-        let between = between.map(|model| named(&model, sides, &binders));
-        let run = self.saturated(sides, (terms, between.as_ref()), record, twins);
+    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+        let run = self.saturated(question, record, twins);
         if !run.captured {
             return run;
         }
-        let terms = terms.each_ref().map(|term| apart(term, &binders));
-        let between = between.map(|model| apart(&model, &binders));
-        self.saturated(sides, (&terms, between.as_ref()), record, twins)
+        let binders = self.book.signature.binders();
+        let terms = question.terms.each_ref().map(|term| apart(term, &binders));
+        let between = question.between.map(|model| apart(model, &binders));
+        let question = Question { terms: &terms, between: between.as_ref(), ..question };
+        self.saturated(question, record, twins)
     }
 
-    fn saturated(
-        &self,
-        sides: &Sides,
-        (terms, between): (&[Term; 2], Option<&Term>),
-        record: bool,
-        twins: bool,
-    ) -> Run<'_> {
-        let context = sides.declarations.context();
-        let unit = VectorUnit {
-            simd_bytes: self.machine.core.simd_bytes,
-            registers: self.machine.core.vector_registers,
-        };
+    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+        let Question { units, terms, between, .. } = question;
         let binders = self.book.signature.binders();
-        let facts = Facts::new(&context.tensors, &context.sizes, binders.clone(), unit);
-        let facts = facts.rising(sides.declarations.rising());
-        let facts = if record { facts.recording() } else { facts };
-        let mut egraph = EGraph::new(facts);
+        let mut egraph = question.egraph(&binders, self.vectors(), record);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
-        let units = units(sides);
         // Rules meet halfway: from one processor's statements down to both programs, and among those.
         let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term)));
         let model = between.map(|m| egraph.add_expr(m));
@@ -167,6 +290,7 @@ impl Search<'_> {
         egraph.rebuild();
         let mut run = Run {
             search: self,
+            each: terms.each_ref().map(|term| each(term, &binders)),
             binders,
             egraph,
             roots,
@@ -175,7 +299,6 @@ impl Search<'_> {
             model,
             terms: terms.clone(),
             named: terms.iter().chain(between).cloned().collect(),
-            each: terms.each_ref().map(|term| each(term, &self.book.signature.binders())),
             first: Vec::new(),
             twins,
             stop: StopReason::Saturated,
@@ -188,48 +311,24 @@ impl Search<'_> {
         });
         run
     }
+}
 
-    /// Searches for a proof that two terms are equal. Where no certificate comes of one that matches
-    /// names of loops, another is looked for that rewrites them.
-    pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
-        let first = self.proof(sides, terms, true);
-        if self.certify.is_some() && matches!(first, Found::Equal(Err(_))) {
-            // Names make many forms, so that only small searches are worth it.
-            let limits = Limits { nodes: self.limits.nodes / 4, ..self.limits };
-            let second = Search { limits, ..*self }.proof(sides, terms, false);
-            if matches!(second, Found::Equal(Ok(_))) {
-                return second;
-            }
-        }
-        first
-    }
+/// What is asked of both sides as a whole.
+fn question<'a>(sides: &'a Sides, terms: &'a [Term; 2], between: Option<&'a Term>) -> Question<'a> {
+    let (declarations, units) = (&sides.declarations, units(sides));
+    Question { declarations, units, terms, between, before: &[], rows: false }
+}
 
-    fn proof(&self, sides: &Sides, terms: &[Term; 2], twins: bool) -> Found {
-        let run = self.sound(sides, terms, self.certify.is_some(), twins);
-        if !run.equal() {
-            return Found::Open(run.reached());
+/// The same where it is not cut into parts.
+fn unparted<'a>(
+    question: Question<'a>,
+    forgetful: &'a Option<([Term; 2], Option<Term>)>,
+) -> Question<'a> {
+    match forgetful {
+        Some((terms, between)) => {
+            Question { terms, between: between.as_ref(), rows: true, ..question }
         }
-        let Some(rules) = self.certify else {
-            return Found::Equal(Err("none was asked for".to_owned()));
-        };
-        let proved = Proved {
-            search: &run.egraph,
-            book: self.book,
-            compiled: self.compiled,
-            rules,
-            declarations: &sides.declarations,
-            terms: &run.terms,
-        };
-        Found::Equal(certify(&proved).and_then(|mut certificate| {
-            let readings = [&sides.left, &sides.right].into_iter().filter_map(Side::reading);
-            certificate.text =
-                readings.map(|line| format!("; {line}\n")).collect::<String>() + &certificate.text;
-            let mut sources = Sources::default();
-            let file = sources.add("<certificate>", certificate.text.as_str());
-            let forms = sexp::read(&sources, file).map_err(|_| "it is not balanced".to_owned())?;
-            let form = forms.first().ok_or("it is empty")?;
-            check(rules, form).map(|_| certificate)
-        }))
+        None => Question { rows: true, ..question },
     }
 }
 
@@ -339,6 +438,7 @@ impl Run<'_> {
             stop: self.stop.clone(),
             nodes: self.egraph.total_number_of_nodes(),
             forms: self.roots.map(|root| self.egraph[root].nodes.len()),
+            parts: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::certificate::Writer;
 use super::chain::{class_of, is_word};
-use super::forms::{atom, form, shown};
+use super::forms::{atom, form, printed, shown};
 use super::means::Means;
 use crate::explain::Terms;
 use crate::sexp::Sexp;
@@ -71,8 +71,15 @@ impl Writer<'_> {
         let name = self.term(&name)?;
         let bounds = [lo, hi, step];
         let spelled = self.spelled(&name, &bounds)?;
-        let word = format!("@{}", self.names.len());
-        self.say(form("variable", [atom(&word), spelled]))?;
+        let word = match self.words.get(&printed(&spelled)).cloned() {
+            // Loops of another part have the same variable.
+            Some(known) => known,
+            None => {
+                let word = format!("@{}", self.words.len());
+                self.say(form("variable", [atom(&word), spelled]))?;
+                word
+            }
+        };
         self.names.insert(class, word);
         self.spellings.insert(class, (name, vec![bounds]));
         Ok(())
@@ -131,7 +138,11 @@ impl Writer<'_> {
                 self.lead(from, to, (depth + 1, &[at + 1]), &mut items)?;
             }
         }
-        self.say(form("variable", items))?;
+        let known_there =
+            self.words.get(&printed(&items[1])) == items[0].atom().map(str::to_owned).as_ref();
+        if !known_there {
+            self.say(form("variable", items))?;
+        }
         if let Some((_, known)) = self.spellings.get_mut(&class) {
             known.push(bounds);
         }
