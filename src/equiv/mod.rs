@@ -20,6 +20,7 @@ mod lift;
 mod means;
 mod names;
 mod parts;
+mod question;
 mod raise;
 mod refute;
 mod report;

@@ -7,8 +7,8 @@
 //! which neither writes what the other touches. That is how parts are written here, whatever the programs
 //! had: the first in the order of the second. This reading is trusted, and said so.
 
+use super::question::Question;
 use super::raise::raised;
-use super::search::Question;
 use crate::effects::Effects;
 use crate::explain::Terms;
 use crate::facts::EGraph;
@@ -77,12 +77,15 @@ pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<P
 fn statements(egraph: &mut EGraph, program: &Term) -> Option<Vec<Statement>> {
     let mut found = Vec::new();
     let mut since = (Tensors::new(), Tensors::new());
-    let mut open = vec![(Id::from(program.len().checked_sub(1)?), false)];
-    while let Some((at, split)) = open.pop() {
+    let mut open = vec![(Id::from(program.len().checked_sub(1)?), None)];
+    while let Some((at, unit)) = open.pop() {
         let node = &program[at];
         match (node.name().unwrap_or_default(), node.children()) {
-            ("slc", &[statement]) => open.push((statement, true)),
-            ("scf.seq" | "slc.seq", &[first, then]) => open.extend([(then, split), (first, split)]),
+            ("slc", &[statement]) => open.push((statement, Some("slc"))),
+            ("slc.callback", &[statement]) => open.push((statement, Some("slc.callback"))),
+            ("scf.seq" | "slc.seq" | "exe.seq", &[first, then]) => {
+                open.extend([(then, unit), (first, unit)]);
+            }
             ("scf.barrier" | "slc.barrier", []) => since = (Tensors::new(), Tensors::new()),
             _ => {
                 let mut term = Terms::of(program, at);
@@ -99,9 +102,9 @@ fn statements(egraph: &mut EGraph, program: &Term) -> Option<Vec<Statement>> {
                     return None;
                 }
                 let touched = &written | &tensors(&effects.reads, false);
-                if split {
+                if let Some(unit) = unit {
                     let root = Id::from(term.len() - 1);
-                    term.add(Node::op("slc", &[root]));
+                    term.add(Node::op(unit, &[root]));
                 }
                 found.push(Statement { term, touched, written });
                 if found.len() > MOST {
@@ -212,3 +215,6 @@ fn sequence(statements: &[Statement], written: &Tensors, seq: &str) -> Option<Te
     }
     Some(Terms::of(&made.finish(), rest))
 }
+
+#[cfg(test)]
+mod tests;

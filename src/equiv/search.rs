@@ -3,10 +3,10 @@
 
 use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
-use super::declare::Declarations;
 use super::join::joined;
 use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
+use super::question::{Question, question, unparted};
 use super::raise::raised;
 use super::sides::{Side, Sides};
 use crate::certify::{Rules, check};
@@ -15,7 +15,7 @@ use crate::drive::{Driven, Mark, drive};
 use crate::facts::{Binders, EGraph, Facts, VectorUnit};
 use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
 use crate::saturate::{Limits, StopReason, saturate_until};
-use crate::sexp::{self, Sexp};
+use crate::sexp;
 use crate::term::{Node, Term};
 use egg::Id;
 use ember_targets::machine::Machine;
@@ -90,62 +90,11 @@ pub(super) fn units(sides: &Sides) -> bool {
     sides.left.is_split() || sides.right.is_split()
 }
 
-/// A statement of one processor, behind which scratch memory is forgotten.
-fn forgetful(mut statement: Term, declarations: &Declarations) -> Term {
-    for scratch in declarations.scratch() {
-        let root = Id::from(statement.len().saturating_sub(1));
-        let name = statement.add(Node::op(&format!("%{scratch}"), &[]));
-        let tensor = statement.add(Node::op("out", &[name]));
-        statement.add(Node::op("forget", &[tensor, root]));
-    }
-    statement
-}
-
 /// A statement that is split between the units.
 fn split(mut statement: Term) -> Term {
     let root = Id::from(statement.len().saturating_sub(1));
     statement.add(Node::op("slc", &[root]));
     statement
-}
-
-/// Two programs that are to be proved equal.
-#[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
-    /// The tensors.
-    pub declarations: &'a Declarations,
-    /// Whether they are programs of both units.
-    pub units: bool,
-    /// The programs.
-    pub terms: &'a [Term; 2],
-    /// A model to which both may be equal.
-    pub between: Option<&'a Term>,
-    /// What certificates of parts before these declare.
-    pub before: &'a [Sexp],
-    /// Whether it may be known of offsets that they rise. Certificates of parts are put together only where
-    /// none assumes more than another, so that of parts it is not.
-    pub rows: bool,
-}
-
-impl Question<'_> {
-    /// An e-graph with nothing in it that knows the tensors.
-    pub fn egraph(&self, binders: &Binders, unit: VectorUnit, record: bool) -> EGraph {
-        let context = self.declarations.context();
-        let facts = Facts::new(&context.tensors, &context.sizes, binders.clone(), unit);
-        let rising = self.declarations.rising().filter(|_| self.rows);
-        let facts = facts.rising(rising);
-        EGraph::new(if record { facts.recording() } else { facts })
-    }
-
-    /// The programs and the model as statements behind which scratch memory is forgotten, where there is some.
-    /// Since values move from one statement into another through it, no loop may have the variable of one
-    /// that comes to stand around it.
-    fn forgetful(&self, binders: &Binders) -> Option<([Term; 2], Option<Term>)> {
-        if self.units || self.declarations.scratch().next().is_none() {
-            return None;
-        }
-        let own = |term: &Term| apart(&forgetful(term.clone(), self.declarations), binders);
-        Some((self.terms.each_ref().map(own), self.between.map(own)))
-    }
 }
 
 impl Search<'_> {
@@ -178,10 +127,9 @@ impl Search<'_> {
         };
         match found {
             Found::Open(reached) => Found::Open(Reached { parts, ..reached }),
-            Found::Equal(certificate) => Found::Equal(certificate.and_then(|certificate| {
+            Found::Equal(certificate) => Found::Equal(certificate.map(|certificate| {
                 let trusted = certificate.assumed().chain(trusted).collect();
-                let certificate = Certificate { trusted, ..certificate };
-                self.checked(&certificate).map(|()| certificate)
+                Certificate { trusted, ..certificate }
             })),
         }
     }
@@ -219,7 +167,9 @@ impl Search<'_> {
             }
         }
         let dialect = if question.units { "slc" } else { "scf" };
-        (Found::Equal(joined(&certificates, dialect)), [parts.len(); 2])
+        let whole = joined(&certificates, dialect);
+        let whole = whole.and_then(|found| self.checked(&found).map(|()| found));
+        (Found::Equal(whole), [parts.len(); 2])
     }
 
     /// Searches for a proof in one e-graph. Where no certificate comes of one that matches names of loops, another
@@ -310,25 +260,6 @@ impl Search<'_> {
             [term, &raised(term)].iter().any(|term| captured(term, &run.binders, &run.egraph))
         });
         run
-    }
-}
-
-/// What is asked of both sides as a whole.
-fn question<'a>(sides: &'a Sides, terms: &'a [Term; 2], between: Option<&'a Term>) -> Question<'a> {
-    let (declarations, units) = (&sides.declarations, units(sides));
-    Question { declarations, units, terms, between, before: &[], rows: false }
-}
-
-/// The same where it is not cut into parts.
-fn unparted<'a>(
-    question: Question<'a>,
-    forgetful: &'a Option<([Term; 2], Option<Term>)>,
-) -> Question<'a> {
-    match forgetful {
-        Some((terms, between)) => {
-            Question { terms, between: between.as_ref(), rows: true, ..question }
-        }
-        None => Question { rows: true, ..question },
     }
 }
 
