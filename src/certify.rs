@@ -1,43 +1,30 @@
 //! Checks certificates: that two programs are equal because rules lead from the one to the other. README
 //! describes their format.
 //!
-//! On its own: terms, rules, facts and conditions are read and derived here anew, without an e-graph and
-//! without any code that searched for the proof. Rules are trusted to be right (`verify` is there for
-//! that), and so are arithmetic on scalars and the reader of S-expressions.
+//! On its own: terms, facts and conditions are read and derived here anew, without an e-graph and without
+//! any code that searched for the proof. Rules are trusted to be right (`verify` is there for that), and
+//! so are the readers of S-expressions and of rule files, which leave terms as they are written, and
+//! arithmetic on scalars and affine forms.
 
 mod conditions;
 mod places;
-mod rules;
 mod terms;
 
-pub use rules::Rules;
+pub use crate::rules::Stated as Rules;
 
-use crate::sexp::{Sexp, clauses, deeper};
+use crate::rules::Exactness;
+use crate::sexp::{Sexp, deeper};
 use ember_targets::scalar::DType;
 use std::collections::HashMap;
 use terms::{Fact, Node, T};
 
-/// What rules may say of how exact they are, the most exact first.
-const EXACTNESS: [&str; 3] = ["bitwise", "reassoc", "approx"];
-
 /// How many loop variables a certificate has at most, since of each term is known which it depends on.
 const VARIABLES: usize = 500;
-
-/// What a certificate is about.
-pub struct Claim {
-    /// Its declarations and the two programs.
-    pub forms: Vec<Sexp>,
-    /// The least exact of the rules that were used.
-    pub exact: &'static str,
-    /// How many steps there are.
-    pub steps: usize,
-}
 
 struct Tensor {
     dtype: DType,
     shape: Vec<Sexp>,
     writable: bool,
-    /// Whether it is declared that its elements never fall.
     rises: bool,
 }
 
@@ -53,15 +40,15 @@ pub struct Checker<'a> {
     /// Loop variables with their bounds, and the variables by all spellings of those.
     variables: HashMap<T, T>,
     spellings: HashMap<[T; 4], T>,
-    exact: usize,
+    exact: Exactness,
 }
 
-/// Checks the forms of a certificate.
-pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Claim, String> {
-    let Some([exact, forms @ .., steps]) = certificate.items("certificate") else {
-        return no("not a certificate");
+/// Checks the forms of a certificate, and tells the least exact of the rules that were used.
+pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, String> {
+    let forms = certificate.items("certificate").unwrap_or_default();
+    let [exact, declarations @ .., left, right, steps] = forms else {
+        return Err("not a certificate".into());
     };
-    let [declarations @ .., left, right] = forms else { return no("two programs were expected") };
     let mut checker = Checker::new(rules);
     for declaration in declarations {
         checker.declare(declaration)?;
@@ -69,15 +56,11 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Claim, String> {
     let (left, right) = (checker.program("left", left)?, checker.program("right", right)?);
     let steps = steps.items("steps").ok_or("steps were expected")?;
     checker.leads(left, steps, right)?;
-    let least = EXACTNESS[checker.exact];
-    if !matches!(exact.items("exact"), Some([word]) if word.atom() == Some(least)) {
+    let least = checker.exact;
+    if !matches!(exact.items("exact"), Some([word]) if word.atom() == Some(least.name())) {
         return Err(format!("it is {least} and says otherwise"));
     }
-    Ok(Claim { forms: forms.to_vec(), exact: least, steps: steps.len() })
-}
-
-fn no<R>(why: &str) -> Result<R, String> {
-    Err(why.to_owned())
+    Ok(least)
 }
 
 impl<'a> Checker<'a> {
@@ -85,7 +68,7 @@ impl<'a> Checker<'a> {
     pub fn new(rules: &'a Rules) -> Checker<'a> {
         let (terms, known, tensors) = (Vec::new(), HashMap::new(), HashMap::new());
         let (variables, spellings) = (HashMap::new(), HashMap::new());
-        Checker { rules, terms, known, tensors, variables, spellings, exact: 0 }
+        Checker { rules, terms, known, tensors, variables, spellings, exact: Exactness::Bitwise }
     }
 
     /// Takes over a declaration.
@@ -95,11 +78,7 @@ impl<'a> Checker<'a> {
                 let dtype = dtype.atom().and_then(DType::parse).ok_or("no element type")?;
                 let shape = shape.list().unwrap_or_default().to_vec();
                 let name = format!("%{}", name.atom().unwrap_or_default());
-                let said = rises.iter().all(|form| matches!(form.items("rises-to"), Some([_])));
-                if !said || rises.len() > usize::from(head == "input") {
-                    return no("what says nothing of a tensor");
-                }
-                let rises = !rises.is_empty();
+                let rises = rises.iter().any(|end| end.items("rises-to").is_some());
                 let tensor = Tensor { dtype, shape, writable: head != "input", rises };
                 self.tensors.insert(name, tensor).is_some()
             }
@@ -107,7 +86,7 @@ impl<'a> Checker<'a> {
                 let word = word.atom().filter(|word| word.starts_with('@')).ok_or("no variable")?;
                 let bounds = self.read(bounds, &Means::new())?;
                 let ("bounds", &[name, lo, hi, step]) = self.node(bounds) else {
-                    return no("no bounds");
+                    return Err("no bounds".into());
                 };
                 let word = self.add((word.to_owned(), Vec::new()));
                 // Whatever is declared of a variable again are other spellings of its bounds.
@@ -118,18 +97,18 @@ impl<'a> Checker<'a> {
                 }
                 self.spellings.insert([name, lo, hi, step], word).is_some()
             }
-            _ => return no("what declares nothing"),
+            _ => return Err("what declares nothing".into()),
         };
-        if twice { no("this is declared before") } else { Ok(()) }
+        if twice { Err("this is declared before".into()) } else { Ok(()) }
     }
 
     /// Reads a program.
     fn program(&mut self, side: &str, form: &Sexp) -> Result<T, String> {
-        let Some([term]) = form.items(side) else { return no("a program was expected") };
+        let Some([term]) = form.items(side) else { return Err("a program was expected".into()) };
         let term = self.read(term, &Means::new())?;
-        let fits = self.fact(term).fits && self.fact(term).free.is_empty();
-        let fits = fits.then_some(term);
-        fits.ok_or_else(|| format!("{side}: loops, variables or tensors that do not fit"))
+        let Fact { fits, free, .. } = self.fact(term);
+        let closed = (*fits && free.is_empty()).then_some(term);
+        closed.ok_or_else(|| format!("{side}: loops, variables or tensors that do not fit"))
     }
 
     /// Whether steps lead from one term to another.
@@ -140,72 +119,45 @@ impl<'a> Checker<'a> {
             let next = deeper(|| self.stepped(whole, name, items));
             whole = next.map_err(|e| format!("step {}, {name}: {e}", n + 1))?;
         }
-        if whole == to { Ok(()) } else { no("the steps lead elsewhere") }
+        if whole == to { Ok(()) } else { Err("the steps lead elsewhere".into()) }
     }
 
     /// What a step makes of a term.
     fn stepped(&mut self, whole: T, name: &str, parts: &[Sexp]) -> Result<T, String> {
-        let [at, how, parts @ ..] = parts else { return no("not a step") };
+        let [at, how, parts @ ..] = parts else { return Err("not a step".into()) };
         let [old, new] = match (name, how.atom(), parts) {
             ("computed", _, [new]) => self.computed(how, new)?,
-            (_, Some("forward"), [because, parts @ ..]) => self.applied(name, because, parts)?,
-            (_, Some("backward"), [because, parts @ ..]) => {
-                let [left, right] = self.applied(name, because, parts)?;
-                [right, left]
+            (_, Some(how @ ("forward" | "backward")), [because, parts @ ..]) => {
+                let ([left, right], reasons) = self.applied(name, parts)?;
+                let told = because.items("because").ok_or("no reasons")?.iter().map(Sexp::text);
+                if told.ne(reasons.iter().map(|reason| Some(reason.as_str()))) {
+                    return Err(format!("its conditions hold for other reasons: {reasons:?}"));
+                }
+                if how == "forward" { [left, right] } else { [right, left] }
             }
-            _ => return no("neither forward nor backward"),
+            _ => return Err("neither forward nor backward".into()),
         };
         let next = at.items("at").and_then(|way| self.replaced(whole, way, old, new));
         next.ok_or_else(|| "something else stands there".to_owned())
     }
 
     /// Two terms that are the same by numbers and declarations alone.
-    fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], String> {
+    pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], String> {
         let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
-        let same = |old: T, new: T| {
-            let (a, b) = (self.fact(old), self.fact(new));
-            match (self.node(old), self.node(new)) {
-                _ if a.number.is_some() && a.number == b.number => true,
-                (("dim", address), ("size", &[size])) => {
-                    self.extent(address).is_some_and(|n| self.name(size) == format!("%{n}"))
-                }
-                (("scf.convert", &[_, x]), ("scf.cast", &[dtype, y])) => {
-                    x == y && a.dtype.map(DType::name) == Some(self.name(dtype))
-                }
-                (("scf.cast", &[_, x]), _) => x == new && a.dtype.is_some() && a.dtype == b.dtype,
-                _ => false,
-            }
+        let (a, b) = (self.fact(old), self.fact(new));
+        let plain = |t: T| match self.node(t) {
+            ("scf.cast" | "scf.convert", &[_, x]) => x,
+            _ => t,
         };
-        if same(old, new) || same(new, old) { Ok([old, new]) } else { no("not the same") }
+        let same = a.number.is_some() && a.number == b.number
+            || a.linear.is_some() && a.linear == b.linear
+            // A conversion to the type that something has is that, however it names the type.
+            || a.dtype.is_some() && a.dtype == b.dtype
+                && (plain(old) == plain(new) || plain(old) == new || old == plain(new));
+        if same { Ok([old, new]) } else { Err("not the same".into()) }
     }
+}
 
-    /// The two sides of a rule that is applied.
-    fn applied(&mut self, name: &str, because: &Sexp, parts: &[Sexp]) -> Result<[T; 2], String> {
-        let (rule, mut means, reasons) = self.conditions(name, parts)?;
-        let told = because.items("because").ok_or("no reasons")?.iter().map(Sexp::text);
-        if told.ne(reasons.iter().map(|reason| Some(reason.as_str()))) {
-            return Err(format!("its conditions hold for other reasons: {reasons:?}"));
-        }
-        for (key, values) in clauses(&rule.items) {
-            let [v, pattern] = values else { continue };
-            let v = v.atom().unwrap_or_default();
-            match key {
-                ":let" => drop(means.insert(v, (self.read(pattern, &means)?, &[]))),
-                ":where" | ":with" => {
-                    let to = self.read(pattern, &means)?;
-                    let (from, steps) = *means.get(v).ok_or_else(|| format!("`{v}` is missing"))?;
-                    self.leads(from, steps, to)?;
-                }
-                _ => {}
-            }
-        }
-        self.exact = self.exact.max(rule.exact);
-        let [left, _, right, ..] = &rule.items[..] else { return no("a rule without sides") };
-        Ok([self.read(left, &means)?, self.read(right, &means)?])
-    }
-
-    /// Why each condition of a rule holds where its variables stand for what the parts of a step say.
-    pub fn reasons(&mut self, rule: &str, parts: &[Sexp]) -> Result<Vec<String>, String> {
-        self.conditions(rule, parts).map(|(_, _, reasons)| reasons)
-    }
+fn meant<'a>(means: &Means<'a>, v: &str) -> Result<(T, &'a [Sexp]), String> {
+    means.get(v).copied().ok_or_else(|| format!("`{v}` is not known"))
 }

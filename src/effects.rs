@@ -276,7 +276,7 @@ impl Effects {
 fn outside(index: &Index, key: Id, row: Option<&Run>) -> Index {
     let run = index.as_ref()?;
     match row {
-        _ if run.start.coefficient(key) == 0 => Some(run.clone()),
+        _ if run.start.coefficient(&key) == 0 => Some(run.clone()),
         Some(row) => {
             let own = Run { start: AffineForm::variable(key), lanes: 1, rows: None };
             (*run == own).then(|| row.clone())
@@ -359,12 +359,8 @@ impl Block {
     fn apply(&self, index: &Index) -> Index {
         let run = index.as_ref()?;
         let (v, e, lanes) = (self.v?, self.e?, self.lanes?);
-        let k = run.start.coefficient(e);
-        let start = || {
-            let step = AffineForm::variable(v).sub(&AffineForm::variable(e))?;
-            run.start.add(&step.scale(k)?)
-        };
-        match k {
+        let start = || run.start.with(e, &AffineForm::variable(v));
+        match run.start.coefficient(&e) {
             0 => Some(run.clone()),
             1 if run.lanes == 1 => Some(Run { start: start()?, lanes, rows: run.rows }),
             _ if lanes == 1 => Some(Run { start: start()?, ..run.clone() }),
@@ -387,12 +383,10 @@ impl Fixed {
     fn apply(&self, index: &Index) -> Index {
         let run = index.as_ref()?;
         let x = self.x?;
-        let k = run.start.coefficient(x);
-        if k == 0 {
+        if run.start.coefficient(&x) == 0 {
             return Some(run.clone());
         }
-        let step = self.v.as_ref()?.sub(&AffineForm::variable(x))?;
-        Some(Run { start: run.start.add(&step.scale(k)?)?, ..run.clone() })
+        Some(Run { start: run.start.with(x, self.v.as_ref()?)?, ..run.clone() })
     }
 }
 
@@ -415,9 +409,9 @@ pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
     a.tensor != b.tensor
         || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
             (Some(x), Some(y)) if x.rows == y.rows => {
-                let k = x.start.coefficient(e);
+                let k = x.start.coefficient(&e);
                 let moves = k.saturating_mul(step).saturating_abs() >= x.lanes.max(y.lanes);
-                let fixed = k == 0 && y.start.coefficient(e) == 0;
+                let fixed = k == 0 && y.start.coefficient(&e) == 0;
                 let distance = y.start.sub(&x.start).and_then(|d| d.as_constant());
                 (moves && distance == Some(0))
                     || (fixed && distance.is_some_and(|d| d >= x.lanes || d <= -y.lanes))

@@ -397,10 +397,10 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
         let rank = egraph.analysis.tensor(place.tensor)?.shape.len();
         let (last, outer) = place.index.split_last()?;
         // An index that is not affine has not been seen to move.
-        let fixed = |i: &Index| i.as_ref().is_none_or(|run| run.start.coefficient(key) == 0);
+        let fixed = |i: &Index| i.as_ref().is_none_or(|run| run.start.coefficient(&key) == 0);
         let last = last.as_ref()?;
         let element = last.lanes == 1 && last.rows.is_none();
-        let moves = element && last.start.coefficient(key) == 1;
+        let moves = element && last.start.coefficient(&key) == 1;
         Some(place.index.len() == rank && moves && outer.iter().all(fixed))
     };
     Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))

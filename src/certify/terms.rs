@@ -2,10 +2,12 @@
 //! how they are read, and what is known of each, derived anew from its operands.
 
 use super::places::Place;
-use super::{Checker, Means};
+use super::{Checker, Means, meant};
+use crate::affine::Affine;
+use crate::rules::Operator;
 use crate::sexp::{Sexp, deeper};
 use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A term, by its place among all.
 pub(super) type T = usize;
@@ -13,10 +15,11 @@ pub(super) type T = usize;
 /// An operator, name or number, and its operands.
 pub(super) type Node = (String, Vec<T>);
 
-/// Coefficients of loop variables and sizes, by name, none of them 0; that of [`ONE`] is the constant.
-pub(super) type Linear = BTreeMap<String, i64>;
+/// The form of an integer over loop variables and sizes, by name.
+pub(super) type Linear = Affine<String>;
 
-const ONE: &str = "1";
+/// Dialects whose operators do what their sorts say. Of others is known which variables they bind.
+const KNOWN: [&str; 5] = ["core", "emb", "equiv", "nn", "scf"];
 
 /// Sorts by how much an operand says of the element type of the whole, the most first.
 const TYPED: [&str; 6] = ["DType", "'a", "Tensor", "Address", "Name", "Value"];
@@ -45,41 +48,6 @@ impl Fact {
     }
 }
 
-/// The linear form of `a OP b`.
-fn linear(op: BinaryOp, a: &Linear, b: &Linear) -> Option<Linear> {
-    match (op, constant(a), constant(b)) {
-        (BinaryOp::Add, ..) => plus(a, 1, b),
-        (BinaryOp::Sub, ..) => plus(a, -1, b),
-        (BinaryOp::Mul, Some(k), _) => plus(&Linear::new(), k, b),
-        (BinaryOp::Mul, _, Some(k)) => plus(&Linear::new(), k, a),
-        _ => None,
-    }
-}
-
-/// `a + k b`.
-pub(super) fn plus(a: &Linear, k: i64, b: &Linear) -> Option<Linear> {
-    let mut sum = a.clone();
-    for (name, own) in b {
-        let at = sum.entry(name.clone()).or_default();
-        *at = at.checked_add(own.checked_mul(k)?)?;
-    }
-    sum.retain(|_, k| *k != 0);
-    Some(sum)
-}
-
-/// The number that a linear form is.
-pub(super) fn constant(form: &Linear) -> Option<i64> {
-    form.keys().all(|name| name == ONE).then(|| coefficient(form, ONE))
-}
-
-pub(super) fn coefficient(form: &Linear, of: &str) -> i64 {
-    form.get(of).copied().unwrap_or_default()
-}
-
-pub(super) fn once(name: &str) -> Linear {
-    Linear::from([(name.to_owned(), 1)])
-}
-
 impl Checker<'_> {
     pub(super) fn add(&mut self, node: Node) -> T {
         if let Some(term) = self.known.get(&node) {
@@ -96,10 +64,6 @@ impl Checker<'_> {
         (name, operands)
     }
 
-    pub(super) fn name(&self, term: T) -> &str {
-        &self.terms[term].0.0
-    }
-
     pub(super) fn fact(&self, term: T) -> &Fact {
         &self.terms[term].1
     }
@@ -114,10 +78,10 @@ impl Checker<'_> {
         let number = |t: T| self.fact(t).integer();
         let term = match (name, &operands[..]) {
             ("var", &[name, lo, hi, step]) => self.spellings.get(&[name, lo, hi, step]).copied(),
-            ("!", &[op, a, b]) => BinaryOp::parse(self.name(op))
+            ("!", &[op, a, b]) => BinaryOp::parse(self.node(op).0)
                 .and_then(|op| op.checked(number(a)?, number(b)?))
                 .map(|n| self.add((n.to_string(), Vec::new()))),
-            (v, []) if v.starts_with('?') => means.get(v).map(|(term, _)| *term),
+            (v, []) if v.starts_with('?') => Some(meant(means, v)?.0),
             // Only a declaration makes the word of a loop variable.
             (word, []) if word.starts_with('@') => {
                 self.known.get(&(word.to_owned(), operands)).copied()
@@ -136,27 +100,37 @@ impl Checker<'_> {
         Some(self.add((name, operands)))
     }
 
+    /// An operator of a dialect that is known.
+    pub(super) fn operator(&self, name: &str, operands: usize) -> Option<&Operator> {
+        let declared = self.rules.operator(name, operands);
+        declared.filter(|own| KNOWN.contains(&own.dialect.as_str()))
+    }
+
     /// What is known of an operator, name or number with its operands.
     pub(super) fn derived(&self, name: &str, operands: &[T]) -> Fact {
         let facts: Vec<&Fact> = operands.iter().map(|t| self.fact(*t)).collect();
-        let word = |i: usize| operands.get(i).map_or("", |t| self.name(*t));
-        let operator = self.rules.operator(name, operands.len());
+        let word = |i: usize| operands.get(i).map_or("", |t| self.node(*t).0);
+        let known = self.operator(name, operands.len());
+        let sort = known.map_or("", |own| own.result.name());
+        let binds = self.rules.operator(name, operands.len()).and_then(|own| own.binds);
         let op = name.strip_prefix("scf.").unwrap_or_default();
+        let variable =
+            |mark| word(0).starts_with::<char>(mark).then(|| Linear::variable(word(0).into()));
         let (unary, binary) = (UnaryOp::parse(op), BinaryOp::parse(op));
         let mut fact = Fact { place: self.place(name, operands), ..Fact::default() };
-        fact.dtype = match (name, operator.sort.as_str()) {
+        fact.dtype = match (name, sort) {
             ("iv" | "size" | "dim" | "emb.extent" | "scf.lt", _) => Some(DType::I64),
             (_, "DType") => DType::parse(name),
             (_, "'a" | "Address" | "Tensor" | "Value") => TYPED
                 .iter()
-                .find_map(|sort| operator.sorts.iter().rposition(|own| own == sort))
+                .find_map(|sort| known?.args.iter().rposition(|own| own.name() == *sort))
                 .and_then(|typed| facts[typed].dtype),
             _ => self.tensors.get(name).map(|tensor| tensor.dtype),
         };
         fact.wide = match name {
             "vec" | "scf.broadcast" | "scf.lanes" => true,
             "scf.fold" | "emb.element" | "emb.extent" => false,
-            _ => operator.sort == "Tensor" || facts.iter().any(|operand| operand.wide),
+            _ => sort == "Tensor" || facts.iter().any(|operand| operand.wide),
         };
         let dtype = fact.dtype;
         fact.number = match (name, &facts[..]) {
@@ -172,23 +146,21 @@ impl Checker<'_> {
         };
         (fact.range, fact.linear) = match (name, &facts[..], fact.number) {
             (.., Some(Scalar::I64(n))) => (Some((n, n)), None),
-            ("iv", [_], _) => (self.values(operands[0]), Some(once(word(0)))),
-            ("size" | "dim" | "emb.extent", ..) => {
-                let n = self.extent(operands).and_then(|n| n.parse().ok());
-                let range = n.map_or((0, i64::MAX), |n| (n, n));
-                (Some(range), word(0).starts_with('%').then(|| once(word(0))))
-            }
-            ("scf.cast" | "scf.convert", [_, x], _) if dtype == x.dtype => {
-                (x.range, x.linear.clone())
+            ("iv", [_], _) => (self.values(operands[0]), variable('@')),
+            ("size", ..) => (Some((0, i64::MAX)), variable('%')),
+            ("dim" | "emb.extent", ..) => {
+                let n = self.extent(operands);
+                let range = n.and_then(|n| n.parse().ok()).map_or((0, i64::MAX), |n| (n, n));
+                (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
             (_, [a, b], _) => (
                 binary.and_then(|op| op.range(a.range?, b.range?)),
-                binary.and_then(|op| linear(op, a.linear.as_ref()?, b.linear.as_ref()?)),
+                binary.and_then(|op| Linear::apply(op, a.linear.as_ref()?, b.linear.as_ref()?)),
             ),
             _ => (None, None),
         };
         for (at, operand) in facts.iter().enumerate() {
-            let bound = operator.binds.filter(|(variable, body)| at == *variable || at == *body);
+            let bound = binds.filter(|(variable, body)| at == *variable || at == *body);
             let bound = bound.map(|(variable, _)| word(variable));
             fact.free.extend(operand.free.iter().filter(|v| bound != Some(v.as_str())).cloned());
             fact.loops.extend(operand.loops.iter().cloned());
@@ -196,13 +168,13 @@ impl Checker<'_> {
         fact.free.extend(name.starts_with('@').then(|| name.to_owned()));
         if let Some(n) = fact.integer() {
             (fact.dtype, fact.number) = (Some(DType::I64), Some(Scalar::I64(n)));
-            fact.linear = plus(&Linear::new(), n, &once(ONE));
+            fact.linear = Some(Linear::constant(n));
         }
         if fact.number.is_some() {
             fact.free.clear();
         }
         fact.fits = facts.iter().all(|operand| operand.fits)
-            && match (name, operator.binds) {
+            && match (name, binds) {
                 ("in" | "out", _) => self.tensors.contains_key(word(0)),
                 (_, Some((variable, _))) => {
                     fact.loops.insert(word(variable).to_owned())
@@ -213,23 +185,21 @@ impl Checker<'_> {
         fact
     }
 
-    /// Whether a loop has the bounds of its variable. Only loops of `scf` have them behind it.
+    /// Whether a loop has the bounds of its variable, where they stand behind it, as in loops of `scf`.
     fn bounded(&self, name: &str, operands: &[T]) -> bool {
-        let called = self.variables.get(&operands[0]).map(|bounds| self.node(*bounds).1[0]);
-        match (called, operands) {
-            (Some(called), &[x, lo, hi, step, ..]) if name.starts_with("scf.") => {
-                self.spellings.get(&[called, lo, hi, step]) == Some(&x)
+        self.variables.get(&operands[0]).is_some_and(|bounds| match operands {
+            &[x, lo, hi, step, ..] if name.starts_with("scf.") => {
+                self.spellings.get(&[self.node(*bounds).1[0], lo, hi, step]) == Some(&x)
             }
-            (called, _) => called.is_some() && !name.starts_with("scf."),
-        }
+            _ => !name.starts_with("scf."),
+        })
     }
 
     /// The least and the greatest value of a variable whose loop surely runs.
     pub(super) fn values(&self, variable: T) -> Option<(i64, i64)> {
-        let bounds = self.node(*self.variables.get(&variable)?).1;
-        let [_, lo, hi, step] = bounds else { return None };
-        let [lo, hi, step] = [lo, hi, step].map(|bound| self.fact(*bound).range);
-        let (lo, hi) = (lo?, hi?);
+        let &[_, lo, hi, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
+        let (lo, hi) = (self.fact(lo).range?, self.fact(hi).range?);
+        let step = self.fact(step).range;
         let once = step.is_some_and(|step| hi.1 <= lo.0.saturating_add(step.0));
         (lo.1 < hi.0).then(|| (lo.0, if once { lo.1 } else { hi.1 - 1 }))
     }

@@ -2,7 +2,7 @@
 
 use super::{Exact, to_json, write_file, write_result};
 use crate::certify::Rules;
-use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::diagnostic::{Checked, Sources};
 use crate::equiv::{self, Options, Report, Verdict};
 use crate::rules;
 use crate::saturate::Limits;
@@ -70,8 +70,7 @@ impl EquivArgs {
             limits: Limits { iterations: self.iter_limit, nodes: self.node_limit },
             tries: self.tries,
         };
-        let rules = Rules::read(sources, &paths);
-        let rules = rules.map_err(|why| vec![Diagnostic::global(why)])?;
+        let rules = Rules::read(sources, &paths)?;
         let answer = equiv::compare(&sides, &book, &compiled, &rules, &machine, &options)?;
         if let (Some(path), Verdict::Equal(Ok(certificate))) = (&self.certificate, &answer.verdict)
         {

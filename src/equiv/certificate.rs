@@ -239,6 +239,7 @@ impl Writer<'_> {
             match self.hidden.applied(name) {
                 None => {
                     let (old, new) = (self.term(&old)?, self.term(&new)?);
+                    self.checker.computed(&old, &new)?;
                     steps.push(form("computed", [at, old, new]));
                     self.count("computed", depth);
                 }
@@ -369,8 +370,8 @@ impl Writer<'_> {
             }
             items.push(form(&v.to_string(), item));
         }
-        let reasons = self.checker.reasons(self.stated(rule), &items);
-        let reasons = reasons.map_err(|e| format!("{}: {e}", rule.name))?;
+        let applied = self.checker.applied(self.stated(rule), &items);
+        let (_, reasons) = applied.map_err(|e| format!("{}: {e}", rule.name))?;
         items.insert(0, form("because", reasons.into_iter().map(text)));
         Ok(items)
     }

@@ -11,9 +11,6 @@ use ember_targets::tensor::{Data as Elements, Tensor};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
-/// The most elements of all tensors of one try.
-pub(super) const MOST_ELEMENTS: u64 = 1 << 13;
-
 /// What tensors that are written hold before a program runs, if not zeros: numbers from this one on, so that
 /// neither two tensors nor two neighbours in one hold the same.
 const BEFORE: u64 = 77;
@@ -66,11 +63,11 @@ impl Given {
         self.inputs.values().map(Tensor::len).sum()
     }
 
-    /// Makes data; `None` where the sizes allow none.
+    /// Makes data; `None` where the sizes allow none, or none with so few elements of all tensors.
     pub(super) fn make(
         declarations: &Declarations,
         roles: &Roles,
-        sizes: &BTreeMap<String, u64>,
+        (sizes, most): (&BTreeMap<String, u64>, u64),
         fill: Fill,
         rng: &mut Rng,
     ) -> Option<Given> {
@@ -79,7 +76,7 @@ impl Given {
             let len = shape(tensor, sizes)?.iter().fold(1, |n: u64, e| n.saturating_mul(*e));
             total = total.saturating_add(len);
         }
-        if total > MOST_ELEMENTS {
+        if total > most {
             return None;
         }
         let mut maker = Maker { sizes, fill, rng, count: 0 };

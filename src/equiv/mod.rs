@@ -127,7 +127,7 @@ pub fn compare(
     options: &Options,
 ) -> Checked<Answer> {
     let mut tries = Tries::new(sides, machine, options.exact, options.seed);
-    if let Some(found) = tries.given().or_else(|| tries.quick()) {
+    if let Some(found) = tries.given().or_else(|| tries.quick()).or_else(|| tries.large()) {
         return Ok(different(tries, found));
     }
     let unknown = match terms(sides, book) {
@@ -169,7 +169,8 @@ pub fn apart(
 ) -> (Option<Counterexample>, usize) {
     let mut tries = Tries::new(sides, machine, options.exact, options.seed);
     tries.faults = false;
-    let found = tries.given().or_else(|| tries.quick()).or_else(|| tries.long(options.tries));
+    let found = tries.given().or_else(|| tries.quick()).or_else(|| tries.large());
+    let found = found.or_else(|| tries.long(options.tries));
     (found, tries.compared)
 }
 

@@ -22,8 +22,24 @@ const SMALLEST: usize = 48;
 /// Numbers of the programs beyond which no boundary is tried.
 const MOST_BOUNDARY: i64 = 70;
 
-/// Runs of both sides that may be spent on making a counterexample smaller.
-const SHRINKING: usize = 1500;
+/// What one try may take.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Elements of all tensors.
+    elements: u64,
+    /// Evaluated nodes, after which a run is given up.
+    steps: u64,
+    /// Runs of both sides that may be spent on making a counterexample smaller.
+    shrinking: usize,
+    /// Whether there are a few tries only.
+    few: bool,
+}
+
+/// Tries are many and small.
+const MANY: Effort = Effort { elements: 1 << 13, steps: 400_000, shrinking: 1500, few: false };
+
+/// Programs whose weights alone are larger than that, and those that take longer, are tried a few times.
+const FEW: Effort = Effort { elements: 1 << 20, steps: 40_000_000, shrinking: 12, few: true };
 
 /// Data on which the sides differ.
 #[derive(Clone, Debug)]
@@ -44,6 +60,7 @@ pub(super) struct Tries<'a> {
     rng: Rng,
     names: Vec<String>,
     boundaries: Vec<u64>,
+    effort: Effort,
     /// Whether a fault of one side only tells them apart.
     pub faults: bool,
     /// Tries on which both had a result.
@@ -64,6 +81,7 @@ impl<'a> Tries<'a> {
             concrete: names.is_empty(),
             names,
             boundaries: boundaries(sides),
+            effort: MANY,
             faults: true,
             compared: 0,
         }
@@ -85,7 +103,7 @@ impl<'a> Tries<'a> {
                     sizes.filter_map(|name| Some((name.clone(), *instance.sizes.get(&name)?)));
                 let given = Given { sizes: sizes.collect(), inputs: inputs? };
                 // Large data is for simulators.
-                Some(given).filter(|g| g.elements() <= super::data::MOST_ELEMENTS)?
+                Some(given).filter(|g| g.elements() <= MANY.elements)?
             }
             (None, None) => return None,
         };
@@ -114,8 +132,31 @@ impl<'a> Tries<'a> {
         None
     }
 
-    /// More of all kinds: every content of positions of the smallest, and random data.
+    /// The smallest of larger tries, where none of the small ones said anything.
+    pub fn large(&mut self) -> Option<Counterexample> {
+        if self.compared > 0 {
+            return None;
+        }
+        self.effort = FEW;
+        self.all_of(1)
+    }
+
+    /// A try with ordered data and one with random data, all sizes the same.
+    fn all_of(&mut self, n: u64) -> Option<Counterexample> {
+        let sizes = self.names.iter().map(|name| (name.clone(), n)).collect();
+        [(Fill::Plain, true), (Fill::Random { edges: false }, false)].into_iter().find_map(
+            |(fill, zeros)| {
+                let given = self.made(&sizes, fill)?;
+                self.once(&given, zeros)
+            },
+        )
+    }
+
+    /// More of all kinds: every content of positions of the smallest, and random data; of larger tries, a few.
     pub fn long(&mut self, rounds: usize) -> Option<Counterexample> {
+        if self.effort.few {
+            return (2..=SMALL).find_map(|n| self.all_of(n));
+        }
         for sizes in self.small() {
             for n in 0..(rounds / 16) as u64 {
                 if let Some(found) = self.attempt(&sizes, Fill::Counted(n)) {
@@ -164,6 +205,11 @@ impl<'a> Tries<'a> {
     }
 
     fn attempt(&mut self, sizes: &BTreeMap<String, u64>, fill: Fill) -> Option<Counterexample> {
+        let given = self.made(sizes, fill)?;
+        self.both(&given)
+    }
+
+    fn made(&mut self, sizes: &BTreeMap<String, u64>, fill: Fill) -> Option<Given> {
         // Where sums may be reordered, numbers are those that are added exactly.
         let fill = match fill {
             Fill::Random { .. } if self.exact != Exactness::Bitwise => {
@@ -172,8 +218,7 @@ impl<'a> Tries<'a> {
             fill => fill,
         };
         let Sides { declarations, roles, .. } = self.sides;
-        let given = Given::make(declarations, roles, sizes, fill, &mut self.rng)?;
-        self.both(&given)
+        Given::make(declarations, roles, (sizes, self.effort.elements), fill, &mut self.rng)
     }
 
     /// Compares with zeros in what is written, and with something else.
@@ -182,7 +227,7 @@ impl<'a> Tries<'a> {
     }
 
     fn once(&mut self, given: &Given, zeros: bool) -> Option<Counterexample> {
-        match compare(self.sides, &self.machine, self.exact, given, zeros) {
+        match compare(self.sides, &self.machine, self.exact, (given, zeros), self.effort.steps) {
             Outcome::Nothing => None,
             Outcome::Same => {
                 self.compared += 1;
@@ -199,7 +244,7 @@ impl<'a> Tries<'a> {
     /// A smaller counterexample: smaller sizes first, then simpler elements.
     pub fn shrink(&mut self, found: Counterexample) -> Counterexample {
         let mut best = found;
-        let mut left = SHRINKING;
+        let mut left = self.effort.shrinking;
         'sizes: loop {
             for name in self.names.clone() {
                 let now = best.given.sizes.get(&name).copied().unwrap_or(0);

@@ -12,9 +12,6 @@ use ember_targets::scalar::Scalar;
 use ember_targets::tensor::Tensor;
 use serde::Serialize;
 
-/// Evaluated nodes after which a run is given up.
-const STEPS: u64 = 400_000;
-
 /// Simulated cycles after which a run is given up.
 const CYCLES: u64 = 20_000_000;
 
@@ -65,19 +62,20 @@ pub(crate) enum Failure {
     Fault(String),
 }
 
-/// Runs both sides and compares their outputs. What they write holds zeros before, or something else.
+/// Runs both sides and compares their outputs. What they write holds zeros before, or something else. A term
+/// is given up after so many steps.
 pub(super) fn compare(
     sides: &Sides,
     machine: &Machine,
     exact: Exactness,
-    given: &Given,
-    zeros: bool,
+    (given, zeros): (&Given, bool),
+    steps: u64,
 ) -> Outcome {
     let store = given.store(&sides.declarations, zeros);
-    let left = run(&sides.left, machine, &store);
+    let left = run(&sides.left, machine, &store, steps);
     let right = match &left {
         Err(Failure::Limit) => return Outcome::Nothing,
-        _ => run(&sides.right, machine, &store),
+        _ => run(&sides.right, machine, &store, steps),
     };
     let fault = |left: &str, right: &str| {
         Outcome::Different(Difference {
@@ -99,10 +97,10 @@ pub(super) fn compare(
     }
 }
 
-fn run(side: &Side, machine: &Machine, store: &Store) -> Result<Store, Failure> {
+fn run(side: &Side, machine: &Machine, store: &Store, steps: u64) -> Result<Store, Failure> {
     match &side.what {
         What::Term { term, .. } => {
-            let mut run = Interpreter::new(term, store.clone()).with_step_limit(STEPS);
+            let mut run = Interpreter::new(term, store.clone()).with_step_limit(steps);
             match run.run(run.root()) {
                 Ok(()) => Ok(run.into_store()),
                 Err(Error::StepLimit(_)) => Err(Failure::Limit),

@@ -250,16 +250,8 @@ fn arithmetic(fact: &mut Fact, op: BinaryOp, a: &Fact, b: &Fact) {
     fact.constant = a.constant.zip(b.constant).and_then(|(x, y)| op.apply(x, y));
     if fact.dtype == Some(DType::I64) {
         fact.range = Interval::apply(op, a.range, b.range);
-        fact.affine = a.affine.as_ref().zip(b.affine.as_ref()).and_then(|(x, y)| match op {
-            BinaryOp::Add => x.add(y),
-            BinaryOp::Sub => x.sub(y),
-            BinaryOp::Mul => match (x.as_constant(), y.as_constant()) {
-                (Some(k), _) => y.scale(k),
-                (_, Some(k)) => x.scale(k),
-                (None, None) => None,
-            },
-            _ => None,
-        });
+        let forms = a.affine.as_ref().zip(b.affine.as_ref());
+        fact.affine = forms.and_then(|(x, y)| Affine::apply(op, x, y));
     }
 }
 

@@ -6,7 +6,7 @@ use super::make::Made;
 use super::mutate::mutants;
 use super::vary::{Level, vary};
 use crate::certify::Rules;
-use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::diagnostic::{Checked, Sources};
 use crate::equiv::{self, Counterexample, Sides, Verdict, What};
 use crate::print_term::print_term;
 use crate::rules::{self, CompiledRule, RuleBook, Sort};
@@ -37,7 +37,7 @@ impl Tools {
     pub fn read(sources: &mut Sources, given: &[PathBuf], machine: &str) -> Checked<Tools> {
         let paths = equiv::rule_paths(given);
         let (book, _) = rules::load(sources, &paths)?;
-        let rules = Rules::read(sources, &paths).map_err(|why| vec![Diagnostic::global(why)])?;
+        let rules = Rules::read(sources, &paths)?;
         let machine = target::load(sources, machine)?;
         Ok(Tools { compiled: book.compile(), book, rules, machine })
     }

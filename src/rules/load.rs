@@ -4,7 +4,7 @@ use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::check::Checker;
 use super::files::{self, InFile};
 use super::signature::Signature;
-use super::syntax::{Form, RulesetForm};
+use super::syntax::{Form, RuleForm, RulesetForm, ScheduleForm, Word};
 use super::{commutes, define, dialect, lints, schedule};
 use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};
 use crate::suggest::unknown;
@@ -31,25 +31,25 @@ pub struct Check {
 /// that the sources hold already under the same path is taken in place of the file's.
 pub fn load(sources: &mut Sources, paths: &[PathBuf]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     let mut errors = Vec::new();
-    let ids = files::find(sources, paths, &mut errors);
-    let (forms, _) = files::forms(sources, &ids, &mut errors);
-    finish(assemble(&forms, &mut errors), errors)
+    let forms = forms(sources, paths, &mut errors);
+    finish(assemble(forms, &mut errors), errors)
 }
 
-/// The files that paths stand for and those that they include, in order; all errors at once.
-pub fn files(sources: &mut Sources, paths: &[PathBuf]) -> Checked<Vec<FileId>> {
-    let mut errors = Vec::new();
-    let ids = files::find(sources, paths, &mut errors);
-    let (_, files) = files::forms(sources, &ids, &mut errors);
-    errors.retain(|d| d.severity == Severity::Error);
-    if errors.is_empty() { Ok(files) } else { Err(errors) }
+/// The forms of rule files and folders of them.
+pub(super) fn forms(
+    sources: &mut Sources,
+    paths: &[PathBuf],
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<InFile> {
+    let ids = files::find(sources, paths, errors);
+    files::forms(sources, &ids, errors).0
 }
 
 /// Reads and checks the rules in texts that were read before. Files that they include are read.
 pub fn load_text(sources: &mut Sources, files: &[FileId]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     let mut errors = Vec::new();
     let (forms, _) = files::forms(sources, files, &mut errors);
-    finish(assemble(&forms, &mut errors), errors)
+    finish(assemble(forms, &mut errors), errors)
 }
 
 /// Everything that can be said of rule files before any rule runs: what [`load`] reports, and the
@@ -58,7 +58,7 @@ pub fn check(sources: &mut Sources, paths: &[PathBuf]) -> Check {
     let mut errors = Vec::new();
     let ids = files::find(sources, paths, &mut errors);
     let (forms, files) = files::forms(sources, &ids, &mut errors);
-    let book = assemble(&forms, &mut errors);
+    let book = assemble(forms, &mut errors);
     let signature = book.signature.clone();
     if errors.iter().all(|d| d.severity != Severity::Error) {
         errors.extend(lints::lints(&book));
@@ -69,13 +69,13 @@ pub fn check(sources: &mut Sources, paths: &[PathBuf]) -> Check {
     Check { book, partial, signature, diagnostics, files }
 }
 
-/// A book where no error was found.
-fn finish(book: RuleBook, errors: Vec<Diagnostic>) -> Checked<(RuleBook, Vec<Diagnostic>)> {
+/// What was read, and the warnings, where no error was found.
+pub(super) fn finish<R>(read: R, errors: Vec<Diagnostic>) -> Checked<(R, Vec<Diagnostic>)> {
     let errors = in_order(errors);
     if errors.iter().any(|d| d.severity == Severity::Error) {
         Err(errors)
     } else {
-        Ok((book, errors))
+        Ok((read, errors))
     }
 }
 
@@ -87,14 +87,32 @@ fn in_order(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 /// Checks every form and puts it into a book. Where there are errors, it is a part of the book.
-fn assemble(forms: &[InFile], errors: &mut Vec<Diagnostic>) -> RuleBook {
+fn assemble(forms: Vec<InFile>, errors: &mut Vec<Diagnostic>) -> RuleBook {
     let mut book = RuleBook::default();
+    let (rules, schedules) = stated(&mut book, forms, errors);
+    let mut checker = Checker::new(&mut book, errors);
+    for (set, form) in &rules {
+        checker.rule(*set, form);
+    }
+    checker.finish();
+    define::finish(&mut book, errors);
+    schedule::check(&mut book, &schedules.iter().collect::<Vec<_>>(), errors);
+    book
+}
+
+/// Puts into a book all but rules and schedules, and gives those as they are written: each rule with its set,
+/// those among them that operators have because of how they are defined and declared.
+pub(super) fn stated(
+    book: &mut RuleBook,
+    forms: Vec<InFile>,
+    errors: &mut Vec<Diagnostic>,
+) -> (Vec<(usize, RuleForm)>, Vec<ScheduleForm>) {
     let (mut dialects, mut definitions) = (Vec::new(), Vec::new());
     let (mut rules, mut schedules) = (Vec::new(), Vec::new());
     // The set that the rules of a file belong to, so far.
     let mut current = Vec::new();
     for InFile { file, form } in forms {
-        if current.len() <= *file {
+        if current.len() <= file {
             current.resize(file + 1, None);
         }
         match form {
@@ -103,12 +121,12 @@ fn assemble(forms: &[InFile], errors: &mut Vec<Diagnostic>) -> RuleBook {
             Form::Schedule(form) => schedules.push(form),
             Form::Include(_) => {}
             Form::Ruleset(form) => {
-                current[*file] = Some(book.sets.len());
-                let set = rule_set(&book, form, errors);
+                current[file] = Some(book.sets.len());
+                let set = rule_set(book, &form, errors);
                 book.sets.push(set);
             }
-            Form::Rule(form) => match current[*file] {
-                Some(set) => rules.push((set, form)),
+            Form::Rule(form) => match current[file] {
+                Some(set) => rules.push((set, *form)),
                 None => errors.push(
                     Diagnostic::error(
                         format!("rule `{}` belongs to no set", form.name.text),
@@ -120,21 +138,11 @@ fn assemble(forms: &[InFile], errors: &mut Vec<Diagnostic>) -> RuleBook {
             },
         }
     }
-    let (signature, commuting) = dialect::declare(&dialects, errors);
+    let (signature, commuting) = dialect::declare(&dialects.iter().collect::<Vec<_>>(), errors);
     book.signature = signature;
-    let defined = define::declare(&mut book, &definitions, errors);
-    let swaps = commutes::rules(&mut book, &commuting);
-    let mut checker = Checker::new(&mut book, errors);
-    for (set, form) in &rules {
-        checker.rule(*set, form);
-    }
-    for (set, form) in defined.iter().chain(&swaps) {
-        checker.rule(*set, form);
-    }
-    checker.finish();
-    define::finish(&mut book, errors);
-    schedule::check(&mut book, &schedules, errors);
-    book
+    rules.extend(define::declare(book, &definitions.iter().collect::<Vec<_>>(), errors));
+    rules.extend(commutes::rules(book, &commuting));
+    (rules, schedules)
 }
 
 fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -> RuleSet {
@@ -155,18 +163,7 @@ fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -
         }
         phase
     });
-    let exact = form.exact.as_ref().and_then(|word| {
-        let exact = Exactness::parse(&word.text);
-        if exact.is_none() {
-            errors.push(unknown(
-                "exactness",
-                &word.text,
-                word.span,
-                Exactness::NAMES.iter().copied(),
-            ));
-        }
-        exact
-    });
+    let exact = form.exact.as_ref().and_then(|word| exactness(word, errors));
     RuleSet {
         name: Symbol::from(&form.name.text),
         doc: form.doc.clone(),
@@ -175,4 +172,13 @@ fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -
         rules: Vec::new(),
         span: form.name.span,
     }
+}
+
+/// How exact a word says that something is.
+pub(super) fn exactness(word: &Word, errors: &mut Vec<Diagnostic>) -> Option<Exactness> {
+    let exact = Exactness::parse(&word.text);
+    if exact.is_none() {
+        errors.push(unknown("exactness", &word.text, word.span, Exactness::NAMES.iter().copied()));
+    }
+    exact
 }

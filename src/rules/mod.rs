@@ -25,6 +25,7 @@ mod selftest;
 mod shape;
 mod signature;
 mod sketch;
+mod stated;
 mod syntax;
 mod tree;
 mod words;
@@ -34,12 +35,13 @@ pub use codes::{code, codes};
 pub use compile::CompiledRule;
 pub(crate) use compile::{Operand, Step};
 pub use define::{Definition, Definitions};
-pub use load::{Check, check, files, load, load_text};
+pub use load::{Check, check, load, load_text};
 pub use matcher::Query;
 pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
 pub use selftest::{failing_tests, run_tests};
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
 pub use sketch::Sketch;
+pub use stated::Stated;
 pub use words::{WORDS, Word, words};
 
 /// The keywords of a rule.

@@ -66,6 +66,14 @@ impl SortTerm {
             SortTerm::Any(_) => None,
         }
     }
+
+    /// What it is called in the declaration.
+    pub fn name(self) -> &'static str {
+        match self {
+            SortTerm::Is(sort) => sort.name(),
+            SortTerm::Any(name) => name.as_str(),
+        }
+    }
 }
 
 /// A declared sort.

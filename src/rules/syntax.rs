@@ -7,7 +7,7 @@ use crate::suggest::unknown;
 
 /// A word and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
+pub(crate) struct Word {
     pub text: String,
     pub span: Span,
 }
@@ -54,7 +54,7 @@ pub(super) struct RulesetForm {
 
 /// `(rule NAME "doc" LEFT => RIGHT …)`.
 #[derive(Debug)]
-pub(super) struct RuleForm {
+pub(crate) struct RuleForm {
     pub name: Word,
     pub doc: String,
     pub lhs: Sexp,
