@@ -1,18 +1,16 @@
 //! Checks certificates: that two programs are equal because rules lead from the one to the other. README
 //! describes their format.
 //!
-//! On its own: terms, facts and conditions are read and derived here anew, without an e-graph and without
-//! any code that searched for the proof. Rules are trusted to be right (`verify` is there for that), and
-//! so are the readers of S-expressions and of rule files, which leave terms as they are written, and
-//! arithmetic on scalars and affine forms.
+//! On its own: terms, facts and conditions are read and derived anew, without an e-graph and any code that
+//! searched for the proof. Rules are trusted to be right (`verify` is there for that), and so are the
+//! readers of S-expressions and rule files, and arithmetic on scalars and affine forms.
 
 mod conditions;
 mod places;
 mod terms;
 
-pub use crate::rules::Stated as Rules;
-
 use crate::rules::Exactness;
+pub use crate::rules::Stated as Rules;
 use crate::sexp::{Sexp, deeper};
 use ember_targets::scalar::DType;
 use std::collections::HashMap;
@@ -57,10 +55,8 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, String> {
     let steps = steps.items("steps").ok_or("steps were expected")?;
     checker.leads(left, steps, right)?;
     let least = checker.exact;
-    if !matches!(exact.items("exact"), Some([word]) if word.atom() == Some(least.name())) {
-        return Err(format!("it is {least} and says otherwise"));
-    }
-    Ok(least)
+    let told = matches!(exact.items("exact"), Some([word]) if word.atom() == Some(least.name()));
+    if told { Ok(least) } else { Err(format!("it is {least} and says otherwise")) }
 }
 
 impl<'a> Checker<'a> {
@@ -78,8 +74,9 @@ impl<'a> Checker<'a> {
                 let dtype = dtype.atom().and_then(DType::parse).ok_or("no element type")?;
                 let shape = shape.list().unwrap_or_default().to_vec();
                 let name = format!("%{}", name.atom().unwrap_or_default());
-                let rises = rises.iter().any(|end| end.items("rises-to").is_some());
-                let tensor = Tensor { dtype, shape, writable: head != "input", rises };
+                let writable = head != "input";
+                let rises = !writable && rises.iter().any(|to| to.items("rises-to").is_some());
+                let tensor = Tensor { dtype, shape, writable, rises };
                 self.tensors.insert(name, tensor).is_some()
             }
             Some(("variable", [word, bounds, steps @ ..])) => {

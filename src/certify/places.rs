@@ -49,10 +49,9 @@ impl Checker<'_> {
         };
         let (p, q) = (self.fact(*p).place.as_ref()?, self.fact(*q).place.as_ref()?);
         let ([Some(first)], [Some(next)]) = (&p.2[..], &q.2[..]) else { return None };
-        let rises = self.tensors.get(&p.1).is_some_and(|own| own.rises && !own.writable);
-        let follows = rises && p.1 == q.1 && next.sub(first)?.as_constant()? == 1;
-        let row = first.add(&Linear::variable(format!("row of {}", p.1)));
-        row.filter(|_| follows && name.starts_with("scf."))
+        let loops = name.starts_with("scf.") && self.tensors.get(&p.1).is_some_and(|own| own.rises);
+        let follows = p.1 == q.1 && next.sub(first)?.as_constant()? == 1;
+        first.add(&Linear::variable(format!("row of {}", p.1))).filter(|_| loops && follows)
     }
 
     /// What evaluating a term reads and writes; nothing where that is not known or too much. A statement
