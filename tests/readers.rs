@@ -51,7 +51,7 @@ fn certificates() -> Vec<String> {
         let options = equiv::Options::default();
         let answer = equiv::compare(&sides, book, compiled, rules, machine, &options);
         match answer.expect("an answer").verdict {
-            equiv::Verdict::Equal(Ok(certificate)) => certificate.text,
+            equiv::Verdict::Equal(Ok(certificate)) => certificate.text(),
             other => panic!("{name}: {other:?}"),
         }
     };

@@ -322,7 +322,8 @@ mod tests {
         for n in 0..3 {
             let sizes = BTreeMap::from([("n".to_owned(), n)]);
             let fill = Fill::Random { edges: true };
-            let made = Given::make(&declarations, &Roles::default(), &sizes, fill, &mut rng);
+            let made =
+                Given::make(&declarations, &Roles::default(), (&sizes, 1 << 13), fill, &mut rng);
             let made = made.expect("it fits");
             let written = made.forms(&declarations).join("\n");
             let file = sources.add("b", written.clone());
