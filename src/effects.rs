@@ -34,6 +34,9 @@ pub struct Run {
     pub start: AffineForm,
     /// The number of lanes, at least 1.
     pub lanes: i64,
+    /// Offsets that never fall, where these are numbers of their rows and stand for any index in a row: from
+    /// its offset on and below the next one. Indices of different rows are different.
+    pub rows: Option<Symbol>,
 }
 
 /// A tensor and the indices that are touched; missing indices stand for all.
@@ -138,7 +141,7 @@ fn run(egraph: &EGraph, id: Id) -> Index {
         is_size.then(|| AffineForm::variable(egraph.find(start)))
     };
     let start = egraph[start].data.affine.clone().or_else(size)?;
-    (lanes >= 1).then_some(Run { start, lanes })
+    (lanes >= 1).then_some(Run { start, lanes, rows: None })
 }
 
 impl Effects {
@@ -206,11 +209,18 @@ impl Effects {
                 effects.extend(of(1)?);
                 Some(effects)
             }
+            // What the first changes is undone, so that it only matters to what is read.
+            ("after", 2) => {
+                let mut effects = of(1)?;
+                let first = of(0)?;
+                effects.reads.extend(first.reads.into_iter().chain(first.writes));
+                Some(effects)
+            }
             ("scf.for", 5) | ("scf.reduce", 7) => {
                 let (variable, body) = if name == "scf.for" { (0, 4) } else { (1, 6) };
                 let key = variable_key(egraph, children[variable])?;
-                let mut effects = of(body)?
-                    .map(|index| index.clone().filter(|run| run.start.coefficient(&key) == 0));
+                let row = row(egraph, children[variable + 1], children[variable + 2]);
+                let mut effects = of(body)?.map(|index| outside(index, key, row.as_ref()));
                 for i in (0..children.len()).filter(|i| *i != variable && *i != body) {
                     effects.extend(of(i)?);
                 }
@@ -260,6 +270,33 @@ impl Effects {
             }
         }
     }
+}
+
+/// An index as it is seen from outside of the loop over a variable, which may be that over a row.
+fn outside(index: &Index, key: Id, row: Option<&Run>) -> Index {
+    let run = index.as_ref()?;
+    match row {
+        _ if run.start.coefficient(&key) == 0 => Some(run.clone()),
+        Some(row) => {
+            let own = Run { start: AffineForm::variable(key), lanes: 1, rows: None };
+            (*run == own).then(|| row.clone())
+        }
+        None => None,
+    }
+}
+
+/// The row that a loop with these bounds is over: from one of the offsets that never fall to the next.
+fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
+    let loaded = |bound: Id| {
+        let load = egraph[bound].nodes.iter().find(|n| n.name() == Some("scf.load"))?;
+        egraph[*load.children().first()?].data.address.as_ref()
+    };
+    let (first, next) = (loaded(lo)?, loaded(hi)?);
+    let rises = first.tensor == next.tensor && egraph.analysis.rises(first.tensor);
+    let ([Some(p)], [Some(q)]) = (&first.index[..], &next.index[..]) else { return None };
+    let plain = [p, q].iter().all(|run| run.lanes == 1 && run.rows.is_none());
+    let apart = q.start.sub(&p.start)?.as_constant();
+    (rises && plain && apart == Some(1)).then(|| Run { rows: Some(first.tensor), ..p.clone() })
 }
 
 /// What operators on whole tensors do: they read all of the tensors that they name, and those that
@@ -325,8 +362,8 @@ impl Block {
         let start = || run.start.with(e, &AffineForm::variable(v));
         match run.start.coefficient(&e) {
             0 => Some(run.clone()),
-            1 if run.lanes == 1 => Some(Run { start: start()?, lanes }),
-            _ if lanes == 1 => Some(Run { start: start()?, lanes: run.lanes }),
+            1 if run.lanes == 1 => Some(Run { start: start()?, lanes, rows: run.rows }),
+            _ if lanes == 1 => Some(Run { start: start()?, ..run.clone() }),
             _ => None,
         }
     }
@@ -349,7 +386,7 @@ impl Fixed {
         if run.start.coefficient(&x) == 0 {
             return Some(run.clone());
         }
-        Some(Run { start: run.start.with(x, self.v.as_ref()?)?, lanes: run.lanes })
+        Some(Run { start: run.start.with(x, self.v.as_ref()?)?, ..run.clone() })
     }
 }
 
@@ -357,7 +394,7 @@ impl Fixed {
 pub fn disjoint(a: &Place, b: &Place) -> bool {
     a.tensor != b.tensor
         || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
-            (Some(x), Some(y)) => {
+            (Some(x), Some(y)) if x.rows == y.rows => {
                 // Distance from x's first lane to y's, where it is the same in all iterations.
                 let distance = y.start.sub(&x.start).and_then(|d| d.as_constant());
                 distance.is_some_and(|d| d >= x.lanes || d <= -y.lanes)
@@ -371,7 +408,7 @@ pub fn disjoint(a: &Place, b: &Place) -> bool {
 pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
     a.tensor != b.tensor
         || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
-            (Some(x), Some(y)) => {
+            (Some(x), Some(y)) if x.rows == y.rows => {
                 let k = x.start.coefficient(&e);
                 let moves = k.saturating_mul(step).saturating_abs() >= x.lanes.max(y.lanes);
                 let fixed = k == 0 && y.start.coefficient(&e) == 0;

@@ -80,6 +80,8 @@ impl Binders {
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     tensors: HashMap<Symbol, TensorDecl>,
+    /// Inputs whose elements never fall.
+    rising: BTreeSet<Symbol>,
     sizes: Vec<String>,
     binders: Binders,
     /// Whether facts are known of terms of an operator, as far as that was asked.
@@ -226,6 +228,7 @@ impl Facts {
                 .iter()
                 .map(|t| (Symbol::from(format!("%{}", t.name)), t.clone()))
                 .collect(),
+            rising: BTreeSet::new(),
             sizes: sizes.to_vec(),
             binders,
             spoken_of: FxHashMap::default(),
@@ -237,6 +240,12 @@ impl Facts {
             ceiling_reached: false,
             journal: Journal::default(),
         }
+    }
+
+    /// The same, where inputs of these names hold elements that never fall.
+    pub fn rising<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Facts {
+        self.rising.extend(names.map(|name| Symbol::from(format!("%{name}"))));
+        self
     }
 
     /// The same, and what happens in the e-graph is recorded.
@@ -275,6 +284,11 @@ impl Facts {
     /// The declaration of a tensor by its name in terms (with the `%`).
     pub fn tensor(&self, name: Symbol) -> Option<&TensorDecl> {
         self.tensors.get(&name)
+    }
+
+    /// Whether a tensor, by its name in terms, holds elements that never fall, whatever the data.
+    pub fn rises(&self, name: Symbol) -> bool {
+        self.rising.contains(&name)
     }
 
     /// The machine's vector unit.

@@ -102,12 +102,7 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "two statements or values in either order do the same: neither writes what the other touches",
         sorts: &["'a", "'b"],
         holds: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
-            (Some(a), Some(b)) => {
-                let apart = |w: &Effects, t: &Effects| {
-                    w.writes.iter().all(|w| t.places().all(|t| disjoint(w, t)))
-                };
-                apart(a, b) && apart(b, a)
-            }
+            (Some(a), Some(b)) => untouched(a, b) && untouched(b, a),
             _ => false,
         },
     },
@@ -152,6 +147,15 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "the second does not depend on the variable",
         sorts: &["Var", "'a"],
         holds: |g, x| variable_key(g, x[0]).is_some_and(|key| !is_free(g, key, x[1])),
+    },
+    Predicate {
+        name: "only-writes",
+        doc: "evaluating the second writes the tensor of the address and no other",
+        sorts: &["Address", "'a"],
+        holds: |g, x| match (&g[x[0]].data.address, effects(g, x[1])) {
+            (Some(a), Some(e)) => e.writes.iter().all(|p| p.tensor == a.tensor),
+            _ => false,
+        },
     },
     Predicate {
         name: "own-lane",
@@ -215,6 +219,15 @@ pub const PREDICATES: &[Predicate] = &[
         sorts: &["Var", "Value"],
         holds: |g, x| {
             effects(g, x[1]).is_some_and(|e| e.reads.is_empty()) || runs(g, x[0]).unwrap_or(false)
+        },
+    },
+    Predicate {
+        name: "undisturbed",
+        doc: "evaluating the second writes nothing that the first touches",
+        sorts: &["'a", "'b"],
+        holds: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
+            (Some(a), Some(b)) => untouched(b, a),
+            _ => false,
         },
     },
     Predicate {
@@ -339,6 +352,11 @@ fn effects(egraph: &EGraph, id: Id) -> Option<&Effects> {
     egraph[id].data.effects.as_ref()
 }
 
+/// Whether the one writes nothing that the other touches.
+fn untouched(writes: &Effects, other: &Effects) -> bool {
+    writes.writes.iter().all(|write| other.places().all(|place| disjoint(write, place)))
+}
+
 fn known_range(egraph: &EGraph, ids: &[Id]) -> bool {
     ids.iter().all(|id| egraph[*id].data.dtype == Some(DType::I64))
 }
@@ -381,7 +399,8 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
         // An index that is not affine has not been seen to move.
         let fixed = |i: &Index| i.as_ref().is_none_or(|run| run.start.coefficient(&key) == 0);
         let last = last.as_ref()?;
-        let moves = last.lanes == 1 && last.start.coefficient(&key) == 1;
+        let element = last.lanes == 1 && last.rows.is_none();
+        let moves = element && last.start.coefficient(&key) == 1;
         Some(place.index.len() == rank && moves && outer.iter().all(fixed))
     };
     Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))

@@ -91,16 +91,17 @@ impl Checker<'_> {
             }
             ("read-only", [a]) => fixed(a.place.as_ref()?),
             ("writable", [a]) => a.place.as_ref()?.0 == "out",
-            ("unread" | "unwritten", [a, _]) => {
+            ("unread" | "unwritten" | "only-writes", [a, _]) => {
                 let (own, read) = (a.place.as_ref()?, name == "unread");
-                touches(1)?.iter().all(|(written, other)| !(read || *written) || other.1 != own.1)
+                let only = |other: &Place| (other.1 == own.1) == (name == "only-writes");
+                touches(1)?.iter().all(|(written, other)| !(read || *written) || only(other))
             }
             ("reads-only-in", [a]) if a.dtype.is_some() && a.place.is_none() => {
                 touches(0)?.iter().all(|(written, place)| !written && fixed(place))
             }
-            ("independent", [_, _]) => {
+            ("independent" | "undisturbed", [_, _]) => {
                 let (a, b) = (touches(0)?, touches(1)?);
-                apart(&a, &b, None) && apart(&b, &a, None)
+                apart(&b, &a, None) && (name == "undisturbed" || apart(&a, &b, None))
             }
             ("independent-lanes", [_, _, _]) => {
                 let both = &touches(1)? | &touches(2)?;

@@ -33,8 +33,25 @@ impl Checker<'_> {
     fn outside(&self, name: &str, operands: &[T], Place(root, tensor, all): Place) -> Place {
         let binds = self.rules.operator(name, operands.len()).and_then(|own| own.binds);
         let x = binds.map_or("", |(variable, _)| self.node(operands[variable]).0);
-        let fixed = |index: Option<Linear>| index.filter(|form| form.coefficient(x) == 0);
+        let row = binds.and_then(|(variable, _)| self.row(name, &operands[variable..]));
+        let fixed = |index: Option<Linear>| match index? {
+            form if form.coefficient(x) == 0 => Some(form),
+            form => row.clone().filter(|_| form == Linear::variable(x.into())),
+        };
         Place(root, tensor, all.into_iter().map(fixed).collect())
+    }
+
+    /// Any index in the row that a loop is over: the row's number, of offsets of this name that never fall.
+    fn row(&self, name: &str, bounds: &[T]) -> Option<Linear> {
+        let &[_, lo, hi, _, ..] = bounds else { return None };
+        let [("scf.load", [p]), ("scf.load", [q])] = [lo, hi].map(|t| self.node(t)) else {
+            return None;
+        };
+        let (p, q) = (self.fact(*p).place.as_ref()?, self.fact(*q).place.as_ref()?);
+        let ([Some(first)], [Some(next)]) = (&p.2[..], &q.2[..]) else { return None };
+        let loops = name.starts_with("scf.") && self.tensors.get(&p.1).is_some_and(|own| own.rises);
+        let follows = p.1 == q.1 && next.sub(first)?.as_constant()? == 1;
+        first.add(&Linear::variable(format!("row of {}", p.1))).filter(|_| loops && follows)
     }
 
     /// What evaluating a term reads and writes; nothing where that is not known or too much. A statement

@@ -13,6 +13,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// Pairs of a part and a class that are looked at, at most.
 const MOST: usize = 200_000;
 
+/// Names of outermost loops that are given, at most.
+const MOST_FORMS: usize = 8;
+
 /// Which variable of the search stands for each of a term's, by its number, where the class holds the
 /// term up to such names. Each loop of the term has a number of its own.
 pub(super) fn found(
@@ -27,6 +30,46 @@ pub(super) fn found(
     let fits = search.fits(root, egraph.find(class));
     let names = search.names.into_iter();
     fits.then(|| names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect())
+}
+
+/// What a term's outermost loops, one within the other, may be called, where the class holds loops with the
+/// same bounds there: for each of its forms, which variables of the search stand for the term's.
+pub(super) fn outermost(
+    egraph: &EGraph,
+    binders: &Binders,
+    class: Id,
+    term: &Term,
+) -> Vec<HashMap<i64, Id>> {
+    let Some(mut root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
+    let mut classes = vec![class];
+    while let (Some("forget"), [_, body]) = (term[root].name(), term[root].children()) {
+        root = *body;
+        let forms = classes.iter().flat_map(|class| &egraph[*class].nodes);
+        let bodies = forms
+            .filter(|form| form.name() == Some("forget"))
+            .filter_map(|form| form.children().get(1));
+        classes = bodies.map(|body| egraph.find(*body)).collect();
+    }
+    let mut found: Vec<HashMap<i64, Id>> = Vec::new();
+    for form in classes.iter().flat_map(|class| &egraph[*class].nodes) {
+        let names = HashMap::new();
+        let mut search = Search { egraph, binders, term, names, tried: HashMap::new() };
+        let mut within = search.looped(root, form);
+        while let Some((part, class)) = within {
+            let forms = egraph[class].nodes.iter();
+            within = forms.filter_map(|form| search.looped(part, form)).next();
+        }
+        let names = search.names.into_iter();
+        let names: HashMap<i64, Id> =
+            names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect();
+        if !names.is_empty() && !found.contains(&names) {
+            found.push(names);
+        }
+        if found.len() == MOST_FORMS {
+            break;
+        }
+    }
+    found
 }
 
 /// The number of a loop variable.
@@ -121,6 +164,17 @@ impl Search<'_> {
         pairs.into_iter().all(|(at, part, class)| Some(at) == but || self.fits(part, class))
     }
 
+    /// Where a part and a form are loops with the same bounds: names the variable, and gives both bodies.
+    fn looped(&mut self, part: Id, form: &Node) -> Option<(Id, Id)> {
+        let node = &self.term[part];
+        let (own, other) = (node.children(), form.children());
+        let Head::Op(name) = node.head() else { return None };
+        let (variable, body) = self.binders.binds(name, own.len())?;
+        let alike = form.head() == node.head() && other.len() == own.len();
+        let alike = alike && self.binds(own[variable], other[variable]);
+        alike.then(|| (own[body], self.egraph.find(other[body])))
+    }
+
     /// Whether a class is a variable with the bounds of one of the term, which no loop around has.
     fn binds(&mut self, variable: Id, class: Id) -> bool {
         let class = self.egraph.find(class);
@@ -199,6 +253,22 @@ pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &HashMap<i64, Id>) ->
     }
     let root = ids.last().copied().unwrap_or_default();
     Terms::of(&made.finish(), root)
+}
+
+/// Adds the loop variables of a term, with their bounds and nothing else.
+pub(super) fn add_variables(egraph: &mut EGraph, term: &Term) {
+    let nodes = term.as_ref();
+    let mut wanted = vec![false; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        wanted[at] |= node.name() == Some("var");
+        if wanted[at] {
+            node.children().iter().for_each(|c| wanted[usize::from(*c)] = true);
+        }
+    }
+    let mut ids: Vec<Id> = vec![Id::default(); nodes.len()];
+    for (at, node) in nodes.iter().enumerate().filter(|(at, _)| wanted[*at]) {
+        ids[at] = egraph.add(node.clone().map_children(|c| ids[usize::from(c)]));
+    }
 }
 
 fn put(made: &mut Terms, term: &RecExpr<Node>) -> Id {

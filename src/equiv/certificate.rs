@@ -33,6 +33,8 @@ pub struct Proved<'a> {
     pub terms: &'a [Term; 2],
     /// What certificates of other parts of the programs declare.
     pub before: &'a [Sexp],
+    /// Whether the search knew that offsets rise.
+    pub rows: bool,
 }
 
 /// A certificate.
@@ -79,6 +81,18 @@ impl Certificate {
         }
     }
 
+    /// What it assumes of data, a line each.
+    pub(super) fn assumed(&self) -> impl Iterator<Item = String> {
+        self.declarations().iter().filter_map(|declaration| {
+            let ("input", [name, _, _, rises]) = declaration.form()? else { return None };
+            let ([end], name) = (rises.items("rises-to")?, name.atom()?) else { return None };
+            Some(format!(
+                "assumed: `{name}` starts from 0, never falls and ends at {}",
+                end.atom()?
+            ))
+        })
+    }
+
     /// One of its programs, by its side.
     pub(super) fn program(&self, side: &str) -> Option<&Sexp> {
         let forms = self.form.items("certificate")?;
@@ -92,12 +106,18 @@ impl Certificate {
     }
 }
 
-/// Writes the certificate of a proof; an error says why there is none.
+/// Writes the certificate of a proof; an error says why there is none. It assumes no more of offsets than
+/// it needs.
 pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
-    certify_with(proved, true).or_else(|why| certify_with(proved, false).map_err(|_| why))
+    let rises = proved.rows && proved.declarations.rising().next().is_some();
+    let first = certify_with(proved, (true, false));
+    let others = [(true, true), (false, false), (false, true)].into_iter();
+    let others = others.filter(|(_, assumed)| rises || !assumed);
+    others.fold(first, |found, way| found.or_else(|why| certify_with(proved, way).map_err(|_| why)))
 }
 
-fn certify_with(proved: &Proved<'_>, short: bool) -> Result<Certificate, String> {
+/// The same, with rules applied to the shortest terms or not, and offsets assumed to rise or not.
+fn certify_with(proved: &Proved<'_>, (short, rises): (bool, bool)) -> Result<Certificate, String> {
     let mut writer = Writer {
         book: proved.book,
         compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
@@ -110,7 +130,7 @@ fn certify_with(proved: &Proved<'_>, short: bool) -> Result<Certificate, String>
         programs: HashMap::new(),
         counts: Vec::new(),
     };
-    writer.write(proved)
+    writer.write(proved, rises)
 }
 
 /// A certificate that is being written.
@@ -133,7 +153,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn write(&mut self, proved: &Proved<'_>) -> Result<Certificate, String> {
+    fn write(&mut self, proved: &Proved<'_>, rises: bool) -> Result<Certificate, String> {
         for declaration in proved.before {
             self.say(declaration.clone())?;
         }
@@ -141,7 +161,11 @@ impl Writer<'_> {
         for declared in tensors {
             let shape = declared.shape.iter().map(|e: &Extent| atom(e.to_string())).collect();
             let [head, name, dtype] = declared.words().map(atom);
-            self.say(list(vec![head, name, dtype, list(shape)]))?;
+            let mut declaration = vec![head, name, dtype, list(shape)];
+            if let Some(end) = declared.rises_to.as_ref().filter(|_| rises) {
+                declaration.push(form("rises-to", [atom(end.to_string())]));
+            }
+            self.say(list(declaration))?;
         }
         let equations = proved.declarations.equations().filter(|_| proved.before.is_empty());
         for equation in equations {

@@ -273,8 +273,8 @@ impl CostFunction<Node> for Words {
         // Renamings are not part of programs, so that what is shown has none where it can.
         let own = match node.name() {
             Some("var") => return 1,
-            Some("fix" | "rename" | "vec") if self.short => 1000,
-            Some("fix" | "rename" | "vec") => 8,
+            Some("after" | "fix" | "rename" | "vec") if self.short => 1000,
+            Some("after" | "fix" | "rename" | "vec") => 8,
             _ => 1,
         };
         node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))

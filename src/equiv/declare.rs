@@ -2,7 +2,7 @@
 //!
 //! A program text says so in front of the program, in the words of a model file:
 //! `(input NAME DTYPE (EXTENT …))`, `(output …)`, and `(scratch …)` for memory that nobody looks at
-//! afterwards. Models and DLC programs declare what they use themselves.
+//! afterwards. Of an input that holds offsets, `(rises-to EXTENT)` behind its shape says so. Models and DLC programs declare what they use themselves.
 
 use super::equation::Equation;
 use super::layout::Layout;
@@ -44,6 +44,8 @@ pub struct Declared {
     pub shape: Vec<Extent>,
     /// What it is for.
     pub purpose: Purpose,
+    /// Of offsets: where they end. They start from 0 and never fall.
+    pub rises_to: Option<Extent>,
 }
 
 /// The tensors of both sides, in the order in which they were declared.
@@ -68,8 +70,18 @@ impl Declarations {
             dtype: tensor.dtype,
             shape: tensor.shape.clone(),
             purpose,
+            rises_to: None,
         });
-        Declarations { tensors: tensors.collect(), layouts: Vec::new() }
+        let mut declarations = Declarations { tensors: tensors.collect(), layouts: Vec::new() };
+        // Data in which they do not is refused.
+        for used in model.offsets_uses() {
+            let (offsets, indices) = (model.tensor(used.offsets), model.tensor(used.indices));
+            let own = declarations.tensors.iter_mut().find(|own| own.name == offsets.name);
+            if let (Some(own), Some(end)) = (own, indices.shape.first()) {
+                own.rises_to.get_or_insert_with(|| end.clone());
+            }
+        }
+        declarations
     }
 
     /// What a DLC program declares; all that it writes is an output.
@@ -83,6 +95,7 @@ impl Declarations {
             dtype: tensor.dtype,
             shape: tensor.shape.iter().map(extent).collect(),
             purpose: if tensor.writable { Purpose::Output } else { Purpose::Input },
+            rises_to: None,
         });
         Declarations { tensors: tensors.collect(), layouts: Vec::new() }
     }
@@ -109,7 +122,20 @@ impl Declarations {
                     theirs.text()
                 );
                 errors.push(Diagnostic::global(message));
-            } else if ours.purpose != theirs.purpose {
+                continue;
+            }
+            match (&ours.rises_to, &theirs.rises_to) {
+                (Some(own), Some(other)) if own != other => {
+                    let message = format!(
+                        "the sides disagree about `{}`: it rises to {own} and {other}",
+                        ours.name
+                    );
+                    errors.push(Diagnostic::global(message));
+                }
+                (None, Some(other)) => ours.rises_to = Some(other.clone()),
+                _ => {}
+            }
+            if ours.purpose != theirs.purpose {
                 let input = |p: Purpose| p == Purpose::Input;
                 if input(ours.purpose) || input(theirs.purpose) {
                     let message = format!("only one side writes `{}`", ours.name);
@@ -132,10 +158,22 @@ impl Declarations {
         written.map(|tensor| tensor.name.clone()).collect()
     }
 
+    /// The names of memory that nobody looks at afterwards.
+    pub fn scratch(&self) -> impl Iterator<Item = &str> {
+        let scratch = self.tensors.iter().filter(|tensor| tensor.purpose == Purpose::Scratch);
+        scratch.map(|tensor| tensor.name.as_str())
+    }
+
+    /// The names of inputs whose elements never fall.
+    pub fn rising(&self) -> impl Iterator<Item = &str> {
+        let rising = self.tensors.iter().filter(|tensor| tensor.rises_to.is_some());
+        rising.map(|tensor| tensor.name.as_str())
+    }
+
     /// The names of the sizes that shapes mention, without what is added to them.
     pub fn sizes(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for extent in self.tensors.iter().flat_map(|tensor| &tensor.shape) {
+        for extent in self.tensors.iter().flat_map(|own| own.shape.iter().chain(&own.rises_to)) {
             if let Extent::Size { name, .. } = extent
                 && !names.contains(name)
             {
@@ -223,7 +261,9 @@ impl Declared {
     /// The declaration as a program text has it.
     pub fn form(&self) -> String {
         let shape: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
-        format!("({} ({}))", self.words().join(" "), shape.join(" "))
+        let rises = self.rises_to.as_ref().map(|end| format!(" (rises-to {end})"));
+        let (words, rises) = (self.words().join(" "), rises.unwrap_or_default());
+        format!("({words} ({}){rises})", shape.join(" "))
     }
 }
 
@@ -244,7 +284,9 @@ fn read(form: &Sexp) -> Checked<Declared> {
         let error = Diagnostic::error("not a declaration", span, "not understood");
         vec![error.with_help("write `(input NAME DTYPE (EXTENT …))`, or `output`, or `scratch`")]
     };
-    let Some((head, [name, dtype, shape])) = form.form() else { return Err(usage(form.span)) };
+    let Some((head, [name, dtype, shape, rises @ ..])) = form.form() else {
+        return Err(usage(form.span));
+    };
     let purpose = match head {
         "input" => Purpose::Input,
         "output" => Purpose::Output,
@@ -268,7 +310,23 @@ fn read(form: &Sexp) -> Checked<Declared> {
         let help = "an extent is a number, a size's name, or `(+ NAME NUMBER)`";
         return Err(vec![error.with_help(help)]);
     };
-    Ok(Declared { name: tensor.to_owned(), dtype: parsed, shape, purpose })
+    let offsets = purpose == Purpose::Input && parsed == DType::I64 && shape.len() == 1;
+    let rises_to = match rises {
+        [] => None,
+        [rises] => Some(end(rises).filter(|_| offsets).ok_or_else(|| {
+            let error =
+                Diagnostic::error("not a declaration of offsets", rises.span, "not understood");
+            vec![error.with_help("write `(input NAME i64 (EXTENT) (rises-to EXTENT))`")]
+        })?),
+        [_, more, ..] => return Err(usage(more.span)),
+    };
+    Ok(Declared { name: tensor.to_owned(), dtype: parsed, shape, purpose, rises_to })
+}
+
+/// Where offsets end that are said to rise.
+fn end(rises: &Sexp) -> Option<Extent> {
+    let [end] = rises.items("rises-to")? else { return None };
+    extent(end)
 }
 
 fn extent(item: &Sexp) -> Option<Extent> {

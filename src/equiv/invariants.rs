@@ -153,7 +153,7 @@ impl CostFunction<Node> for Size<'_> {
     fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
         let own = match node.name() {
             _ if is_word(node).is_some_and(|class| self.0.contains(&class)) => UNWANTED,
-            Some("fix" | "rename" | "vec") => 1000,
+            Some("after" | "fix" | "rename" | "vec") => 1000,
             _ => 1,
         };
         node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))

@@ -22,6 +22,7 @@ mod lift;
 mod means;
 mod names;
 mod parts;
+mod question;
 mod raise;
 mod refute;
 mod report;

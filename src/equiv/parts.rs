@@ -7,8 +7,8 @@
 //! which neither writes what the other touches. That is how parts are written here, whatever the programs
 //! had: the first in the order of the second. This reading is trusted, and said so.
 
+use super::question::Question;
 use super::raise::raised;
-use super::search::Question;
 use crate::effects::Effects;
 use crate::explain::Terms;
 use crate::facts::EGraph;

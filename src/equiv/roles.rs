@@ -42,6 +42,11 @@ impl Roles {
         sides: [&Side; 2],
     ) -> Roles {
         let mut roles = Roles::default();
+        for declared in &declarations.tensors {
+            if let Some(end) = &declared.rises_to {
+                roles.add(declared.name.clone(), Role::Offsets(end.clone()));
+            }
+        }
         for ModelFile { model, .. } in models {
             let name = |id| model.tensor(id).name.clone();
             for used in model.index_uses() {

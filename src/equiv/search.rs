@@ -3,11 +3,11 @@
 
 use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
-use super::declare::Declarations;
 use super::equation::extended;
 use super::join::joined;
 use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
+use super::question::{Question, question, unparted};
 use super::raise::raised;
 use super::sides::{Side, Sides};
 use crate::certify::{Rules, check};
@@ -16,7 +16,7 @@ use crate::drive::{Driven, Mark, drive};
 use crate::facts::{Binders, EGraph, Facts, VectorUnit};
 use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
 use crate::saturate::{Limits, StopReason, saturate_until};
-use crate::sexp::{self, Sexp};
+use crate::sexp;
 use crate::term::{Node, Term};
 use egg::Id;
 use ember_targets::machine::Machine;
@@ -98,36 +98,14 @@ fn split(mut statement: Term) -> Term {
     statement
 }
 
-/// Two programs that are to be proved equal.
-#[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
-    /// The tensors.
-    pub declarations: &'a Declarations,
-    /// Whether they are programs of both units.
-    pub units: bool,
-    /// The programs.
-    pub terms: &'a [Term; 2],
-    /// A model to which both may be equal.
-    pub between: Option<&'a Term>,
-    /// What certificates of parts before these declare.
-    pub before: &'a [Sexp],
-}
-
-impl Question<'_> {
-    /// An e-graph with nothing in it that knows the tensors.
-    pub fn egraph(&self, binders: &Binders, unit: VectorUnit, record: bool) -> EGraph {
-        let context = self.declarations.context();
-        let facts = Facts::new(&context.tensors, &context.sizes, binders.clone(), unit);
-        EGraph::new(if record { facts.recording() } else { facts })
-    }
-}
-
 impl Search<'_> {
     /// Whether rules make two terms equal, without a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
         self.with_layouts(sides, |search| {
             let between = search.between(sides);
-            search.sound(question(sides, terms, between.as_ref()), record, true).equal()
+            let question = question(sides, terms, between.as_ref());
+            let forgetful = question.forgetful(&search.book.signature.binders());
+            search.sound(unparted(question, &forgetful), record, true).equal()
         })
     }
 
@@ -156,19 +134,22 @@ impl Search<'_> {
             [&sides.left, &sides.right].into_iter().filter_map(Side::reading).collect();
         let facts = question.egraph(&binders, self.vectors(), false);
         let of_parts = parts(&question, facts).map(|parts| self.each(question, &parts));
+        let forgetful = question.forgetful(&binders);
+        let whole = || self.whole(unparted(question, &forgetful));
         let (found, parts) = match of_parts {
             Some((found @ Found::Equal(Ok(_)), _)) => {
                 trusted.push(BARRIERS.to_owned());
                 (found, None)
             }
-            Some((_, proved)) => (self.whole(question), Some(proved)),
-            None => (self.whole(question), None),
+            Some((_, proved)) => (whole(), Some(proved)),
+            None => (whole(), None),
         };
         match found {
             Found::Open(reached) => Found::Open(Reached { parts, ..reached }),
-            Found::Equal(certificate) => {
-                Found::Equal(certificate.map(|certificate| Certificate { trusted, ..certificate }))
-            }
+            Found::Equal(certificate) => Found::Equal(certificate.map(|certificate| {
+                let trusted = certificate.assumed().chain(trusted).collect();
+                Certificate { trusted, ..certificate }
+            })),
         }
     }
 
@@ -241,6 +222,7 @@ impl Search<'_> {
             declarations: question.declarations,
             terms: &run.terms,
             before: question.before,
+            rows: question.rows,
         };
         let certificate = certify(&proved);
         Found::Equal(certificate.and_then(|found| self.checked(&found).map(|()| found)))
@@ -300,12 +282,6 @@ impl Search<'_> {
     }
 }
 
-/// What is asked of both sides as a whole.
-fn question<'a>(sides: &'a Sides, terms: &'a [Term; 2], between: Option<&'a Term>) -> Question<'a> {
-    let (declarations, units) = (&sides.declarations, units(sides));
-    Question { declarations, units, terms, between, before: &[] }
-}
-
 struct Run<'a> {
     search: &'a Search<'a>,
     binders: Binders,
@@ -354,6 +330,20 @@ impl Run<'_> {
             }
         }
         None
+    }
+
+    /// Adds the variables of each side's loops as they are where the loops around them are called as in the
+    /// other side. What one side has within them, such as strips, rules find by its bounds.
+    fn align(&mut self) {
+        for side in [0, 1] {
+            let own = raised(&self.each[side]);
+            let other = self.egraph.find(self.statements[1 - side]);
+            for names in alpha::outermost(&self.egraph, &self.binders, other, &own) {
+                let term = alpha::renamed(&self.egraph, &own, &names);
+                alpha::add_variables(&mut self.egraph, &term);
+            }
+        }
+        self.egraph.rebuild();
     }
 
     /// Goes on with a side under the names with which it was found.
@@ -407,6 +397,9 @@ impl Driven for Run<'_> {
     fn saturate(&mut self, rules: &[usize]) {
         if self.units && self.first.is_empty() {
             self.first = rules.to_vec();
+        }
+        if self.twins {
+            self.align();
         }
         while let Some(twin) = self.apply(rules, self.twins) {
             self.adopt(twin);

@@ -39,9 +39,9 @@ pub(super) fn spoken_of(facts: &mut Facts, name: Symbol) -> bool {
 const LEVELS: [&str; 3] = ["scf.", "emb.", "nn."];
 
 /// Further operators of which facts are known.
-const OPERATORS: [&str; 16] = [
-    "at", "const", "depth", "dim", "fix", "fresh", "freeze", "in", "inner", "iv", "out", "outer",
-    "rename", "size", "var", "vec",
+const OPERATORS: [&str; 18] = [
+    "after", "forget", "at", "const", "depth", "dim", "fix", "fresh", "freeze", "in", "inner",
+    "iv", "out", "outer", "rename", "size", "var", "vec",
 ];
 
 /// The facts of one node.
@@ -164,6 +164,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         "scf.broadcast" => fact.dtype = child(1).dtype,
         "vec" => fact.dtype = child(4).dtype,
         "rename" | "fix" => fact.dtype = child(2).dtype,
+        "after" => fact.dtype = child(1).dtype,
         "scf.lanes" => fact.dtype = Some(DType::I64),
         "emb.element" => fact.dtype = child(0).dtype,
         "emb.extent" => {
@@ -204,6 +205,7 @@ fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
         "scf.lanes" | "scf.broadcast" => operand(egraph, children, 0).integer(),
         "vec" => operand(egraph, children, 2).integer(),
         "rename" | "fix" => of(2),
+        "after" => of(1),
         "iv" | "size" | "dim" | "const" | "scf.identity" | "scf.one" => Some(1),
         "scf.load" => {
             let address = operand(egraph, children, 0).address.as_ref()?;

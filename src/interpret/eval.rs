@@ -113,6 +113,7 @@ impl Interpreter {
             }
             Op::Rename { x, y, t } => self.renamed(x, y, |this| this.value(t)),
             Op::Fix { x, v, t } => self.fixed(x, v, |this| this.value(t)),
+            Op::After { s, t } => self.after(s, |this| this.value(t)),
             _ => Err(self.wrong(at, "a value")),
         }
     }
@@ -147,6 +148,11 @@ impl Interpreter {
                 .block(v, e, n, hi, |this, active| if active { this.statement(x) } else { Ok(()) }),
             Op::Rename { x, y, t } => self.renamed(x, y, |this| this.statement(t)),
             Op::Fix { x, v, t } => self.fixed(x, v, |this| this.statement(t)),
+            Op::After { s, t } => self.after(s, |this| this.statement(t)),
+            Op::Forget { of, s } => {
+                self.statement(s)?;
+                self.clear(of)
+            }
             _ => Err(self.wrong(at, "a statement")),
         })
     }

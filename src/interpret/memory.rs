@@ -242,6 +242,44 @@ impl Interpreter {
         }
     }
 
+    /// Runs `body` in the store that a statement leaves; what that changed is then as it was before.
+    pub(super) fn after<T>(
+        &mut self,
+        s: At,
+        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = self.tensors.clone();
+        self.statement(s)?;
+        let changed = self.tensors.clone();
+        let result = body(self);
+        for (tensor, (before, changed)) in self.tensors.iter_mut().zip(before.iter().zip(&changed))
+        {
+            for at in 0..tensor.len() {
+                if let (Some(old), new) = (before.get(at), changed.get(at))
+                    && new != Some(old)
+                {
+                    tensor.set(at, old);
+                }
+            }
+        }
+        result
+    }
+
+    /// Writes zeros into the tensor of an address.
+    pub(super) fn clear(&mut self, mut at: At) -> Result<(), Error> {
+        loop {
+            match self.program.ops[at] {
+                Op::Root { tensor, writable: true } => {
+                    let tensor = &mut self.tensors[tensor as usize];
+                    *tensor = Tensor::zeros(tensor.dtype, tensor.shape.clone());
+                    return Ok(());
+                }
+                Op::Index { address, .. } => at = address,
+                _ => return Err(self.wrong(at, "an address of a tensor that is written")),
+            }
+        }
+    }
+
     /// The element type of an address or a tensor.
     pub(super) fn dtype(&self, at: At) -> Result<DType, Error> {
         match self.program.ops[at] {

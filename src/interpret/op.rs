@@ -201,6 +201,14 @@ pub(super) enum Op {
         v: At,
         t: At,
     },
+    After {
+        s: At,
+        t: At,
+    },
+    Forget {
+        of: At,
+        s: At,
+    },
     // Loop variables and tensors: only ever operands.
     Var {
         lo: At,

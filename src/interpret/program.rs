@@ -275,6 +275,8 @@ impl Program {
 
             ("rename", &[x, y, t]) => Op::Rename { x, y, t },
             ("fix", &[x, v, t]) => Op::Fix { x, v, t },
+            ("after", &[s, t]) => Op::After { s, t },
+            ("forget", &[of, s]) => Op::Forget { of, s },
 
             ("emb.output", &[to, from]) => Op::Output { to, part: Part::Whole, from },
             ("emb.output_slot", &[to, k, from]) => Op::Output { to, part: Part::Slot(k), from },

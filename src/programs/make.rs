@@ -115,6 +115,7 @@ fn declarations(used: &BTreeSet<&str>, dtype: DType, extents: &[Extent; 3]) -> D
         dtype,
         shape: dims.iter().map(extent).collect(),
         purpose: if *written { Purpose::Output } else { Purpose::Input },
+        rises_to: None,
     });
     let positions =
         [(COLUMN_OF, extent(&Dim::Rows)), (ROW_OF, extent(&Dim::Entries)), (STARTS, one_more)];
@@ -123,6 +124,7 @@ fn declarations(used: &BTreeSet<&str>, dtype: DType, extents: &[Extent; 3]) -> D
         dtype: DType::I64,
         shape: vec![extent],
         purpose: Purpose::Input,
+        rises_to: None,
     });
     let used = |tensor: &Declared| used.contains(tensor.name.as_str());
     let tensors = numbers.chain(positions).filter(used).collect();

@@ -383,7 +383,8 @@ impl Visit<'_> {
                 }
                 wants[0].written = true;
             }
-            "seq" | "slc.seq" | "skip" | "slc.skip" | "slc.barrier" | "rename" => {}
+            "seq" | "slc.seq" | "skip" | "slc.skip" | "slc.barrier" | "rename" | "after" => {}
+            "forget" => wants[0].written = true,
             "fix" => self.index(&mut wants[1]),
             _ if BinaryOp::parse(plain).is_some() && children.len() == 2 => {}
             _ => {

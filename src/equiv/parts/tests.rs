@@ -1,7 +1,7 @@
 use super::{Part, parts};
 use crate::diagnostic::Sources;
 use crate::equiv::declare::{Declarations, Declared, Purpose};
-use crate::equiv::search::Question;
+use crate::equiv::question::Question;
 use crate::facts::{Binders, VectorUnit};
 use crate::interpret::{Error, Interpreter, Store};
 use crate::model::Extent;
@@ -30,6 +30,7 @@ fn declarations() -> Declarations {
         dtype: DType::F32,
         shape: vec![Extent::Const(EXTENT)],
         purpose: Purpose::Output,
+        rises_to: None,
     };
     Declarations { tensors: TENSORS.iter().map(declared).collect(), layouts: Vec::new() }
 }
@@ -43,6 +44,7 @@ fn of(programs: &[Term; 2], binders: &Binders) -> Option<Vec<Part>> {
         terms: programs,
         between: None,
         before: &[],
+        rows: false,
     };
     let unit = VectorUnit { simd_bytes: 64, registers: 32 };
     parts(&question, question.egraph(binders, unit, false))

@@ -23,6 +23,10 @@ impl Translation<'_> {
         match plain(node) {
             "boundary" => self.visit(p, args[0], around, side),
             "skip" => Ok(()),
+            // What a statement leaves in memory is not told by what it reaches.
+            "after" | "forget" => {
+                Err(Inexpressible(format!("`{node}` is about what stands in memory")))
+            }
             "seq" => args.iter().enumerate().try_for_each(|(k, part)| {
                 let mut inner = around.clone();
                 inner.order.push(k.to_string());
