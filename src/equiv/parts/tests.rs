@@ -30,6 +30,7 @@ fn declarations() -> Declarations {
         dtype: DType::F32,
         shape: vec![Extent::Const(EXTENT)],
         purpose: Purpose::Output,
+        rises_to: None,
     };
     Declarations { tensors: TENSORS.iter().map(declared).collect() }
 }
