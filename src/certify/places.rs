@@ -68,12 +68,13 @@ impl Checker<'_> {
             }
             let address = known.is_some_and(|own| own.args[at].name() == "Address");
             if address && sort != "Address" && name != "dim" {
-                // The last address of message passing is its scratch memory.
-                let written = writes || (name, at) == ("emb.mp", 5);
-                all.insert((written, self.fact(*operand).place.clone()?));
+                let scratch = (name, at) == ("emb.mp", 5);
+                all.insert((writes || scratch, self.fact(*operand).place.clone()?));
                 writes = false;
             }
         }
+        // One element is a value: what is kept on the way to it is an effect of the statement around.
+        all.retain(|(written, _)| !written || name != "emb.element");
         let known = known.is_some() || operands.is_empty();
         (known && !name.ends_with(".barrier")).then_some(all)
     }
