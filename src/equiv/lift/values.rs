@@ -220,7 +220,12 @@ impl Lift<'_> {
         if let Some(n) = hi.term.and_then(|id| self.number(id)) {
             hi = Bound { term: None, plus: n };
         }
-        Span { hi, base }
+        // Between two numbers their distance is all that counts.
+        let start = self.number(base).filter(|_| hi.term.is_none());
+        match start.and_then(|start| hi.plus.checked_sub(start)) {
+            Some(plus) => Span { hi: Bound { term: None, plus }, base: None },
+            None => Span { hi, base: Some(base) },
+        }
     }
 
     /// Whether all lanes of a run are active, as far as numbers tell.
@@ -239,6 +244,7 @@ impl Lift<'_> {
         }
         let reaches =
             |from: i64| term.is_none() && from.checked_add(count).is_some_and(|end| end <= plus);
+        let Some(start) = start else { return reaches(0) };
         if let Some(from) = self.number(start) {
             return reaches(from);
         }
@@ -268,5 +274,6 @@ struct Bound {
 #[derive(PartialEq)]
 struct Span {
     hi: Bound,
-    base: Id,
+    /// Where it starts, if not at 0.
+    base: Option<Id>,
 }
