@@ -207,6 +207,10 @@ fn what_is_compiled_is_proved_to_be_the_model() {
         ("bag_max", "emb-opt3"),
         ("bag_weighted", "search"),
         ("kg_scorer", "search"),
+        ("fusedmm", "emb-opt2"),
+        ("gcn", "emb-opt1"),
+        ("bigbird", "search"),
+        ("dlrm_rm1", "search"),
     ];
     for (example, schedule) in representatives {
         let (model, files) = programs(example, schedule);
