@@ -109,8 +109,10 @@ enum Command {
     Verify(verify::VerifyArgs),
     /// Compares two models or programs: equal, with a proof; different, with data that shows it; or
     /// unknown, with the reason.
-    #[command(after_help = "Example:\n  ember-rewrite equiv examples/equiv/interchange.pair\n\n\
-                            Exit codes: 0 equal, 1 different, 2 bad input, 3 unknown.")]
+    #[command(
+        after_help = "Example:\n  ember-rewrite equiv tests/cases/equiv/interchange.pair\n\n\
+                            Exit codes: 0 equal, 1 different, 2 bad input, 3 unknown."
+    )]
     Equiv(equiv::EquivArgs),
     /// Tries equivalence checking and lowering on random programs of which is known what they do.
     #[command(

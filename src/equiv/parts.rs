@@ -9,7 +9,7 @@
 
 use super::question::Question;
 use super::raise::raised;
-use crate::effects::Effects;
+use crate::effects::{Effects, Place};
 use crate::explain::Terms;
 use crate::facts::EGraph;
 use crate::term::{Head, Node, Term};
@@ -90,18 +90,16 @@ fn statements(egraph: &mut EGraph, program: &Term) -> Option<Vec<Statement>> {
             _ => {
                 let mut term = Terms::of(program, at);
                 let effects = effects(egraph, &term)?;
-                let tensors = |places: &BTreeSet<_>, frozen: bool| -> Tensors {
-                    let places =
-                        places.iter().filter(|p: &&crate::effects::Place| p.frozen || !frozen);
-                    places.map(|place| place.tensor).collect()
+                let tensors = |places: &BTreeSet<Place>| -> Tensors {
+                    places.iter().map(|place| place.tensor).collect()
                 };
-                let written = tensors(&effects.writes, false);
+                let written = tensors(&effects.writes);
                 since.0.extend(&written);
-                since.1.extend(tensors(&effects.reads, true));
+                since.1.extend(effects.reads.iter().filter(|p| p.frozen).map(|p| p.tensor));
                 if !since.0.is_disjoint(&since.1) {
                     return None;
                 }
-                let touched = &written | &tensors(&effects.reads, false);
+                let touched = &written | &tensors(&effects.reads);
                 if let Some(unit) = unit {
                     let root = Id::from(term.len() - 1);
                     term.add(Node::op(unit, &[root]));
