@@ -72,11 +72,11 @@ fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
         tensor("out", DType::F32, vec![size(3), Dim::Const(64)], true),
     ];
     let sizes = ["rows", "lookups", "bags+1", "bags"].map(String::from);
-    let binders = book.signature.binders();
+    let operators = book.signature.table().clone();
     let compiled = book.compile();
     let term = term(book, BAG);
     let start = Instant::now();
-    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, binders, Default::default()));
+    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, operators, Default::default()));
     egraph.add_expr(&term);
     let mut stop = String::new();
     for step in &book.schedule(schedule).expect("a schedule of the folder").steps {

@@ -4,6 +4,8 @@
 //! two iterations of a loop can be proved to touch different ones.
 
 use crate::facts::{AffineForm, EGraph, Facts};
+use crate::primitive::Primitive;
+use crate::rules::{Kind, Loop, OpInfo};
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
 use ember_targets::scalar::DType;
@@ -75,69 +77,72 @@ impl AddressFact {
         Place { tensor: self.tensor, index: self.index.clone(), frozen: self.frozen }
     }
 
-    /// The address that a node of sort Address is.
-    pub fn make(egraph: &EGraph, node: &Node) -> Option<AddressFact> {
-        match (node.name()?, node.children()) {
-            (root @ ("in" | "out"), [name]) => {
-                let tensor = egraph[*name].nodes.iter().find_map(|n| match n.head() {
+    /// The address that a node is, if it is one.
+    pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<AddressFact> {
+        let children = node.children();
+        let of = |id: Id| egraph[id].data.address.clone();
+        match info.primitive()? {
+            Primitive::Root(writable) => {
+                let [name] = info.parts(children)?;
+                let tensor = egraph[name].nodes.iter().find_map(|n| match n.head() {
                     Head::Op(name) => Some(name),
                     _ => None,
                 })?;
-                Some(AddressFact {
-                    tensor,
-                    writable: root == "out",
-                    frozen: false,
-                    index: Vec::new(),
-                    lanes: Some(1),
-                })
+                let index = Vec::new();
+                Some(AddressFact { tensor, writable, frozen: false, index, lanes: Some(1) })
             }
-            ("freeze", [address]) => {
-                let address = egraph[*address].data.address.clone()?;
-                Some(AddressFact { writable: false, frozen: true, ..address })
+            Primitive::Freeze => {
+                let [address] = info.parts(children)?;
+                Some(AddressFact { writable: false, frozen: true, ..of(address)? })
             }
-            ("at", [address, index]) => {
-                let mut address = egraph[*address].data.address.clone()?;
-                address.lanes = match (address.lanes, egraph[*index].data.lanes) {
+            Primitive::Index => {
+                let [address, index] = info.parts(children)?;
+                let mut address = of(address)?;
+                address.lanes = match (address.lanes, egraph[index].data.lanes) {
                     (Some(1), lanes) => lanes,
                     (lanes, Some(1)) => lanes,
                     _ => None,
                 };
-                address.index.push(run(egraph, *index));
+                address.index.push(run(egraph, index));
                 Some(address)
             }
-            ("vec", [v, e, n, _, address]) => {
-                let address = egraph[*address].data.address.clone()?;
-                let block = Block::new(egraph, *v, *e, *n);
-                let index = address.index.iter().map(|i| block.apply(i)).collect();
-                Some(AddressFact { index, lanes: block.lanes, ..address })
+            Primitive::Vec => {
+                let [v, e, n, _, address] = info.parts(children)?;
+                let block = Block::new(egraph, v, e, n);
+                Some(AddressFact { lanes: block.lanes, ..of(address)?.mapped(|i| block.apply(i)) })
             }
-            ("rename", [x, y, address]) => {
-                let address = egraph[*address].data.address.clone()?;
-                let block = Block::rename(egraph, *x, *y);
-                let index = address.index.iter().map(|i| block.apply(i)).collect();
-                Some(AddressFact { index, ..address })
+            Primitive::Rename => {
+                let [x, y, address] = info.parts(children)?;
+                let block = Block::rename(egraph, x, y);
+                Some(of(address)?.mapped(|i| block.apply(i)))
             }
-            ("fix", [x, v, address]) => {
-                let address = egraph[*address].data.address.clone()?;
-                let fixed = Fixed::new(egraph, *x, *v);
-                let index = address.index.iter().map(|i| fixed.apply(i)).collect();
-                Some(AddressFact { index, ..address })
+            Primitive::Fix => {
+                let [x, v, address] = info.parts(children)?;
+                let fixed = Fixed::new(egraph, x, v);
+                Some(of(address)?.mapped(|i| fixed.apply(i)))
             }
             _ => None,
         }
+    }
+
+    fn mapped(self, f: impl Fn(&Index) -> Index) -> AddressFact {
+        let index = self.index.iter().map(f).collect();
+        AddressFact { index, ..self }
     }
 }
 
 /// The indices that a value used as an index stands for.
 fn run(egraph: &EGraph, id: Id) -> Index {
-    let lanes = egraph[id].nodes.iter().find_map(|n| match (n.name(), n.children()) {
-        (Some("scf.lanes"), [n, _, x]) => Some((egraph[*n].data.integer()?, *x)),
-        _ => None,
+    let operators = egraph.analysis.operators();
+    let lanes = egraph[id].nodes.iter().find_map(|node| {
+        let [n, _, x] = operators.parts(node, Primitive::Lanes)?;
+        Some((egraph[n].data.integer()?, x))
     });
     let (lanes, start) = lanes.unwrap_or((1, id));
     // A symbolic size is the same in every iteration, whatever it is.
     let size = || {
-        let is_size = egraph[start].nodes.iter().any(|n| n.name() == Some("size"));
+        let mut nodes = egraph[start].nodes.iter();
+        let is_size = nodes.any(|node| operators.primitive(node) == Some(Primitive::Size));
         is_size.then(|| AffineForm::variable(egraph.find(start)))
     };
     let start = egraph[start].data.affine.clone().or_else(size)?;
@@ -186,89 +191,78 @@ impl Effects {
         Effects { reads: places(self.reads), writes: places(self.writes) }
     }
 
-    /// What evaluating a node does; `None` for operators whose effects are not known here.
-    pub fn make(egraph: &EGraph, node: &Node) -> Option<Effects> {
-        let Some(name) = node.name() else { return Some(Effects::none()) };
+    /// The effects of evaluating a node; `None` for an operator that does not declare them.
+    pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<Effects> {
         let children = node.children();
-        let of = |i: usize| egraph[children[i]].data.effects.clone();
-        match (name, children.len()) {
-            ("var", 4) => Some(Effects::none()),
-            ("vec", 5) => {
-                let block = Block::new(egraph, children[0], children[1], children[2]);
-                let mut effects = of(4)?.map(|i| block.apply(i));
-                effects.extend(of(3)?);
+        let of = |id: Id| egraph[id].data.effects.clone();
+        match info.primitive() {
+            // A loop variable is a name: its bounds are evaluated by its loop.
+            Some(Primitive::Variable | Primitive::Label) => Some(Effects::none()),
+            Some(Primitive::Vec) => {
+                let [v, e, n, hi, body] = info.parts(children)?;
+                let block = Block::new(egraph, v, e, n);
+                let mut effects = of(body)?.map(|i| block.apply(i));
+                effects.extend(of(hi)?);
                 Some(effects)
             }
-            ("rename", 3) => {
-                let block = Block::rename(egraph, children[0], children[1]);
-                Some(of(2)?.map(|i| block.apply(i)))
+            Some(Primitive::Rename) => {
+                let [x, y, body] = info.parts(children)?;
+                let block = Block::rename(egraph, x, y);
+                Some(of(body)?.map(|i| block.apply(i)))
             }
-            ("fix", 3) => {
-                let fixed = Fixed::new(egraph, children[0], children[1]);
-                let mut effects = of(2)?.map(|i| fixed.apply(i));
-                effects.extend(of(1)?);
+            Some(Primitive::Fix) => {
+                let [x, v, body] = info.parts(children)?;
+                let fixed = Fixed::new(egraph, x, v);
+                let mut effects = of(body)?.map(|i| fixed.apply(i));
+                effects.extend(of(v)?);
                 Some(effects)
             }
             // What the first changes is undone, so that it only matters to what is read.
-            ("after", 2) => {
-                let mut effects = of(1)?;
-                let first = of(0)?;
+            Some(Primitive::After) => {
+                let [first, body] = info.parts(children)?;
+                let (first, mut effects) = (of(first)?, of(body)?);
                 effects.reads.extend(first.reads.into_iter().chain(first.writes));
                 Some(effects)
             }
-            ("scf.for", 5) | ("scf.reduce", 7) => {
-                let (variable, body) = if name == "scf.for" { (0, 4) } else { (1, 6) };
-                let key = variable_key(egraph, children[variable])?;
-                let row = row(egraph, children[variable + 1], children[variable + 2]);
-                let mut effects = of(body)?.map(|index| outside(index, key, row.as_ref()));
-                for i in (0..children.len()).filter(|i| *i != variable && *i != body) {
-                    effects.extend(of(i)?);
-                }
-                Some(effects)
-            }
-            (name, _) => {
-                let pure = name.starts_with("scf.")
-                    || children.is_empty()
-                    || dtype_named_op(name)
-                    || matches!(name, "iv" | "in" | "out" | "at" | "dim" | "size" | "const")
-                    || matches!(name, "outer" | "inner" | "depth" | "fresh" | "freeze");
-                // What a barrier parts does not change places.
-                if name.ends_with(".barrier") {
-                    return None;
-                }
-                if name.starts_with("emb.") || name.starts_with("nn.") {
-                    return whole(egraph, name, children);
-                }
-                if !pure {
-                    return None;
-                }
-                let mut effects = Effects::none();
-                for i in 0..children.len() {
-                    effects.extend(of(i)?);
-                }
-                let address =
-                    |i: usize| children.get(i).and_then(|c| egraph[*c].data.address.as_ref());
-                match name {
-                    "scf.load" => {
-                        effects.reads.insert(address(0)?.place());
-                    }
-                    "scf.store" => {
-                        effects.writes.insert(address(0)?.place());
-                    }
-                    "scf.accumulate" => {
-                        effects.reads.insert(address(1)?.place());
-                        effects.writes.insert(address(1)?.place());
-                    }
-                    "scf.matmul" | "scf.matmul_t" => {
-                        effects.reads.insert(address(1)?.place());
-                        effects.reads.insert(address(2)?.place());
-                        effects.writes.insert(address(0)?.place());
-                    }
-                    _ => {}
-                }
-                Some(effects)
-            }
+            _ => match info.looped() {
+                Some(own) => Effects::of_loop(egraph, children, own),
+                None => Effects::touched(egraph, children, info),
+            },
         }
+    }
+
+    /// The effects of a loop: those of all iterations of its body, and those of its other operands.
+    fn of_loop(egraph: &EGraph, children: &[Id], own: Loop) -> Option<Effects> {
+        let of = |i: usize| egraph[children[i]].data.effects.clone();
+        let key = variable_key(egraph, children[own.variable])?;
+        let row = row(egraph, children[own.lo], children[own.hi]);
+        let mut effects = of(own.body)?.map(|index| outside(index, key, row.as_ref()));
+        for i in (0..children.len()).filter(|i| *i != own.variable && *i != own.body) {
+            effects.extend(of(i)?);
+        }
+        Some(effects)
+    }
+
+    /// The effects of the operands, and the addresses that the operator itself touches.
+    fn touched(egraph: &EGraph, children: &[Id], info: &OpInfo) -> Option<Effects> {
+        let touches = info.touches.as_ref()?;
+        let mut effects = Effects::none();
+        for child in children {
+            effects.extend(egraph[*child].data.effects.clone()?);
+        }
+        let place = |at: &usize| Some(egraph[*children.get(*at)?].data.address.as_ref()?.place());
+        for at in &touches.reads {
+            effects.reads.insert(place(at)?);
+        }
+        for at in &touches.writes {
+            effects.writes.insert(place(at)?);
+        }
+        // A value writes nothing: what a statement keeps in scratch memory on the way to an element is the
+        // statement's effect.
+        if info.kind == Some(Kind::Value) {
+            effects.writes.clear();
+        }
+        Some(effects)
     }
 }
 
@@ -287,9 +281,11 @@ fn outside(index: &Index, key: Id, row: Option<&Run>) -> Index {
 
 /// The row that a loop with these bounds is over: from one of the offsets that never fall to the next.
 fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
+    let operators = egraph.analysis.operators();
     let loaded = |bound: Id| {
-        let load = egraph[bound].nodes.iter().find(|n| n.name() == Some("scf.load"))?;
-        egraph[*load.children().first()?].data.address.as_ref()
+        let mut nodes = egraph[bound].nodes.iter();
+        let [address] = nodes.find_map(|node| operators.parts(node, Primitive::Load))?;
+        egraph[address].data.address.as_ref()
     };
     let (first, next) = (loaded(lo)?, loaded(hi)?);
     let rises = first.tensor == next.tensor && egraph.analysis.rises(first.tensor);
@@ -297,35 +293,6 @@ fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
     let plain = [p, q].iter().all(|run| run.lanes == 1 && run.rows.is_none());
     let apart = q.start.sub(&p.start)?.as_constant();
     (rises && plain && apart == Some(1)).then(|| Run { rows: Some(first.tensor), ..p.clone() })
-}
-
-/// What operators on whole tensors do: they read all of the tensors that they name, and those that
-/// write an output write all of it. One element is a value: what a statement keeps in scratch memory
-/// on the way to it is the statement's effect.
-fn whole(egraph: &EGraph, name: &str, children: &[Id]) -> Option<Effects> {
-    let mut effects = Effects::none();
-    let written = name.starts_with("emb.output");
-    for (at, child) in children.iter().enumerate() {
-        let fact = &egraph[*child].data;
-        effects.extend(fact.effects.clone()?);
-        let Some(address) = &fact.address else { continue };
-        let place = address.place();
-        let scratch = name == "emb.mp" && at + 1 == children.len();
-        if written || scratch {
-            effects.writes.insert(place)
-        } else {
-            effects.reads.insert(place)
-        };
-    }
-    if matches!(name, "emb.element" | "emb.extent") {
-        effects.writes.clear();
-    }
-    Some(effects)
-}
-
-/// Whether an operator only names an element type.
-fn dtype_named_op(name: &str) -> bool {
-    DType::parse(name).is_some()
 }
 
 /// The key of the variable that a class stands for.

@@ -16,65 +16,20 @@ pub use make::{binary_op, dimension, dtype_named, single_value};
 use crate::affine::Affine;
 use crate::effects::{AddressFact, Effects};
 use crate::journal::Journal;
+use crate::rules::Operators;
 use crate::term::Node;
 use egg::{DidMerge, Id, Symbol};
 use ember_egraph::Analysis;
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_targets::scalar::{BinaryOp, DType, Scalar};
-use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// The e-graph of the compiler.
 pub type EGraph = ember_egraph::EGraph<Node, Facts>;
 
 /// An affine form over loop variables.
 pub type AffineForm = Affine<Id>;
-
-/// What is declared of variables: which operators bind them, and which terms they are.
-#[derive(Clone, Debug, Default)]
-pub struct Binders {
-    roles: FxHashMap<(Symbol, usize), Role>,
-    /// Whether names, which start with `%`, are variables.
-    pub names: bool,
-}
-
-/// What an operator has to do with variables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Its first of these arguments is a variable that it binds in the second.
-    Binds(usize, usize),
-    /// It makes a variable, whatever from.
-    Variable,
-}
-
-impl Binders {
-    /// Declares an operator, by its name and number of arguments.
-    pub fn declare(&mut self, name: Symbol, arity: usize, role: Role) {
-        self.roles.insert((name, arity), role);
-    }
-
-    /// Which argument of an operator is a variable that it binds, and in which other.
-    pub fn binds(&self, name: Symbol, arity: usize) -> Option<(usize, usize)> {
-        match self.role(name, arity) {
-            Some(Role::Binds(variable, body)) => Some((variable, body)),
-            Some(Role::Variable) | None => None,
-        }
-    }
-
-    /// Whether an operator of this name makes variables.
-    fn makes(&self, name: Symbol) -> bool {
-        self.roles.iter().any(|((known, _), role)| *known == name && *role == Role::Variable)
-    }
-
-    fn role(&self, name: Symbol, arity: usize) -> Option<Role> {
-        match self.roles.get(&(name, arity)) {
-            None if arity == 0 && self.names && name.as_str().starts_with('%') => {
-                Some(Role::Variable)
-            }
-            role => role.copied(),
-        }
-    }
-}
 
 /// What facts are computed from besides terms, and what was found to be contradictory.
 #[derive(Clone, Debug, Default)]
@@ -83,9 +38,7 @@ pub struct Facts {
     /// Inputs whose elements never fall.
     rising: BTreeSet<Symbol>,
     sizes: Vec<String>,
-    binders: Binders,
-    /// Whether facts are known of terms of an operator, as far as that was asked.
-    spoken_of: FxHashMap<Symbol, bool>,
+    operators: Arc<Operators>,
     vector_unit: VectorUnit,
     aliases: HashMap<Id, Id>,
     contradiction: Option<(Scalar, Scalar)>,
@@ -147,15 +100,6 @@ impl Interval {
             BinaryOp::Div => Interval::ALL,
         }
     }
-
-    /// The interval of remainders of truncated divisions.
-    fn remainder(a: Interval, b: Interval) -> Interval {
-        if b.min <= 0 {
-            return Interval::ALL;
-        }
-        let most = b.max - 1;
-        Interval { min: a.min.clamp(-most, 0), max: a.max.clamp(0, most) }
-    }
 }
 
 /// What may be known of a class.
@@ -211,16 +155,16 @@ impl Fact {
 }
 
 impl Facts {
-    /// Which operators bind variables.
-    pub(crate) fn binders(&self) -> &Binders {
-        &self.binders
+    /// What is known of operators.
+    pub fn operators(&self) -> &Arc<Operators> {
+        &self.operators
     }
 
     /// Facts for the terms of one model on one machine.
     pub fn new(
         tensors: &[TensorDecl],
         sizes: &[String],
-        binders: Binders,
+        operators: Arc<Operators>,
         vector_unit: VectorUnit,
     ) -> Facts {
         Facts {
@@ -230,8 +174,7 @@ impl Facts {
                 .collect(),
             rising: BTreeSet::new(),
             sizes: sizes.to_vec(),
-            binders,
-            spoken_of: FxHashMap::default(),
+            operators,
             vector_unit,
             aliases: HashMap::new(),
             contradiction: None,

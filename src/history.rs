@@ -63,7 +63,7 @@ impl Plain<'_> {
     /// Applies the rules to terms. The first is what stages call the program. A schedule's steps that
     /// choose between programs are passed over, since nothing is to be chosen.
     pub fn run(&self, terms: &[Term]) -> History {
-        let facts = Facts::new(&[], &[], self.book.signature.binders(), Default::default());
+        let facts = Facts::new(&[], &[], self.book.signature.table().clone(), Default::default());
         let mut egraph = EGraph::new(facts.recording());
         let ids: Vec<Id> = terms.iter().map(|term| egraph.add_expr(term)).collect();
         egraph.rebuild();

@@ -33,6 +33,7 @@ pub mod lsp;
 pub mod model;
 pub mod pipeline;
 pub mod predicates;
+pub mod primitive;
 pub mod print_term;
 pub mod programs;
 pub mod progress;

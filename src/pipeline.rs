@@ -303,8 +303,8 @@ pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
         simd_bytes: inputs.machine.core.simd_bytes,
         registers: inputs.machine.core.vector_registers,
     };
-    let binders = inputs.book.signature.binders();
-    Facts::new(&group.context.tensors, &group.sizes(), binders, vector_unit)
+    let operators = inputs.book.signature.table().clone();
+    Facts::new(&group.context.tensors, &group.sizes(), operators, vector_unit)
 }
 
 /// A finished term's program: decoupled or coupled, and verified. `Err` says why it is none.

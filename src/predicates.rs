@@ -5,7 +5,8 @@
 
 use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
 use crate::facts::{EGraph, single_value};
-use crate::term::Node;
+use crate::primitive::Primitive;
+use crate::term::{Head, Node};
 use egg::{Id, Language};
 use ember_targets::scalar::DType;
 use itertools::Itertools;
@@ -123,10 +124,12 @@ pub const PREDICATES: &[Predicate] = &[
         doc: "a number that some run of lanes is known to have",
         sorts: &["Value"],
         holds: |g, x| {
-            let runs = g.classes_for_op(&Node::op("scf.lanes", &[x[0]; 3]).discriminant());
+            let operators = g.analysis.operators();
+            let Some(lanes) = operators.named(Primitive::Lanes, None) else { return false };
+            let runs = g.classes_for_op(&Node::new(Head::Op(lanes), &[x[0]; 3]).discriminant());
             runs.unwrap_or_default().iter().flat_map(|class| &g[*class].nodes).any(|node| {
-                node.name() == Some("scf.lanes")
-                    && node.children().first().is_some_and(|n| g.find(*n) == g.find(x[0]))
+                let n = operators.parts(node, Primitive::Lanes);
+                n.is_some_and(|[n, ..]: [Id; 3]| g.find(n) == g.find(x[0]))
             })
         },
     },

@@ -216,7 +216,7 @@ pub fn run(
 ) -> Report {
     let start = Instant::now();
     let compiled = book.compile();
-    let facts = Facts::new(&[], &[], book.signature.binders(), Default::default());
+    let facts = Facts::new(&[], &[], book.signature.table().clone(), Default::default());
     let mut egraph = EGraph::new(facts);
     let classes: Vec<Id> = roots.iter().map(|root| add(&mut egraph, root)).collect();
     egraph.rebuild();

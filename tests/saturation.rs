@@ -84,8 +84,8 @@ fn bag(book: &RuleBook) -> EGraph {
         tensor("out", DType::F32, vec![size(3), Dim::Const(64)], true),
     ];
     let sizes = ["rows", "lookups", "bags+1", "bags"].map(String::from);
-    let binders = book.signature.binders();
-    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, binders, Default::default()));
+    let operators = book.signature.table().clone();
+    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, operators, Default::default()));
     let term = "(slc (emb.output (out %out)
         (emb.bag mode.sum (emb.tensor (in %table)) (in %indices) (in %offsets))))";
     add(book, &mut egraph, term);

@@ -51,7 +51,7 @@ fn term(text: &str) -> Term {
 
 /// An e-graph of terms, saturated with every exact rule.
 fn saturated(book: &RuleBook, terms: &[&str]) -> EGraph {
-    let facts = Facts::new(&tensors(), &[], book.signature.binders(), VectorUnit::default());
+    let facts = Facts::new(&tensors(), &[], book.signature.table().clone(), VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     for text in terms {
         egraph.add_expr(&term(text));
@@ -132,7 +132,7 @@ fn torn_pairs_cannot_be_said() {
 /// How many programs an extraction finds in a term alone.
 fn finished(text: &str) -> usize {
     let book = book();
-    let facts = Facts::new(&tensors(), &[], book.signature.binders(), VectorUnit::default());
+    let facts = Facts::new(&tensors(), &[], book.signature.table().clone(), VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     let root = egraph.add_expr(&term(text));
     egraph.rebuild();

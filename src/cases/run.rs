@@ -74,12 +74,12 @@ impl Case {
     }
 
     fn facts(&self, book: &RuleBook) -> Facts {
-        let binders = book.signature.binders();
+        let operators = book.signature.table().clone();
         let (tensors, sizes) = self.model.as_ref().map_or_else(Default::default, |model| {
             let declared = model.declarations(&BTreeMap::new());
             (declared.tensors, declared.sizes)
         });
-        Facts::new(&tensors, &sizes, binders, VectorUnit::default())
+        Facts::new(&tensors, &sizes, operators, VectorUnit::default())
     }
 }
 

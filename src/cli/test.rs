@@ -110,8 +110,8 @@ impl TestArgs {
         }
         let mut report = Report { passed: 0, failed: 0, blessed: 0, tests: Vec::new() };
         let mut failures = Vec::new();
-        let binders = book.signature.binders();
-        let facts = Facts::new(&[], &[], binders, Default::default());
+        let operators = book.signature.table().clone();
+        let facts = Facts::new(&[], &[], operators, Default::default());
         for (rule, test, failure) in rules::run_tests(&book, &facts) {
             let from = &sources.get(test.span.file).path;
             if !own.contains(from) || !pattern.is_match(rule.name.as_str()) {

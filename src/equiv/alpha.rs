@@ -4,11 +4,13 @@
 //! its variables are called takes no rule that renames, and none of the forms which such rules make.
 
 use crate::explain::Terms;
-use crate::facts::{Binders, EGraph};
+use crate::facts::EGraph;
+use crate::rules::Operators;
 use crate::sexp::deeper;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, RecExpr};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 /// Pairs of a part and a class that are looked at, at most.
 const MOST: usize = 200_000;
@@ -20,13 +22,13 @@ const MOST_FORMS: usize = 8;
 /// term up to such names. Each loop of the term has a number of its own.
 pub(super) fn found(
     egraph: &EGraph,
-    binders: &Binders,
+    operators: &Arc<Operators>,
     class: Id,
     term: &Term,
 ) -> Option<HashMap<i64, Id>> {
     let root = Id::from(term.len().checked_sub(1)?);
     let names = HashMap::new();
-    let mut search = Search { egraph, binders, term, names, tried: HashMap::new() };
+    let mut search = Search { egraph, operators, term, names, tried: HashMap::new() };
     let fits = search.fits(root, egraph.find(class));
     let names = search.names.into_iter();
     fits.then(|| names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect())
@@ -36,7 +38,7 @@ pub(super) fn found(
 /// same bounds there: for each of its forms, which variables of the search stand for the term's.
 pub(super) fn outermost(
     egraph: &EGraph,
-    binders: &Binders,
+    operators: &Arc<Operators>,
     class: Id,
     term: &Term,
 ) -> Vec<HashMap<i64, Id>> {
@@ -53,7 +55,7 @@ pub(super) fn outermost(
     let mut found: Vec<HashMap<i64, Id>> = Vec::new();
     for form in classes.iter().flat_map(|class| &egraph[*class].nodes) {
         let names = HashMap::new();
-        let mut search = Search { egraph, binders, term, names, tried: HashMap::new() };
+        let mut search = Search { egraph, operators, term, names, tried: HashMap::new() };
         let mut within = search.looped(root, form);
         while let Some((part, class)) = within {
             let forms = egraph[class].nodes.iter();
@@ -91,7 +93,7 @@ type Named = Vec<(Id, Id)>;
 
 struct Search<'a> {
     egraph: &'a EGraph,
-    binders: &'a Binders,
+    operators: &'a Arc<Operators>,
     term: &'a Term,
     /// What stands for the variables of the loops around and of those that were found.
     names: HashMap<Id, Id>,
@@ -122,7 +124,7 @@ impl Search<'_> {
                 .all(|(v, name)| *self.names.entry(v).or_insert(name) == name);
         }
         let binder = match node.head() {
-            Head::Op(name) => self.binders.binds(name, node.children().len()),
+            Head::Op(name) => self.operators.binds(name, node.children().len()),
             Head::Int(_) | Head::Real(_) => None,
         };
         let (head, arity) = (node.head(), node.children().len());
@@ -169,7 +171,7 @@ impl Search<'_> {
         let node = &self.term[part];
         let (own, other) = (node.children(), form.children());
         let Head::Op(name) = node.head() else { return None };
-        let (variable, body) = self.binders.binds(name, own.len())?;
+        let (variable, body) = self.operators.binds(name, own.len())?;
         let alike = form.head() == node.head() && other.len() == own.len();
         let alike = alike && self.binds(own[variable], other[variable]);
         alike.then(|| (own[body], self.egraph.find(other[body])))
@@ -200,7 +202,7 @@ impl Search<'_> {
         let mut open: Vec<Id> = Vec::new();
         for node in self.term {
             let Head::Op(name) = node.head() else { continue };
-            if let Some((variable, body)) = self.binders.binds(name, node.children().len())
+            if let Some((variable, body)) = self.operators.binds(name, node.children().len())
                 && node.children()[variable] == outer
             {
                 open.push(node.children()[body]);

@@ -5,12 +5,14 @@
 //! variable, and to one that was in the class before: the shortest one may be there because of the rule.
 
 use super::chain::{add_all, is_word, sides};
-use crate::facts::{Binders, EGraph};
+use crate::facts::EGraph;
 use crate::journal::Entry;
+use crate::rules::Operators;
 use crate::rules::{Arg, CompiledRule, RuleBook};
 use crate::term::{Head, Node, Term};
 use egg::{CostFunction, Id, Language, Symbol};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// How often a class is searched for such terms, at most.
 const MOST: usize = 48;
@@ -120,7 +122,7 @@ impl Invariants {
 
 /// The variables on which each node's term depends, as it was made, by their classes.
 fn free(search: &EGraph) -> Vec<BTreeSet<Id>> {
-    let binders: &Binders = search.analysis.binders();
+    let operators: &Arc<Operators> = search.analysis.operators();
     let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(search.nodes().len());
     for (at, node) in search.nodes().iter().enumerate() {
         if node.name() == Some("var") {
@@ -129,7 +131,7 @@ fn free(search: &EGraph) -> Vec<BTreeSet<Id>> {
         }
         let parts = node.children();
         let binder = match node.head() {
-            Head::Op(name) => binders.binds(name, parts.len()),
+            Head::Op(name) => operators.binds(name, parts.len()),
             Head::Int(_) | Head::Real(_) => None,
         };
         let mut own = BTreeSet::new();

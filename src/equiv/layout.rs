@@ -150,10 +150,10 @@ fn read(
         only_inputs(part, declarations, names)?;
     }
     let fill = fill(form.span, (name, &indices), value, (book, declarations))?;
-    let binders = book.signature.binders();
+    let operators = book.signature.table().clone();
     let binds = |node: &crate::term::Node| match node.head() {
         Head::Op(op) if op != Symbol::from("scf.for") => {
-            binders.binds(op, node.children().len()).is_some()
+            operators.binds(op, node.children().len()).is_some()
         }
         _ => false,
     };
@@ -219,8 +219,8 @@ fn only_inputs(part: &Sexp, declarations: &Declarations, names: &[Option<String>
 /// The element type of the value that loops store.
 fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) -> Option<DType> {
     let context = declarations.context();
-    let binders = book.signature.binders();
-    let facts = Facts::new(&context.tensors, &context.sizes, binders, VectorUnit::default());
+    let operators = book.signature.table().clone();
+    let facts = Facts::new(&context.tensors, &context.sizes, operators, VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     let mut ids: Vec<Id> = Vec::with_capacity(fill.len());
     let mut found = None;

@@ -5,29 +5,31 @@
 //! bounds do not count, so that most nests keep their names when their loops change places.
 
 use crate::explain::Terms;
-use crate::facts::{Binders, EGraph};
+use crate::facts::EGraph;
+use crate::rules::Operators;
 use crate::sexp::deeper;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// The term with its bound variables named by the order of loops; variables that nothing binds stay.
-pub fn normalise(term: &Term, binders: &Binders) -> Term {
-    named(term, binders, Naming::Alike)
+pub fn normalise(term: &Term, operators: &Arc<Operators>) -> Term {
+    named(term, operators, Naming::Alike)
 }
 
 /// The same with each variable named by how many loops at all stand around its loop.
-pub(super) fn apart(term: &Term, binders: &Binders) -> Term {
-    named(term, binders, Naming::Around)
+pub(super) fn apart(term: &Term, operators: &Arc<Operators>) -> Term {
+    named(term, operators, Naming::Around)
 }
 
 /// The same with a name of its own for the variable of each loop.
-pub(super) fn each(term: &Term, binders: &Binders) -> Term {
-    named(term, binders, Naming::Each(0))
+pub(super) fn each(term: &Term, operators: &Arc<Operators>) -> Term {
+    named(term, operators, Naming::Each(0))
 }
 
 /// Whether two variables of loops around each other in a term have become one in an e-graph that holds it.
-pub(crate) fn captured(term: &Term, binders: &Binders, egraph: &EGraph) -> bool {
+pub(crate) fn captured(term: &Term, operators: &Arc<Operators>, egraph: &EGraph) -> bool {
     // The variables that are bound somewhere in each part.
     let mut inside: Vec<BTreeSet<Id>> = Vec::with_capacity(term.len());
     let class = |at: Id| Some(egraph.find(egraph.lookup_expr(&Terms::of(term, at))?));
@@ -36,7 +38,7 @@ pub(crate) fn captured(term: &Term, binders: &Binders, egraph: &EGraph) -> bool 
         let mut own: BTreeSet<Id> = BTreeSet::new();
         own.extend(children.iter().flat_map(|child| &inside[usize::from(*child)]));
         let key = match node.head() {
-            Head::Op(name) => binders.binds(name, children.len()),
+            Head::Op(name) => operators.binds(name, children.len()),
             Head::Int(_) | Head::Real(_) => None,
         };
         if let Some((variable, body)) = key {
@@ -63,13 +65,13 @@ enum Naming {
     Each(i64),
 }
 
-fn named(term: &Term, binders: &Binders, naming: Naming) -> Term {
+fn named(term: &Term, operators: &Arc<Operators>, naming: Naming) -> Term {
     let Some(root) = term.len().checked_sub(1) else { return Term::default() };
     let term = Terms::of(term, Id::from(root));
     let root = Id::from(term.len() - 1);
     let scopes = vec![Scope { around: None, from: root, to: root }];
     let (made, known) = (Terms::default(), HashMap::new());
-    let mut names = Names { term: &term, binders, naming, made, scopes, known };
+    let mut names = Names { term: &term, operators, naming, made, scopes, known };
     let root = names.node(root, 0);
     let whole = names.made.finish();
     Terms::of(&whole, root)
@@ -84,7 +86,7 @@ struct Scope {
 
 struct Names<'a> {
     term: &'a Term,
-    binders: &'a Binders,
+    operators: &'a Arc<Operators>,
     naming: Naming,
     made: Terms,
     scopes: Vec<Scope>,
@@ -112,7 +114,7 @@ impl Names<'_> {
             at = around;
         }
         let key = match node.head() {
-            Head::Op(name) => self.binders.binds(name, node.children().len()),
+            Head::Op(name) => self.operators.binds(name, node.children().len()),
             Head::Int(_) | Head::Real(_) => None,
         };
         let Some((variable, body)) = key else {
@@ -165,14 +167,14 @@ mod tests {
     use crate::facts::Role;
     use egg::Symbol;
 
-    fn binders() -> Binders {
-        let mut binders = Binders::default();
-        binders.declare(Symbol::from("scf.for"), 5, Role::Binds(0, 4));
-        binders
+    fn operators() -> Arc<Operators> {
+        let mut operators = Binders::default();
+        operators.declare(Symbol::from("scf.for"), 5, Role::Binds(0, 4));
+        operators
     }
 
     fn same(a: &str, b: &str) -> bool {
-        let of = |text: &str| normalise(&text.parse().expect("a term"), &binders());
+        let of = |text: &str| normalise(&text.parse().expect("a term"), &operators());
         of(a) == of(b)
     }
 
@@ -194,8 +196,8 @@ mod tests {
     fn loops_around_each_other_may_be_named_apart() {
         let nest = nest("(var a 0 9 1)", "(var a 0 4 1)", "scf.skip");
         let term = nest.parse().expect("a term");
-        assert!(normalise(&term, &binders()).to_string().contains("(var (depth 0) 0 4 1)"));
-        assert!(apart(&term, &binders()).to_string().contains("(var (depth 1) 0 4 1)"));
+        assert!(normalise(&term, &operators()).to_string().contains("(var (depth 0) 0 4 1)"));
+        assert!(apart(&term, &operators()).to_string().contains("(var (depth 1) 0 4 1)"));
     }
 
     #[test]

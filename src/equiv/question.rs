@@ -4,10 +4,12 @@ use super::declare::Declarations;
 use super::names::apart;
 use super::search::units;
 use super::sides::Sides;
-use crate::facts::{Binders, EGraph, Facts, VectorUnit};
+use crate::facts::{EGraph, Facts, VectorUnit};
+use crate::rules::Operators;
 use crate::sexp::Sexp;
 use crate::term::{Node, Term};
 use egg::Id;
+use std::sync::Arc;
 
 /// Two programs that are to be proved equal.
 #[derive(Clone, Copy)]
@@ -29,9 +31,9 @@ pub(super) struct Question<'a> {
 
 impl Question<'_> {
     /// An e-graph with nothing in it that knows the tensors.
-    pub fn egraph(&self, binders: &Binders, unit: VectorUnit, record: bool) -> EGraph {
+    pub fn egraph(&self, operators: &Arc<Operators>, unit: VectorUnit, record: bool) -> EGraph {
         let context = self.declarations.context();
-        let facts = Facts::new(&context.tensors, &context.sizes, binders.clone(), unit);
+        let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
         let rising = self.declarations.rising().filter(|_| self.rows);
         let facts = facts.rising(rising);
         EGraph::new(if record { facts.recording() } else { facts })
@@ -40,11 +42,11 @@ impl Question<'_> {
     /// The programs and the model as statements behind which scratch memory is forgotten, where there is some.
     /// Since values move from one statement into another through it, no loop may have the variable of one
     /// that comes to stand around it.
-    pub fn forgetful(&self, binders: &Binders) -> Option<([Term; 2], Option<Term>)> {
+    pub fn forgetful(&self, operators: &Arc<Operators>) -> Option<([Term; 2], Option<Term>)> {
         if self.units || self.declarations.scratch().next().is_none() {
             return None;
         }
-        let own = |term: &Term| apart(&forgetful(term.clone(), self.declarations), binders);
+        let own = |term: &Term| apart(&forgetful(term.clone(), self.declarations), operators);
         Some((self.terms.each_ref().map(own), self.between.map(own)))
     }
 }

@@ -13,7 +13,8 @@ use super::sides::{Side, Sides};
 use crate::certify::{Rules, check};
 use crate::diagnostic::Sources;
 use crate::drive::{Driven, Mark, drive};
-use crate::facts::{Binders, EGraph, Facts, VectorUnit};
+use crate::facts::{EGraph, Facts, VectorUnit};
+use crate::rules::Operators;
 use crate::rules::{CompiledRule, Exactness, RuleBook, Schedule, Sketch};
 use crate::saturate::{Limits, StopReason, saturate_until};
 use crate::sexp;
@@ -22,6 +23,7 @@ use egg::Id;
 use ember_targets::machine::Machine;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What is trusted where programs are compared part by part.
 const BARRIERS: &str =
@@ -73,8 +75,8 @@ pub struct Search<'a> {
 /// The terms of both sides, with variables named by their loops; a statement beside one that is split
 /// between the units is such a statement, too. An error where a side is no term.
 pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], String> {
-    let binders = book.signature.binders();
-    lifted(sides).map(|terms| terms.map(|term| normalise(&term, &binders)))
+    let operators = book.signature.table().clone();
+    lifted(sides).map(|terms| terms.map(|term| normalise(&term, &operators)))
 }
 
 /// The same with variables as they were written.
@@ -104,7 +106,7 @@ impl Search<'_> {
         self.with_layouts(sides, |search| {
             let between = search.between(sides);
             let question = question(sides, terms, between.as_ref());
-            let forgetful = question.forgetful(&search.book.signature.binders());
+            let forgetful = question.forgetful(&search.book.signature.table().clone());
             search.sound(unparted(question, &forgetful), record, true).equal()
         })
     }
@@ -129,12 +131,12 @@ impl Search<'_> {
     fn proved(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
         let between = self.between(sides);
         let question = question(sides, terms, between.as_ref());
-        let binders = self.book.signature.binders();
+        let operators = self.book.signature.table().clone();
         let mut trusted: Vec<String> =
             [&sides.left, &sides.right].into_iter().filter_map(Side::reading).collect();
-        let facts = question.egraph(&binders, self.vectors(), false);
+        let facts = question.egraph(&operators, self.vectors(), false);
         let of_parts = parts(&question, facts).map(|parts| self.each(question, &parts));
-        let forgetful = question.forgetful(&binders);
+        let forgetful = question.forgetful(&operators);
         let whole = || self.whole(unparted(question, &forgetful));
         let (found, parts) = match of_parts {
             Some((found @ Found::Equal(Ok(_)), _)) => {
@@ -155,8 +157,8 @@ impl Search<'_> {
 
     /// The model that is no side, with variables named by their loops.
     fn between(&self, sides: &Sides) -> Option<Term> {
-        let binders = self.book.signature.binders();
-        sides.between.as_ref().map(|model| normalise(model, &binders))
+        let operators = self.book.signature.table().clone();
+        sides.between.as_ref().map(|model| normalise(model, &operators))
     }
 
     fn vectors(&self) -> VectorUnit {
@@ -236,17 +238,17 @@ impl Search<'_> {
         if !run.captured {
             return run;
         }
-        let binders = self.book.signature.binders();
-        let terms = question.terms.each_ref().map(|term| apart(term, &binders));
-        let between = question.between.map(|model| apart(model, &binders));
+        let operators = self.book.signature.table().clone();
+        let terms = question.terms.each_ref().map(|term| apart(term, &operators));
+        let between = question.between.map(|model| apart(model, &operators));
         let question = Question { terms: &terms, between: between.as_ref(), ..question };
         self.saturated(question, record, twins)
     }
 
     fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
         let Question { units, terms, between, .. } = question;
-        let binders = self.book.signature.binders();
-        let mut egraph = question.egraph(&binders, self.vectors(), record);
+        let operators = self.book.signature.table().clone();
+        let mut egraph = question.egraph(&operators, self.vectors(), record);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
         // Rules meet halfway: from one processor's statements down to both programs, and among those.
         let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term)));
@@ -259,8 +261,8 @@ impl Search<'_> {
         egraph.rebuild();
         let mut run = Run {
             search: self,
-            each: terms.each_ref().map(|term| each(term, &binders)),
-            binders,
+            each: terms.each_ref().map(|term| each(term, &operators)),
+            operators,
             egraph,
             roots,
             units,
@@ -276,7 +278,7 @@ impl Search<'_> {
         drive(&mut run, &self.schedule.steps, self.limits.iterations);
         run.captured = run.named.iter().any(|term| {
             // Statements that come of programs of both units have loops with other bounds.
-            [term, &raised(term)].iter().any(|term| captured(term, &run.binders, &run.egraph))
+            [term, &raised(term)].iter().any(|term| captured(term, &run.operators, &run.egraph))
         });
         run
     }
@@ -284,7 +286,7 @@ impl Search<'_> {
 
 struct Run<'a> {
     search: &'a Search<'a>,
-    binders: Binders,
+    operators: Arc<Operators>,
     egraph: EGraph,
     roots: [Id; 2],
     /// Whether the sides are programs of both units.
@@ -324,7 +326,7 @@ impl Run<'_> {
                 if egraph.find(class) == egraph.find(self.statements[side]) {
                     continue;
                 }
-                if let Some(names) = alpha::found(egraph, &self.binders, class, &own) {
+                if let Some(names) = alpha::found(egraph, &self.operators, class, &own) {
                     return Some((side, names));
                 }
             }
@@ -338,7 +340,7 @@ impl Run<'_> {
         for side in [0, 1] {
             let own = raised(&self.each[side]);
             let other = self.egraph.find(self.statements[1 - side]);
-            for names in alpha::outermost(&self.egraph, &self.binders, other, &own) {
+            for names in alpha::outermost(&self.egraph, &self.operators, other, &own) {
                 let term = alpha::renamed(&self.egraph, &own, &names);
                 alpha::add_variables(&mut self.egraph, &term);
             }

@@ -2,6 +2,7 @@
 
 use super::make::{dimension, dtype_named};
 use super::{EGraph, Fact};
+use crate::primitive::Primitive;
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
 use ember_targets::scalar::{DType, Scalar};
@@ -20,13 +21,13 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
         }
         let simpler = match simpler {
             Simplified::Same(other) => other,
-            Simplified::Size(name) => {
+            Simplified::Size(operator, name) => {
                 let name = egraph.add(Node::new(Head::Op(name), &[]));
-                egraph.add(Node::op("size", &[name]))
+                egraph.add(Node::new(Head::Op(operator), &[name]))
             }
-            Simplified::Cast(dtype, value) => {
+            Simplified::Cast(operator, dtype, value) => {
                 let dtype = egraph.add(Node::op(dtype.name(), &[]));
-                egraph.add(Node::op("scf.cast", &[dtype, value]))
+                egraph.add(Node::new(Head::Op(operator), &[dtype, value]))
             }
         };
         if egraph.union(id, simpler) {
@@ -36,7 +37,7 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     let Some(node) = folded(&egraph[id].data) else { return };
     let is_folded = egraph[id].nodes.iter().any(|n| match node {
         Folded::Int(value) => n.head() == Head::Int(value),
-        Folded::Const(..) => n.name() == Some("const"),
+        Folded::Const(..) => egraph.analysis.operators().primitive(n) == Some(Primitive::Constant),
     });
     if is_folded || !room_to_fold(egraph) {
         return;
@@ -44,9 +45,13 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     let folded = match node {
         Folded::Int(n) => egraph.add(Node::int(n)),
         Folded::Const(dtype, bits) => {
+            let Some(operator) = egraph.analysis.operators().named(Primitive::Constant, None)
+            else {
+                return;
+            };
             let dtype = egraph.add(Node::op(dtype.name(), &[]));
             let real = egraph.add(Node::new(Head::Real(bits), &[]));
-            egraph.add(Node::op("const", &[dtype, real]))
+            egraph.add(Node::new(Head::Op(operator), &[dtype, real]))
         }
     };
     if egraph.union(id, folded) {
@@ -64,21 +69,35 @@ fn room_to_fold(egraph: &mut EGraph) -> bool {
 
 /// What a class means in fewer words, where only the declarations of tensors can tell.
 enum Simplified {
+    /// This class.
     Same(Id),
-    Size(Symbol),
-    Cast(DType, Id),
+    /// An operator of a name.
+    Size(Symbol, Symbol),
+    /// An operator, a type and what is converted to it.
+    Cast(Symbol, DType, Id),
 }
 
 /// The simplification of the node that a new class was made from.
 fn simplified(egraph: &EGraph, id: Id) -> Option<Simplified> {
     let [node] = egraph[id].nodes.as_slice() else { return None };
-    let (name, children) = (node.name()?, node.children());
-    match (name, children) {
-        ("dim", _) => egraph.analysis.size_name(dimension(egraph, node)?).map(Simplified::Size),
-        ("scf.convert", [_, value]) => Some(Simplified::Cast(egraph[id].data.dtype?, *value)),
-        ("scf.cast", [dtype, value]) => {
-            let from = egraph[*value].data.dtype?;
-            (dtype_named(egraph, *dtype)? == from).then_some(Simplified::Same(*value))
+    let operators = egraph.analysis.operators();
+    let info = operators.of(node)?;
+    let children = node.children();
+    match info.primitive()? {
+        Primitive::Dim => {
+            let [address, k] = info.parts(children)?;
+            let name = egraph.analysis.size_name(dimension(egraph, address, k)?)?;
+            Some(Simplified::Size(operators.named(Primitive::Size, None)?, name))
+        }
+        Primitive::Convert => {
+            let [_, value] = info.parts(children)?;
+            let operator = operators.named(Primitive::Cast, None)?;
+            Some(Simplified::Cast(operator, egraph[id].data.dtype?, value))
+        }
+        Primitive::Cast if info.unit.is_none() => {
+            let [dtype, value] = info.parts(children)?;
+            let from = egraph[value].data.dtype?;
+            (dtype_named(egraph, dtype)? == from).then_some(Simplified::Same(value))
         }
         _ => None,
     }

@@ -1,20 +1,21 @@
 //! The facts of one node, from those of its children.
 
-use super::{EGraph, Fact, Facts, Interval, Known, Role};
+use super::{EGraph, Fact, Facts, Interval, Known};
 use crate::affine::Affine;
 use crate::effects::{AddressFact, Effects};
+use crate::primitive::{Primitive, Typing, Width};
+use crate::rules::{OpInfo, Operators};
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
 use ember_targets::dlc::Dim;
-use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_targets::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeSet;
 
-/// Whether no fact is known of a node, which is told fast for the operators of which this project
-/// knows nothing.
-pub(super) fn says_nothing(egraph: &mut EGraph, node: &Node) -> bool {
+/// Whether no fact is known of a node: quickly decided for operators of which nothing is declared.
+pub(super) fn says_nothing(egraph: &EGraph, node: &Node) -> bool {
     let Head::Op(name) = node.head() else { return false };
     let children = node.children();
-    if children.is_empty() || spoken_of(&mut egraph.analysis, name) {
+    if children.is_empty() || speaks(egraph.analysis.operators(), name, children.len()) {
         return false;
     }
     // What is passed on from below: variables, which a binder may take away, and loops.
@@ -24,25 +25,10 @@ pub(super) fn says_nothing(egraph: &mut EGraph, node: &Node) -> bool {
     })
 }
 
-/// Whether some fact may be known of terms of an operator besides what is passed on from below.
-pub(super) fn spoken_of(facts: &mut Facts, name: Symbol) -> bool {
-    *facts.spoken_of.entry(name).or_insert_with(|| {
-        let name = name.as_str();
-        LEVELS.iter().any(|level| name.starts_with(level))
-            || OPERATORS.contains(&name)
-            || DType::parse(name).is_some()
-            || facts.binders.makes(Symbol::from(name))
-    })
+/// Whether some fact may be known of terms of an operator besides those of its operands.
+pub(super) fn speaks(operators: &Operators, name: Symbol, arity: usize) -> bool {
+    operators.get(name, arity).is_some_and(|info| info.has_facts() || info.makes_variable)
 }
-
-/// What the names of operators start with of which facts are known.
-const LEVELS: [&str; 3] = ["scf.", "emb.", "nn."];
-
-/// Further operators of which facts are known.
-const OPERATORS: [&str; 18] = [
-    "after", "forget", "at", "const", "depth", "dim", "fix", "fresh", "freeze", "in", "inner",
-    "iv", "out", "outer", "rename", "size", "var", "vec",
-];
 
 /// The facts of one node.
 pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
@@ -66,13 +52,14 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         }
         Head::Op(name) => name,
     };
+    let info = facts.operators().get(name, children.len());
 
     // Free variables: those of the children, less the one bound here.
-    let role = facts.binders.role(name, children.len());
+    let binds = info.and_then(|info| info.binds);
     for (i, &c) in children.iter().enumerate() {
-        match role {
-            Some(Role::Binds(variable, _)) if i == variable => {}
-            Some(Role::Binds(variable, body)) if i == body => {
+        match binds {
+            Some((variable, _)) if i == variable => {}
+            Some((variable, body)) if i == body => {
                 let bound: BTreeSet<Id> =
                     child(variable).free.iter().map(|k| facts.variable(*k)).collect();
                 let free = egraph[c].data.free.iter().map(|k| facts.variable(*k));
@@ -83,103 +70,34 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     }
     // What a variable is made from is its name alone: to mention the variable is to depend on nothing else,
     // a loop's bounds included.
-    if role == Some(Role::Variable) {
+    if facts.operators().makes_variable(name, children.len()) {
         fact.is_variable = true;
         fact.free = BTreeSet::from([id]);
     }
+    fact.has_loop = children.iter().any(|c| egraph[*c].data.has_loop);
+    let Some(info) = info.filter(|info| info.has_facts()) else {
+        fact.effects = children.is_empty().then(Effects::none);
+        return fact;
+    };
     // Whether a tensor's element takes a loop is not known before it has been lowered; a form
     // without one then says so.
-    fact.has_loop = children.iter().any(|c| egraph[*c].data.has_loop)
-        || matches!(name.as_str(), "scf.for" | "scf.reduce" | "emb.element");
-    fact.address = AddressFact::make(egraph, node);
-    fact.effects = Effects::make(egraph, node);
-
-    match name.as_str() {
-        "var" if children.len() == 4 => {
-            fact.variable = Some((children[1], children[2], children[3]));
-        }
-        "iv" if children.len() == 1 => {
-            fact.dtype = Some(DType::I64);
-            if let Some(&key) = child(0).free.first() {
-                fact.affine = Some(Affine::variable(facts.variable(key)));
-            }
-            fact.range = variable_range(egraph, children[0]);
-            fact.constant = single_value(egraph, children[0]).map(Scalar::I64);
-        }
-        "size" => {
-            fact.dtype = Some(DType::I64);
-            fact.range = Interval { min: 0, max: i64::MAX };
-        }
-        "dim" => {
-            fact.dtype = Some(DType::I64);
-            fact.range = Interval { min: 0, max: i64::MAX };
-            if let Some(Dim::Const(n)) = dimension(egraph, node) {
-                fact.constant = i64::try_from(n).ok().map(Scalar::I64);
-            }
-        }
-        "const" if children.len() == 2 => {
-            let dtype = dtype_named(egraph, children[0]);
-            fact.dtype = dtype;
-            fact.constant =
-                dtype.zip(real(egraph, children[1])).map(|(d, x)| Scalar::from_f64(d, x));
-        }
-        "scf.load" => fact.dtype = child(0).address.as_ref().and_then(|a| a.dtype(facts)),
-        "scf.identity" if children.len() == 2 => {
-            let dtype = element_type(child(1), facts);
-            fact.dtype = dtype;
-            fact.constant = binary_op(egraph, children[0])
-                .zip(dtype)
-                .and_then(|(op, dtype)| op.identity(dtype));
-        }
-        "scf.cast" | "scf.convert" if children.len() == 2 => {
-            let dtype = if name.as_str() == "scf.cast" {
-                dtype_named(egraph, children[0])
-            } else {
-                element_type(child(0), facts)
-            };
-            fact.dtype = dtype;
-            fact.constant = dtype.zip(child(1).constant).map(|(d, x)| x.cast(d));
-            if dtype == Some(DType::I64) && child(1).dtype == Some(DType::I64) {
-                fact.range = child(1).range;
-                fact.affine = child(1).affine.clone();
-            }
-        }
-        "scf.mod" if children.len() == 2 => {
-            fact.dtype = child(0).dtype.or(child(1).dtype);
-            if fact.dtype == Some(DType::I64) {
-                fact.range = Interval::remainder(child(0).range, child(1).range);
-            }
-        }
-        "scf.one" => {
-            fact.dtype = child(0).dtype;
-            fact.constant = child(0).dtype.map(|dtype| Scalar::from_f64(dtype, 1.0));
-        }
-        "scf.select" | "scf.fold" | "emb.edge" => fact.dtype = child(1).dtype,
-        "scf.exp" | "scf.sqrt" => {
-            let op = name.as_str().strip_prefix("scf.").and_then(UnaryOp::parse);
-            fact.dtype = child(0).dtype;
-            fact.constant = op.zip(child(0).constant).and_then(|(op, x)| op.apply(x));
-        }
-        "scf.reduce" => fact.dtype = child(5).dtype,
-        "scf.broadcast" => fact.dtype = child(1).dtype,
-        "vec" => fact.dtype = child(4).dtype,
-        "rename" | "fix" => fact.dtype = child(2).dtype,
-        "after" => fact.dtype = child(1).dtype,
-        "scf.lanes" => fact.dtype = Some(DType::I64),
-        "emb.element" => fact.dtype = child(0).dtype,
-        "emb.extent" => {
-            fact.dtype = Some(DType::I64);
-            fact.range = Interval { min: 0, max: i64::MAX };
-        }
-        tensor if is_tensor(tensor) => fact.dtype = tensor_type(egraph, tensor, children),
-        other => {
-            if let Some(op) = other.strip_prefix("scf.").and_then(BinaryOp::parse) {
-                arithmetic(&mut fact, op, child(0), child(1));
-            }
-        }
-    }
+    fact.has_loop |= info.looped().is_some() || info.is(Primitive::Element);
+    fact.address = AddressFact::make(egraph, node, info);
+    fact.effects = Effects::make(egraph, node, info);
+    fact.dtype = match info.typing {
+        Some(Typing::I64) => Some(DType::I64),
+        Some(Typing::Of(i)) => element_type(child(i), facts),
+        Some(Typing::Named(i)) => children.get(i).and_then(|c| dtype_named(egraph, *c)),
+        None => None,
+    };
+    value(egraph, info, children, &mut fact);
     if fact.dtype.is_some() {
-        fact.lanes = lanes(egraph, name.as_str(), children);
+        fact.lanes = match info.width {
+            Some(Width::One) => Some(1),
+            Some(Width::Of(i)) => child(i).address.as_ref().map_or(child(i).lanes, |a| a.lanes),
+            Some(Width::Count(i)) => child(i).integer(),
+            None => None,
+        };
     }
     // A constant is a scalar; lanes of it are another value.
     if let Some(Scalar::I64(n)) = fact.constant {
@@ -198,44 +116,59 @@ fn operand<'a>(egraph: &'a EGraph, children: &[Id], i: usize) -> &'a Known {
     children.get(i).map_or(&Known::NOTHING, |child| &egraph[*child].data)
 }
 
-/// The lanes of a value of this operator: made by a run, a block or a broadcast, kept by the rest.
-fn lanes(egraph: &EGraph, name: &str, children: &[Id]) -> Option<i64> {
-    let of = |i: usize| operand(egraph, children, i).lanes;
-    match name {
-        "scf.lanes" | "scf.broadcast" => operand(egraph, children, 0).integer(),
-        "vec" => operand(egraph, children, 2).integer(),
-        "rename" | "fix" => of(2),
-        "after" => of(1),
-        "iv" | "size" | "dim" | "const" | "scf.identity" | "scf.one" => Some(1),
-        "scf.load" => {
-            let address = operand(egraph, children, 0).address.as_ref()?;
-            address.lanes
+/// What is known of a value besides its type: its constant, its range and its affine form.
+fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
+    let size = Interval { min: 0, max: i64::MAX };
+    let data = |id: Id| &egraph[id].data;
+    match info.primitive() {
+        Some(Primitive::Variable) => {
+            fact.variable = info.parts(children).map(|[_, lo, hi, step]| (lo, hi, step));
         }
-        "scf.cast" | "scf.convert" => of(1),
-        "scf.reduce" => of(5),
-        "scf.select" => of(1),
-        "emb.element" | "emb.extent" | "emb.edge" | "scf.fold" => Some(1),
-        name if is_tensor(name) => None,
-        _ => of(0),
-    }
-}
-
-/// Whether an operator makes a tensor: one of those that neither write one nor ask for its parts.
-fn is_tensor(name: &str) -> bool {
-    let parts = ["element", "extent", "edge", "output", "output_slot", "output_columns"];
-    name.starts_with("nn.") || name.strip_prefix("emb.").is_some_and(|op| !parts.contains(&op))
-}
-
-/// The element type of a tensor of this operator: that of the operand that holds what is combined.
-fn tensor_type(egraph: &EGraph, name: &str, children: &[Id]) -> Option<DType> {
-    let of = |i: usize| element_type(&egraph[*children.get(i)?].data, &egraph.analysis);
-    match name {
-        "nn.cast" => dtype_named(egraph, *children.first()?),
-        "emb.bag" | "emb.kg" | "emb.dequantise" | "nn.scale" => of(1),
-        "emb.spmm" => of(3),
-        "emb.sddmm" => of(2),
-        "emb.mp" => of(4),
-        _ => of(0),
+        Some(Primitive::Iv) => {
+            let Some([variable]) = info.parts(children) else { return };
+            if let Some(&key) = data(variable).free.first() {
+                fact.affine = Some(Affine::variable(egraph.analysis.variable(key)));
+            }
+            fact.range = variable_range(egraph, variable);
+            fact.constant = single_value(egraph, variable).map(Scalar::I64);
+        }
+        Some(Primitive::Size | Primitive::Extent) => fact.range = size,
+        Some(Primitive::Dim) => {
+            fact.range = size;
+            let extent =
+                info.parts(children).and_then(|[address, k]| dimension(egraph, address, k));
+            if let Some(Dim::Const(n)) = extent {
+                fact.constant = i64::try_from(n).ok().map(Scalar::I64);
+            }
+        }
+        Some(Primitive::Constant) => {
+            let number = info.parts(children).and_then(|[_, number]| real(egraph, number));
+            fact.constant = fact.dtype.zip(number).map(|(d, x)| Scalar::from_f64(d, x));
+        }
+        Some(Primitive::Identity) => {
+            let op = info.parts(children).and_then(|[op, _]| binary_op(egraph, op));
+            fact.constant = op.zip(fact.dtype).and_then(|(op, dtype)| op.identity(dtype));
+        }
+        Some(Primitive::One) => {
+            fact.constant = fact.dtype.map(|dtype| Scalar::from_f64(dtype, 1.0));
+        }
+        Some(Primitive::Cast | Primitive::Convert) => {
+            let Some([_, x]) = info.parts(children) else { return };
+            fact.constant = fact.dtype.zip(data(x).constant).map(|(d, x)| x.cast(d));
+            if fact.dtype == Some(DType::I64) && data(x).dtype == Some(DType::I64) {
+                fact.range = data(x).range;
+                fact.affine = data(x).affine.clone();
+            }
+        }
+        Some(Primitive::Unary(op)) => {
+            let Some([x]) = info.parts(children) else { return };
+            fact.constant = data(x).constant.and_then(|x| op.apply(x));
+        }
+        Some(Primitive::Binary(op)) => {
+            let Some([a, b]) = info.parts(children) else { return };
+            arithmetic(fact, op, data(a), data(b));
+        }
+        _ => {}
     }
 }
 
@@ -274,11 +207,10 @@ pub fn single_value(egraph: &EGraph, var: Id) -> Option<i64> {
     (lo < hi && hi <= lo.checked_add(step)?).then_some(lo)
 }
 
-/// The extent that a `(dim address k)` node asks for.
-pub fn dimension(egraph: &EGraph, node: &Node) -> Option<Dim> {
-    let [address, k] = node.children() else { return None };
-    let address = egraph[*address].data.address.as_ref()?;
-    let k = usize::try_from(egraph[*k].data.integer()?).ok()?;
+/// The extent of an address by its position among those of the indices that it lacks.
+pub fn dimension(egraph: &EGraph, address: Id, k: Id) -> Option<Dim> {
+    let address = egraph[address].data.address.as_ref()?;
+    let k = usize::try_from(egraph[k].data.integer()?).ok()?;
     egraph.analysis.tensor(address.tensor)?.shape.get(address.index.len() + k).copied()
 }
 

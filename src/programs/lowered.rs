@@ -74,7 +74,7 @@ pub fn lowered(
         simd_bytes: machine.core.simd_bytes,
         registers: machine.core.vector_registers,
     };
-    let facts = Facts::new(&context.tensors, &context.sizes, book.signature.binders(), unit);
+    let facts = Facts::new(&context.tensors, &context.sizes, book.signature.table().clone(), unit);
     let store = Store::default();
     let statistics = Statistics::of_store(&store);
     let mut done = Lowered { made: 1, ..Lowered::default() };

@@ -5,8 +5,9 @@ use super::data::{Data, Relation, Run};
 use super::make::Made;
 use crate::equiv::{captured, normalise};
 use crate::explain::{Terms, tree_size};
-use crate::facts::{Binders, EGraph, Facts, VectorUnit};
+use crate::facts::{EGraph, Facts, VectorUnit};
 use crate::lottery::{DEAR, Lottery};
+use crate::rules::Operators;
 use crate::rules::{CompiledRule, Exactness, Phase, RuleBook};
 use crate::saturate::{Limits, saturate};
 use crate::term::{Node, Term};
@@ -15,6 +16,7 @@ use ember_egraph::Extractor;
 use ember_targets::machine::Machine;
 use fastrand::Rng;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Which programs are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +68,9 @@ pub fn vary(
     let of =
         |rules: &[usize]| -> Vec<&CompiledRule> { rules.iter().map(|r| &compiled[*r]).collect() };
 
-    let binders = book.signature.binders();
-    let mut egraph = start(made, binders.clone(), machine);
-    let written = normalise(&made.term, &binders);
+    let operators = book.signature.table().clone();
+    let mut egraph = start(made, operators.clone(), machine);
+    let written = normalise(&made.term, &operators);
     let mut root = egraph.add_expr(&written);
     others(&mut egraph, &written, rng);
     if level == Level::Slc {
@@ -80,7 +82,7 @@ pub fn vary(
     if level == Level::Slc {
         saturate(&mut egraph, &of(&finish), &SPLITTING, &mut |_| {});
     }
-    if captured(&written, &binders, &egraph) {
+    if captured(&written, &operators, &egraph) {
         return Ok(None);
     }
     let boundary: BTreeSet<&str> = book
@@ -99,7 +101,7 @@ pub fn vary(
         let Some(last) = member.len().checked_sub(1) else { continue };
         let member = Terms::of(&member, Id::from(last));
         let fits = price < DEAR && tree_size(&member) <= LARGER * tree_size(&made.term);
-        if !fits || !closed(&member, &binders) || normalise(&member, &binders) == written {
+        if !fits || !closed(&member, &operators) || normalise(&member, &operators) == written {
             continue;
         }
         match data.relation(expected, &data.of_term(&member)) {
@@ -112,13 +114,13 @@ pub fn vary(
     Ok(None)
 }
 
-fn start(made: &Made, binders: Binders, machine: &Machine) -> EGraph {
+fn start(made: &Made, operators: Arc<Operators>, machine: &Machine) -> EGraph {
     let context = made.declarations.context();
     let unit = VectorUnit {
         simd_bytes: machine.core.simd_bytes,
         registers: machine.core.vector_registers,
     };
-    EGraph::new(Facts::new(&context.tensors, &context.sizes, binders, unit))
+    EGraph::new(Facts::new(&context.tensors, &context.sizes, operators, unit))
 }
 
 /// Adds loop variables that the other side of a proof might have: of strips, of a part, and of another name.
@@ -163,12 +165,12 @@ fn others(egraph: &mut EGraph, term: &Term, rng: &mut Rng) {
 }
 
 /// Whether every loop variable of a term is bound by a loop around it.
-fn closed(term: &Term, binders: &Binders) -> bool {
+fn closed(term: &Term, operators: &Arc<Operators>) -> bool {
     let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(term.len());
     for (at, node) in term.as_ref().iter().enumerate() {
         let children = node.children();
         let bound = match node.head() {
-            crate::term::Head::Op(name) => binders.binds(name, children.len()),
+            crate::term::Head::Op(name) => operators.binds(name, children.len()),
             crate::term::Head::Int(_) | crate::term::Head::Real(_) => None,
         };
         let mut own: BTreeSet<Id> = BTreeSet::new();

@@ -2,6 +2,7 @@
 //! A definition is a rule from the operator to the term; it belongs to a set that every saturation
 //! of every schedule has.
 
+use super::attributes::Attributes;
 use super::book::{Exactness, Phase, Rule, RuleBook, RuleSet};
 use super::dialect::{declare_operator, nameable};
 use super::infer::Inference;
@@ -304,6 +305,8 @@ fn unknown(form: &DefineForm) -> Operator {
         args: sorts.collect(),
         result: SortTerm::Any(Symbol::from("'result")),
         doc: form.doc.clone(),
+        operands: vec![None; form.parameters.len()],
+        attributes: Attributes::default(),
         binds: None,
         boundary: false,
         input: false,

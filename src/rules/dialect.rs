@@ -1,16 +1,32 @@
 //! Checks dialect forms and adds what they declare to the signature. All sorts of all files are
 //! declared before any operator, so that the order of files does not matter.
 
-use super::signature::{Operator, Signature, Sort, SortDecl, SortTerm};
+use super::attributes::{ATTRIBUTES, Attributes};
+use super::operators::{Kind, Unit};
+use super::signature::{Operator, Push, Signature, Sort, SortDecl, SortTerm};
 use super::syntax::{DialectForm, INPUT, Section, Word, doc, sections, word};
 use crate::diagnostic::Diagnostic;
+use crate::primitive::Row;
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
 use crate::term::{Head, parse_head};
 use egg::Symbol;
 
 pub(super) const ITEMS: [&str; 2] = ["sort", "op"];
-pub(super) const OP_KEYS: [&str; 4] = [":binds", ":boundary", ":commutes", INPUT];
+/// The keywords of a sort's declaration.
+pub(super) const SORT_KEYS: [&str; 2] = [":kind", ":unit"];
+
+/// The keywords of an operator's declaration.
+pub(super) const OP_KEYS: [&str; 4 + ATTRIBUTES.len()] = {
+    let mut keys = [":binds"; 4 + ATTRIBUTES.len()];
+    (keys[1], keys[2], keys[3]) = (":boundary", ":commutes", INPUT);
+    let mut at = 0;
+    while at < ATTRIBUTES.len() {
+        keys[4 + at] = ATTRIBUTES[at].name;
+        at += 1;
+    }
+    keys
+};
 
 /// An operator that says `:commutes`.
 pub(super) struct Commuting {
@@ -28,6 +44,7 @@ pub(super) fn declare(
     for dialect in dialects {
         declare_dialect(&mut signature, dialect, errors);
     }
+    let mut counterparts = Vec::new();
     for dialect in dialects {
         let name = Symbol::from(&dialect.name.text);
         for item in dialect.items.iter().filter(|i| i.form().is_some_and(|f| f.0 == "op")) {
@@ -36,13 +53,97 @@ pub(super) fn declare(
                     op.input |= dialect.input;
                     let word = Word { text: op.name.to_string(), span: op.span };
                     commuting.extend(commutes.then_some(Commuting { op: word, dialect: name }));
+                    counterparts
+                        .extend((!op.attributes.counterparts.is_empty()).then(|| op.clone()));
                     declare_operator(&mut signature, op, errors);
                 }
                 Err(error) => errors.push(error),
             }
         }
     }
+    for op in counterparts {
+        for (boundary, name) in op.attributes.counterparts.clone() {
+            match counterpart(&signature, &op, &boundary, &name) {
+                Ok((own, push)) => {
+                    declare_operator(&mut signature, own, errors);
+                    signature.pushes.push(push);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+    }
     (signature, commuting)
+}
+
+/// The form of an operator on a unit: the same operands, those that are evaluated behind boundaries.
+fn counterpart(
+    signature: &Signature,
+    op: &Operator,
+    boundary: &Word,
+    name: &Word,
+) -> Result<(Operator, Push), Diagnostic> {
+    nameable(name)?;
+    let crossing = signature.operator(Symbol::from(&boundary.text), 1);
+    let crossing = crossing.filter(|own| own.boundary && own.args[0] == op.result);
+    let Some(crossing) = crossing else {
+        let fitting = signature.operators.iter();
+        let fitting = fitting.filter(|own| own.boundary && own.args.first() == Some(&op.result));
+        return Err(unknown(
+            "boundary",
+            &boundary.text,
+            boundary.span,
+            fitting.map(|own| own.name.as_str()),
+        ));
+    };
+    let unit_of = |sort: SortTerm| signature.sort(sort.named()?.name())?.unit;
+    let unit = unit_of(crossing.result);
+    // What a statement of both units computes is computed by the access unit.
+    let crossed = |sort: &SortTerm| {
+        let kind = signature.sort(sort.named()?.name())?.kind?;
+        let unit = match (kind, unit) {
+            (Kind::Statement, unit) => unit?,
+            (Kind::Value | Kind::Address, Some(Unit::Both)) => Unit::Access,
+            (Kind::Value | Kind::Address, unit) => unit?,
+            _ => return None,
+        };
+        let crosses = |own: &&Operator| {
+            own.boundary && own.args[..] == [*sort] && unit_of(own.result) == Some(unit)
+        };
+        signature.operators.iter().find(crosses)
+    };
+    let literals = op.attributes.means.as_ref().and_then(|word| Row::named(&word.text));
+    let is_literal = |at: usize| {
+        let row = literals?;
+        let named = op.operands[at].map(|name| name.as_str());
+        let named = named.or_else(|| row.parts().nth(at).map(|(part, _)| part))?;
+        Some(row.literals.contains(&named))
+    };
+    let crossings: Vec<Option<&Operator>> = op
+        .args
+        .iter()
+        .enumerate()
+        .map(|(at, sort)| crossed(sort).filter(|_| is_literal(at) != Some(true)))
+        .collect();
+    let args = crossings.iter().zip(&op.args);
+    let args = args.map(|(crossing, sort)| crossing.map_or(*sort, |own| own.result)).collect();
+    let erased = Word { text: op.name.to_string(), span: name.span };
+    let own = Operator {
+        name: Symbol::from(&name.text),
+        args,
+        result: crossing.result,
+        input: false,
+        dialect: name.text.split_once('.').map_or(op.dialect, |(dialect, _)| Symbol::from(dialect)),
+        attributes: Attributes { erases: Some(erased), ..Attributes::default() },
+        span: name.span,
+        ..op.clone()
+    };
+    let push = Push {
+        boundary: crossing.name,
+        from: op.name,
+        to: own.name,
+        operands: crossings.iter().map(|crossing| crossing.map(|own| own.name)).collect(),
+    };
+    Ok((own, push))
 }
 
 /// The dialect's name and its sorts.
@@ -58,7 +159,7 @@ fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mu
     signature.dialects.push((name, dialect.doc.clone(), *span));
     for item in &dialect.items {
         match item.form() {
-            Some(("sort", rest)) => match sort(name, item, rest) {
+            Some(("sort", rest)) => match sort(name, item, rest, errors) {
                 Ok(decl) => declare_sort(signature, decl, errors),
                 Err(error) => errors.push(error),
             },
@@ -72,7 +173,14 @@ fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mu
     }
 }
 
-fn sort(dialect: Symbol, item: &Sexp, rest: &[Sexp]) -> Result<SortDecl, Diagnostic> {
+/// `(sort NAME "doc" [:kind KIND] [:unit UNIT])`.
+fn sort(
+    dialect: Symbol,
+    item: &Sexp,
+    rest: &[Sexp],
+    errors: &mut Vec<Diagnostic>,
+) -> Result<SortDecl, Diagnostic> {
+    let (rest, said) = sections(rest, &SORT_KEYS, errors);
     let name = word(rest.first(), "the name of the sort", item.span)?;
     let doc = doc(rest.get(1), item.span)?;
     if let Some(extra) = rest.get(2) {
@@ -90,7 +198,22 @@ fn sort(dialect: Symbol, item: &Sexp, rest: &[Sexp]) -> Result<SortDecl, Diagnos
         )
         .with_help("start it with a letter"));
     }
-    Ok(SortDecl { sort: Sort::named(&name.text), doc, dialect, span: name.span })
+    let (mut kind, mut unit) = (None, None);
+    for section in &said {
+        let value = word(section.items.first(), "a word", section.key.span)?;
+        if section.key.text == ":kind" {
+            kind = Some(one_of("kind", &Kind::ALL, &value)?);
+        } else {
+            unit = Some(one_of("unit", &Unit::ALL, &value)?);
+        }
+    }
+    Ok(SortDecl { sort: Sort::named(&name.text), doc, kind, unit, dialect, span: name.span })
+}
+
+/// What a word of a closed list stands for.
+fn one_of<T: Copy>(what: &str, all: &[(&str, T)], word: &Word) -> Result<T, Diagnostic> {
+    let known = all.iter().find(|(name, _)| *name == word.text).map(|(_, value)| *value);
+    known.ok_or_else(|| unknown(what, &word.text, word.span, all.iter().map(|(name, _)| *name)))
 }
 
 fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diagnostic>) {
@@ -109,8 +232,8 @@ fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diag
     signature.sorts.push(decl);
 }
 
-/// `(op NAME (SORT…) SORT "doc" [:binds (VAR_ARG BODY_ARG)] [:boundary] [:commutes] [:input])`.
-/// Also answers whether it commutes.
+/// `(op NAME (ARG…) SORT "doc" [KEY …]…)`, where an argument is a sort or `(NAME SORT)`. Also answers whether
+/// it commutes.
 fn operator(
     signature: &Signature,
     dialect: Symbol,
@@ -121,15 +244,23 @@ fn operator(
     let (fixed, rest) = sections(&items[1..], &OP_KEYS, errors);
     let name = word(fixed.first(), "the name of the operator", item.span)?;
     nameable(&name)?;
-    let shape = "write (op NAME (SORT …) SORT \"doc\")";
+    let shape = "write (op NAME (SORT …) SORT \"doc\"), where (NAME SORT) names an argument";
     let Some(list) = fixed.get(1).and_then(Sexp::list) else {
         let span = fixed.get(1).map_or(item.span, |s| s.span);
         return Err(Diagnostic::error("the sorts of the arguments are missing", span, "in this")
             .with_help(shape));
     };
     let mut args = Vec::with_capacity(list.len());
+    let mut operands = Vec::with_capacity(list.len());
     for arg in list {
-        args.push(sort_term(signature, arg, errors)?);
+        let (name, sort) = match arg.list() {
+            Some([name, sort]) => {
+                (Some(word(Some(name), "the name of the argument", arg.span)?), sort)
+            }
+            _ => (None, arg),
+        };
+        args.push(sort_term(signature, sort, errors)?);
+        operands.push(name.map(|name| Symbol::from(&name.text)));
     }
     let Some(result) = fixed.get(2) else {
         return Err(Diagnostic::error("the sort of the result is missing", item.span, "in this")
@@ -152,8 +283,10 @@ fn operator(
     let mut op = Operator {
         name: Symbol::from(&name.text),
         args,
+        operands,
         result,
         doc,
+        attributes: Attributes::default(),
         binds: None,
         boundary: false,
         input: false,
@@ -162,6 +295,9 @@ fn operator(
     };
     let mut commutes = false;
     for section in &rest {
+        if op.attributes.read(section)? {
+            continue;
+        }
         match section.key.text.as_str() {
             ":binds" => op.binds = Some(binds(section, op.args.len())?),
             key => {

@@ -5,10 +5,11 @@ use super::check::Checker;
 use super::files::{self, InFile};
 use super::signature::Signature;
 use super::syntax::{Form, RuleForm, RulesetForm, ScheduleForm, Word};
-use super::{commutes, define, dialect, lints, schedule};
+use super::{commutes, define, derive, dialect, lints, schedule};
 use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};
 use crate::suggest::unknown;
 use egg::Symbol;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// What checking rule files found.
@@ -120,29 +121,72 @@ pub(super) fn stated(
             Form::Define(form) => definitions.push(form),
             Form::Schedule(form) => schedules.push(form),
             Form::Include(_) => {}
+            Form::Derive(word) => match current[file] {
+                Some(set) => rules.push((set, Stated::Derived(word))),
+                None => errors.push(homeless("derivation", &word)),
+            },
             Form::Ruleset(form) => {
                 current[file] = Some(book.sets.len());
                 let set = rule_set(book, &form, errors);
                 book.sets.push(set);
             }
             Form::Rule(form) => match current[file] {
-                Some(set) => rules.push((set, *form)),
-                None => errors.push(
-                    Diagnostic::error(
-                        format!("rule `{}` belongs to no set", form.name.text),
-                        form.name.span,
-                        "no (ruleset …) before it in this file",
-                    )
-                    .with_help("start the file with (ruleset NAME \"…\")"),
-                ),
+                Some(set) => rules.push((set, Stated::Written(form))),
+                None => errors.push(homeless("rule", &form.name)),
             },
         }
     }
     let (signature, commuting) = dialect::declare(&dialects.iter().collect::<Vec<_>>(), errors);
     book.signature = signature;
-    rules.extend(define::declare(book, &definitions.iter().collect::<Vec<_>>(), errors));
+    let defined = define::declare(book, &definitions.iter().collect::<Vec<_>>(), errors);
+    book.signature.resolve(errors);
+    let mut rules = written_out(&book.signature, rules, errors);
+    rules.extend(defined);
     rules.extend(commutes::rules(book, &commuting));
     (rules, schedules)
+}
+
+/// A rule of a file, or a derivation that stands for some.
+enum Stated {
+    Written(Box<RuleForm>),
+    Derived(Word),
+}
+
+/// Every rule in its place. One that is written takes the place of a derived one of its name.
+fn written_out(
+    signature: &Signature,
+    stated: Vec<(usize, Stated)>,
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<(usize, RuleForm)> {
+    let written: HashSet<String> = stated
+        .iter()
+        .filter_map(|(_, stated)| match stated {
+            Stated::Written(form) => Some(form.name.text.clone()),
+            Stated::Derived(_) => None,
+        })
+        .collect();
+    let mut rules = Vec::with_capacity(stated.len());
+    for (set, stated) in stated {
+        match stated {
+            Stated::Written(form) => rules.push((set, *form)),
+            Stated::Derived(word) => {
+                let derived = derive::rules(signature, &word, errors).into_iter();
+                let derived = derived.filter(|form| !written.contains(&form.name.text));
+                rules.extend(derived.map(|form| (set, form)));
+            }
+        }
+    }
+    rules
+}
+
+/// The error for what stands before every rule set of its file.
+fn homeless(what: &str, name: &Word) -> Diagnostic {
+    Diagnostic::error(
+        format!("{what} `{}` belongs to no set", name.text),
+        name.span,
+        "no (ruleset …) before it in this file",
+    )
+    .with_help("start the file with (ruleset NAME \"…\")")
 }
 
 fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -> RuleSet {

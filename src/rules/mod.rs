@@ -5,6 +5,7 @@
 //! for the e-graph; [`crate::saturate`] applies it. Nothing here knows embeddings: operators, sorts
 //! and binders come from the files.
 
+mod attributes;
 mod binding;
 mod book;
 mod calls;
@@ -13,12 +14,14 @@ mod codes;
 mod commutes;
 mod compile;
 mod define;
+mod derive;
 mod dialect;
 mod files;
 mod infer;
 mod lints;
 mod load;
 mod matcher;
+mod operators;
 mod schedule;
 mod scope;
 mod selftest;
@@ -37,12 +40,13 @@ pub(crate) use compile::{Operand, Step};
 pub use define::{Definition, Definitions};
 pub use load::{Check, check, load, load_text};
 pub use matcher::Query;
+pub use operators::{Kind, Loop, OpInfo, Operators, Touches, Unit};
 pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
 pub use selftest::{failing_tests, run_tests};
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
 pub use sketch::Sketch;
 pub use stated::Stated;
-pub use words::{WORDS, Word, words};
+pub use words::{Word, all as all_words, words};
 
 /// The keywords of a rule.
 pub const RULE_KEYS: &[&str] = &syntax::RULE_KEYS;
@@ -53,8 +57,9 @@ pub const OP_KEYS: &[&str] = &dialect::OP_KEYS;
 
 #[cfg(test)]
 mod tests {
-    use super::{Exactness, Phase, dialect, schedule, sketch, syntax, tree};
+    use super::{Exactness, Phase, attributes, dialect, schedule, sketch, syntax, tree};
     use crate::predicates::{GENERATORS, PREDICATES};
+    use crate::primitive;
 
     const README: &str = include_str!("../../rules/README.md");
 
@@ -70,6 +75,7 @@ mod tests {
             &sketch::WORDS,
             &dialect::ITEMS,
             &dialect::OP_KEYS,
+            &dialect::SORT_KEYS,
             &operations,
             Phase::NAMES,
             Exactness::NAMES,
@@ -82,12 +88,13 @@ mod tests {
 
     #[test]
     fn every_word_of_the_language_is_documented() {
-        let lists: [(&str, &[&str]); 8] = [
+        let lists: [(&str, &[&str]); 9] = [
             ("form", &syntax::FORMS),
             ("key", &[syntax::INPUT]),
             ("key", &syntax::RULESET_KEYS),
             ("key", &syntax::RULE_KEYS),
             ("key", &dialect::OP_KEYS),
+            ("key", &dialect::SORT_KEYS),
             ("declaration", &dialect::ITEMS),
             ("step", &schedule::STEPS),
             ("sketch", &sketch::WORDS),
@@ -106,6 +113,20 @@ mod tests {
         ] {
             let known: Vec<&str> = super::words(kind).map(|word| word.name).collect();
             assert_eq!(known, names, "{kind}");
+        }
+    }
+
+    #[test]
+    fn the_readme_lists_attributes_and_primitives() {
+        for word in attributes::ATTRIBUTES {
+            let row = format!("| `{}` | {} |", word.usage.replace('|', "\\|"), word.doc);
+            assert!(README.contains(&row), "rules/README.md lacks the row\n{row}");
+        }
+        for row in primitive::rows() {
+            let operands: Vec<String> =
+                row.operands.iter().map(|name| format!("`{name}`")).collect();
+            let row = format!("| `{}` | {} | {} |", row.name, operands.join(" "), row.doc);
+            assert!(README.contains(&row), "rules/README.md lacks the row\n{row}");
         }
     }
 

@@ -1,15 +1,17 @@
 //! What the dialects declare: sorts and operators, and the sort of a term.
 
+use super::attributes::Attributes;
 use super::infer::Inference;
+use super::operators::{Kind, Operators, Unit};
 use super::tree;
 use crate::diagnostic::{Checked, Diagnostic, Span};
-use crate::facts::{Binders, Role};
 use crate::sexp::Sexp;
 use crate::suggest::did_you_mean;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, PatternAst, Symbol};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 /// A sort: where a term runs and what it yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,6 +85,10 @@ pub struct SortDecl {
     pub sort: Sort,
     /// What its terms mean.
     pub doc: String,
+    /// In what way its terms mean something, where that is declared.
+    pub kind: Option<Kind>,
+    /// Where its terms run; `None` for what runs nowhere yet.
+    pub unit: Option<Unit>,
     /// The dialect that declares it.
     pub dialect: Symbol,
     /// Where.
@@ -96,6 +102,8 @@ pub struct Operator {
     pub name: Symbol,
     /// The sorts of its arguments.
     pub args: Vec<SortTerm>,
+    /// What its arguments are called, where the declaration says so.
+    pub operands: Vec<Option<Symbol>>,
     /// The sort of the whole.
     pub result: SortTerm,
     /// What it means.
@@ -106,10 +114,25 @@ pub struct Operator {
     pub boundary: bool,
     /// Whether terms that rules start from are written with it.
     pub input: bool,
+    /// What else is said of it, as it is written.
+    pub(super) attributes: Attributes,
     /// The dialect that declares it.
     pub dialect: Symbol,
     /// Where.
     pub span: Span,
+}
+
+/// That a boundary of an operator is another operator of its operands, behind boundaries of their own.
+#[derive(Clone, Debug)]
+pub(super) struct Push {
+    /// The boundary.
+    pub boundary: Symbol,
+    /// The operator behind the boundary.
+    pub from: Symbol,
+    /// The operator that is the same on the unit.
+    pub to: Symbol,
+    /// The boundaries of the operands; `None` for those that stay.
+    pub operands: Vec<Option<Symbol>>,
 }
 
 /// Every sort and operator of the dialects that were loaded.
@@ -120,6 +143,8 @@ pub struct Signature {
     pub(super) operators: Vec<Operator>,
     pub(super) sort_index: HashMap<Sort, usize>,
     pub(super) operator_index: HashMap<(Symbol, usize), usize>,
+    pub(super) pushes: Vec<Push>,
+    pub(super) table: Arc<Operators>,
 }
 
 impl Signature {
@@ -162,19 +187,14 @@ impl Signature {
         bound.filter_map(|sort| sort.named()).collect()
     }
 
-    /// Which operators bind variables, and which make them.
-    pub fn binders(&self) -> Binders {
-        let variables = self.variable_sorts();
-        let mut binders = Binders::default();
-        binders.names = variables.contains(&Sort::named(Sort::NAME));
-        for op in &self.operators {
-            if let Some((variable, body)) = op.binds {
-                binders.declare(op.name, op.args.len(), Role::Binds(variable, body));
-            } else if op.result.named().is_some_and(|sort| variables.contains(&sort)) {
-                binders.declare(op.name, op.args.len(), Role::Variable);
-            }
-        }
-        binders
+    /// Resolves what is declared of the operators, after the last was declared.
+    pub(super) fn resolve(&mut self, errors: &mut Vec<Diagnostic>) {
+        self.table = Arc::new(Operators::resolve(self, errors));
+    }
+
+    /// Everything that is known of the operators.
+    pub fn table(&self) -> &Arc<Operators> {
+        &self.table
     }
 
     /// The sort of a node from those of its children; `None` where the node is not well-sorted.

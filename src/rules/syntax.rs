@@ -22,6 +22,8 @@ pub(super) enum Form {
     Define(DefineForm),
     /// The path of a file, as it is written.
     Include(Word),
+    /// The operator whose push-down rules follow from what operators are.
+    Derive(Word),
 }
 
 /// `(define (NAME ?a …) "doc" TERM)`.
@@ -82,8 +84,8 @@ pub(super) struct ScheduleForm {
     pub steps: Vec<Sexp>,
 }
 
-pub(super) const FORMS: [&str; 7] =
-    ["include", "dialect", "define", "ruleset", "rule", "commutes", "schedule"];
+pub(super) const FORMS: [&str; 8] =
+    ["include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule"];
 /// What a dialect says in which the terms are written that rules start from.
 pub(super) const INPUT: &str = ":input";
 pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
@@ -117,6 +119,7 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
         "schedule" => schedule(sexp.span, items).map(Form::Schedule),
         "define" => define(sexp.span, items).map(Form::Define),
         "include" => include(sexp.span, items).map(Form::Include),
+        "derive" => derive(sexp.span, items).map(Form::Derive),
         _ => {
             let span = sexp.list().map_or(sexp.span, |l| l[0].span);
             Err(unknown("form", head, span, FORMS))
@@ -194,6 +197,11 @@ fn dialect(span: Span, items: &[Sexp]) -> Result<DialectForm, Diagnostic> {
     let input = items.first().and_then(Sexp::atom) == Some(INPUT);
     let items = items[usize::from(input)..].to_vec();
     Ok(DialectForm { name, doc, input, items })
+}
+
+fn derive(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {
+    no_more(items, 1)?;
+    word(items.first(), "the operator whose rules are derived", span)
 }
 
 fn include(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {

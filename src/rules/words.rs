@@ -1,5 +1,7 @@
 //! The words that mean something in rule files and what they mean, for who writes one in an editor.
 
+use super::attributes::ATTRIBUTES;
+
 /// A word of the rule language.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
@@ -22,8 +24,8 @@ const fn word(
     Word { kind, name, usage, doc }
 }
 
-/// Every word, by kind.
-pub const WORDS: &[Word] = &[
+/// Every word but attributes, by kind.
+const WORDS: &[Word] = &[
     word(
         "form",
         "include",
@@ -55,13 +57,24 @@ pub const WORDS: &[Word] = &[
         "(commutes NAME OPERATOR \"why\")",
         "The rule (OPERATOR ?a ?b) => (OPERATOR ?b ?a).",
     ),
+    word(
+        "form",
+        "derive",
+        "(derive OPERATOR)",
+        "The push-down rules of a boundary, or of vec, rename, fix or after, that follow from what operators are.",
+    ),
     word("form", "schedule", "(schedule NAME \"doc\" STEP …)", "Which rules run, and when."),
-    word("declaration", "sort", "(sort SORT \"doc\")", "A sort of terms."),
+    word(
+        "declaration",
+        "sort",
+        "(sort SORT \"doc\" [:kind KIND] [:unit UNIT])",
+        "A sort of terms: in what way they mean something, and where they run.",
+    ),
     word(
         "declaration",
         "op",
-        "(op NAME (SORT …) SORT \"doc\" [:binds (VARIABLE BODY)] [:boundary] [:commutes] [:input])",
-        "An operator: the sorts of its arguments, and its own.",
+        "(op NAME (SORT|(NAME SORT) …) SORT \"doc\" [:binds (VARIABLE BODY)] [:boundary] [:commutes] [:input] …)",
+        "An operator: the sorts of its arguments, which may have names, its own sort, and what it does.",
     ),
     word("key", ":where", ":where ?x PATTERN", "The class of ?x must also contain PATTERN."),
     word(
@@ -88,6 +101,8 @@ pub const WORDS: &[Word] = &[
         ":subsume",
         "The matched node leaves the search once the rule was applied to it.",
     ),
+    word("key", ":kind", ":kind KIND", "In what way terms of the sort mean something."),
+    word("key", ":unit", ":unit access|execute|both", "The unit that terms of the sort run on."),
     word(
         "key",
         ":binds",
@@ -140,7 +155,12 @@ pub const WORDS: &[Word] = &[
     word("exactness", "approx", ":exact approx", "Nearly the same."),
 ];
 
+/// Every word, the attributes of operators among them.
+pub fn all() -> impl Iterator<Item = &'static Word> {
+    WORDS.iter().chain(ATTRIBUTES)
+}
+
 /// The words of a kind.
 pub fn words(kind: &str) -> impl Iterator<Item = &'static Word> {
-    WORDS.iter().filter(move |word| word.kind == kind)
+    all().filter(move |word| word.kind == kind)
 }

@@ -2,12 +2,14 @@
 
 use super::instance::Instance;
 use super::world::World;
-use crate::facts::{Binders, EGraph, Facts, VectorUnit};
+use crate::facts::{EGraph, Facts, VectorUnit};
 use crate::predicates::Generator;
+use crate::rules::Operators;
 use crate::rules::{Arg, Call, CompiledRule, Rule};
 use crate::saturate::{Limits, StopReason, saturate};
 use egg::{Id, Var};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// E-nodes that one application of one rule may need.
 const LIMITS: Limits = Limits { iterations: 1, nodes: 100_000 };
@@ -22,19 +24,19 @@ pub(super) enum Applied {
 }
 
 /// An e-graph with the facts of a world.
-pub(super) fn egraph(world: &World, binders: &Binders) -> EGraph {
+pub(super) fn egraph(world: &World, operators: &Arc<Operators>) -> EGraph {
     let unit = VectorUnit { simd_bytes: world.simd_bytes, registers: 32 };
-    EGraph::new(Facts::new(&world.tensors, &world.sizes, binders.clone(), unit))
+    EGraph::new(Facts::new(&world.tensors, &world.sizes, operators.clone(), unit))
 }
 
 /// Puts an instance into an e-graph and applies the rule, and nothing else, once.
 pub(super) fn apply(
     rule: &Rule,
     compiled: &CompiledRule,
-    binders: &Binders,
+    operators: &Arc<Operators>,
     instance: &mut Instance,
 ) -> Applied {
-    let mut egraph = egraph(&instance.world, binders);
+    let mut egraph = egraph(&instance.world, operators);
     let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
     for other in &instance.others {
         egraph.add_expr(&instance.bank.extract(*other));

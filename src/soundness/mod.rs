@@ -24,7 +24,7 @@ mod world;
 pub use refutation::Refutation;
 pub use whole::{Whole, check_whole};
 
-use crate::facts::Binders;
+use crate::rules::Operators;
 use crate::rules::{CompiledRule, Exactness, Rule, RuleBook, Signature};
 use apply::Applied;
 use case::Case;
@@ -34,6 +34,7 @@ use exhaust::Exhausted;
 use fastrand::Rng;
 use instance::Instance;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +117,7 @@ pub fn check_rule(signature: &Signature, rule: &Rule, options: &Options) -> Repo
         signature,
         rule,
         compiled: CompiledRule::new(rule),
-        binders: signature.binders(),
+        operators: signature.table().clone(),
         alike: match rule.exact {
             Exactness::Bitwise => Alike::Bitwise,
             Exactness::Reassoc | Exactness::Approx => Alike::Within,
@@ -148,7 +149,7 @@ struct Checker<'a> {
     signature: &'a Signature,
     rule: &'a Rule,
     compiled: CompiledRule,
-    binders: Binders,
+    operators: Arc<Operators>,
     alike: Alike,
     rng: Rng,
     report: Report,
@@ -192,7 +193,7 @@ impl Checker<'_> {
         if cases.is_empty() {
             return Ok(());
         }
-        let sides = match apply::apply(self.rule, &self.compiled, &self.binders, &mut instance) {
+        let sides = match apply::apply(self.rule, &self.compiled, &self.operators, &mut instance) {
             Applied::Equal(sides) => sides,
             Applied::Contradiction(found) => {
                 return Err(Box::new(Refutation::contradiction(&instance, found)));

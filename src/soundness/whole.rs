@@ -11,9 +11,10 @@ use super::grow::{Grow, Scope, Type};
 use super::instance::Instance;
 use super::world::World;
 use super::{Case, Options, Refutation};
-use crate::facts::{Binders, Fact};
+use crate::facts::Fact;
 use crate::interpret::{Error, Value};
 use crate::lottery::Lottery;
+use crate::rules::Operators;
 use crate::rules::{CompiledRule, Exactness, RuleBook, Sort};
 use crate::saturate::{Limits, StopReason, saturate};
 use crate::term::{Node, Term};
@@ -22,6 +23,7 @@ use ember_egraph::Extractor;
 use ember_targets::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// How far each program is saturated.
 const LIMITS: Limits = Limits { iterations: 12, nodes: 3000 };
@@ -51,7 +53,7 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
     let exact = book.rules.iter().filter(|rule| rule.exact == Exactness::Bitwise);
     let rules: Vec<CompiledRule> = exact.map(CompiledRule::new).collect();
     let rules: Vec<&CompiledRule> = rules.iter().collect();
-    let binders = book.signature.binders();
+    let operators = book.signature.table().clone();
     let mut rng = Rng::with_seed(options.seed);
     let mut whole = Whole::default();
     for round in 0..options.programs {
@@ -60,7 +62,7 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
             (0..3).filter_map(|_| Case::random(&instance, &mut rng, false)).collect();
         if !cases.is_empty() {
             whole.programs += 1;
-            check(&instance, &cases, &rules, &binders, &mut whole)?;
+            check(&instance, &cases, &rules, &operators, &mut whole)?;
         }
     }
     Ok(whole)
@@ -105,10 +107,10 @@ fn check(
     instance: &Instance,
     cases: &[Case],
     rules: &[&CompiledRule],
-    binders: &Binders,
+    operators: &Arc<Operators>,
     whole: &mut Whole,
 ) -> Result<(), Box<Refutation>> {
-    let mut egraph = egraph(&instance.world, binders);
+    let mut egraph = egraph(&instance.world, operators);
     let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
     let variables: Vec<(Id, Id)> =
         instance.variables().map(|v| (v, egraph.add_expr(&instance.bank.extract(v)))).collect();

@@ -60,8 +60,8 @@ fn saturations(inputs: &Inputs, egraph: &mut EGraph, steps: &[ScheduleStep]) {
 /// Saturates a model's term and checks the sorts of all classes.
 fn check(inputs: &Inputs, schedule: &Schedule) {
     let context = inputs.context();
-    let binders = inputs.book.signature.binders();
-    let facts = Facts::new(&context.tensors, &context.sizes, binders, VectorUnit::default());
+    let operators = inputs.book.signature.table().clone();
+    let facts = Facts::new(&context.tensors, &context.sizes, operators, VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     let statement = egraph.add_expr(&inputs.model.root_term());
     let program = egraph.add(Node::op("slc", &[statement]));

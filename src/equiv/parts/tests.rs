@@ -2,26 +2,28 @@ use super::{Part, parts};
 use crate::diagnostic::Sources;
 use crate::equiv::declare::{Declarations, Declared, Purpose};
 use crate::equiv::question::Question;
-use crate::facts::{Binders, VectorUnit};
+use crate::facts::VectorUnit;
 use crate::interpret::{Error, Interpreter, Store};
 use crate::model::Extent;
 use crate::rules;
+use crate::rules::Operators;
 use crate::term::Term;
 use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::Tensor;
 use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 const SEED: u64 = 1;
 const ROUNDS: usize = 3000;
 const TENSORS: [&str; 4] = ["a", "b", "c", "d"];
 const EXTENT: u64 = 3;
 
-fn binders() -> Binders {
+fn operators() -> Arc<Operators> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
     let (book, _) = rules::load(&mut Sources::default(), &[folder]).expect("they are well-formed");
-    book.signature.binders()
+    book.signature.table().clone()
 }
 
 fn declarations() -> Declarations {
@@ -36,7 +38,7 @@ fn declarations() -> Declarations {
 }
 
 /// The parts of two programs of one processor.
-fn of(programs: &[Term; 2], binders: &Binders) -> Option<Vec<Part>> {
+fn of(programs: &[Term; 2], operators: &Arc<Operators>) -> Option<Vec<Part>> {
     let declarations = declarations();
     let question = Question {
         declarations: &declarations,
@@ -47,7 +49,7 @@ fn of(programs: &[Term; 2], binders: &Binders) -> Option<Vec<Part>> {
         rows: false,
     };
     let unit = VectorUnit { simd_bytes: 64, registers: 32 };
-    parts(&question, question.egraph(binders, unit, false))
+    parts(&question, question.egraph(operators, unit, false))
 }
 
 /// A statement that writes one tensor and reads another, as it is or as frozen; or a barrier.
@@ -96,7 +98,7 @@ fn together(parts: &[Part], side: usize) -> Term {
 
 #[test]
 fn parts_do_together_what_the_program_does() {
-    let (mut rng, binders) = (Rng::with_seed(SEED), binders());
+    let (mut rng, operators) = (Rng::with_seed(SEED), operators());
     let mut cut = 0;
     for round in 0..ROUNDS {
         let first: Vec<String> = (0..rng.usize(2..7)).map(|_| statement(&mut rng)).collect();
@@ -106,7 +108,7 @@ fn parts_do_together_what_the_program_does() {
             second.swap(at, at + 1);
         }
         let programs = [program(&first), program(&second)];
-        let Some(parts) = of(&programs, &binders) else { continue };
+        let Some(parts) = of(&programs, &operators) else { continue };
         cut += 1;
         for (side, whole) in programs.iter().enumerate() {
             let case = format!("seed {SEED}, round {round}, side {side}: {whole}");
@@ -126,8 +128,8 @@ fn what_is_frozen_too_early_has_no_parts() {
     let early = program(&[write, read].map(str::to_owned));
     let right = program(&[write, "scf.barrier", read].map(str::to_owned));
     assert!(matches!(run(&early), Err(Error::Unfrozen(_))));
-    let binders = binders();
-    assert!(of(&[early.clone(), right.clone()], &binders).is_none());
-    assert!(of(&[right.clone(), early], &binders).is_none());
-    assert_eq!(of(&[right.clone(), right], &binders).map(|parts| parts.len()), Some(2));
+    let operators = operators();
+    assert!(of(&[early.clone(), right.clone()], &operators).is_none());
+    assert!(of(&[right.clone(), early], &operators).is_none());
+    assert_eq!(of(&[right.clone(), right], &operators).map(|parts| parts.len()), Some(2));
 }

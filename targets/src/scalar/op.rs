@@ -2,53 +2,75 @@
 
 use super::{DType, Scalar};
 
-/// A unary operation on a floating-point scalar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum UnaryOp {
-    /// The exponential function as the crate `libm` computes it, which is the same everywhere.
-    Exp,
-    /// The square root, rounded correctly; NaN below -0.0.
-    Sqrt,
+/// Declares the unary operations: of each one row, with what it computes in both types.
+macro_rules! unary_operations {
+    ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal, $price:ident,
+        $f32:expr, $f64:expr;)*) => {
+        /// A unary operation on a floating-point scalar.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum UnaryOp {
+            $(#[doc = $summary] $(#[$doc])* $variant,)*
+        }
+
+        impl UnaryOp {
+            /// Every unary operation.
+            pub const ALL: &'static [UnaryOp] = &[$(UnaryOp::$variant),*];
+
+            /// The name used in every text format.
+            pub const fn name(self) -> &'static str {
+                match self { $(UnaryOp::$variant => $name,)* }
+            }
+
+            /// What it computes.
+            pub const fn doc(self) -> &'static str {
+                match self { $(UnaryOp::$variant => $summary,)* }
+            }
+
+            /// How many operations of the vector unit it takes.
+            pub const fn price(self) -> UnaryPrice {
+                match self { $(UnaryOp::$variant => UnaryPrice::$price,)* }
+            }
+
+            /// The operation on a binary32 value.
+            #[inline(always)]
+            pub fn f32(self, x: f32) -> f32 {
+                match self { $(UnaryOp::$variant => ($f32)(x),)* }
+            }
+
+            /// The operation on a binary64 value.
+            #[inline(always)]
+            pub fn f64(self, x: f64) -> f64 {
+                match self { $(UnaryOp::$variant => ($f64)(x),)* }
+            }
+        }
+    };
+}
+
+/// How a unary operation is priced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryPrice {
+    /// As one operation of the vector unit.
+    Operation,
+    /// As the machine's exponential function.
+    Exponential,
+}
+
+unary_operations! {
+    /// The crate `libm` computes it, the same bits everywhere.
+    Exp, "exp", "the exponential function", Exponential, libm::expf, libm::exp;
+    /// It is rounded correctly, and NaN below -0.0.
+    Sqrt, "sqrt", "the square root", Operation, f32::sqrt, f64::sqrt;
 }
 
 impl UnaryOp {
-    /// Every unary operation.
-    pub const ALL: [UnaryOp; 2] = [UnaryOp::Exp, UnaryOp::Sqrt];
-
-    /// The name used in every text format.
-    pub fn name(self) -> &'static str {
-        match self {
-            UnaryOp::Exp => "exp",
-            UnaryOp::Sqrt => "sqrt",
-        }
-    }
-
     /// The operation with this name.
     pub fn parse(name: &str) -> Option<UnaryOp> {
-        UnaryOp::ALL.into_iter().find(|o| o.name() == name)
+        UnaryOp::ALL.iter().copied().find(|o| o.name() == name)
     }
 
     /// Whether the operation is defined on a type: binary32 and binary64.
     pub fn takes(self, dtype: DType) -> bool {
         dtype.is_float() && !dtype.is_storage()
-    }
-
-    /// The operation on a binary32 value.
-    #[inline(always)]
-    pub fn f32(self, x: f32) -> f32 {
-        match self {
-            UnaryOp::Exp => libm::expf(x),
-            UnaryOp::Sqrt => x.sqrt(),
-        }
-    }
-
-    /// The operation on a binary64 value.
-    #[inline(always)]
-    pub fn f64(self, x: f64) -> f64 {
-        match self {
-            UnaryOp::Exp => libm::exp(x),
-            UnaryOp::Sqrt => x.sqrt(),
-        }
     }
 
     /// The operation on a scalar; `None` for a type that it does not take.
@@ -109,7 +131,7 @@ impl BinaryOp {
     ];
 
     /// The name used in every text format.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             BinaryOp::Add => "add",
             BinaryOp::Sub => "sub",
@@ -121,6 +143,24 @@ impl BinaryOp {
         }
     }
 
+    /// What it computes.
+    pub const fn doc(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "sum; integers wrap",
+            BinaryOp::Sub => "difference; integers wrap",
+            BinaryOp::Mul => "product; integers wrap",
+            BinaryOp::Div => "quotient; of integers truncated, and by zero 0",
+            BinaryOp::Max => "IEEE 754-2019 maximum",
+            BinaryOp::Min => "IEEE 754-2019 minimum",
+            BinaryOp::Lt => "1 (i64) if the first is less, else 0",
+        }
+    }
+
+    /// Whether it compares: the result is an i64.
+    pub const fn compares(self) -> bool {
+        matches!(self, BinaryOp::Lt)
+    }
+
     /// The operation with this name.
     pub fn parse(name: &str) -> Option<BinaryOp> {
         BinaryOp::ALL.into_iter().find(|o| o.name() == name)
@@ -128,7 +168,7 @@ impl BinaryOp {
 
     /// The type of the result for operands of type `dtype`.
     pub fn result(self, dtype: DType) -> DType {
-        if self == BinaryOp::Lt { DType::I64 } else { dtype }
+        if self.compares() { DType::I64 } else { dtype }
     }
 
     /// The value that a reduction by this operation starts from: +0.0 for `add`, 1 for `mul`, the

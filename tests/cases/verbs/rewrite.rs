@@ -55,8 +55,8 @@ fn chosen<'a>(inputs: &'a Inputs, form: &Sexp) -> Result<Vec<&'a CompiledRule>, 
 
 fn saturated(inputs: &Inputs, rules: &[&CompiledRule], term: &Term) -> (EGraph, String) {
     let context = inputs.context();
-    let binders = inputs.book.signature.binders();
-    let facts = Facts::new(&context.tensors, &context.sizes, binders, VectorUnit::default());
+    let operators = inputs.book.signature.table().clone();
+    let facts = Facts::new(&context.tensors, &context.sizes, operators, VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     egraph.add_expr(term);
     egraph.rebuild();
