@@ -6,8 +6,8 @@ mod common;
 use common::machine;
 use ember_sim::{Bindings, CoreKind, Options, Outcome, run};
 use ember_targets::dlc::*;
-use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use ember_targets::tensor::{Data, Hashed, Tensor};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 const X: Expr = Expr::Register(RegisterId(0));
 
