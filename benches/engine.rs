@@ -56,7 +56,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn ours_once(book: &RuleBook, terms: &[Root], pool: &ThreadPool) -> Duration {
-    let compiled = ember_engine::compile(&book);
+    let compiled = ember_engine::compile(book);
     let rules: Vec<&CompiledRule> = compiled.iter().collect();
     let mut egraph = EGraph::new(Facts::default());
     for root in terms {

@@ -74,7 +74,7 @@ fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
     ];
     let sizes = ["rows", "lookups", "bags+1", "bags"].map(String::from);
     let binders = book.signature.binders();
-    let compiled = ember_engine::compile(&book);
+    let compiled = ember_engine::compile(book);
     let term = term(book, BAG);
     let start = Instant::now();
     let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, binders, Default::default()));
@@ -91,7 +91,7 @@ fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
 }
 
 fn saturate_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, String) {
-    let compiled = ember_engine::compile(&book);
+    let compiled = ember_engine::compile(book);
     let rules: Vec<&CompiledRule> = compiled.iter().collect();
     let start = Instant::now();
     let mut egraph = EGraph::new(Facts::default());

@@ -49,7 +49,7 @@ fn add(book: &RuleBook, egraph: &mut EGraph, term: &str) -> egg::Id {
 }
 
 fn run_on(book: &RuleBook, egraph: &mut EGraph, limits: Limits) -> Saturation {
-    let compiled = ember_engine::compile(&book);
+    let compiled = ember_engine::compile(book);
     let all: Vec<&CompiledRule> = compiled.iter().collect();
     saturate(egraph, &all, &limits, &mut |_| {})
 }

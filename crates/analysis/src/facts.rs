@@ -50,7 +50,7 @@ pub struct Facts {
     /// Nodes that are still to be made below the ceiling, for which folding leaves room.
     node_reserve: usize,
     ceiling_reached: bool,
-    pub journal: Journal,
+    pub(crate) journal: Journal,
 }
 
 /// What the vector-length generators ask of the machine.

@@ -25,7 +25,7 @@ mod streams;
 mod terms;
 mod values;
 
-pub use builder::Lowering;
+pub(crate) use builder::Lowering;
 use ember_language::term::Term;
 use ember_targets::dlc::{Program, TensorDecl};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The whole story on a page: read → saturate → extract → decouple → verify → simulate → compare.
 //!
-//! Each stage is a plain function; [`crate::job`] composes them for the main job, [`crate::single`]
-//! for a single program.
+//! Each stage is a plain function; the main crate composes them, for the main job and for a single
+//! program.
 
 use crate::cost::{Goal, Rates};
 use crate::coupled::coupled;

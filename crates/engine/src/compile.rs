@@ -58,6 +58,7 @@ pub enum Operand {
 pub struct Test {
     /// The place of what is asked in the list of predicates.
     pub predicate: usize,
+    /// What it is asked about.
     pub args: Vec<Operand>,
 }
 
@@ -66,6 +67,7 @@ pub struct Test {
 pub struct Range {
     /// The place of what is asked in the list of generators.
     pub generator: usize,
+    /// What it is asked about.
     pub args: Vec<Operand>,
 }
 

@@ -121,6 +121,6 @@ fn missing<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 }
 
 /// Held data of scalars, each converted to the element type.
-pub fn held(dtype: DType, scalars: impl Iterator<Item = Scalar>) -> Data {
+pub(crate) fn held(dtype: DType, scalars: impl Iterator<Item = Scalar>) -> Data {
     Data::held(dtype, scalars.map(|x| x.cast(dtype)))
 }

@@ -15,7 +15,7 @@ use ember_language::sexp::{Kind, Sexp};
 use ember_language::term::{Node, Term, parse_head};
 
 /// An S-expression as a term, whatever its words mean: sketches are printed like terms.
-pub fn as_term(sexp: &Sexp) -> Term {
+pub(crate) fn as_term(sexp: &Sexp) -> Term {
     let mut term: Term = RecExpr::default();
     let mut open: Vec<(&Sexp, bool)> = vec![(sexp, false)];
     let mut done: Vec<Id> = Vec::new();

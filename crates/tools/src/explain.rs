@@ -10,4 +10,4 @@ pub use print::{
     Difference, chain_json, cycles, difference, line, place, print, print_terms, text, to_json,
 };
 pub use program::{Explained, GroupChain, Watched, decoupled, explain, explain_terms};
-pub use program::{choose, groups_of, watch};
+pub(crate) use program::{choose, groups_of, watch};

@@ -10,7 +10,7 @@ pub mod lsp;
 pub mod progress;
 pub mod render;
 pub mod selftest;
-pub mod show;
+mod show;
 pub mod system;
 pub mod tables;
 pub mod trace;

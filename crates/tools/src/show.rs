@@ -10,13 +10,13 @@ use itertools::Itertools;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How many characters of a term are shown.
-pub const WIDTH: usize = 92;
+pub(crate) const WIDTH: usize = 92;
 
 /// How many operators of a class, and levels of a place, are shown.
 const FEW: usize = 6;
 
 /// The words for one e-graph.
-pub struct Show<'a> {
+pub(crate) struct Show<'a> {
     pub egraph: &'a EGraph,
     root: Id,
     smallest: Extractor<'a, AstSize, Node, ember_analysis::facts::Facts>,
@@ -235,7 +235,7 @@ impl<'a> Show<'a> {
 }
 
 /// A pattern as text, with one of its parts between marks.
-pub fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
+pub(crate) fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
     let mut texts: Vec<String> = Vec::with_capacity(pattern.len());
     for (at, node) in pattern.as_ref().iter().enumerate() {
         let text = match node {

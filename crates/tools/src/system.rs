@@ -216,7 +216,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Report {
     let start = Instant::now();
-    let compiled = ember_engine::compile(&book);
+    let compiled = ember_engine::compile(book);
     let facts = Facts::new(&[], &[], book.signature.binders(), Default::default());
     let mut egraph = EGraph::new(facts);
     let classes: Vec<Id> = roots.iter().map(|root| add(&mut egraph, root)).collect();

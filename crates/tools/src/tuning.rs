@@ -10,13 +10,18 @@ use std::time::{Duration, Instant};
 
 /// What programs are searched and chosen for.
 pub struct Tuning<'a> {
+    /// Rules, model and machine.
     pub inputs: &'a Inputs,
+    /// The data that candidates are ranked on.
     pub case: &'a Case,
+    /// What that data says of loops and loads.
     pub statistics: Statistics<'a>,
+    /// What the user chose.
     pub options: &'a Options,
 }
 
 impl<'a> Tuning<'a> {
+    /// Takes what is known and counts what the data says.
     pub fn new(inputs: &'a Inputs, case: &'a Case, options: &'a Options) -> Tuning<'a> {
         Tuning { inputs, case, statistics: case.statistics(&inputs.model), options }
     }

@@ -249,7 +249,7 @@ impl Model<'_> {
     }
 
     /// The share of an address's lines that come from DRAM: all of a tensor that nothing is known of.
-    pub fn misses(&self, address: &Summary) -> f64 {
+    pub(crate) fn misses(&self, address: &Summary) -> f64 {
         let known = address.tensor.and_then(|t| self.workload.first_touch.get(&t).copied());
         known.unwrap_or(1.0) * address.share
     }

@@ -20,7 +20,7 @@ const MAX_LOOPS: usize = 256;
 const MAX_WORK: usize = 2_000_000;
 
 /// A lowering in progress.
-pub struct Lowering<'a> {
+pub(crate) struct Lowering<'a> {
     pub(super) terms: Terms,
     pub(super) context: &'a ModelContext,
     pub(super) level: Level,
@@ -44,7 +44,7 @@ pub struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub fn new(term: &Term, context: &'a ModelContext, level: Level) -> Lowering<'a> {
+    pub(crate) fn new(term: &Term, context: &'a ModelContext, level: Level) -> Lowering<'a> {
         Lowering {
             terms: Terms::new(term),
             context,
@@ -75,7 +75,10 @@ impl<'a> Lowering<'a> {
     }
 
     /// The loop nest as `main` alone.
-    pub fn coupled(term: &Term, context: &'a ModelContext) -> Result<Program, DecoupleError> {
+    pub(crate) fn coupled(
+        term: &Term,
+        context: &'a ModelContext,
+    ) -> Result<Program, DecoupleError> {
         let mut lowering = Lowering::new(term, context, Level::Scf);
         lowering.statement(lowering.terms.root())?;
         lowering.program.main = lowering.block;

@@ -1,9 +1,8 @@
 //! The rule language: dialects, rule sets and schedules as data.
 //!
 //! [`load`] reads rule files and checks them; what it returns is a [`RuleBook`] in which every name
-//! is resolved and every rule is well-sorted and well-scoped. [`CompiledRule`] is a rule made ready
-//! for the e-graph; [`ember_engine::saturate`] applies it. Nothing here knows embeddings: operators, sorts
-//! and binders come from the files.
+//! is resolved and every rule is well-sorted and well-scoped; the engine applies rules. Nothing here knows
+//! embeddings: operators, sorts and binders come from the files.
 
 mod binding;
 mod book;

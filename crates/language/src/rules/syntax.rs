@@ -8,7 +8,9 @@ use crate::suggest::unknown;
 /// A word and where it stands.
 #[derive(Clone, Debug)]
 pub struct Word {
+    /// The word.
     pub text: String,
+    /// Where it stands.
     pub span: Span,
 }
 
@@ -55,22 +57,35 @@ pub(super) struct RulesetForm {
 /// `(rule NAME "doc" LEFT => RIGHT …)`.
 #[derive(Debug)]
 pub struct RuleForm {
+    /// Its name.
     pub name: Word,
+    /// What it does, in a sentence.
     pub doc: String,
+    /// The left side.
     pub lhs: Sexp,
+    /// The right side.
     pub rhs: Sexp,
+    /// Whether it is `<=>`.
     pub both_ways: bool,
     /// Patterns of variables that are bound before, of `:where`, and of new ones, of `:with`.
     pub wheres: Vec<(Word, Sexp)>,
     /// The variables of `:with`.
     pub withs: Vec<Word>,
+    /// Variables and their generators.
     pub fors: Vec<(Word, Sexp)>,
+    /// Abbreviations.
     pub lets: Vec<(Word, Sexp)>,
+    /// Conditions.
     pub whens: Vec<Sexp>,
+    /// When it is meant to run.
     pub phase: Option<Word>,
+    /// How exactly it keeps results.
     pub exact: Option<Word>,
+    /// Terms, and what it must turn them into.
     pub tests: Vec<(Sexp, Sexp)>,
+    /// Terms that it must not apply to.
     pub counter_tests: Vec<Sexp>,
+    /// Where `:subsume` stands.
     pub subsume: Option<Span>,
 }
 

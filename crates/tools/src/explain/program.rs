@@ -45,7 +45,7 @@ pub struct Watched {
 }
 
 /// Searches a model and chooses its program, as the main job does.
-pub fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
+pub(crate) fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
     let mut untimed = Duration::ZERO;
     let schedule = &tuning.options.schedule;
     let (searched, chosen) = tuning.best_of(schedule, Goal::Decoupled, &mut untimed, line)?;
@@ -54,7 +54,7 @@ pub fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
 
 /// The search of a group once more, watched. It must come to the same programs; that it does not is an
 /// error.
-pub fn watch(
+pub(crate) fn watch(
     tuning: &Tuning<'_>,
     plan: &Plan,
     at: usize,
@@ -80,7 +80,7 @@ pub fn watch(
 }
 
 /// The groups that were searched, or the one that stands for a statement.
-pub fn groups_of(plan: &Plan, statement: Option<usize>) -> Checked<Vec<usize>> {
+pub(crate) fn groups_of(plan: &Plan, statement: Option<usize>) -> Checked<Vec<usize>> {
     match statement {
         Some(statement) => plan.searched_for(statement).map(|group| vec![group]),
         None => Ok(plan.searched().collect()),
