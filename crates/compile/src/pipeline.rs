@@ -16,7 +16,7 @@ use ember_engine::saturate::{self, Progress};
 use ember_interpret::Store;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
-use ember_language::rules::{self, Definitions, Exactness, RuleBook, Schedule};
+use ember_language::rules::{self, Definitions, Exactness, Operators, RuleBook, Schedule};
 use ember_language::term::Term;
 use ember_model::data::Instance;
 use ember_model::model::Model;
@@ -215,7 +215,7 @@ pub fn search(
     goal: Goal,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Searched {
-    let plan = Plan::new(&inputs.model, statistics);
+    let plan = Plan::new(inputs.book.signature.table(), &inputs.model, statistics);
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
     let groups: Vec<usize> = plan.searched().collect();
     let found = groups.into_par_iter().map(|at| (at, run.group(&plan, at, progress))).collect();
@@ -310,14 +310,15 @@ pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
 
 /// A finished term's program: decoupled or coupled, and verified. `Err` says why it is none.
 pub fn lower(
+    operators: &Operators,
+    machine: &Machine,
     term: &Term,
     context: &ModelContext,
-    machine: &Machine,
     goal: Goal,
 ) -> Result<Verified, String> {
     let program = match goal {
-        Goal::Decoupled => decouple(term, context),
-        Goal::Coupled => coupled(term, context),
+        Goal::Decoupled => decouple(operators, term, context),
+        Goal::Coupled => coupled(operators, term, context),
     };
     let program = program.map_err(|e| e.to_string())?;
     verify(program, &Limits::of(machine))
