@@ -122,6 +122,8 @@ pub struct OpInfo {
     pub row: Option<&'static Row>,
     /// The operator that it erases to; itself, where it says `:means`.
     pub erased: Option<Symbol>,
+    /// Of the operands of that operator, in their order, the positions here.
+    pub erasure: Vec<usize>,
     /// Of the primitive's operands, in the order of its row, the positions here.
     parts: Vec<Option<usize>>,
     /// The element type.
@@ -312,6 +314,7 @@ struct Resolver<'a> {
 struct Arranged {
     row: Option<&'static Row>,
     erased: Option<Symbol>,
+    erasure: Vec<usize>,
     parts: Vec<Option<usize>>,
     operands: Vec<Option<Symbol>>,
 }
@@ -331,7 +334,7 @@ impl Resolver<'_> {
         if arranged.operands.is_empty() {
             arranged.operands.clone_from(&op.operands);
         }
-        let Arranged { row, erased, parts, operands } = arranged;
+        let Arranged { row, erased, erasure, parts, operands } = arranged;
         let at = |name: &str| {
             let part = row?.parts().position(|(part, _)| part == name)?;
             parts.get(part).copied().flatten()
@@ -389,6 +392,7 @@ impl Resolver<'_> {
             unit,
             row,
             erased,
+            erasure,
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),
@@ -420,7 +424,8 @@ impl Resolver<'_> {
                 let row = Row::named(&word.text)?;
                 let names: Vec<(&str, bool)> = row.parts().collect();
                 let (parts, operands) = self.place(op, word, &names, row.required())?;
-                Some(Arranged { row: Some(row), erased: Some(op.name), parts, operands })
+                let erasure = (0..op.args.len()).collect();
+                Some(Arranged { row: Some(row), erased: Some(op.name), erasure, parts, operands })
             }
             (None, Some(word)) => {
                 let target = self.target(op, word)?;
@@ -442,7 +447,12 @@ impl Resolver<'_> {
                     .collect();
                 let required = names.iter().filter(|(_, required)| *required).count();
                 let (parts, operands) = self.place(op, word, &names, required)?;
-                Some(Arranged { row: Some(row), erased: below.erased, parts, operands })
+                let here = |at: &usize| {
+                    let part = below.parts.iter().position(|part| part == &Some(*at))?;
+                    parts[part]
+                };
+                let erasure = below.erasure.iter().map(here).collect::<Option<_>>()?;
+                Some(Arranged { row: Some(row), erased: below.erased, erasure, parts, operands })
             }
             (None, None) => None,
         }
