@@ -22,6 +22,19 @@ impl Operators {
         Node::new(Head::Op(name), placed.as_deref().unwrap_or(operands))
     }
 
+    /// The name of a loop variable by a number. If no dialect has such names, the node is no operator.
+    pub fn numbered_node(&self, number: Id) -> Node {
+        self.numbered().map_or(Node::op("", &[number]), |name| Node::new(Head::Op(name), &[number]))
+    }
+
+    /// The number by which a node names a loop variable.
+    pub fn number(&self, node: &Node) -> Option<Id> {
+        match (node.head(), node.children()) {
+            (Head::Op(name), [number]) if self.numbered() == Some(name) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// A node as the operator that its own erases to; a node that erases to nothing else is itself.
     pub fn erased(&self, node: &Node) -> Node {
         let erased = self.of(node).and_then(|info| {

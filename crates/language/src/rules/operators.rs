@@ -217,6 +217,7 @@ pub struct Operators {
     rows: FxHashMap<(Symbol, usize), OpInfo>,
     makers: FxHashSet<Symbol>,
     named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
+    numbered: Option<Symbol>,
     names_are_variables: bool,
 }
 
@@ -273,6 +274,11 @@ impl Operators {
         self.named.get(&(primitive, unit)).copied()
     }
 
+    /// The operator that names a loop variable by a number.
+    pub fn numbered(&self) -> Option<Symbol> {
+        self.numbered
+    }
+
     /// Every operator, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &OpInfo> {
         self.rows.values()
@@ -297,7 +303,22 @@ impl Operators {
             }
             operators.rows.insert((op.name, op.args.len()), info);
         }
+        operators.numbered = operators.find_numbered(signature);
         operators
+    }
+
+    /// The first operator that makes of a number what a loop variable is called by.
+    fn find_numbered(&self, signature: &Signature) -> Option<Symbol> {
+        let mut all = signature.operators().iter();
+        let called = all.find_map(|op| {
+            let info = self.get(op.name, op.args.len())?;
+            let name = info.position("name").filter(|_| info.is(Primitive::Variable))?;
+            op.args.get(name)?.named()
+        })?;
+        let number = SortTerm::Is(Sort::named(Sort::VALUE));
+        let mut all = signature.operators().iter();
+        let found = all.find(|op| op.result == SortTerm::Is(called) && op.args == [number]);
+        found.map(|op| op.name)
     }
 }
 
