@@ -6,6 +6,7 @@ use ember_compile::cost::Goal;
 use ember_compile::machines;
 use ember_compile::pipeline;
 use ember_engine::CompiledRule;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::print_term::print_term;
 use ember_language::rules::{self, RuleBook};
@@ -32,7 +33,7 @@ impl Bench {
     }
 
     fn with(paths: &[PathBuf]) -> Bench {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let paths = equiv::rule_paths(paths);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let compiled = ember_engine::compile(&book);
@@ -42,7 +43,7 @@ impl Bench {
     }
 
     fn sides(&self, files: &[PathBuf], model: Option<&Path>) -> Sides {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         equiv::read(&mut sources, &self.book, &self.machine, files, model).expect("two programs")
     }
 
@@ -78,7 +79,7 @@ fn pairs() -> Vec<(Vec<PathBuf>, Options, Option<PathBuf>)> {
 }
 
 fn certificate_of(text: &str) -> Option<Sexp> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<certificate>", text);
     match sexp::read(&sources, file).ok()?.as_slice() {
         [form] => Some(form.clone()),
@@ -188,7 +189,7 @@ fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
         schedule: schedule.to_owned(),
         ..pipeline::Options::default()
     };
-    let inputs = pipeline::read(&mut Sources::default(), &model, &options).expect("a model");
+    let inputs = pipeline::read(&mut Sources::new(Disk), &model, &options).expect("a model");
     let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
     let texts = [("slc", print_term(&chosen.term)), ("dlc", print(chosen.program.program()))];
     let files = texts.map(|(level, text)| {

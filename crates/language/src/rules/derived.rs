@@ -40,6 +40,7 @@ pub fn derived(sources: &mut Sources, paths: &[PathBuf]) -> Checked<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::FileId;
     use crate::rules::{self, Arg, RuleBook};
     use std::collections::HashMap;
     use std::fs;
@@ -57,10 +58,14 @@ mod tests {
         paths.into_iter().map(|path| (path.clone(), text(&path))).collect()
     }
 
-    fn book(texts: &[(PathBuf, String)]) -> RuleBook {
+    fn sources(texts: &[(PathBuf, String)]) -> (Sources, Vec<FileId>) {
         let mut sources = Sources::default();
-        let ids: Vec<_> =
-            texts.iter().map(|(path, text)| sources.add(path, text.as_str())).collect();
+        let ids = texts.iter().map(|(path, text)| sources.add(path, text.as_str())).collect();
+        (sources, ids)
+    }
+
+    fn book(texts: &[(PathBuf, String)]) -> RuleBook {
+        let (mut sources, ids) = sources(texts);
         rules::load_text(&mut sources, &ids).expect("well-formed rules").0
     }
 
@@ -105,7 +110,7 @@ mod tests {
         let mut files = files();
         let before = told(&book(&files));
         let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
-        let text = derived(&mut Sources::default(), &paths).expect("rules");
+        let text = derived(&mut sources(&files).0, &paths).expect("rules");
         let blocks = blocks(&text);
         assert!(blocks.len() >= 8, "{text}");
         for (_, text) in &mut files {
@@ -121,7 +126,7 @@ mod tests {
     fn derived_rules_are_a_rule_file() {
         let files = files();
         let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
-        let text = derived(&mut Sources::default(), &paths).expect("rules");
+        let text = derived(&mut sources(&files).0, &paths).expect("rules");
         let name =
             |path: &PathBuf| path.file_name().and_then(|n| n.to_str()).unwrap_or("").to_owned();
         let mut texts = files;

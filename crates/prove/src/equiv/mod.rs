@@ -226,6 +226,7 @@ impl Unknown {
 
 #[cfg(test)]
 mod tests {
+    use ember_host::Disk;
     use ember_language::diagnostic::Sources;
     use ember_language::rules::{self, Operators, Signature};
     use std::path::Path;
@@ -239,7 +240,7 @@ mod tests {
     /// What the project's dialects declare.
     pub(super) fn signature() -> Signature {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
-        let (book, _) = rules::load(&mut Sources::default(), &[folder]).expect("well-formed rules");
+        let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed rules");
         book.signature
     }
 }
