@@ -127,7 +127,7 @@ pub fn lowered(
                 }
             }
             done.programs += 1;
-            let Ok(statement) = lifted(&program) else { continue };
+            let Ok(statement) = lifted(&program, book.signature.table()) else { continue };
             match data.relation(expected, &data.of_term(&statement)) {
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {

@@ -333,9 +333,9 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
     });
     let program = |term: &Term, sort| What::Term { term: term.clone(), sort };
     let programs = [program(&made.term, Sort::named("Stmt")), program(term, sort)];
-    let sides = Sides::of(made.declarations.clone(), programs);
-    let options = equiv::Options { limits, ..equiv::Options::default() };
     let Tools { book, compiled, rules, machine } = tools;
+    let sides = Sides::of(&book.signature, made.declarations.clone(), programs);
+    let options = equiv::Options { limits, ..equiv::Options::default() };
     let start = std::time::Instant::now();
     let answer = equiv::compare(&sides, book, compiled, rules, machine, &options);
     let time_ms = start.elapsed().as_secs_f64() * 1e3;

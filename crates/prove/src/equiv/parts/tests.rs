@@ -1,7 +1,8 @@
 use super::{Part, parts};
 use crate::equiv::declare::{Declarations, Declared, Purpose};
+use crate::equiv::level::Level;
 use crate::equiv::question::Question;
-use crate::equiv::tests::operators;
+use crate::equiv::tests::{operators, signature};
 use ember_analysis::facts::VectorUnit;
 use ember_interpret::{Error, Interpreter, Store};
 use ember_language::rules::Operators;
@@ -31,10 +32,11 @@ fn declarations() -> Declarations {
 
 /// The parts of two programs of one processor.
 fn of(programs: &[Term; 2], operators: &Arc<Operators>) -> Option<Vec<Part>> {
-    let declarations = declarations();
+    let (declarations, base) = (declarations(), Level::base(&signature()));
     let question = Question {
         declarations: &declarations,
-        units: false,
+        level: &base,
+        base: &base,
         terms: programs,
         between: None,
         before: &[],
