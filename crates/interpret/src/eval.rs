@@ -374,7 +374,7 @@ impl Interpreter {
     }
 
     /// The element type of an address, a tensor or a value; only a value is evaluated for it.
-    fn type_of(&mut self, like: At) -> Result<DType, Error> {
+    pub(super) fn type_of(&mut self, like: At) -> Result<DType, Error> {
         match self.program.ops[like] {
             Op::Tensor(_) | Op::Root { .. } | Op::Index { .. } | Op::Freeze { .. } => {
                 self.dtype(like)

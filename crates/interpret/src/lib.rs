@@ -17,10 +17,12 @@ mod op;
 mod outputs;
 mod program;
 mod tensors;
+mod trace;
 mod trips;
 mod value;
 
 pub use error::Error;
+pub use trace::{Elements, Trace};
 pub use trips::average_trip_count;
 pub use value::Value;
 
@@ -99,6 +101,7 @@ pub struct Interpreter {
     alone: usize,
     steps: u64,
     limit: u64,
+    trace: Option<Box<Trace>>,
 }
 
 impl Interpreter {
@@ -122,6 +125,7 @@ impl Interpreter {
             alone: 0,
             steps: 0,
             limit: Self::DEFAULT_STEPS,
+            trace: None,
         }
     }
 

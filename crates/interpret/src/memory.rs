@@ -122,6 +122,9 @@ impl Interpreter {
             }
             self.frozen[place.tensor as usize] = true;
         }
+        if self.trace.is_some() {
+            self.record(place.tensor, place.position, false);
+        }
         let element = self.tensor(place).1;
         if place.depth as usize != element.shape.len() {
             return Err(self.rank_error(place, place.depth as usize));
@@ -145,6 +148,9 @@ impl Interpreter {
             return Err(Error::Unfrozen(name.to_string()));
         }
         self.written[place.tensor as usize] = true;
+        if self.trace.is_some() {
+            self.record(place.tensor, place.position, true);
+        }
         let written = self.tensors[place.tensor as usize].set(place.position, value);
         // What is left are elements that are computed on demand.
         if written { Ok(()) } else { Err(Error::ReadOnly(self.tensor(place).0.to_string())) }
@@ -249,6 +255,7 @@ impl Interpreter {
         body: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let before = self.tensors.clone();
+        let flags = (self.written.clone(), self.frozen.clone());
         self.statement(s)?;
         let changed = self.tensors.clone();
         let result = body(self);
@@ -262,22 +269,21 @@ impl Interpreter {
                 }
             }
         }
+        (self.written, self.frozen) = flags;
         result
     }
 
-    /// Writes zeros into the tensor of an address.
-    pub(super) fn clear(&mut self, mut at: At) -> Result<(), Error> {
-        loop {
-            match self.program.ops[at] {
-                Op::Root { tensor, writable: true } => {
-                    let tensor = &mut self.tensors[tensor as usize];
-                    *tensor = Tensor::zeros(tensor.dtype, tensor.shape.clone());
-                    return Ok(());
-                }
-                Op::Index { address, .. } => at = address,
-                _ => return Err(self.wrong(at, "an address of a tensor that is written")),
-            }
+    /// Writes zeros into a tensor that is written, given without indices.
+    pub(super) fn clear(&mut self, at: At) -> Result<(), Error> {
+        let Op::Root { tensor, writable: true } = self.program.ops[at] else {
+            return Err(self.wrong(at, "a tensor that is written, without indices"));
+        };
+        for at in 0..self.tensors[tensor as usize].len() {
+            self.record(tensor, at, true);
         }
+        let tensor = &mut self.tensors[tensor as usize];
+        *tensor = Tensor::zeros(tensor.dtype, tensor.shape.clone());
+        Ok(())
     }
 
     /// The element type of an address or a tensor.

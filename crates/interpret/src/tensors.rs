@@ -84,7 +84,7 @@ impl Interpreter {
             Whole::Matmul { a, b, transposed } => {
                 let (mut a, b) = (self.extents(a)?, self.extents(b)?);
                 a.pop();
-                a.push(self.extent_of(&b, (b.len() - usize::from(transposed)).wrapping_sub(1))?);
+                a.push(self.extent_of(&b, b.len().wrapping_sub(1 + usize::from(transposed)))?);
                 Ok(a)
             }
             Whole::Triangle { x } => {
