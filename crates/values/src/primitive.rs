@@ -366,6 +366,11 @@ impl Row {
         rows().find(|row| row.name == name)
     }
 
+    /// The row of a primitive.
+    pub fn of(primitive: Primitive) -> Option<&'static Row> {
+        rows().find(|row| row.primitive == primitive)
+    }
+
     /// The names of its operands, those that may be missing last, each with whether it must be there.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, bool)> + Clone + use<> {
         self.operands.iter().map(|name| match name.strip_suffix('?') {

@@ -7,6 +7,7 @@
 mod attributes;
 mod binding;
 mod book;
+mod build;
 mod calls;
 mod check;
 mod codes;
@@ -30,6 +31,7 @@ mod tree;
 mod words;
 
 pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
+pub use build::Builder;
 pub use codes::{code, codes};
 pub use define::{Definition, Definitions};
 pub use load::{Check, check, load, load_text};
