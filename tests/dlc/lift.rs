@@ -10,13 +10,14 @@ use ember_engine::CompiledRule;
 use ember_engine::saturate;
 use ember_language::diagnostic::Sources;
 use ember_language::print_term;
-use ember_language::rules::{self, RuleBook, Sort};
+use ember_language::rules::{self, Operators, RuleBook, Sort};
 use ember_prove::equiv::{self, Declarations, Options, Search, Sides, What};
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified};
 use fastrand::Rng;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
 /// Changes to each program that are looked at, and tries for each to find one that the verifier passes.
 const MUTANTS: usize = 3;
@@ -47,13 +48,20 @@ fn verified(text: &str, machine: &Machine) -> Option<Verified> {
     DlcText::read(&sources, file).ok()?.verify(&Limits::of(machine)).ok()
 }
 
+/// What the operators of the project's dialects mean.
+static OPERATORS: LazyLock<Arc<Operators>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let (book, _) = rules::load(&mut Sources::default(), &[folder]).expect("well-formed rules");
+    book.signature.table().clone()
+});
+
 /// A program beside the statement that it is read as, on so much data; an error where it is read as none.
 fn reads_right(text: &str, machine: &Machine, tries: usize) -> Result<usize, String> {
     let program = verified(text, machine).unwrap_or_else(|| panic!("does not verify:\n{text}"));
     let statement = equiv::lifted(&program)?;
     let declarations = Declarations::of_program(&program);
     let term = What::Term { term: statement.clone(), sort: Sort::named("Stmt") };
-    let sides = Sides::of(declarations, [What::dlc(program), term]);
+    let sides = Sides::of(declarations, OPERATORS.clone(), [What::dlc(program), term]);
     let options = Options { tries, ..Options::default() };
     let (found, compared) = equiv::apart(&sides, machine, &options);
     if let Some(found) = found {
@@ -201,7 +209,11 @@ fn a_program_with_a_token_changed_is_read_as_what_it_does_and_not_proved_to_do_w
             }
             read += usize::from(reads_right(&changed, &prover.machine, 4).is_ok());
             let declarations = Declarations::of_program(&original);
-            let sides = Sides::of(declarations, [What::dlc(original), What::dlc(mutant)]);
+            let sides = Sides::of(
+                declarations,
+                OPERATORS.clone(),
+                [What::dlc(original), What::dlc(mutant)],
+            );
             let options = Options { tries: 20, ..Options::default() };
             let equal = prover.equal(&sides);
             let (found, _) = equiv::apart(&sides, &prover.machine, &options);

@@ -361,6 +361,12 @@ impl Operation {
         self.written().map(word).collect::<Vec<_>>().join(" ")
     }
 
+    /// Whether terms may have so many operands.
+    pub fn fits(&self, operands: usize) -> bool {
+        let required = self.operands.iter().filter(|operand| !operand.optional).count();
+        (required..=self.operands.len()).contains(&operands)
+    }
+
     /// Whether models may write so many operands.
     pub fn takes(&self, operands: usize) -> bool {
         let required = self.written().filter(|operand| !operand.optional).count();

@@ -172,6 +172,12 @@ impl OpInfo {
         self.parts.iter().filter_map(|part| *part)
     }
 
+    /// The position of an operand by its place in the primitive's row.
+    #[inline]
+    pub fn place(&self, place: usize) -> Option<usize> {
+        *self.parts.get(place)?
+    }
+
     /// The position of an operand by its name in the primitive's row.
     pub fn position(&self, name: &str) -> Option<usize> {
         let at = self.row?.parts().position(|(part, _)| part == name)?;

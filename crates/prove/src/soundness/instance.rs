@@ -6,17 +6,21 @@ use super::grow::Grow;
 use super::types::Types;
 use super::world::World;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::{Arg, Rule, Signature, Sort};
+use ember_interpret::{Interpreter, Store};
+use ember_language::rules::{Arg, Operators, Rule, Signature, Sort};
 use ember_language::term::{Head, Node};
 use ember_values::scalar::BinaryOp;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The left side of a rule with terms for its variables.
 #[derive(Clone, Debug)]
 pub(super) struct Instance {
     pub bank: Bank,
     pub world: World,
+    /// What operators mean.
+    pub operators: Arc<Operators>,
     /// The sort of both sides.
     pub sort: Sort,
     pub lhs: Id,
@@ -29,6 +33,11 @@ pub(super) struct Instance {
 }
 
 impl Instance {
+    /// All terms of the instance, ready to run on a store.
+    pub fn interpreter(&self, store: &Store) -> Interpreter {
+        Interpreter::new(self.bank.all(), &self.operators, store.clone())
+    }
+
     /// A random instance of a rule with terms of about `size` levels; `None` where the choices that
     /// were made do not fit together.
     pub fn random(
@@ -76,7 +85,8 @@ impl Instance {
         let lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
         let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
-        Some(Instance { bank, world, sort, lhs, others, holes, free })
+        let operators = signature.table().clone();
+        Some(Instance { bank, world, operators, sort, lhs, others, holes, free })
     }
 
     /// A side of the rule with the instance's terms for its variables. `numbers` are the values of
@@ -109,15 +119,7 @@ impl Instance {
                 _ => None,
             };
             let (a, b) = (number(*a)?, number(*b)?);
-            let n = match BinaryOp::parse(self.bank.node(*op).name()?)? {
-                BinaryOp::Add => a.checked_add(b)?,
-                BinaryOp::Sub => a.checked_sub(b)?,
-                BinaryOp::Mul => a.checked_mul(b)?,
-                BinaryOp::Div => a.checked_div(b)?,
-                BinaryOp::Max => a.max(b),
-                BinaryOp::Min => a.min(b),
-                BinaryOp::Lt => return None,
-            };
+            let n = BinaryOp::parse(self.bank.node(*op).name()?)?.checked(a, b)?;
             return Some(self.bank.int(n));
         }
         Some(self.bank.add(Node::new(node.head(), &children)))

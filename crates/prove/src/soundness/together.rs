@@ -58,7 +58,7 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
     let mut rng = Rng::with_seed(options.seed);
     let mut whole = Whole::default();
     for round in 0..options.programs {
-        let instance = program(&mut rng, (round % 3) as u32);
+        let instance = program(&mut rng, &operators, (round % 3) as u32);
         let cases: Vec<Case> =
             (0..3).filter_map(|_| Case::random(&instance, &mut rng, false)).collect();
         if !cases.is_empty() {
@@ -70,7 +70,7 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
 }
 
 /// A random value, or a statement or embedding operation on the way to both units.
-fn program(rng: &mut Rng, size: u32) -> Instance {
+fn program(rng: &mut Rng, operators: &Arc<Operators>, size: u32) -> Instance {
     let world = World::random(rng, false);
     let mut bank = Bank::default();
     let alias = rng.u8(0..4) == 0;
@@ -96,6 +96,7 @@ fn program(rng: &mut Rng, size: u32) -> Instance {
     Instance {
         bank,
         world,
+        operators: operators.clone(),
         sort,
         lhs,
         others: Vec::new(),
