@@ -108,7 +108,11 @@ fn tables_that_differ_in_name_alone_are_searched_once() {
     let inputs = inputs("examples/dlrm_rm2.sexp");
     let instance = inputs.model.instantiate(None).expect("data");
     let store = store(&instance);
-    let plan = Plan::new(&inputs.model, &Statistics::new(&inputs.model, &instance, &store));
+    let plan = Plan::new(
+        &inputs.model,
+        &Statistics::new(&inputs.model, &instance, &store),
+        inputs.book.signature.table(),
+    );
     let slot = |at: &usize| inputs.model.statement_name(plan.groups[*at].statements[0]);
     let is_table = |at: &usize| slot(at).starts_with("features[") && slot(at) != "features[0]";
     let tables: Vec<usize> = (0..plan.groups.len()).filter(is_table).collect();
@@ -121,7 +125,8 @@ fn tables_that_differ_in_name_alone_are_searched_once() {
 fn statements_that_share_an_index_stream_are_searched_together() {
     let inputs = small("bigbird");
     let case = case(&inputs, 1);
-    let plan = Plan::new(&inputs.model, &case.statistics(&inputs.model));
+    let plan =
+        Plan::new(&inputs.model, &case.statistics(&inputs.model), inputs.book.signature.table());
     let gathers = plan.groups.iter().filter(|group| group.statements.len() == 2).count();
     assert_eq!(gathers, 1, "keys and values are gathered by one stream of indices");
 }

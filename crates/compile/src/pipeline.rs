@@ -215,7 +215,7 @@ pub fn search(
     goal: Goal,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Searched {
-    let plan = Plan::new(&inputs.model, statistics);
+    let plan = Plan::new(&inputs.model, statistics, inputs.book.signature.table());
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
     let groups: Vec<usize> = plan.searched().collect();
     let found = groups.into_par_iter().map(|at| (at, run.group(&plan, at, progress))).collect();

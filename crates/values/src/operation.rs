@@ -135,6 +135,9 @@ impl Words {
     }
 }
 
+/// The words of all operands that are one of several.
+pub static WORDS: [&Words; 3] = [&MODES, &FUNCTIONS, &SCORES];
+
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident, $words:ident, $what:literal, $prefix:literal,
      $($(#[$each:meta])* $variant:ident $name:literal,)*) => {
@@ -365,6 +368,17 @@ impl Operation {
     pub fn fits(&self, operands: usize) -> bool {
         let required = self.operands.iter().filter(|operand| !operand.optional).count();
         (required..=self.operands.len()).contains(&operands)
+    }
+
+    /// The shortest form in which models may write it.
+    pub fn example(&self) -> String {
+        let word = |operand: &Operand| match &operand.role {
+            Role::Word(words) => words.names.first().copied().unwrap_or_default(),
+            _ => operand.label,
+        };
+        let required = self.written().filter(|operand| !operand.optional);
+        let words: Vec<&str> = std::iter::once(self.name).chain(required.map(word)).collect();
+        format!("({})", words.join(" "))
     }
 
     /// Whether models may write so many operands.

@@ -246,7 +246,7 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
     match forms.first().and_then(Sexp::form) {
         Some(("model", _)) => {
             let model = Model::parse_with(sources, file, &book.definitions)?;
-            let term = book.definitions.expand(&model.root_term());
+            let term = book.definitions.expand(&model.root_term(book.signature.table()));
             text.declarations = Some(Declarations::of_model(&model));
             let what = What::Term { term, sort: Sort::named("Stmt") };
             text.sides.push(Side { name: name.clone(), what });
