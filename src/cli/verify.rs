@@ -8,6 +8,7 @@ use ember_prove::soundness::{Options, Tier};
 use ember_prove::verify::{self, Integers, Solver, Verified};
 use ember_tools::progress::Line;
 use ember_tools::render;
+use ember_tools::solver::Installed;
 use ember_tools::tables::{grouped, table};
 use itertools::Itertools;
 use serde::Serialize;
@@ -67,15 +68,21 @@ impl VerifyArgs {
             most: Options::default().most.max(self.instances),
             ..Options::default()
         };
-        let solver = Solver::find();
+        let solver = Installed::find();
         let line = Line::on_terminal();
         let count = AtomicUsize::new(0);
-        let rules = verify::verify(&book, wanted, &options, solver.as_ref(), |rule| {
-            let done = count.fetch_add(1, Ordering::Relaxed) + 1;
-            line.say(format!("verified {done} of {total}: {rule}"));
-        });
+        let rules = verify::verify(
+            &book,
+            wanted,
+            &options,
+            solver.as_ref().map(|solver| solver as &dyn Solver),
+            |rule| {
+                let done = count.fetch_add(1, Ordering::Relaxed) + 1;
+                line.say(format!("verified {done} of {total}: {rule}"));
+            },
+        );
         line.done();
-        let report = Report { solver: solver.as_ref().map(Solver::name), rules };
+        let report = Report { solver: solver.as_ref().map(|solver| solver.name()), rules };
         let text = if self.json { to_json(&report) } else { text(&report) };
         write_result(self.output.as_deref(), &text)?;
         let errors: Vec<Diagnostic> = report.rules.iter().filter_map(complaint).collect();

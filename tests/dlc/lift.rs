@@ -8,6 +8,7 @@ use ember_compile::machines;
 use ember_compile::pipeline::{self, Options as Compiling};
 use ember_engine::CompiledRule;
 use ember_engine::saturate;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::print_term;
 use ember_language::rules::{self, Operators, RuleBook, Sort};
@@ -43,7 +44,7 @@ fn texts(folder: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 fn verified(text: &str, machine: &Machine) -> Option<Verified> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<program>", text);
     DlcText::read(&sources, file).ok()?.verify(&Limits::of(machine)).ok()
 }
@@ -115,7 +116,7 @@ fn compiled(schedules: &[&str]) -> Vec<String> {
                 schedule: (*schedule).to_owned(),
                 ..Compiling::default()
             };
-            let mut sources = Sources::default();
+            let mut sources = Sources::new(Disk);
             let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
             let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
             made.push(print(chosen.program.program()));
@@ -166,7 +167,7 @@ struct Prover {
 
 impl Prover {
     fn new() -> Prover {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let paths = equiv::rule_paths(&[root().join("rules")]);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");

@@ -4,7 +4,7 @@
 //! indices, as often, and in the same order where no condition of the rule makes order immaterial.
 
 use super::claims::{Negated, of_leaf, order, pair, script};
-use super::solver::{Answer, Solver};
+use super::solver::{Answer, Solver, ask as ask_solver};
 use super::symbolic::{Inexpressible, Translation};
 use egg::Var;
 use ember_language::rules::{Arg, Exactness, Rule, Signature};
@@ -73,7 +73,11 @@ struct Claim {
 }
 
 /// Asks a solver about everything that a rule claims of integers.
-pub(super) fn check(signature: &Signature, rule: &Rule, solver: Option<&Solver>) -> Integers {
+pub(super) fn check(
+    signature: &Signature,
+    rule: &Rule,
+    solver: Option<&dyn Solver>,
+) -> Integers {
     let claims = match claims(signature, rule) {
         Ok(claims) => claims,
         Err(Inexpressible(reason)) => return Integers::Inexpressible { reason },
@@ -85,16 +89,16 @@ pub(super) fn check(signature: &Signature, rule: &Rule, solver: Option<&Solver>)
     }
 }
 
-fn ask(chosen: &[Chosen], solver: &Solver) -> Integers {
+fn ask(chosen: &[Chosen], solver: &dyn Solver) -> Integers {
     let mut proved = 0;
     for Chosen { possible, claims } in chosen {
-        if solver.ask(possible, &[]) == Answer::Unsatisfiable {
+        if ask_solver(solver, possible, &[]) == Answer::Unsatisfiable {
             continue;
         }
         for claim in claims {
             let mut answer = Answer::Unknown(String::new());
             for script in &claim.scripts {
-                answer = solver.ask(script, &claim.constants);
+                answer = ask_solver(solver, script, &claim.constants);
                 if answer == Answer::Unsatisfiable {
                     break;
                 }
