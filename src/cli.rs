@@ -24,6 +24,7 @@ use crate::single;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Inputs, Options};
+use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::print_term::print_term;
 use ember_language::rules::Exactness;
@@ -256,7 +257,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)

@@ -6,6 +6,7 @@ use ember_compile::cost::Goal;
 use ember_compile::machines;
 use ember_compile::pipeline;
 use ember_engine::CompiledRule;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::print_term::print_term;
 use ember_language::rules::{self, RuleBook};
@@ -28,7 +29,7 @@ fn root() -> &'static Path {
 
 impl Bench {
     fn new() -> Bench {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let paths = equiv::rule_paths(&[root().join("rules")]);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let compiled = ember_engine::compile(&book);
@@ -38,7 +39,7 @@ impl Bench {
     }
 
     fn sides(&self, files: &[PathBuf], model: Option<&Path>) -> Sides {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         equiv::read(&mut sources, &self.book, &self.machine, files, model).expect("two programs")
     }
 
@@ -74,7 +75,7 @@ fn pairs() -> Vec<(Vec<PathBuf>, Options, Option<PathBuf>)> {
 }
 
 fn certificate(text: &str) -> Option<Sexp> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<certificate>", text);
     match sexp::read(&sources, file).ok()?.as_slice() {
         [form] => Some(form.clone()),
@@ -184,7 +185,7 @@ fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
         schedule: schedule.to_owned(),
         ..pipeline::Options::default()
     };
-    let inputs = pipeline::read(&mut Sources::default(), &model, &options).expect("a model");
+    let inputs = pipeline::read(&mut Sources::new(Disk), &model, &options).expect("a model");
     let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
     let texts = [("slc", print_term(&chosen.term)), ("dlc", print(chosen.program.program()))];
     let files = texts.map(|(level, text)| {

@@ -8,6 +8,7 @@ use ember_prove::soundness::{Claim, Known, Options, Tier, check_attributes};
 use ember_prove::verify::{self, Integers, Solver, Verified};
 use ember_tools::progress::Line;
 use ember_tools::render;
+use ember_tools::solver::Installed;
 use ember_tools::tables::{grouped, table};
 use itertools::Itertools;
 use serde::Serialize;
@@ -70,17 +71,24 @@ impl VerifyArgs {
             most: Options::default().most.max(self.instances),
             ..Options::default()
         };
-        let solver = Solver::find();
+        let solver = Installed::find();
         let line = Line::on_terminal();
         let count = AtomicUsize::new(0);
-        let rules = verify::verify(&book, wanted, &options, solver.as_ref(), |rule| {
-            let done = count.fetch_add(1, Ordering::Relaxed) + 1;
-            line.say(format!("verified {done} of {total}: {rule}"));
-        });
+        let rules = verify::verify(
+            &book,
+            wanted,
+            &options,
+            solver.as_ref().map(|solver| solver as &dyn Solver),
+            |rule| {
+                let done = count.fetch_add(1, Ordering::Relaxed) + 1;
+                line.say(format!("verified {done} of {total}: {rule}"));
+            },
+        );
         line.say("verifying operators".to_owned());
         let operators = check_attributes(&book, wanted, &options);
         line.done();
-        let report = Report { solver: solver.as_ref().map(Solver::name), rules, operators };
+        let solver = solver.as_ref().map(|solver| solver.name());
+        let report = Report { solver, rules, operators };
         let text = if self.json { to_json(&report) } else { text(&report) };
         write_result(self.output.as_deref(), &text)?;
         let claims = report.operators.iter().filter_map(|claim| false_claim(claim, self.seed));

@@ -2,6 +2,7 @@
 
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_compile::dlc_text::DlcText;
+use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::term::Term;
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
@@ -43,7 +44,7 @@ pub fn term(text: &str) -> Term {
 /// Reads a program and verifies it; the messages of what is wrong with it.
 pub fn check(text: &str) -> Result<Program, Vec<String>> {
     let messages = |errors: Vec<Diagnostic>| errors.into_iter().map(|e| e.message).collect();
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<test>", text);
     let text = DlcText::read(&sources, file).map_err(messages)?;
     text.verify(&Limits::NONE).map(Verified::into_program).map_err(messages)

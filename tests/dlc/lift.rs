@@ -8,15 +8,17 @@ use ember_compile::machines;
 use ember_compile::pipeline::{self, Options as Compiling};
 use ember_engine::CompiledRule;
 use ember_engine::saturate;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::print_term;
-use ember_language::rules::{self, RuleBook, Sort};
+use ember_language::rules::{self, Operators, RuleBook, Sort};
 use ember_prove::equiv::{self, Declarations, Options, Search, Sides, What};
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified};
 use fastrand::Rng;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
 /// Changes to each program that are looked at, and tries for each to find one that the verifier passes.
 const MUTANTS: usize = 3;
@@ -42,10 +44,17 @@ fn texts(folder: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 fn verified(text: &str, machine: &Machine) -> Option<Verified> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<program>", text);
     DlcText::read(&sources, file).ok()?.verify(&Limits::of(machine)).ok()
 }
+
+/// What the operators of the project's dialects mean.
+static OPERATORS: LazyLock<Arc<Operators>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let (book, _) = rules::load(&mut Sources::default(), &[folder]).expect("well-formed rules");
+    book.signature.table().clone()
+});
 
 /// A program beside the statement that it is read as, on so much data; an error where it is read as none.
 fn reads_right(text: &str, machine: &Machine, tries: usize) -> Result<usize, String> {
@@ -53,7 +62,7 @@ fn reads_right(text: &str, machine: &Machine, tries: usize) -> Result<usize, Str
     let statement = equiv::lifted(&program)?;
     let declarations = Declarations::of_program(&program);
     let term = What::Term { term: statement.clone(), sort: Sort::named("Stmt") };
-    let sides = Sides::of(declarations, [What::dlc(program), term]);
+    let sides = Sides::of(declarations, OPERATORS.clone(), [What::dlc(program), term]);
     let options = Options { tries, ..Options::default() };
     let (found, compared) = equiv::apart(&sides, machine, &options);
     if let Some(found) = found {
@@ -107,7 +116,7 @@ fn compiled(schedules: &[&str]) -> Vec<String> {
                 schedule: (*schedule).to_owned(),
                 ..Compiling::default()
             };
-            let mut sources = Sources::default();
+            let mut sources = Sources::new(Disk);
             let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
             let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
             made.push(print(chosen.program.program()));
@@ -158,7 +167,7 @@ struct Prover {
 
 impl Prover {
     fn new() -> Prover {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let paths = equiv::rule_paths(&[root().join("rules")]);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
@@ -201,7 +210,11 @@ fn a_program_with_a_token_changed_is_read_as_what_it_does_and_not_proved_to_do_w
             }
             read += usize::from(reads_right(&changed, &prover.machine, 4).is_ok());
             let declarations = Declarations::of_program(&original);
-            let sides = Sides::of(declarations, [What::dlc(original), What::dlc(mutant)]);
+            let sides = Sides::of(
+                declarations,
+                OPERATORS.clone(),
+                [What::dlc(original), What::dlc(mutant)],
+            );
             let options = Options { tries: 20, ..Options::default() };
             let equal = prover.equal(&sides);
             let (found, _) = equiv::apart(&sides, &prover.machine, &options);

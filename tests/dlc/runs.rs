@@ -5,6 +5,7 @@ use crate::bag::{self, bag_context, check, term, verified};
 use ember_compile::coupled::coupled;
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_compile::dlc_text::DlcText;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
 use ember_model::model::Model;
@@ -29,7 +30,7 @@ fn model(dim: usize, bag: &str, index: &str) -> Model {
            (data (seed 7) (size rows 10) (table (uniform -1.0 1.0))
              (offsets (values {OFFSETS})) (indices (values {INDICES}))))"
     );
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<model>", text);
     Model::parse(&sources, file).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
@@ -102,7 +103,7 @@ fn hand_written_bags_agree_bit_for_bit() {
         .collect();
     files.sort();
     for path in files {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let file = load(&mut sources, &path).expect("loads");
         let program = DlcText::read(&sources, file).expect("reads").program;
         // A bag's name is `bag_MODE_KIND`, with the dimension that it is for, if it is for one.

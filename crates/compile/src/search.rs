@@ -11,11 +11,12 @@ use ember_engine::CompiledRule;
 use ember_engine::drive::{Driven, Mark, drive};
 use ember_engine::saturate::{Limits, Progress, Saturation, StopReason, saturate};
 use ember_extract::{CandidateId, CostModel, Extraction, extract};
+use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
 use ember_language::term::{Node, Term};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is searched, with what.
 pub struct Search<'a> {
@@ -175,7 +176,7 @@ struct State<'a, 'w> {
 
 impl Driven for State<'_, '_> {
     fn saturate(&mut self, rules: &[usize]) {
-        let start = Instant::now();
+        let start = clock::start();
         let allowed: Vec<usize> =
             rules.iter().copied().filter(|rule| self.search.allowed(*rule)).collect();
         let rules: Vec<&CompiledRule> =
@@ -240,7 +241,7 @@ impl Driven for State<'_, '_> {
 
 impl State<'_, '_> {
     fn extract(&mut self, k: usize, last: bool) -> Vec<Candidate> {
-        let start = Instant::now();
+        let start = clock::start();
         let workload = self.search.statistics.workload(&self.egraph);
         let limits = ember_extract::Limits::default();
         let best = |fetches: bool, k: usize| {
@@ -251,7 +252,7 @@ impl State<'_, '_> {
         // Reading ahead seldom looks worse than handing over, though memory may be the limit of both and
         // the L2 too small for what is ahead: the simulator tells, so that one without is always among them.
         let candidates = if self.egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
-            let (mut all, without) = rayon::join(|| best(true, k), || best(false, 1));
+            let (mut all, without) = threads::join(|| best(true, k), || best(false, 1));
             let new: Vec<Candidate> =
                 without.into_iter().filter(|c| all.iter().all(|a| a.term != c.term)).collect();
             all.extend(new);

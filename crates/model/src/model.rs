@@ -33,7 +33,7 @@ mod spec;
 mod term;
 mod uses;
 
-pub use expression::{Edge, Expr, Mode, Op, Score, TensorId, Unary};
+pub use expression::{Applied, Argument, Expr, Op, TensorId};
 pub use extent::Extent;
 pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};
 pub use uses::{IndexUse, OffsetsUse};
@@ -179,10 +179,7 @@ impl Statement {
 
     /// The tensors that it writes: its target and the scratch memory it may use.
     pub fn writes(&self) -> Vec<TensorId> {
-        let scratch = self.value.walk().filter_map(|expr| match expr.op {
-            Op::Mp { scratch, .. } => Some(scratch),
-            _ => None,
-        });
+        let scratch = self.value.walk().flat_map(Expr::scratch);
         std::iter::once(self.target).chain(scratch).collect()
     }
 }

@@ -135,6 +135,9 @@ impl Words {
     }
 }
 
+/// The words of all operands that are one of several.
+pub static WORDS: [&Words; 3] = [&MODES, &FUNCTIONS, &SCORES];
+
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident, $words:ident, $what:literal, $prefix:literal,
      $($(#[$each:meta])* $variant:ident $name:literal,)*) => {
@@ -359,6 +362,23 @@ impl Operation {
             _ => operand.label.to_owned(),
         };
         self.written().map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether terms may have so many operands.
+    pub fn fits(&self, operands: usize) -> bool {
+        let required = self.operands.iter().filter(|operand| !operand.optional).count();
+        (required..=self.operands.len()).contains(&operands)
+    }
+
+    /// The shortest form in which models may write it.
+    pub fn example(&self) -> String {
+        let word = |operand: &Operand| match &operand.role {
+            Role::Word(words) => words.names.first().copied().unwrap_or_default(),
+            _ => operand.label,
+        };
+        let required = self.written().filter(|operand| !operand.optional);
+        let words: Vec<&str> = std::iter::once(self.name).chain(required.map(word)).collect();
+        format!("({})", words.join(" "))
     }
 
     /// Whether models may write so many operands.

@@ -39,6 +39,8 @@ pub enum Primitive {
     Binary(BinaryOp),
     /// A binary operation that an operand names.
     Apply,
+    /// A function of one scalar that an operand names.
+    Map,
     /// One of two values.
     Select,
     /// A conversion to a type that an operand names.
@@ -382,6 +384,9 @@ const STRUCTURE: &[Row] = &[
     Row { name: "apply", primitive: Primitive::Apply, operands: &["op", "a", "b"],
           width: Some(Width::Of("a")), price: Price::Operation,
           doc: "a binary operation that an operand names", ..PLAIN },
+    Row { name: "map", primitive: Primitive::Map, operands: &["function", "x"],
+          typing: Some(Typing::Of("x")), width: Some(Width::One), price: Price::Folded,
+          doc: "a function of one scalar that an operand names", ..PLAIN },
     Row { name: "select", primitive: Primitive::Select, operands: &["condition", "a", "b"],
           typing: Some(Typing::Of("a")), width: Some(Width::Of("a")), lanewise: true,
           price: Price::Operation,

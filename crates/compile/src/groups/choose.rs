@@ -6,9 +6,9 @@ use super::searched::Searched;
 use crate::cost::Goal;
 use crate::pipeline::{Case, Inputs, Measure, lower};
 use crate::search::{Candidate, Found};
+use ember_host::threads;
 use ember_language::term::Term;
 use ember_targets::verify::Verified;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Two programs are as fast as one another where their cycles differ by no more than this part:
@@ -57,11 +57,9 @@ pub fn choose(
     goal: Goal,
 ) -> Result<Chosen, Vec<String>> {
     let plan = &searched.plan;
-    let best: Vec<(usize, Result<Ranked, Vec<String>>)> = searched
-        .found
-        .par_iter()
-        .map(|(at, found)| (*at, best_of(inputs, rank, plan, *at, found, goal)))
-        .collect();
+    let found: Vec<_> = searched.found.iter().collect();
+    let best =
+        threads::map(&found, |&(at, found)| (*at, best_of(inputs, rank, plan, *at, found, goal)));
     let mut ranked = BTreeMap::new();
     for (at, best) in best {
         ranked.insert(at, best?);
@@ -121,7 +119,7 @@ pub fn best_of(
         }
         return Err(rejected);
     }
-    let tried: Vec<Result<Ranked, String>> = found.candidates.par_iter().map(try_one).collect();
+    let tried = threads::map(&found.candidates, try_one);
     let (ranked, rejected): (Vec<Ranked>, Vec<String>) =
         itertools::Itertools::partition_result(tried.into_iter());
     let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();

@@ -5,9 +5,11 @@ use crate::decouple::ModelContext;
 use crate::workload::Statistics;
 use egg::{Id, Language, RecExpr, Symbol};
 use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
 use ember_model::model::{Model, Part, Statement, TensorId};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Statements of one group at most: the e-graph holds every way of joining them.
@@ -46,9 +48,10 @@ pub struct Plan {
 impl Plan {
     /// Groups a model's statements. Groups are told apart where the sizes of the data at hand differ
     /// in magnitude, since what is best may too.
-    pub fn new(model: &Model, statistics: &Statistics<'_>) -> Plan {
+    pub fn new(model: &Model, statistics: &Statistics<'_>, operators: &Operators) -> Plan {
         let sizes = statistics.sizes();
-        let groups: Vec<Group> = grouped(model).into_iter().map(|g| Group::new(model, g)).collect();
+        let groups = grouped(model).into_iter();
+        let groups: Vec<Group> = groups.map(|group| Group::new(model, group, operators)).collect();
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let keys = groups.iter().map(|group| group.key(sizes));
         let like = keys.enumerate().map(|(at, key)| *known.entry(key).or_insert(at)).collect();
@@ -118,29 +121,29 @@ fn independent(a: &Statement, b: &Statement) -> bool {
 
 /// The place of the number of the slot in a statement's term, and that number. It stands nowhere
 /// else in the term.
-fn slot_of(term: &Term, part: Part) -> Option<(usize, i64)> {
+fn slot_of(term: &Term, part: Part, operators: &Operators) -> Option<(usize, i64)> {
     let Part::Slot(number) = part else { return None };
-    let root = term.as_ref().last().filter(|root| root.name() == Some("emb.output_slot"))?;
-    let place = *root.children().get(1)?;
+    let [_, place, _] = operators.parts(term.as_ref().last()?, Primitive::OutputSlot)?;
     let uses = term.as_ref().iter().flat_map(Language::children).filter(|c| **c == place).count();
     (uses == 1).then_some((usize::from(place), i64::try_from(number).ok()?))
 }
 
 impl Group {
-    fn new(model: &Model, statements: Vec<usize>) -> Group {
+    fn new(model: &Model, statements: Vec<usize>, operators: &Operators) -> Group {
         let mut term = RecExpr::default();
         let mut slots = BTreeMap::new();
         let mut parts = Vec::new();
         for (k, at) in statements.iter().enumerate() {
-            let one = model.statement_term(*at);
-            let slot = slot_of(&one, model.statements[*at].part);
+            let one = model.statement_term(*at, operators);
+            let slot = slot_of(&one, model.statements[*at].part, operators);
             let mut ids: Vec<Id> = Vec::with_capacity(one.as_ref().len());
             for (i, node) in one.as_ref().iter().enumerate() {
                 let node = match slot {
                     Some((place, number)) if place == i => {
                         let name = Symbol::from(format!("%{}", slot_name(k)));
                         slots.insert(name, number);
-                        Node::op("size", &[term.add(Node::new(Head::Op(name), &[]))])
+                        let name = term.add(Node::new(Head::Op(name), &[]));
+                        operators.node(Primitive::Size, None, &[name])
                     }
                     _ => node.clone().map_children(|c| ids[usize::from(c)]),
                 };
@@ -150,7 +153,7 @@ impl Group {
         }
         if let Some(mut rest) = parts.pop() {
             while let Some(part) = parts.pop() {
-                rest = term.add(Node::op("scf.seq", &[part, rest]));
+                rest = term.add(operators.node(Primitive::Seq, None, &[part, rest]));
             }
         }
         let mut names = super::rename::names(&term);

@@ -176,6 +176,12 @@ impl OpInfo {
         self.parts.iter().filter_map(|part| *part)
     }
 
+    /// The position of an operand by its place in the primitive's row.
+    #[inline]
+    pub fn place(&self, place: usize) -> Option<usize> {
+        *self.parts.get(place)?
+    }
+
     /// The position of an operand by its name in the primitive's row.
     pub fn position(&self, name: &str) -> Option<usize> {
         let at = self.row?.parts().position(|(part, _)| part == name)?;
@@ -303,9 +309,6 @@ impl Operators {
     }
 }
 
-/// The most operators that one erases to in turn.
-const LONGEST_CHAIN: usize = 16;
-
 struct Resolver<'a> {
     signature: &'a Signature,
     errors: &'a mut Vec<Diagnostic>,
@@ -326,7 +329,7 @@ impl Resolver<'_> {
         let kind = kind_of(&op.result);
         let operand_kinds: Vec<Option<Kind>> = op.args.iter().map(kind_of).collect();
         let unit = op.result.named().and_then(|s| self.signature.sort(s.name())?.unit);
-        let mut arranged = self.arrange(op, 0).unwrap_or_default();
+        let mut arranged = self.arrange(op, &mut Vec::new()).unwrap_or_default();
         if arranged.row.is_none()
             && matches!(kind, Some(Kind::Label | Kind::Type | Kind::Operation))
         {
@@ -421,35 +424,31 @@ impl Resolver<'_> {
         }
     }
 
-    /// The primitive of an operator that says `:means` or `:erases`, and where its operands stand.
-    fn arrange(&mut self, op: &Operator, depth: usize) -> Option<Arranged> {
+    /// The primitive of an operator that says `:means` or `:erases`, and where its operands stand. `above` are the
+    /// operators that erase to it, which have their own errors.
+    fn arrange(&mut self, op: &Operator, above: &mut Vec<Symbol>) -> Option<Arranged> {
         let Attributes { means, erases, .. } = &op.attributes;
         match (means, erases) {
             (Some(_), Some(word)) => {
-                self.errors.push(Diagnostic::error(
-                    format!("`{}` says both `:means` and `:erases`", op.name),
-                    word.span,
-                    "one of them is enough",
-                ));
+                let message = format!("`{}` says both `:means` and `:erases`", op.name);
+                let error = Diagnostic::error(message, word.span, "one of them is enough");
+                let help =
+                    format!("keep `:erases` if `{}` is another form of `{}`", op.name, word.text);
+                self.report(above, error.with_help(help));
                 None
             }
             (Some(word), None) => {
                 let row = Row::named(&word.text)?;
                 let names: Vec<(&str, bool)> = row.parts().collect();
-                let (parts, operands) = self.place(op, word, &names, row.required())?;
+                let (parts, operands) = self.place(op, word, &names, above)?;
                 Some(Arranged { row: Some(row), erased: Some(op.name), parts, operands })
             }
             (None, Some(word)) => {
-                let target = self.target(op, word)?;
-                if depth > LONGEST_CHAIN {
-                    self.errors.push(Diagnostic::error(
-                        format!("`{}` erases to itself", op.name),
-                        word.span,
-                        "through this operator",
-                    ));
-                    return None;
-                }
-                let below = self.arrange(&target, depth + 1)?;
+                let target = self.target(op, word, above)?;
+                above.push(op.name);
+                let below = self.arrange(&target, above);
+                above.pop();
+                let below = below?;
                 let row = below.row?;
                 // The primitive's operands that the target has must be here as well.
                 let names: Vec<(&str, bool)> = row
@@ -457,21 +456,46 @@ impl Resolver<'_> {
                     .zip(&below.parts)
                     .map(|((name, _), part)| (name, part.is_some()))
                     .collect();
-                let required = names.iter().filter(|(_, required)| *required).count();
-                let (parts, operands) = self.place(op, word, &names, required)?;
+                let (parts, operands) = self.place(op, word, &names, above)?;
                 Some(Arranged { row: Some(row), erased: below.erased, parts, operands })
             }
             (None, None) => None,
         }
     }
 
-    /// The operator that another erases to: the one of this name that has a meaning.
-    fn target(&mut self, op: &Operator, word: &Word) -> Option<Operator> {
-        let named = |other: &&Operator| other.name.as_str() == word.text && other.name != op.name;
-        let found = self.signature.operators().iter().find(named).cloned();
+    /// An error of the operator that is resolved; those of operators that it erases to are their own.
+    fn report(&mut self, above: &[Symbol], error: Diagnostic) {
+        if above.is_empty() {
+            self.errors.push(error);
+        }
+    }
+
+    /// The operator that another erases to: the one of this name, with as many operands if there are several.
+    fn target(&mut self, op: &Operator, word: &Word, above: &[Symbol]) -> Option<Operator> {
+        let name = Symbol::from(&word.text);
+        if name == op.name || above.contains(&name) {
+            let first = above.first().copied().unwrap_or(op.name);
+            // Who only leads into the circle is not part of it.
+            if name == first {
+                self.errors.push(
+                    Diagnostic::error(
+                        format!("`{first}` erases to itself"),
+                        op.span,
+                        "in a circle",
+                    )
+                    .with_help("erase one of them to an operator that `:means` a primitive"),
+                );
+            }
+            return None;
+        }
+        let same = self.signature.operator(name, op.args.len());
+        let any = || self.signature.operators().iter().find(|other| other.name == name);
+        let found = same.or_else(any).cloned();
         if found.is_none() {
-            let names = self.signature.operators().iter().map(|other| other.name.as_str());
-            self.errors.push(unknown("operator", &word.text, word.span, names));
+            let names = self.signature.operators().iter();
+            let names = names.map(|other| other.name).filter(|other| *other != op.name);
+            let error = unknown("operator", &word.text, word.span, names.map(|name| name.as_str()));
+            self.report(above, error);
         }
         found
     }
@@ -483,8 +507,9 @@ impl Resolver<'_> {
         op: &Operator,
         word: &Word,
         names: &[(&str, bool)],
-        required: usize,
+        above: &[Symbol],
     ) -> Option<(Vec<Option<usize>>, Vec<Option<Symbol>>)> {
+        let required = names.iter().filter(|(_, required)| *required).count();
         let unnamed = op.operands.iter().all(Option::is_none);
         if unnamed && (required..=names.len()).contains(&op.args.len()) {
             // Operands that may be missing are there only where none before them is.
@@ -502,14 +527,19 @@ impl Resolver<'_> {
         };
         let missing = names.iter().find(|(name, required)| *required && place(name).is_none());
         if let Some((name, _)) = missing {
-            let order = names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
-            self.errors.push(
-                Diagnostic::error(
-                    format!("`{}` has no operand `{name}`", op.name),
-                    word.span,
-                    "which this asks for",
-                )
-                .with_help(format!("call its operands, in any order, {order}: (NAME SORT)")),
+            let order = names.iter().map(|(name, required)| match required {
+                true => format!("({name} SORT)"),
+                false => format!("[({name} SORT)]"),
+            });
+            let order = order.collect::<Vec<_>>().join(" ");
+            let error = Diagnostic::error(
+                format!("`{}` has no operand `{name}`", op.name),
+                word.span,
+                format!("`{}` has one", word.text),
+            );
+            self.report(
+                above,
+                error.with_help(format!("name the operands, in any order: {order}")),
             );
             return None;
         }

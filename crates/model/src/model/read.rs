@@ -2,15 +2,16 @@
 
 use super::operand::Target;
 use super::{
-    Computed, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement, TensorId,
-    operator, source,
+    Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
+    TensorId, operator, source,
 };
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::rules::Definitions;
 use ember_language::sexp::{self, Sexp};
 use ember_language::suggest;
+use ember_values::operation::OPERATIONS;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The most inputs of a model.
 const MAX_INPUTS: usize = 1024;
@@ -90,7 +91,8 @@ pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -
     };
     let mut directory = sources.get(file).path.clone();
     directory.pop();
-    let model = reader.model(form, rest, directory).filter(|_| reader.errors.is_empty());
+    let data = DataSpec::empty(directory, sources.files().clone());
+    let model = reader.model(form, rest, data).filter(|_| reader.errors.is_empty());
     // Data is read after all inputs, but what is wrong is told in the order of the text.
     reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
     model.ok_or(reader.errors)
@@ -153,7 +155,7 @@ impl Reader {
         }
     }
 
-    fn model(&mut self, form: &Sexp, rest: &[Sexp], directory: PathBuf) -> Option<Model> {
+    fn model(&mut self, form: &Sexp, rest: &[Sexp], empty: DataSpec) -> Option<Model> {
         let Some((name, items)) = rest.split_first() else {
             self.error(form.span, "a model needs a name", "no name follows `model`");
             return None;
@@ -179,12 +181,12 @@ impl Reader {
                 Some(("let", rest)) => steps.push((item, rest, Kind::Temporary)),
                 Some(("output", rest)) => steps.push((item, rest, Kind::Output)),
                 Some(("data", rest)) => data.push((item, rest)),
-                Some(("programs", rest)) => self.programs(rest, &directory),
+                Some(("programs", rest)) => self.programs(rest, &empty.directory),
                 _ => self.unknown_form(item, &["input", "let", "output", "data", "programs"]),
             }
         }
         let all_read = self.steps(form, &steps);
-        let spec = source::read(self, data.first().map(|(_, rest)| *rest), directory);
+        let spec = source::read(self, data.first().map(|(_, rest)| *rest), empty);
         for pair in data.windows(2) {
             self.second("a model has one data form", pair[1].0, pair[0].0);
         }
@@ -212,7 +214,7 @@ impl Reader {
                 head_span(form),
                 "a model needs an output",
                 "this model has none",
-                "add `(output NAME (emb.bag sum TABLE INDICES OFFSETS))`",
+                format!("add `(output NAME {})`", OPERATIONS[0].example()),
             );
         }
         let mut expressions = Vec::new();
@@ -226,7 +228,7 @@ impl Reader {
                     item.span,
                     format!("{what} has a name and an operation"),
                     "not these two",
-                    format!("write `({word} NAME (emb.bag sum TABLE INDICES OFFSETS))`"),
+                    format!("write `({word} NAME {})`", OPERATIONS[0].example()),
                 );
                 if let Some(name) = rest.first().and_then(Sexp::atom) {
                     self.broken.insert(name.to_owned());

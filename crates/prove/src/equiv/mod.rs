@@ -222,6 +222,7 @@ impl Unknown {
 
 #[cfg(test)]
 mod tests {
+    use ember_host::Disk;
     use ember_language::diagnostic::Sources;
     use ember_language::rules::{self, Operators};
     use std::path::Path;
@@ -230,7 +231,7 @@ mod tests {
     /// The operators of the project's dialects.
     pub(super) fn operators() -> Arc<Operators> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
-        let (book, _) = rules::load(&mut Sources::default(), &[folder]).expect("well-formed rules");
+        let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed rules");
         book.signature.table().clone()
     }
 }

@@ -9,7 +9,7 @@ use super::surface;
 use ember_compile::dlc_text::DlcText;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::load::load;
-use ember_language::rules::{RuleBook, Sort};
+use ember_language::rules::{Operators, RuleBook, Sort};
 use ember_language::sexp::{self, Sexp};
 use ember_language::term::Term;
 use ember_model::model::Model;
@@ -17,6 +17,7 @@ use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One of the two that are compared.
 #[derive(Clone, Debug)]
@@ -107,16 +108,27 @@ pub struct Sides {
     pub model: Option<ModelFile>,
     /// The term of a model that is no side: where both programs are equal to it, they are equal.
     pub between: Option<Term>,
+    /// What operators mean.
+    pub operators: Arc<Operators>,
 }
 
 impl Sides {
     /// Two programs over the same tensors.
-    pub fn of(declarations: Declarations, programs: [What; 2]) -> Sides {
+    pub fn of(declarations: Declarations, operators: Arc<Operators>, programs: [What; 2]) -> Sides {
         let [left, right] = programs;
         let side = |name: &str, what| Side { name: name.to_owned(), what };
         let (left, right) = (side("the first", left), side("the second", right));
         let roles = Roles::new(&declarations, &[], [&left, &right]);
-        Sides { declarations, roles, left, right, given: None, model: None, between: None }
+        Sides {
+            declarations,
+            roles,
+            left,
+            right,
+            given: None,
+            model: None,
+            between: None,
+            operators,
+        }
     }
 }
 
@@ -205,8 +217,9 @@ pub fn read(
         return Err(vec![error.with_help(help)]);
     };
     let declarations = declarations.unwrap_or_default();
+    let operators = book.signature.table().clone();
     if let Some(given) = &given
-        && laid_out(&declarations, given)
+        && laid_out(&declarations, &operators, given)
             .is_none_or(|own| own.forms(&declarations) != given.forms(&declarations))
     {
         return Err(vec![Diagnostic::global(
@@ -215,7 +228,7 @@ pub fn read(
     }
     let roles = Roles::new(&declarations, &models, [&left, &right]);
     let model = models.into_iter().next();
-    Ok(Sides { declarations, roles, left, right, given, model, between })
+    Ok(Sides { declarations, roles, left, right, given, model, between, operators })
 }
 
 fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
@@ -233,7 +246,7 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
     match forms.first().and_then(Sexp::form) {
         Some(("model", _)) => {
             let model = Model::parse_with(sources, file, &book.definitions)?;
-            let term = book.definitions.expand(&model.root_term());
+            let term = book.definitions.expand(&model.root_term(book.signature.table()));
             text.declarations = Some(Declarations::of_model(&model));
             let what = What::Term { term, sort: Sort::named("Stmt") };
             text.sides.push(Side { name: name.clone(), what });

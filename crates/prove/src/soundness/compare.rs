@@ -3,7 +3,7 @@
 use super::instance::Instance;
 use super::world::SCRATCH;
 use egg::Id;
-use ember_interpret::{Error, Interpreter, Store, Value};
+use ember_interpret::{Error, Store, Value};
 use ember_language::rules::Kind;
 use ember_values::scalar::Scalar;
 use std::fmt;
@@ -41,8 +41,7 @@ pub(super) fn meaning(
     environment: &[(Id, i64)],
     steps: u64,
 ) -> Result<Meaning, Error> {
-    let mut interpreter =
-        Interpreter::new(instance.bank.all(), store.clone()).with_step_limit(steps);
+    let mut interpreter = instance.interpreter(store).with_step_limit(steps);
     for (variable, value) in environment {
         interpreter.bind(*variable, *value)?;
     }

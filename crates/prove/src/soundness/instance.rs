@@ -7,6 +7,7 @@ use super::grow::Grow;
 use super::types::Types;
 use super::world::World;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Primitive;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 pub(super) struct Instance {
     pub bank: Bank,
     pub world: World,
+    /// What operators mean.
     pub operators: Arc<Operators>,
     /// The sort of both sides, and its kind.
     pub sort: Sort,
@@ -35,6 +37,11 @@ pub(super) struct Instance {
 }
 
 impl Instance {
+    /// All terms of the instance, ready to run on a store.
+    pub fn interpreter(&self, store: &Store) -> Interpreter {
+        Interpreter::new(self.bank.all(), &self.operators, store.clone())
+    }
+
     /// A random instance of a rule with terms of about `size` levels; `None` where the choices that
     /// were made do not fit together.
     pub fn random(

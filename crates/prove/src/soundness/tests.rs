@@ -4,6 +4,7 @@ use super::case::Case;
 use super::grammar::{Grammar, pattern, sort};
 use super::instance::Instance;
 use super::world::World;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Kind, Operator, RuleBook, Signature, Sort, SortTerm};
 use fastrand::Rng;
@@ -12,7 +13,7 @@ use std::path::Path;
 
 fn book() -> RuleBook {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
-    rules::load(&mut Sources::default(), &[folder]).expect("the project's rules").0
+    rules::load(&mut Sources::new(Disk), &[folder]).expect("the project's rules").0
 }
 
 /// Whether instances of an operator are made, and have a meaning.

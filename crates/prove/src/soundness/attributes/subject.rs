@@ -165,7 +165,8 @@ impl Subject {
     /// An interpreter of some terms in the environment of the case.
     pub fn interpreter(&self, bank: &Bank) -> Result<Interpreter, Error> {
         let mut interpreter =
-            Interpreter::new(bank.all(), self.case.store.clone()).with_step_limit(LOWERED_STEPS);
+            Interpreter::new(bank.all(), &self.instance.operators, self.case.store.clone())
+                .with_step_limit(LOWERED_STEPS);
         for (variable, value) in &self.case.environment {
             interpreter.bind(*variable, *value)?;
         }
