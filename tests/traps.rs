@@ -103,7 +103,11 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
         assert!(found.candidates() > 0, "{} finds no program", schedule.name);
         for candidate in found.found.values().flat_map(|found| &found.candidates) {
             let shown = || format!("{}\n{}", schedule.name, candidate.term);
-            let mut interpreter = Interpreter::new(&candidate.term, case.store.clone());
+            let mut interpreter = Interpreter::new(
+                &candidate.term,
+                inputs.book.signature.table(),
+                case.store.clone(),
+            );
             let root = interpreter.root();
             interpreter.run(root).unwrap_or_else(|e| panic!("{e}\n{}", shown()));
             let mut expected = interpreter.store();
@@ -248,7 +252,7 @@ fn both_runs(text: &str) -> Tensor {
         sizes: BTreeMap::new(),
     };
     let term = term(text);
-    let mut interpreter = Interpreter::new(&term, store.clone());
+    let mut interpreter = Interpreter::new(&term, book().signature.table(), store.clone());
     let root = interpreter.root();
     interpreter.run(root).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let interpreted = interpreter.into_store();

@@ -43,7 +43,8 @@ fn small(name: &str) -> Inputs {
 
 /// Runs the composed term in order, as the interpreter of terms understands it.
 fn agrees_as_a_term(inputs: &Inputs, case: &Case, chosen: &Chosen) {
-    let mut interpreter = Interpreter::new(&chosen.term, store(&case.instance));
+    let mut interpreter =
+        Interpreter::new(&chosen.term, inputs.book.signature.table(), store(&case.instance));
     let term = interpreter.root();
     interpreter.run(term).unwrap_or_else(|e| panic!("{}: {e}", inputs.model.name));
     let found = interpreter.store();

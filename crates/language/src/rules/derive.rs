@@ -130,7 +130,8 @@ impl Writer<'_> {
 
     /// `(P … (F ?a …)) => (F (P … ?a) …)`, where P moves through F.
     fn through(&self, outer: &OpInfo, info: &OpInfo) -> Option<RuleForm> {
-        let evaluated = info.kind.is_some_and(Kind::is_evaluated);
+        // Whole tensors are lowered before anything is put elsewhere.
+        let evaluated = info.kind.is_some_and(|k| k.is_evaluated() && k != Kind::Tensor);
         // What is folded or lowered to something else is moved through in that form.
         let lasting = info.price != Some(Price::Folded);
         let known = info.unit.is_none() && info.row.is_some() && evaluated && lasting;

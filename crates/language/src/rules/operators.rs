@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::suggest::unknown;
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
-use ember_values::primitive::{Price, Primitive, Row, Typing, Width};
+use ember_values::primitive::{Ask, Price, Primitive, Row, Typing, Width};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The kind of the terms of a sort: in what way they mean something.
@@ -154,6 +154,10 @@ pub struct OpInfo {
     pub width: Option<Width<usize>>,
     /// What it touches by itself, besides what its operands do.
     pub touches: Option<Touches>,
+    /// The rank of the tensor that it is, if it is always the same.
+    pub rank: Option<usize>,
+    /// Demands on its operands.
+    pub asks: Vec<Ask>,
     /// Operands that are literal numbers.
     pub literals: Vec<usize>,
     /// Whether it works lane by lane.
@@ -206,6 +210,12 @@ impl OpInfo {
     /// The positions of all operands in the order of the primitive's row; those that it lacks are missing.
     pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
         self.parts.iter().filter_map(|part| *part)
+    }
+
+    /// The position of an operand by its place in the primitive's row.
+    #[inline]
+    pub fn place(&self, place: usize) -> Option<usize> {
+        *self.parts.get(place)?
     }
 
     /// The position of an operand by its name in the primitive's row.
@@ -455,6 +465,17 @@ impl Resolver<'_> {
                 })
             }),
         };
+        let mut asks = vec![Ask::default(); op.args.len()];
+        for (name, words) in row.into_iter().flat_map(|row| row.asks) {
+            if let (Some(at), Some(ask)) = (at(name), Ask::parse(words)) {
+                asks[at] = ask;
+            }
+        }
+        for (word, ask) in &attributes.asks {
+            if let Some(at) = named(word) {
+                asks[at] = *ask;
+            }
+        }
         let mut list =
             |words: &Option<Vec<Word>>, of_row: fn(&Row) -> &'static [&'static str]| match words {
                 Some(words) => words.iter().filter_map(&mut named).collect(),
@@ -476,6 +497,8 @@ impl Resolver<'_> {
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),
+            rank: attributes.rank,
+            asks,
             literals: literals.collect(),
             lanewise: attributes.lanewise || row.is_some_and(|row| row.lanewise),
             price: attributes.price.or(row.map(|row| row.price)),

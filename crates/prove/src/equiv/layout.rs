@@ -81,12 +81,13 @@ impl Layout {
 /// Data in which every tensor that has a layout is as that says; `None` where it cannot be.
 pub(super) fn laid_out<'g>(
     declarations: &Declarations,
+    operators: &Operators,
     given: &'g Given,
 ) -> Option<Cow<'g, Given>> {
     let mut given = Cow::Borrowed(given);
     for layout in &declarations.layouts {
         let store = given.store(declarations, true);
-        let mut run = Interpreter::new(&layout.fill, store).with_step_limit(STEPS);
+        let mut run = Interpreter::new(&layout.fill, operators, store).with_step_limit(STEPS);
         run.run(run.root()).ok()?;
         let filled = run.into_store().tensors.remove(&layout.name)?;
         given.to_mut().inputs.insert(layout.name.clone(), filled);

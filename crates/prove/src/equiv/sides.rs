@@ -18,6 +18,7 @@ use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One of the two that are compared.
 #[derive(Clone, Debug)]
@@ -107,6 +108,8 @@ pub struct Sides {
     pub level: Level,
     /// The level of statements of one processor.
     pub base: Level,
+    /// What operators mean.
+    pub operators: Arc<Operators>,
 }
 
 impl Sides {
@@ -118,7 +121,8 @@ impl Sides {
         let roles = Roles::new(&declarations, &[], [&left, &right], signature.table());
         let [level, base] = Level::of(signature, [&left, &right]);
         let (given, model, between) = (None, None, None);
-        Sides { declarations, roles, left, right, given, model, between, level, base }
+        let operators = signature.table().clone();
+        Sides { declarations, roles, left, right, given, model, between, level, base, operators }
     }
 }
 
@@ -207,8 +211,9 @@ pub fn read(
         return Err(vec![error.with_help(help)]);
     };
     let declarations = declarations.unwrap_or_default();
+    let operators = book.signature.table().clone();
     if let Some(given) = &given
-        && laid_out(&declarations, given)
+        && laid_out(&declarations, &operators, given)
             .is_none_or(|own| own.forms(&declarations) != given.forms(&declarations))
     {
         return Err(vec![Diagnostic::global(
@@ -218,7 +223,7 @@ pub fn read(
     let roles = Roles::new(&declarations, &models, [&left, &right], book.signature.table());
     let [level, base] = Level::of(&book.signature, [&left, &right]);
     let model = models.into_iter().next();
-    Ok(Sides { declarations, roles, left, right, given, model, between, level, base })
+    Ok(Sides { declarations, roles, left, right, given, model, between, level, base, operators })
 }
 
 fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {

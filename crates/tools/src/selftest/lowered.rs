@@ -155,7 +155,7 @@ pub fn all_lowered(
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
         let made = Made::random(own, rng.u32(0..3));
-        let data = Data::new(&made, own);
+        let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
         found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text()))

@@ -80,7 +80,7 @@ fn run(program: &Term) -> Result<Store, Error> {
     };
     let tensors = TENSORS.iter().enumerate().map(|(at, name)| ((*name).to_owned(), tensor(at)));
     let store = Store { tensors: tensors.collect(), sizes: BTreeMap::new() };
-    let mut run = Interpreter::new(program, store);
+    let mut run = Interpreter::new(program, &operators(), store);
     run.run(run.root()).map(|()| run.into_store())
 }
 
