@@ -186,10 +186,8 @@ impl<'a> Translation<'a> {
 
     /// The name of what a node means, on whatever unit it runs.
     fn name(&self, node: &Node) -> &'static str {
-        match self.info(node).and_then(|info| info.row) {
-            Some(row) if row.primitive != Primitive::Label => row.name,
-            _ => node.name().unwrap_or_default(),
-        }
+        let erased = self.info(node).and_then(|info| info.erased);
+        erased.map_or(node.name().unwrap_or_default(), |name| name.as_str())
     }
 
     /// The kind of a sort's terms.
