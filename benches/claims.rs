@@ -8,6 +8,7 @@
 use ember_compile::cost::Goal;
 use ember_compile::groups::{self, Chosen, Searched};
 use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules;
 use ember_rewrite::job;
@@ -59,7 +60,7 @@ fn root() -> &'static Path {
 
 fn read(path: &str, options: &Options) -> Inputs {
     let path: PathBuf = root().join(path);
-    pipeline::read(&mut Sources::default(), &path, options).expect("well-formed inputs")
+    pipeline::read(&mut Sources::new(Disk), &path, options).expect("well-formed inputs")
 }
 
 fn case(inputs: &Inputs, options: &Options) -> Case {
@@ -171,7 +172,7 @@ fn thousand_rules() -> String {
 fn check_time() {
     let text = thousand_rules();
     let ms = median(5, || {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         sources.add("thousand.rules", text.clone());
         let check = rules::check(&mut sources, &["thousand.rules".into()]);
         assert_eq!(check.book.expect("well-formed rules").rules.len(), 1_000);
@@ -215,7 +216,7 @@ fn editor_time() {
 }
 
 fn main_job(options: &Options) {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let started = Instant::now();
     let inputs = pipeline::read(&mut sources, &root().join(BAG), options).expect("inputs");
     let read = (started, started.elapsed());

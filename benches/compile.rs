@@ -5,6 +5,7 @@
 
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Options};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -48,7 +49,7 @@ fn examples() -> Vec<PathBuf> {
 fn example(path: &Path) {
     let options = Options { rules: vec![root().join("rules")], ..Options::default() };
     let compile = || {
-        let inputs = pipeline::read(&mut Sources::default(), path, &options).expect("inputs");
+        let inputs = pipeline::read(&mut Sources::new(Disk), path, &options).expect("inputs");
         let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
         (inputs.model.name, chosen)
     };

@@ -7,6 +7,7 @@ use egg::{ENodeOrVar, Language, RecExpr};
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, saturate};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook};
 use ember_language::term::{Head, Node};
@@ -25,7 +26,7 @@ const THREADS: [usize; 2] = [1, 2];
 fn main() {
     let runs = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(RUNS);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let (book, _) = rules::load(&mut sources, &[root.join("rules/extra/math.rules")])
         .expect("the rules are well-formed");
     let terms = root.join("examples/terms/calculus.sexp");

@@ -6,6 +6,7 @@ use ember_certify::{Rules, check};
 use ember_compile::cost::Goal;
 use ember_compile::machines;
 use ember_compile::pipeline::{self, Options as Compiling};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::print_term::print_term;
 use ember_language::{rules, sexp};
@@ -20,7 +21,7 @@ const RUNS: usize = 5;
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let paths = equiv::rule_paths(&[root.join("rules")]);
     let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
     let compiled = ember_engine::compile(&book);
@@ -40,7 +41,7 @@ fn main() {
     };
     if std::env::args().any(|arg| arg == "--examples") {
         let prove = |files: &[PathBuf], units: bool| {
-            let mut sources = Sources::default();
+            let mut sources = Sources::new(Disk);
             let sides =
                 equiv::read(&mut sources, &book, &machine, files, None).expect("two programs");
             let terms = equiv::terms(&sides, &book)?;
@@ -75,7 +76,7 @@ fn main() {
             black_box(search.run(&sides, &terms));
         });
         let holds = median(|| {
-            let mut sources = Sources::default();
+            let mut sources = Sources::new(Disk);
             let file = sources.add("<certificate>", certificate.text().as_str());
             let forms = sexp::read(&sources, file).expect("it is balanced");
             check(&checked, &forms[0]).expect("it holds");
@@ -156,7 +157,7 @@ fn examples(root: &Path, prove: &Prove<'_>) {
                 schedule: schedule.to_owned(),
                 ..Compiling::default()
             };
-            let mut sources = Sources::default();
+            let mut sources = Sources::new(Disk);
             let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
             let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
             let texts = [

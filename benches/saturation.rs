@@ -5,6 +5,7 @@ use egg::{Pattern, Rewrite, Runner, SimpleScheduler};
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, saturate};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, ScheduleStep};
 use ember_language::sexp;
@@ -47,11 +48,11 @@ fn report(name: &str, runs: usize, mut run: impl FnMut() -> (Duration, usize, St
 
 fn load(path: &str) -> RuleBook {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
-    rules::load(&mut Sources::default(), &[path]).expect("the rules are well-formed").0
+    rules::load(&mut Sources::new(Disk), &[path]).expect("the rules are well-formed").0
 }
 
 fn term(book: &RuleBook, text: &str) -> Term {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<term>", text);
     let sexps = sexp::read(&sources, file).expect("balanced");
     book.signature.read_term(&sexps[0]).expect("well-sorted").0

@@ -11,6 +11,7 @@ mod equiv;
 mod explain;
 mod fmt;
 mod lsp;
+mod rules;
 mod saturate;
 mod self_test;
 mod test;
@@ -24,6 +25,7 @@ use crate::single;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Inputs, Options};
+use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::print_term::print_term;
 use ember_language::rules::Exactness;
@@ -124,6 +126,11 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite check-certificate proof.cert\n\n\
                             Exit codes: 0 it holds, 1 it does not, 2 bad input.")]
     CheckCertificate(check_certificate::CheckCertificateArgs),
+    /// Writes rules that stand in no file as rule text.
+    Rules {
+        #[command(subcommand)]
+        which: rules::Which,
+    },
     /// Applies any rules to any terms: prints what each rule did, and the cheapest terms.
     #[command(after_help = "Example:\n  ember-rewrite saturate --rules rules/extra/math.rules \
                             examples/terms/calculus.sexp --iter-limit 8\n\n\
@@ -256,7 +263,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)
@@ -270,6 +277,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Equiv(args)), _) => args.run(&mut sources),
         (Some(Command::SelfTest(args)), _) => args.run(&mut sources),
         (Some(Command::CheckCertificate(args)), _) => args.run(&mut sources),
+        (Some(Command::Rules { which }), _) => which.run(&mut sources),
         (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),

@@ -1,5 +1,6 @@
 //! Every model in `examples/` is read, given data and evaluated.
 
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
 use ember_model::data::{Instance, reuse_distances};
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn model(path: &Path) -> Model {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let model = load(&mut sources, path).and_then(|file| Model::parse(&sources, file));
     model.unwrap_or_else(|errors| panic!("{}", render(&sources, &errors, false)))
 }

@@ -1,6 +1,7 @@
 //! The grammar in rules/README.md is that of the reader: sentences drawn from it are read without an error
 //! of form.
 
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules;
 use std::collections::{BTreeMap, BTreeSet};
@@ -197,7 +198,7 @@ fn what_the_grammar_says_is_what_is_read() {
         let mut out = Vec::new();
         writer.write(&grammar["form"], 0, &mut out);
         let text = out.join(" ");
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         sources.add("drawn.rules", text.clone());
         let diagnostics = rules::check(&mut sources, &["drawn.rules".into()]).diagnostics;
         for diagnostic in diagnostics {

@@ -5,6 +5,7 @@ use egg::Id;
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, saturate};
+use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules::{self, RuleBook, Sketch};
 use ember_language::sexp::{self, Sexp};
@@ -18,13 +19,13 @@ const DIALECT: &str = "(dialect d \"a small dialect\" (sort Value \"a value\")
     (ruleset s \"a small set\")";
 
 fn book(rules: &str) -> RuleBook {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<rules>", format!("{DIALECT} {rules}"));
     rules::load_text(&mut sources, &[file]).expect("the rules are well-formed").0
 }
 
 fn read(text: &str) -> Sexp {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<term>", text);
     sexp::read(&sources, file).expect("balanced").remove(0)
 }
@@ -114,7 +115,7 @@ fn sketches_are_found_in_classes() {
 
 /// Texts by path, checked.
 fn check(texts: &[(&str, &str)]) -> (rules::Check, Vec<String>) {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     for (path, text) in texts {
         sources.add(*path, *text);
     }
@@ -160,7 +161,7 @@ fn a_text_that_is_held_comes_before_the_file() {
 #[test]
 fn models_use_operators_that_rule_files_define() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let text = "(define (my.bag ?t ?i ?o) \"a sum that is never negative\"
                   (nn.relu (emb.bag mode.sum ?t ?i ?o)))
                 (define (my.both ?t ?i ?o) \"a bag over itself\" (nn.add (my.bag ?t ?i ?o) (my.bag ?t ?i ?o)))";
@@ -172,7 +173,7 @@ fn models_use_operators_that_rule_files_define() {
             "(model m (input t f32 (rows 8)) (input i i64 (lookups)) (input o i64 (bags+1))
                (output out {operation}) (data (seed 1)))"
         );
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let file = sources.add("<model>", text);
         let model = Model::parse_with(&sources, file, &book.definitions).expect("a model");
         let terms = (0..model.statements.len())

@@ -2,6 +2,7 @@
 //! from seed and name alone, and that no text, however broken, ends the process.
 
 use egg::Symbol;
+use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::rules::{self, Operators};
 use ember_model::data::Instance;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 const WEIGHTED: &str = include_str!("../examples/bag_weighted.sexp");
 
 fn parse(text: &str) -> Checked<Model> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<test>", text);
     Model::parse(&sources, file)
 }
@@ -169,7 +170,7 @@ fn programs_bind_sizes_by_shape_and_by_name() {
         decl("indices", DType::I64, &[size(0)]),
     ]);
     let errors = instance.bind(&wrong).expect_err("does not bind");
-    let text = render(&Sources::default(), &errors, false);
+    let text = render(&Sources::new(Disk), &errors, false);
     assert_eq!(errors.len(), 5, "{text}");
     assert!(text.contains("did you mean `table`?"), "{text}");
 }
@@ -208,7 +209,7 @@ fn edges_of_data_are_legal() {
 
 #[test]
 fn files_are_read_from_the_models_folder() {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let text = "(model m (input table f32 (rows 4)) (input i i32 (n)) (input offsets i64 (b+1))
       (output out (emb.bag sum table i offsets))
       (data (table (file \"bag.safetensors\")) (offsets (file \"bag.safetensors\" \"offsets\"))
@@ -268,7 +269,7 @@ fn broken(edits: &[(usize, usize)], cut: Option<usize>) -> String {
 quickcheck! {
     fn broken_models_are_diagnosed(edits: Vec<(usize, usize)>, cut: Option<usize>) -> bool {
         let text = broken(&edits[..edits.len().min(4)], cut);
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let file = sources.add("<test>", text);
         let errors = Model::parse(&sources, file).and_then(|m| m.instantiate(None)).err();
         let errors = errors.unwrap_or_default();
@@ -292,7 +293,7 @@ fn huge_broken_models_end_soon() {
         WEIGHTED.replace("(seed 1)", &many(100_000, "(tabel 1) ")),
         WEIGHTED.replace("(seed 1)", &format!("{}{}", many(9_000, "("), many(9_000, ")"))),
     ] {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let file = sources.add("<test>", text);
         let errors = Model::parse(&sources, file).expect_err("broken");
         assert!(errors.len() <= 300, "{} errors", errors.len());

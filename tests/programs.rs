@@ -2,6 +2,7 @@
 //! pairs of them. `ember-rewrite self-test --pairs 10000 --programs 1000` does more of the same.
 
 use ember_engine::saturate::Limits;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules;
 use ember_language::term::Term;
@@ -23,7 +24,7 @@ fn folder() -> Vec<PathBuf> {
 }
 
 fn tools() -> Tools {
-    Tools::read(&mut Sources::default(), &folder(), "tmu-cpu").expect("the rules are well-formed")
+    Tools::read(&mut Sources::new(Disk), &folder(), "tmu-cpu").expect("the rules are well-formed")
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn answers_about_random_pairs_are_right() {
 #[test]
 fn every_extraction_does_what_the_program_does() {
     let tools = tools();
-    let (book, _) = rules::load(&mut Sources::default(), &folder()).expect("they are well-formed");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &folder()).expect("they are well-formed");
     let compiled = ember_engine::compile(&book);
     let done = all_lowered((&book, &compiled, &tools.machine), SEED, PROGRAMS, || ());
     let done = done.unwrap_or_else(|why| panic!("seed {SEED}: {why}"));

@@ -1,5 +1,6 @@
 //! The project's own rule files.
 
+use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules;
 use ember_tools::render::{render, to_lsp};
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 #[test]
 fn the_rule_folder_loads_without_errors_and_warnings() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("rules");
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let checked = rules::check(&mut sources, &[folder]);
     let show = |diagnostics: Vec<Diagnostic>| -> String {
         let line = |d: Diagnostic| {
@@ -62,10 +63,10 @@ fn every_code_is_pinned_and_documented() {
     for path in cases {
         let lines = std::fs::read_to_string(&path).expect("a case").lines().count();
         assert!(lines <= 10, "{} has {lines} lines", path.display());
-        check(&mut Sources::default(), path);
+        check(&mut Sources::new(Disk), path);
     }
     for text in large() {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         sources.add("large.rules", text);
         check(&mut sources, "large.rules".into());
     }
@@ -121,7 +122,7 @@ fn damaged(random: &mut Random, words: &[&str]) -> String {
 /// Checks a text by itself; whatever it is, that ends with a result or with diagnostics that can be
 /// shown.
 fn checked(text: String) {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     sources.add("no-folder/damaged.rules", text);
     let check = rules::check(&mut sources, &["no-folder/damaged.rules".into()]);
     assert!(check.book.is_some() || !check.diagnostics.is_empty());

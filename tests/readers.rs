@@ -4,6 +4,7 @@
 #[path = "../fuzz/src/lib.rs"]
 mod readers;
 
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_prove::equiv;
 use ember_tools::selftest::Tools;
@@ -46,7 +47,7 @@ fn certificates() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/equiv");
     let certificate = |name: &str| {
         let path = folder.join(format!("{name}.pair"));
-        let sides = equiv::read(&mut Sources::default(), book, machine, &[path], None);
+        let sides = equiv::read(&mut Sources::new(Disk), book, machine, &[path], None);
         let sides = sides.expect("two programs");
         let options = equiv::Options::default();
         let answer = equiv::compare(&sides, book, compiled, rules, machine, &options);

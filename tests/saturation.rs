@@ -4,6 +4,7 @@
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, Saturation, StopReason, saturate};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, Sort};
 use ember_language::sexp;
@@ -26,7 +27,7 @@ const LIMITS: Limits = Limits { iterations: 100, nodes: 10_000 };
 
 fn load(path: &str) -> RuleBook {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
-    rules::load(&mut Sources::default(), &[path]).expect("the rules are well-formed").0
+    rules::load(&mut Sources::new(Disk), &[path]).expect("the rules are well-formed").0
 }
 
 /// Rules over a small dialect of one sort, with a binary `f`, a unary `g`, and constants.
@@ -34,14 +35,14 @@ fn small(rules: &str) -> RuleBook {
     let dialect = "(dialect d \"a small dialect\" (sort Value \"a value\")
         (op f (Value Value) Value \"f\") (op g (Value) Value \"g\")
         (op a () Value \"a\") (op b () Value \"b\") (op c () Value \"c\"))";
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let text = format!("{dialect} (ruleset s \"a small set\") {rules}");
     let file = sources.add("<small>", text);
     rules::load_text(&mut sources, &[file]).expect("the rules are well-formed").0
 }
 
 fn add(book: &RuleBook, egraph: &mut EGraph, term: &str) -> egg::Id {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<term>", term);
     let sexps = sexp::read(&sources, file).expect("balanced");
     let (term, _) = book.signature.read_term(&sexps[0]).expect("well-sorted");

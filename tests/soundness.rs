@@ -3,6 +3,7 @@
 //!
 //! One trial a rule; what is found is found again with the seed that is printed.
 
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Rule, RuleBook};
 use ember_prove::soundness::{Options, Report, Verdict, check_rule, check_whole};
@@ -110,7 +111,7 @@ fn rule_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn load(files: &[PathBuf]) -> RuleBook {
-    match rules::load(&mut Sources::default(), files) {
+    match rules::load(&mut Sources::new(Disk), files) {
         Ok((book, _)) => book,
         Err(errors) => panic!("{files:?}: {errors:#?}"),
     }

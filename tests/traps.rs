@@ -11,6 +11,7 @@ use ember_compile::pipeline::{Case, Inputs, Options, lower, search, simulate};
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, saturate};
 use ember_extract::extract;
+use ember_host::Disk;
 use ember_interpret::{Interpreter, Store};
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Exactness, RuleBook, Sort, SortTerm};
@@ -26,7 +27,7 @@ use std::path::Path;
 
 fn book() -> RuleBook {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
-    let (book, _) = rules::load(&mut Sources::default(), &[folder])
+    let (book, _) = rules::load(&mut Sources::new(Disk), &[folder])
         .unwrap_or_else(|errors| panic!("{errors:#?}"));
     book
 }
@@ -83,7 +84,7 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
            (data (seed 7) (size rows 10) (table (uniform -1.0 1.0))
              (offsets (values {offsets})) (indices (values {indices}))))"
     );
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<model>", text);
     let model = Model::parse(&sources, file).unwrap_or_else(|errors| panic!("{errors:#?}"));
     let book = book();
@@ -91,6 +92,7 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
     let inputs = Inputs { book, compiled, model, machine: machine(), warnings: Vec::new() };
     let options = Options { candidates: 4, ..Options::default() };
     let case = Case::new(&inputs.model, None, Exactness::Bitwise).expect("data");
+    let operators = inputs.book.signature.table();
     for schedule in &inputs.book.schedules {
         let goal = match schedule.name.as_str() {
             "coupled" => Goal::Coupled,
@@ -101,15 +103,20 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
         assert!(found.candidates() > 0, "{} finds no program", schedule.name);
         for candidate in found.found.values().flat_map(|found| &found.candidates) {
             let shown = || format!("{}\n{}", schedule.name, candidate.term);
-            let mut interpreter = Interpreter::new(&candidate.term, case.store.clone());
+            let mut interpreter = Interpreter::new(
+                &candidate.term,
+                inputs.book.signature.table(),
+                case.store.clone(),
+            );
             let root = interpreter.root();
             interpreter.run(root).unwrap_or_else(|e| panic!("{e}\n{}", shown()));
             let mut expected = interpreter.store();
             expected.tensors.extend(case.expected.clone());
             assert_eq!(interpreter.store().difference(&expected), None, "{}", shown());
 
-            let program = lower(&candidate.term, &inputs.context(), &inputs.machine, goal)
-                .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
+            let program =
+                lower(operators, &inputs.machine, &candidate.term, &inputs.context(), goal)
+                    .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
             let outcome =
                 simulate(program.program(), &inputs.machine, &case, CoreKind::OutOfOrder, false)
                     .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
@@ -245,13 +252,14 @@ fn both_runs(text: &str) -> Tensor {
         sizes: BTreeMap::new(),
     };
     let term = term(text);
-    let mut interpreter = Interpreter::new(&term, store.clone());
+    let mut interpreter = Interpreter::new(&term, book().signature.table(), store.clone());
     let root = interpreter.root();
     interpreter.run(root).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let interpreted = interpreter.into_store();
 
     let context = ModelContext { name: "trap".to_owned(), sizes: Vec::new(), tensors: tensors() };
-    let program = decouple(&term, &context).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let program = decouple(book().signature.table(), &term, &context)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
     let limits = ember_targets::verify::Limits::of(&machine());
     let program = ember_targets::verify::verify(program, &limits)
         .unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"));

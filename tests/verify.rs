@@ -1,10 +1,12 @@
 //! What rules claim of integers is proved where it is true and refuted where it is not; without a
 //! solver nothing is called proved.
 
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Rule, RuleBook};
 use ember_prove::soundness::Options;
 use ember_prove::verify::{Integers, Solver, Verified, verify};
+use ember_tools::solver::Installed;
 use std::path::{Path, PathBuf};
 
 /// The first two tiers have a test of their own.
@@ -12,14 +14,14 @@ const QUICK: Options =
     Options { seed: 1, least: 0, instances: 0, most: 0, exhaustive: 0, programs: 0 };
 
 fn load(paths: &[PathBuf]) -> RuleBook {
-    rules::load(&mut Sources::default(), paths).expect("the rules are well-formed").0
+    rules::load(&mut Sources::new(Disk), paths).expect("the rules are well-formed").0
 }
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn check(book: &RuleBook, solver: Option<&Solver>) -> Vec<Verified> {
+fn check(book: &RuleBook, solver: Option<&dyn Solver>) -> Vec<Verified> {
     verify(book, |_| true, &QUICK, solver, |_| {})
 }
 
@@ -43,7 +45,7 @@ fn is_about_integers(rule: &Rule) -> bool {
 #[test]
 fn every_claim_of_the_projects_rules_is_proved() {
     let book = load(&[root().join("rules"), root().join("rules/equiv")]);
-    let Some(solver) = Solver::find() else {
+    let Some(solver) = Installed::find() else {
         let skipped = |row: &Verified| !matches!(row.integers, Integers::Proved { .. });
         assert!(check(&book, None).iter().all(skipped));
         return;
@@ -62,7 +64,7 @@ fn every_claim_of_the_projects_rules_is_proved() {
 
 #[test]
 fn conditions_that_never_hold_together_prove_nothing() {
-    let Some(solver) = Solver::find() else { return };
+    let Some(solver) = Installed::find() else { return };
     let text = "(ruleset never \"of no loop\" :phase optimise :exact bitwise)
         (rule ends-early \"A loop of one trip that is one of two.\"
           (scf.for ?i ?lo ?hi 1 ?s) => (scf.for ?i ?lo (scf.sub ?hi 1) 1 ?s)
@@ -87,7 +89,7 @@ fn without_a_solver_a_claim_is_skipped() {
 
 #[test]
 fn wrong_claims_are_refuted_with_values() {
-    let Some(solver) = Solver::find() else { return };
+    let Some(solver) = Installed::find() else { return };
     for name in [
         "block-without-mask",
         "distribute-dependent",

@@ -5,6 +5,7 @@
 
 use ember_compile::dlc_text::DlcText;
 use ember_engine::saturate::Limits;
+use ember_host::{Disk, Memory};
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Definitions};
 use ember_language::sexp;
@@ -50,7 +51,7 @@ pub fn tools() -> &'static (Tools, Sources) {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let roots = [here.join("rules"), here.join("../rules")];
         let root = roots.into_iter().find(|root| root.is_dir()).expect("the project's rules");
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let tools = Tools::read(&mut sources, &[root], "tmu-cpu");
         (tools.expect("they are well-formed"), sources)
     })
@@ -62,7 +63,7 @@ pub fn rules(text: &str) {
     if text.contains("include") {
         return;
     }
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("fuzz.rules", text);
     let errors = match rules::load_text(&mut sources, &[file]) {
         Ok((book, warnings)) => {
@@ -76,7 +77,7 @@ pub fn rules(text: &str) {
 
 /// A model: read, with its term and its declarations.
 pub fn model(text: &str) {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("fuzz.sexp", text);
     match Model::parse_with(&sources, file, &Definitions::default()) {
         Ok(model) => {
@@ -93,7 +94,8 @@ pub fn model(text: &str) {
 pub fn program(text: &str) {
     let (Tools { book, compiled, rules, machine }, sources) = tools();
     let mut sources = sources.clone();
-    let Some(path) = written(text, "pair") else { return };
+    let path = PathBuf::from("fuzz.pair");
+    sources.add(&path, text);
     match equiv::read(&mut sources, book, machine, &[path], None) {
         Ok(sides) => {
             let limits = Limits { iterations: 2, nodes: 300 };
@@ -109,7 +111,7 @@ pub fn program(text: &str) {
 /// A DLC program: read, verified, and run on zeros.
 pub fn dlc(text: &str) {
     let (Tools { machine, .. }, _) = tools();
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("fuzz.dlc", text);
     let read = DlcText::read(&sources, file);
     let verified = match read.and_then(|program| program.verify(&MachineLimits::of(machine))) {
@@ -140,7 +142,7 @@ pub fn dlc(text: &str) {
 
 /// A certificate: read and checked.
 pub fn certificate(text: &str) {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("fuzz.cert", text);
     if let Ok(forms) = sexp::read(&sources, file) {
         for form in &forms {
@@ -155,17 +157,7 @@ pub fn matrix_market(text: &str) {
     if text.split_whitespace().any(long) {
         return;
     }
-    if let Some(path) = written(text, "mtx") {
-        let _ = graph::read(&path, &graph::EdgeListOptions::default());
-    }
-}
-
-/// The text in a file of this process and thread.
-fn written(text: &str, extension: &str) -> Option<PathBuf> {
-    let thread = format!("{:?}", std::thread::current().id());
-    let thread: String = thread.chars().filter(char::is_ascii_digit).collect();
-    let name = format!("ember-fuzz-{}-{thread}.{extension}", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    std::fs::write(&path, text).ok()?;
-    Some(path)
+    let path = Path::new("it.mtx");
+    let files = Memory::default().with(path, text);
+    let _ = graph::read(&files, path, &graph::EdgeListOptions::default());
 }

@@ -3,8 +3,9 @@
 use super::Row;
 use super::row::{Loads, Programs};
 use super::table::geometric_mean;
+use ember_host::{Disk, Files};
 use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_language::load::{TEXT_LIMIT, read_bytes};
+use ember_language::load::TEXT_LIMIT;
 use ember_tools::tables::table as styled;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ impl Published {
     pub(super) fn read(path: &Path) -> Checked<Published> {
         let fail =
             |reason: String| vec![Diagnostic::global(format!("{}: {reason}", path.display()))];
-        let bytes = read_bytes(path, TEXT_LIMIT).map_err(fail)?;
+        let bytes = Disk.read(path, TEXT_LIMIT).map_err(|e| fail(e.to_string()))?;
         serde_json::from_slice(&bytes).map_err(|e| fail(format!("not published figures: {e}")))
     }
 

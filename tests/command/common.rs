@@ -3,6 +3,7 @@
 use ember_compile::cost::Goal;
 use ember_compile::groups::{self, Chosen};
 use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_model::model::Model;
 use ember_sim::CoreKind;
@@ -71,14 +72,14 @@ pub fn options() -> Options {
 
 /// Reads the rules, the machine and a model of the package.
 pub fn inputs(model: &str) -> Inputs {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     pipeline::read(&mut sources, &root().join(model), &options())
         .unwrap_or_else(|errors| panic!("{}", render(&sources, &errors, false)))
 }
 
 /// A model from its text, as if it stood in the file.
 pub fn model(path: &str, text: &str) -> Model {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add(root().join(path), text);
     Model::parse(&sources, file)
         .unwrap_or_else(|errors| panic!("{}\n{text}", render(&sources, &errors, false)))

@@ -14,7 +14,7 @@ fn generated(words: &str, file: &Path) -> Vec<u8> {
 }
 
 fn instance(text: &str, seed: u64) -> Instance {
-    model("tests/whole/model.sexp", text)
+    model("tests/command/model.sexp", text)
         .instantiate(Some(seed))
         .unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"))
 }

@@ -4,6 +4,7 @@
 use crate::common::{OPT, best, case, inputs, judged};
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{Case, Inputs};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_rewrite::job::physical_bound;
 use ember_rewrite::single::read_program;
@@ -55,7 +56,7 @@ fn cycles(inputs: &Inputs, tune: &Case, judge: &Case) -> BTreeMap<String, u64> {
         enter(schedule, chosen.program.program(), CoreKind::OutOfOrder);
     }
     for named in &inputs.model.programs {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let program = read_program(&mut sources, &named.path, inputs)
             .unwrap_or_else(|errors| panic!("{}", render(&sources, &errors, false)));
         enter(&named.name, program.program(), CoreKind::OutOfOrder);

@@ -5,6 +5,7 @@ use crate::common::{folder, options, root};
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Options, search, store};
 use ember_compile::workload::Statistics;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use std::fs;
 
@@ -16,7 +17,7 @@ fn found(name: &str, steps: &[&str]) -> Vec<(usize, Vec<String>)> {
     fs::write(&file, forms.collect::<Vec<_>>().join("\n")).expect("is written");
     let rules = vec![root().join("rules"), file];
     let options = Options { rules, rank: false, ..options() };
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let model = root().join("examples/gather.sexp");
     let inputs = pipeline::read(&mut sources, &model, &options)
         .unwrap_or_else(|errors| panic!("{errors:#?}"));

@@ -3,6 +3,7 @@
 
 use ember_compile::dlc_text::DlcText;
 use ember_compile::pipeline::{Case, simulate};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
 use ember_language::rules::Exactness;
@@ -93,7 +94,7 @@ fn files() -> Vec<PathBuf> {
 fn hand_written_programs_verify() {
     let mut families = BTreeSet::new();
     for path in files() {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let show = |sources: &Sources, errors: Vec<_>| render::render(sources, &errors, false);
         let file = load(&mut sources, &path).expect("loads");
         let text = DlcText::read(&sources, file)
@@ -115,12 +116,12 @@ fn hand_written_programs_verify() {
 fn hand_written_programs_compute_what_they_say() {
     let machine = Machine::parse(TMU_CPU).expect("the machine");
     for path in files() {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         let file = load(&mut sources, &path).expect("loads");
         let program = DlcText::read(&sources, file).expect("reads");
         let program = program.verify(&Limits::of(&machine)).expect("verifies");
         for text in models(&program.name) {
-            let mut sources = Sources::default();
+            let mut sources = Sources::new(Disk);
             let file = sources.add("<model>", text.clone());
             let model = Model::parse(&sources, file)
                 .unwrap_or_else(|errors| panic!("{}", render::render(&sources, &errors, false)));

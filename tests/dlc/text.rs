@@ -2,13 +2,14 @@
 
 use crate::random::RandomProgram;
 use ember_compile::dlc_text::DlcText;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, verify};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 
 fn read(text: &str) -> Result<DlcText, Vec<String>> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<test>", text);
     DlcText::read(&sources, file).map_err(|errors| {
         errors

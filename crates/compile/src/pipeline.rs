@@ -13,10 +13,11 @@ use crate::workload::Statistics;
 use ember_analysis::facts::{Facts, VectorUnit};
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{self, Progress};
+use ember_host::threads;
 use ember_interpret::Store;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
-use ember_language::rules::{self, Definitions, Exactness, RuleBook, Schedule};
+use ember_language::rules::{self, Definitions, Exactness, Operators, RuleBook, Schedule};
 use ember_language::term::Term;
 use ember_model::data::Instance;
 use ember_model::model::Model;
@@ -27,7 +28,6 @@ use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, Verified, verify};
-use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -215,10 +215,11 @@ pub fn search(
     goal: Goal,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Searched {
-    let plan = Plan::new(&inputs.model, statistics, inputs.book.signature.table());
+    let plan = Plan::new(inputs.book.signature.table(), &inputs.model, statistics);
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
     let groups: Vec<usize> = plan.searched().collect();
-    let found = groups.into_par_iter().map(|at| (at, run.group(&plan, at, progress))).collect();
+    let found = threads::map(&groups, |&at| (at, run.group(&plan, at, progress)));
+    let found = found.into_iter().collect();
     Searched { plan, found }
 }
 
@@ -251,11 +252,12 @@ pub fn search_without(
     let rules = inputs.book.rules.iter().filter(|rule| rule.set == set);
     let rules: BTreeSet<&str> = rules.map(|rule| rule.name.as_str()).collect();
     let plan = with.plan.clone();
-    let found = with.found.par_iter().map(|(at, found)| {
+    let before: Vec<_> = with.found.iter().collect();
+    let found = threads::map(&before, |&(at, found)| {
         let same = found.fired.iter().all(|rule| !rules.contains(rule));
         (*at, if same { found.clone() } else { run.group(&plan, *at, &|_| ()) })
     });
-    let found = found.collect();
+    let found = found.into_iter().collect();
     Searched { plan, found }
 }
 
@@ -310,14 +312,15 @@ pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
 
 /// A finished term's program: decoupled or coupled, and verified. `Err` says why it is none.
 pub fn lower(
+    operators: &Operators,
+    machine: &Machine,
     term: &Term,
     context: &ModelContext,
-    machine: &Machine,
     goal: Goal,
 ) -> Result<Verified, String> {
     let program = match goal {
-        Goal::Decoupled => decouple(term, context),
-        Goal::Coupled => coupled(term, context),
+        Goal::Decoupled => decouple(operators, term, context),
+        Goal::Coupled => coupled(operators, term, context),
     };
     let program = program.map_err(|e| e.to_string())?;
     verify(program, &Limits::of(machine))

@@ -15,12 +15,13 @@ use crate::CompiledRule;
 use crate::knowledge::{EGraph, Knowledge};
 use apply::Run;
 pub use apply::compute;
+use ember_host::clock;
 use ember_language::rules::Exactness;
 use ember_values::scalar::Scalar;
 use itertools::Itertools;
 use serde::Serialize;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a run may cost. Limits are counts and not times, so that a run can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,7 +249,7 @@ fn iteration<A: Knowledge>(run: &mut Run<'_, A>) -> Result<bool, StopReason> {
     let found = run.search()?;
     // Every rule has matches of its own, if only none.
     for matches in found.chunk_by(|a, b| a.rule == b.rule) {
-        let start = Instant::now();
+        let start = clock::start();
         let rule = matches[0].rule;
         let applied = matches.iter().try_for_each(|matches| run.apply_all(rule, &matches.rows));
         run.applied_in(rule, start.elapsed());

@@ -1,13 +1,17 @@
 //! Diagnostics: errors as values with spans, collected by every stage and rendered in one place.
 
+use ember_host::{Files, Memory};
 use serde::Serialize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// The texts that spans point into, in the order in which they were read.
-#[derive(Clone, Debug, Default)]
+/// The texts that spans point into, in the order in which they were read, and where more are read from: by
+/// default there are no files, and every text is added by hand.
+#[derive(Clone, Debug)]
 pub struct Sources {
-    files: Vec<Source>,
+    texts: Vec<Source>,
+    files: Arc<dyn Files>,
 }
 
 /// One text and the path it came from.
@@ -23,22 +27,38 @@ pub struct Source {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
 
+impl Default for Sources {
+    fn default() -> Sources {
+        Sources::new(Memory::default())
+    }
+}
+
 impl Sources {
+    /// No texts yet, to be read from these files.
+    pub fn new(files: impl Files + 'static) -> Sources {
+        Sources { texts: Vec::new(), files: Arc::new(files) }
+    }
+
+    /// The files that texts are read from.
+    pub fn files(&self) -> &Arc<dyn Files> {
+        &self.files
+    }
+
     /// Adds a text.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> FileId {
-        self.files.push(Source { path: path.into(), text: text.into() });
-        FileId(self.files.len() as u32 - 1)
+        self.texts.push(Source { path: path.into(), text: text.into() });
+        FileId(self.texts.len() as u32 - 1)
     }
 
     /// The text of a path that was added before, the last one if there are several.
     pub fn find(&self, path: &Path) -> Option<FileId> {
-        let at = self.files.iter().rposition(|file| file.path == path)?;
+        let at = self.texts.iter().rposition(|text| text.path == path)?;
         Some(FileId(at as u32))
     }
 
     /// The text with this id.
     pub fn get(&self, id: FileId) -> &Source {
-        &self.files[id.0 as usize]
+        &self.texts[id.0 as usize]
     }
 }
 

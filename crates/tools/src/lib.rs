@@ -11,6 +11,7 @@ pub mod progress;
 pub mod render;
 pub mod selftest;
 mod show;
+pub mod solver;
 pub mod system;
 pub mod tables;
 pub mod trace;

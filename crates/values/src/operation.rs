@@ -364,6 +364,12 @@ impl Operation {
         self.written().map(word).collect::<Vec<_>>().join(" ")
     }
 
+    /// Whether terms may have so many operands.
+    pub fn fits(&self, operands: usize) -> bool {
+        let required = self.operands.iter().filter(|operand| !operand.optional).count();
+        (required..=self.operands.len()).contains(&operands)
+    }
+
     /// The shortest form in which models may write it.
     pub fn example(&self) -> String {
         let word = |operand: &Operand| match &operand.role {

@@ -1,6 +1,7 @@
 //! Certificates, right and forged, checked against the rules beside them.
 
 use ember_certify::{Rules, check};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
 use ember_language::sexp;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 /// What is said of each certificate of a file, under the comment before it.
 pub fn answers(path: &Path) -> Result<String, String> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let read = Rules::read(&mut sources, &[path.with_file_name("asked.rules")]).and_then(|rules| {
         let file = load(&mut sources, path)?;
         Ok((rules, sexp::read(&sources, file)?, sources.get(file).text.clone()))

@@ -2,6 +2,7 @@
 //! programs of a model compare.
 
 use crate::{entries, extension, file_name};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::fmt;
 use ember_language::rules;
@@ -68,7 +69,7 @@ fn fail_rules(path: &Path) -> Result<String, String> {
     let mut paths = entries(Path::new("rules"));
     paths.retain(|path| file_name(path).starts_with("dialect-"));
     paths.push(path.to_owned());
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let found = rules::check(&mut sources, &paths).diagnostics;
     if found.is_empty() {
         Err("nothing was found".to_owned())
@@ -79,7 +80,7 @@ fn fail_rules(path: &Path) -> Result<String, String> {
 
 /// The text, formatted, which must not change again.
 pub fn format(path: &Path) -> Result<String, String> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let mut format = |text: &str| {
         let file = sources.add(path, text);

@@ -9,6 +9,7 @@ use ember_compile::pipeline::{self, Inputs, Options};
 use ember_egraph::Extractor;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, saturate};
+use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::print_term::print_term;
@@ -19,7 +20,7 @@ use std::path::Path;
 
 /// The forms of a case's term.
 pub fn forms(path: &Path) -> Result<String, String> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = load(&mut sources, path).map_err(|e| show(&sources, &e))?;
     let parts = sexp::read(&sources, file).map_err(|e| show(&sources, &e))?;
     let [rules, model, term] = parts.as_slice() else {

@@ -1,12 +1,13 @@
 //! Demands counted by hand.
 
 use super::*;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_targets::machine::TMU_CPU;
 
 /// The demand of a model with these statements and data.
 fn of(statements: &str, data: &str) -> (Demand, u64) {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let text = format!("(model m {statements} (data {data}))");
     let file = sources.add("<test>", text);
     let model = Model::parse(&sources, file).unwrap_or_else(|e| panic!("{e:#?}"));

@@ -6,9 +6,9 @@ use super::searched::Searched;
 use crate::cost::Goal;
 use crate::pipeline::{Case, Inputs, Measure, lower};
 use crate::search::{Candidate, Found};
+use ember_host::threads;
 use ember_language::term::Term;
 use ember_targets::verify::Verified;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Two programs are as fast as one another where their cycles differ by no more than this part:
@@ -57,11 +57,10 @@ pub fn choose(
     goal: Goal,
 ) -> Result<Chosen, Vec<String>> {
     let plan = &searched.plan;
-    let best: Vec<(usize, Result<Ranked, Vec<String>>)> = searched
-        .found
-        .par_iter()
-        .map(|(at, found)| (*at, best_of(inputs, rank, plan, *at, found, goal)))
-        .collect();
+    let operators = inputs.book.signature.table();
+    let found: Vec<_> = searched.found.iter().collect();
+    let best =
+        threads::map(&found, |&(at, found)| (*at, best_of(inputs, rank, plan, *at, found, goal)));
     let mut ranked = BTreeMap::new();
     for (at, best) in best {
         ranked.insert(at, best?);
@@ -74,7 +73,8 @@ pub fn choose(
         let term = plan.term(at, &best.candidate.term);
         let program = match like == at {
             true => best.program.clone(),
-            false => lower(&term, &group.context, &inputs.machine, goal).map_err(|e| vec![e])?,
+            false => lower(operators, &inputs.machine, &term, &group.context, goal)
+                .map_err(|e| vec![e])?,
         };
         let statements = group.statements.clone();
         groups.push(ChosenGroup {
@@ -87,8 +87,11 @@ pub fn choose(
     }
     let context = inputs.context();
     let borrowed: Vec<_> = parts.iter().map(|(term, p)| (term, p.program())).collect();
-    let term = compose(goal, &context, &borrowed);
-    let program = lower(&term, &context, &inputs.machine, goal).map_err(|e| vec![e])?;
+    let composed = compose(operators, goal, &context, &borrowed);
+    let term = composed.ok_or_else(|| {
+        vec!["the dialects declare no sequence or no barrier to put groups together".to_owned()]
+    })?;
+    let program = lower(operators, &inputs.machine, &term, &context, goal).map_err(|e| vec![e])?;
     Ok(Chosen { term, program, groups })
 }
 
@@ -101,9 +104,10 @@ pub fn best_of(
     found: &Found,
     goal: Goal,
 ) -> Result<Ranked, Vec<String>> {
+    let operators = inputs.book.signature.table();
     let try_one = |candidate: &Candidate| -> Result<Ranked, String> {
         let term = plan.term(at, &candidate.term);
-        let program = lower(&term, &plan.groups[at].context, &inputs.machine, goal)?;
+        let program = lower(operators, &inputs.machine, &term, &plan.groups[at].context, goal)?;
         let measure = match rank {
             Some(case) => Some(case.rank(program.program(), &inputs.machine)?),
             None => None,
@@ -121,7 +125,7 @@ pub fn best_of(
         }
         return Err(rejected);
     }
-    let tried: Vec<Result<Ranked, String>> = found.candidates.par_iter().map(try_one).collect();
+    let tried = threads::map(&found.candidates, try_one);
     let (ranked, rejected): (Vec<Ranked>, Vec<String>) =
         itertools::Itertools::partition_result(tried.into_iter());
     let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();

@@ -6,9 +6,9 @@ use super::apply::{Row, Run};
 use super::rows::RowSet;
 use crate::knowledge::Knowledge;
 use egg::Id;
-use rayon::prelude::*;
+use ember_host::{clock, threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Matches of a rule, one row after the other.
 pub(super) struct Matches {
@@ -40,7 +40,7 @@ impl<A: Knowledge> Run<'_, A> {
             let classes = compiled.roots(self.egraph).chunks(CLASSES);
             parts.extend(classes.map(|classes| Part { rule, classes }));
         }
-        let at_once = self.is_large() && rayon::current_num_threads() > 1;
+        let at_once = self.is_large() && threads::several();
         let found = if at_once { self.search_at_once(&parts, &known) } else { None };
         let (found, full) = match found {
             Some(found) => (found, None),
@@ -96,7 +96,7 @@ impl<A: Knowledge> Run<'_, A> {
                 count % MATCHES != 0 || total.fetch_add(MATCHES, Ordering::Relaxed) < limit
             })
         };
-        let found: Vec<Matches> = parts.par_iter().map(search).collect();
+        let found = threads::map(parts, search);
         let total: usize = found.iter().map(|matches| self.count(matches)).sum();
         (total <= limit).then_some(found)
     }
@@ -130,7 +130,7 @@ impl<A: Knowledge> Run<'_, A> {
         known: &RowSet,
         mut room: impl FnMut() -> bool,
     ) -> Matches {
-        let start = Instant::now();
+        let start = clock::start();
         let compiled = self.rules[part.rule];
         let (conditional, applied) = (compiled.conditional(), &self.applied[part.rule]);
         let mut rows = Vec::new();

@@ -62,6 +62,10 @@ pub(super) fn declare(
         }
     }
     for op in counterparts {
+        // Where no boundary leads from its sort, no unit is declared on which it could run.
+        if !signature.operators.iter().any(|own| own.boundary && own.args[..] == [op.result]) {
+            continue;
+        }
         for (boundary, name) in op.attributes.counterparts.clone() {
             match counterpart(&signature, &op, &boundary, &name) {
                 Ok((own, push)) => {

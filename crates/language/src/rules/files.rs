@@ -5,9 +5,9 @@ use super::syntax::{self, Form};
 use crate::diagnostic::{Diagnostic, FileId, Sources, Span};
 use crate::load::load;
 use crate::sexp::{self, Sexp};
+use ember_host::{FileError, Files, normal};
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// A form and the file that it stands in, by the order in which files were begun.
 pub(super) struct InFile {
@@ -23,7 +23,7 @@ pub(super) fn find(
 ) -> Vec<FileId> {
     let mut ids = Vec::new();
     for path in paths {
-        match rule_files(path) {
+        match rule_files(sources.files().as_ref(), path) {
             Ok(found) => {
                 for path in found {
                     match load(sources, &path) {
@@ -39,26 +39,18 @@ pub(super) fn find(
 }
 
 /// The rule files that a path stands for.
-fn rule_files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
-    let unreadable = |e: std::io::Error| {
+fn rule_files(files: &dyn Files, path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    let unreadable = |e: FileError| {
         Diagnostic::global(format!("cannot read `{}`: {e}", path.display()))
             .with_help("give a rule file or a folder of *.rules files")
     };
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        let file = entry.map_err(unreadable)?.path();
-        if file.extension().is_some_and(|e| e == "rules") && file.is_file() {
-            files.push(file);
-        }
-    }
+    let Some(found) = files.folder(path) else { return Ok(vec![path.to_owned()]) };
+    let mut files = found.map_err(unreadable)?;
+    files.retain(|file| file.extension().is_some_and(|e| e == "rules"));
     if files.is_empty() {
         return Err(Diagnostic::global(format!("no rule files in `{}`", path.display()))
             .with_help("rule files are called NAME.rules"));
     }
-    files.sort();
     Ok(files)
 }
 
@@ -95,7 +87,7 @@ pub(super) fn forms(
             match syntax::form(&next, errors) {
                 Some(Form::Include(path)) => {
                     let target = normal(&folder(&sources.get(at).path).join(&path.text));
-                    let key = key(&target);
+                    let key = sources.files().key(&target);
                     if let Some(outer) = open.iter().position(|file| file.key == key) {
                         errors.push(cycle(&open[outer..], path.span));
                         continue;
@@ -131,7 +123,7 @@ fn begin(
     errors: &mut Vec<Diagnostic>,
 ) -> Option<Open> {
     let path = &sources.get(id).path;
-    let key = key(path);
+    let key = sources.files().key(path);
     if !seen.insert(key.clone()) {
         return None;
     }
@@ -166,26 +158,4 @@ fn cycle(open: &[Open], span: Span) -> Diagnostic {
 
 fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
-}
-
-/// A path without `.` and `x/..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir
-                if matches!(normal.components().next_back(), Some(Component::Normal(_))) =>
-            {
-                normal.pop();
-            }
-            other => normal.push(other),
-        }
-    }
-    normal
-}
-
-/// What is the same for two paths to one file; a text that is not on disk is told by its path.
-fn key(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| normal(path))
 }

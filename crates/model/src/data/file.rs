@@ -5,7 +5,7 @@
 //! without a check: a malformed file could end the process.
 
 use super::HELD_LIMIT;
-use ember_language::load::read_bytes;
+use ember_host::Files;
 use ember_language::suggest;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
@@ -18,11 +18,12 @@ use std::sync::Arc;
 /// what to do about it. Where u4 is wanted, u8 is two elements each, the earlier in the low half:
 /// the tensor has twice the columns of the file.
 pub(super) fn read(
+    files: &dyn Files,
     path: &Path,
     tensor: &str,
     wanted: DType,
 ) -> Result<Tensor, (String, Option<String>)> {
-    let bytes = read_bytes(path, HELD_LIMIT).map_err(|reason| (reason, None))?;
+    let bytes = files.read(path, HELD_LIMIT).map_err(|error| (error.to_string(), None))?;
     let tensor = if path.extension().is_some_and(|e| e == "safetensors") {
         read_safetensors(&bytes, tensor)?
     } else {

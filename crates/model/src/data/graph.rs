@@ -20,6 +20,7 @@ pub use edge_list::EdgeListOptions;
 pub use known::{graph as known_graph, graph_names, triples as known_triples, triples_names};
 pub use triples::Triples;
 
+use ember_host::Files;
 use grid::Grid;
 use rmat::Rmat;
 use serde::Deserialize;
@@ -109,11 +110,11 @@ impl Edges {
 }
 
 /// Reads a graph from a file: Matrix Market where the name ends in `.mtx`, else a list of edges.
-pub fn read(path: &Path, options: &EdgeListOptions) -> Result<Csr, Problem> {
+pub fn read(files: &dyn Files, path: &Path, options: &EdgeListOptions) -> Result<Csr, Problem> {
     if is_matrix_market(path) {
-        matrix_market::read(lines::Lines::open(path)?)
+        matrix_market::read(lines::Lines::open(files, path)?)
     } else {
-        edge_list::read(lines::Lines::open(path)?, options)
+        edge_list::read(lines::Lines::open(files, path)?, options)
     }
 }
 

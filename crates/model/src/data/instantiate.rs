@@ -102,7 +102,12 @@ impl<'a> Maker<'a> {
                 Source::File { path, tensor } => {
                     let name = tensor.as_deref().unwrap_or(&input.tensor.name);
                     let full = self.model.data.directory.join(path);
-                    match file::read(&full, name, input.tensor.dtype) {
+                    match file::read(
+                        self.model.data.files.as_ref(),
+                        &full,
+                        name,
+                        input.tensor.dtype,
+                    ) {
                         Ok(tensor) => self.take_file(at, tensor, *span),
                         Err((reason, help)) => {
                             let message = format!("{}: {reason}", full.display());

@@ -72,7 +72,7 @@ impl<'a> Maker<'a> {
             }
             Origin::Graph { from: GraphFrom::File { path, options }, batch } => {
                 let full = self.model.data.directory.join(path);
-                let read = graph::read(&full, options);
+                let read = graph::read(self.model.data.files.as_ref(), &full, options);
                 let mut graph =
                     read.map_err(|(reason, help)| (format!("{}: {reason}", full.display()), help))?;
                 graph.truncate(batch.unwrap_or(u64::MAX));

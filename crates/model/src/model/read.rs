@@ -2,8 +2,8 @@
 
 use super::operand::Target;
 use super::{
-    Computed, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement, TensorId,
-    operator, source,
+    Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
+    TensorId, operator, source,
 };
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::rules::Definitions;
@@ -11,7 +11,7 @@ use ember_language::sexp::{self, Sexp};
 use ember_language::suggest;
 use ember_values::operation::OPERATIONS;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The most inputs of a model.
 const MAX_INPUTS: usize = 1024;
@@ -91,7 +91,8 @@ pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -
     };
     let mut directory = sources.get(file).path.clone();
     directory.pop();
-    let model = reader.model(form, rest, directory).filter(|_| reader.errors.is_empty());
+    let data = DataSpec::empty(directory, sources.files().clone());
+    let model = reader.model(form, rest, data).filter(|_| reader.errors.is_empty());
     // Data is read after all inputs, but what is wrong is told in the order of the text.
     reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
     model.ok_or(reader.errors)
@@ -154,7 +155,7 @@ impl Reader {
         }
     }
 
-    fn model(&mut self, form: &Sexp, rest: &[Sexp], directory: PathBuf) -> Option<Model> {
+    fn model(&mut self, form: &Sexp, rest: &[Sexp], empty: DataSpec) -> Option<Model> {
         let Some((name, items)) = rest.split_first() else {
             self.error(form.span, "a model needs a name", "no name follows `model`");
             return None;
@@ -180,12 +181,12 @@ impl Reader {
                 Some(("let", rest)) => steps.push((item, rest, Kind::Temporary)),
                 Some(("output", rest)) => steps.push((item, rest, Kind::Output)),
                 Some(("data", rest)) => data.push((item, rest)),
-                Some(("programs", rest)) => self.programs(rest, &directory),
+                Some(("programs", rest)) => self.programs(rest, &empty.directory),
                 _ => self.unknown_form(item, &["input", "let", "output", "data", "programs"]),
             }
         }
         let all_read = self.steps(form, &steps);
-        let spec = source::read(self, data.first().map(|(_, rest)| *rest), directory);
+        let spec = source::read(self, data.first().map(|(_, rest)| *rest), empty);
         for pair in data.windows(2) {
             self.second("a model has one data form", pair[1].0, pair[0].0);
         }

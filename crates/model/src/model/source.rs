@@ -7,14 +7,12 @@ use ember_language::diagnostic::{Diagnostic, Span};
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// The forms of the data form that give no input's data.
 const OTHERS: [&str; 4] = ["seed", "size", "graph", "triples"];
 
 /// Reads what follows `data`; without the form, there is no data.
-pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, directory: PathBuf) -> DataSpec {
-    let mut spec = DataSpec::empty(directory);
+pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, mut spec: DataSpec) -> DataSpec {
     let mut seen: BTreeMap<(bool, &str), Span> = BTreeMap::new();
     let items = items.unwrap_or_default();
     // What inputs take their data from may stand behind them.

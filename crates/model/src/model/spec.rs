@@ -3,11 +3,13 @@
 use crate::data::Locality;
 use crate::data::blocks::BlockPattern;
 use crate::data::graph::{EdgeListOptions, Graph, Triples};
+use ember_host::Files;
 use ember_language::diagnostic::Span;
 use ember_targets::tensor::Data;
 use ember_values::scalar::Scalar;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where the data of a model comes from.
 #[derive(Clone, Debug)]
@@ -24,6 +26,8 @@ pub struct DataSpec {
     pub sources: BTreeMap<String, (Source, Span)>,
     /// The folder that the paths of data files start from: the model file's.
     pub directory: PathBuf,
+    /// The files that data is read from: those that the model was read from.
+    pub files: Arc<dyn Files>,
 }
 
 /// Where one input's elements come from.
@@ -148,7 +152,7 @@ pub struct Values {
 
 impl DataSpec {
     /// No data at all.
-    pub(super) fn empty(directory: PathBuf) -> DataSpec {
+    pub(super) fn empty(directory: PathBuf, files: Arc<dyn Files>) -> DataSpec {
         DataSpec {
             seed: 0,
             sizes: BTreeMap::new(),
@@ -156,6 +160,7 @@ impl DataSpec {
             origins: BTreeMap::new(),
             sources: BTreeMap::new(),
             directory,
+            files,
         }
     }
 

@@ -13,7 +13,6 @@ use ember_targets::machine::Machine;
 use ember_values::scalar::Scalar;
 use fastrand::Rng;
 use itertools::Itertools;
-use quickcheck::Arbitrary;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sizes of the smallest tries, and how many of them there are at most.
@@ -228,7 +227,7 @@ impl<'a> Tries<'a> {
     }
 
     fn once(&mut self, given: &Given, zeros: bool) -> Option<Counterexample> {
-        let given = &*laid_out(&self.sides.declarations, given)?;
+        let given = &*laid_out(&self.sides.declarations, &self.sides.operators, given)?;
         match compare(self.sides, &self.machine, self.exact, (given, zeros), self.effort.steps) {
             Outcome::Nothing => None,
             Outcome::Same => {
@@ -324,12 +323,22 @@ fn simpler(x: Scalar) -> Vec<Scalar> {
     let dtype = x.dtype();
     if dtype.is_float() {
         let plain = [0.0, 1.0].into_iter().filter(|y| x.as_f64() != *y && x.as_f64() != 0.0);
-        let less = x.as_f64().shrink().take(MOST);
+        let less =
+            smaller(x.as_f64() as i64).map(|n| n as f64).filter(|y| *y != x.as_f64()).take(MOST);
         return plain.chain(less).map(|y| Scalar::from_f64(dtype, y)).collect();
     }
     let n = x.as_i64().unwrap_or(0);
-    let less = [0].into_iter().filter(|m| *m != n).chain(n.shrink().filter(|m| *m >= 0).take(MOST));
+    let less = [0].into_iter().filter(|m| *m != n).chain(smaller(n).filter(|m| *m >= 0).take(MOST));
     less.map(|m| Scalar::I64(m).cast(dtype)).collect()
+}
+
+/// Simpler integers, the simplest first: 0, the number without its sign, and from half of it ever nearer to it.
+fn smaller(n: i64) -> impl Iterator<Item = i64> {
+    let zero = (n != 0).then_some(0);
+    let positive = (n < -1).then(|| n.checked_abs()).flatten();
+    let halves = std::iter::successors(Some(n / 2), |half| Some(half / 2));
+    let nearer = halves.take_while(|half| *half != 0).map(move |half| n - half);
+    zero.into_iter().chain(positive).chain(nearer)
 }
 
 /// The numbers at which the programs may change what they do, and those around them.

@@ -12,13 +12,12 @@ mod solver;
 mod symbolic;
 
 pub use integers::Integers;
-pub use solver::{Answer, Solver};
+pub use solver::Solver;
 
 use crate::soundness::{self, Options, Tier, Verdict, check_rule};
+use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, RuleBook};
-use rayon::prelude::*;
 use serde::Serialize;
-use std::time::Instant;
 
 /// What is known of one rule.
 #[derive(Clone, Debug, Serialize)]
@@ -61,13 +60,13 @@ pub fn verify(
     book: &RuleBook,
     wanted: impl Fn(&str) -> bool,
     options: &Options,
-    solver: Option<&Solver>,
+    solver: Option<&dyn Solver>,
     done: impl Fn(&'static str) + Sync,
 ) -> Vec<Verified> {
     let rules: Vec<_> = book.claims().filter(|rule| wanted(rule.name.as_str())).collect();
     let verify = |rule: &ember_language::rules::Rule| {
-        let started = Instant::now();
-        let integers = integers::check(rule, solver);
+        let started = clock::start();
+        let integers = integers::check(&book.signature, rule, solver);
         let report = check_rule(&book.signature, rule, options);
         done(report.rule);
         let (tier, counterexample) = match report.verdict {
@@ -88,7 +87,7 @@ pub fn verify(
             time_ms: started.elapsed().as_secs_f64() * 1e3,
         }
     };
-    rules.par_iter().map(verify).collect()
+    threads::map(&rules, |rule| verify(rule))
 }
 
 /// All rules together on random programs; see [`soundness::check_whole`].

@@ -1,28 +1,22 @@
-//! An SMT solver as a process: questions in its standard text form go in, answers come out.
+//! Questions to an SMT solver and its answers, as text in the solver's standard form.
 //!
-//! Knows nothing of rules. Any solver that reads SMT-LIB 2 from standard input will do; two are
-//! looked for.
+//! Knows nothing of rules, and nothing of how a solver is run.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+/// A solver that reads SMT-LIB 2.
+pub trait Solver: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
 
-/// What one question may cost, in the solver's own count of its work, so that the answer does not
-/// depend on how busy the machine is: some ten seconds of z3.
-const WORK: u32 = 100_000_000;
-
-/// Milliseconds after which a question is given up in any case: not every loop of a solver counts.
-const PATIENCE: u32 = 120_000;
-
-/// A solver that is installed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Solver {
-    command: &'static str,
-    args: Vec<String>,
+    /// Its answer to a script, as text.
+    ///
+    /// # Errors
+    /// It could not be run.
+    fn answer(&self, script: &str) -> std::io::Result<String>;
 }
 
 /// What a solver says of a conjunction of formulas.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub(super) enum Answer {
     /// No values make all of them true.
     Unsatisfiable,
     /// These values, name by name, make all of them true.
@@ -31,70 +25,17 @@ pub enum Answer {
     Unknown(String),
 }
 
-impl Solver {
-    /// The first solver that is installed: z3, or else cvc5.
-    pub fn find() -> Option<Solver> {
-        let known = [
-            (
-                "z3",
-                vec![
-                    "-in".into(),
-                    "-smt2".into(),
-                    format!("rlimit={WORK}"),
-                    format!("-t:{PATIENCE}"),
-                ],
-            ),
-            (
-                "cvc5",
-                vec![
-                    "--lang=smt2".into(),
-                    format!("--rlimit={WORK}"),
-                    format!("--tlimit={PATIENCE}"),
-                ],
-            ),
-        ];
-        let runs = |command: &str| {
-            let mut probe = Command::new(command);
-            probe.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            probe.status().is_ok_and(|status| status.success())
-        };
-        let (command, args) = known.into_iter().find(|(command, _)| runs(command))?;
-        Some(Solver { command, args })
+/// Asks whether declarations and assertions can hold together, and for the values of some
+/// constants if they can.
+pub(super) fn ask(solver: &dyn Solver, script: &str, constants: &[String]) -> Answer {
+    let mut text =
+        format!("(set-option :produce-models true)\n(set-logic ALL)\n{script}(check-sat)\n");
+    if !constants.is_empty() {
+        text.push_str(&format!("(get-value ({}))\n", constants.join(" ")));
     }
-
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        self.command
-    }
-
-    /// Asks whether declarations and assertions can hold together, and for the values of some
-    /// constants if they can.
-    pub fn ask(&self, script: &str, constants: &[String]) -> Answer {
-        let mut text =
-            format!("(set-option :produce-models true)\n(set-logic ALL)\n{script}(check-sat)\n");
-        if !constants.is_empty() {
-            text.push_str(&format!("(get-value ({}))\n", constants.join(" ")));
-        }
-        match self.talk(&text) {
-            Err(error) => Answer::Unknown(format!("{} cannot be run: {error}", self.command)),
-            Ok(said) => read(&said, constants),
-        }
-    }
-
-    fn talk(&self, text: &str) -> std::io::Result<String> {
-        let mut process = Command::new(self.command)
-            .args(&self.args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        // The answer to a question is short, so the solver never waits for it to be read while it is
-        // still being written to.
-        if let Some(mut input) = process.stdin.take() {
-            input.write_all(text.as_bytes())?;
-        }
-        let output = process.wait_with_output()?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    match solver.answer(&text) {
+        Err(error) => Answer::Unknown(format!("{} cannot be run: {error}", solver.name())),
+        Ok(said) => read(&said, constants),
     }
 }
 

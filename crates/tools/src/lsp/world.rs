@@ -2,6 +2,7 @@
 //! editors in the place of those on disk.
 
 use crate::cases;
+use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, FileId, Sources, Span};
 use ember_language::rules::{self, Check, RuleBook, Signature};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ pub(super) struct World {
 impl World {
     /// Checks the files of paths.
     pub fn new(paths: &[PathBuf], buffers: &BTreeMap<PathBuf, String>) -> World {
-        let mut sources = Sources::default();
+        let mut sources = Sources::new(Disk);
         for (path, text) in buffers {
             sources.add(path, text.as_str());
         }

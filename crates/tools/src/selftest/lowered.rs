@@ -75,7 +75,8 @@ pub fn lowered(
         simd_bytes: machine.core.simd_bytes,
         registers: machine.core.vector_registers,
     };
-    let facts = Facts::new(&context.tensors, &context.sizes, book.signature.table().clone(), unit);
+    let operators = book.signature.table();
+    let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
     let store = Store::default();
     let statistics = Statistics::of_store(&store);
     let mut done = Lowered { made: 1, ..Lowered::default() };
@@ -114,7 +115,7 @@ pub fn lowered(
                 continue;
             }
             // A machine has so many registers and units; what needs more is no program for it.
-            let Ok(program) = lower(&candidate.term, &context, machine, goal) else {
+            let Ok(program) = lower(operators, machine, &candidate.term, &context, goal) else {
                 done.rejected += 1;
                 continue;
             };
@@ -126,7 +127,7 @@ pub fn lowered(
                 }
             }
             done.programs += 1;
-            let Ok(statement) = lifted(&program) else { continue };
+            let Ok(statement) = lifted(&program, book.signature.table()) else { continue };
             match data.relation(expected, &data.of_term(&statement)) {
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {
@@ -154,7 +155,7 @@ pub fn all_lowered(
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
         let made = Made::random(own, rng.u32(0..3));
-        let data = Data::new(&made, own);
+        let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
         found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text()))

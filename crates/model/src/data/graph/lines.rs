@@ -1,8 +1,7 @@
 //! The lines of a large text, one at a time, numbered, and of bounded length.
 
 use super::Problem;
-use ember_language::load;
-use std::fs::File;
+use ember_host::Files;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -16,11 +15,11 @@ pub(super) struct Lines<R> {
     number: u64,
 }
 
-impl Lines<BufReader<File>> {
+impl Lines<BufReader<Box<dyn Read>>> {
     /// Opens a regular file.
-    pub(super) fn open(path: &Path) -> Result<Self, Problem> {
-        let file = load::open(path).map_err(|reason| (reason, None))?;
-        Ok(Lines::new(BufReader::with_capacity(1 << 16, file)))
+    pub(super) fn open(files: &dyn Files, path: &Path) -> Result<Self, Problem> {
+        let file = files.open(path).map_err(|error| (error.to_string(), None))?;
+        Ok(Lines::new(BufReader::with_capacity(1 << 16, file.bytes)))
     }
 }
 

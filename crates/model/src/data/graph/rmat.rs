@@ -8,7 +8,7 @@
 
 use super::known;
 use crate::data::random::{Permutation, Random, nth_seed};
-use rayon::prelude::*;
+use ember_host::threads;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Edges that are counted with one random stream; part of what a seed means.
@@ -47,7 +47,8 @@ impl Rmat {
         let [counting, columns, numbers] = [0, 1, 2].map(|part| nth_seed(seed, part));
         let levels = u64::BITS - nodes.saturating_sub(1).leading_zeros();
         let counts: Vec<AtomicU32> = (0..nodes).map(|_| AtomicU32::new(0)).collect();
-        (0..edges.div_ceil(CHUNK)).into_par_iter().for_each(|chunk| {
+        let chunks: Vec<u64> = (0..edges.div_ceil(CHUNK)).collect();
+        threads::map(&chunks, |&chunk| {
             let mut random = Random::new(nth_seed(counting, chunk));
             for _ in 0..CHUNK.min(edges - chunk * CHUNK) {
                 let row = bounds.row(nodes, levels, &mut random);

@@ -1,0 +1,28 @@
+//! Time that work takes. It is reported and never decides anything.
+
+use std::time::Duration;
+
+/// A point in time to measure from.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    #[cfg(feature = "system")]
+    at: std::time::Instant,
+}
+
+/// The present; without a clock, a point that no time is measured from.
+pub fn start() -> Start {
+    Start {
+        #[cfg(feature = "system")]
+        at: std::time::Instant::now(),
+    }
+}
+
+impl Start {
+    /// The time since then; zero without a clock.
+    pub fn elapsed(self) -> Duration {
+        #[cfg(feature = "system")]
+        return self.at.elapsed();
+        #[cfg(not(feature = "system"))]
+        Duration::ZERO
+    }
+}
