@@ -7,7 +7,7 @@
 use super::attributes::Attributes;
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::syntax::Word;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::suggest::unknown;
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
@@ -397,6 +397,9 @@ struct Resolver<'a> {
     errors: &'a mut Vec<Diagnostic>,
 }
 
+/// An operator's name, and where it is declared.
+type Spot = (Symbol, Span);
+
 /// A primitive's row, and of its operands the positions in an operator.
 #[derive(Clone, Default)]
 struct Arranged {
@@ -437,7 +440,11 @@ impl Resolver<'_> {
             let found = own(word);
             if found.is_none() {
                 let names = operands.iter().flatten().map(|name| name.as_str());
-                self.errors.push(unknown("operand", &word.text, word.span, names));
+                let error = unknown("operand", &word.text, word.span, names);
+                self.errors.push(match operands.iter().any(Option::is_some) {
+                    true => error,
+                    false => error.with_help("name the operands: (NAME SORT)"),
+                });
             }
             found
         };
@@ -514,7 +521,7 @@ impl Resolver<'_> {
 
     /// The primitive of an operator that says `:means` or `:erases`, and where its operands stand. `above` are the
     /// operators that erase to it, which have their own errors.
-    fn arrange(&mut self, op: &Operator, above: &mut Vec<Symbol>) -> Option<Arranged> {
+    fn arrange(&mut self, op: &Operator, above: &mut Vec<Spot>) -> Option<Arranged> {
         let Attributes { means, erases, .. } = &op.attributes;
         match (means, erases) {
             (Some(_), Some(word)) => {
@@ -534,7 +541,7 @@ impl Resolver<'_> {
             }
             (None, Some(word)) => {
                 let target = self.target(op, word, above)?;
-                above.push(op.name);
+                above.push((op.name, op.span));
                 let below = self.arrange(&target, above);
                 above.pop();
                 let below = below?;
@@ -558,28 +565,26 @@ impl Resolver<'_> {
     }
 
     /// An error of the operator that is resolved; those of operators that it erases to are their own.
-    fn report(&mut self, above: &[Symbol], error: Diagnostic) {
+    fn report(&mut self, above: &[Spot], error: Diagnostic) {
         if above.is_empty() {
             self.errors.push(error);
         }
     }
 
     /// The operator that another erases to: the one of this name, with as many operands if there are several.
-    fn target(&mut self, op: &Operator, word: &Word, above: &[Symbol]) -> Option<Operator> {
+    fn target(&mut self, op: &Operator, word: &Word, above: &[Spot]) -> Option<Operator> {
         let name = Symbol::from(&word.text);
-        if name == op.name || above.contains(&name) {
-            let first = above.first().copied().unwrap_or(op.name);
-            // Who only leads into the circle is not part of it.
-            if name == first {
-                self.errors.push(
-                    Diagnostic::error(
-                        format!("`{first}` erases to itself"),
-                        op.span,
-                        "in a circle",
-                    )
+        let own = (op.name, op.span);
+        let mut chain = above.iter().chain([&own]);
+        if let Some((first, span)) = chain.next().filter(|(first, _)| *first == name) {
+            self.errors.push(
+                Diagnostic::error(format!("`{first}` erases to itself"), *span, "in a circle")
                     .with_help("erase one of them to an operator that `:means` a primitive"),
-                );
-            }
+            );
+            return None;
+        }
+        // Who only leads into a circle is not part of it.
+        if chain.any(|(passed, _)| *passed == name) {
             return None;
         }
         let same = self.signature.operator(name, op.args.len());
@@ -601,7 +606,7 @@ impl Resolver<'_> {
         op: &Operator,
         word: &Word,
         names: &[(&str, bool)],
-        above: &[Symbol],
+        above: &[Spot],
     ) -> Option<(Vec<Option<usize>>, Vec<Option<Symbol>>)> {
         let required = names.iter().filter(|(_, required)| *required).count();
         let unnamed = op.operands.iter().all(Option::is_none);

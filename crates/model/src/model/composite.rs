@@ -26,7 +26,7 @@ impl Reader {
         kernel: Kernel,
         operands: Vec<(Expr, &Sexp)>,
     ) -> Option<Expr> {
-        let tensor = |(expr, item)| (Argument::Tensor(expr), item);
+        let tensor = |(expr, item)| Some((Argument::Tensor(expr), item));
         self.apply(Form {
             name: written.name,
             operation: operation::computed_by(kernel)?,

@@ -40,14 +40,18 @@ pub(super) struct Form<'a> {
     pub(super) name: &'static str,
     pub(super) operation: &'static Operation,
     pub(super) span: Span,
-    /// The operands in the order of the row, and where each is written.
-    pub(super) arguments: Vec<(Argument, &'a Sexp)>,
+    /// The operands in the order of the row, and where each is written; nothing for a word that is none.
+    pub(super) arguments: Vec<Option<(Argument, &'a Sexp)>>,
 }
 
 impl<'a> Form<'a> {
+    fn argument(&self, name: &str) -> Option<&(Argument, &'a Sexp)> {
+        self.arguments.get(self.operation.place(name)?)?.as_ref()
+    }
+
     /// An operand that is a tensor, and where it is written.
     pub(super) fn tensor(&self, name: &str) -> Option<(Expr, &'a Sexp)> {
-        match self.arguments.get(self.operation.place(name)?)? {
+        match self.argument(name)? {
             (Argument::Tensor(expr), item) => Some((expr.clone(), item)),
             _ => None,
         }
@@ -60,7 +64,7 @@ impl<'a> Form<'a> {
 
     /// The element type that an operand is.
     pub(super) fn dtype(&self, name: &str) -> Option<DType> {
-        match self.arguments.get(self.operation.place(name)?)? {
+        match self.argument(name)? {
             (Argument::DType(dtype), _) => Some(*dtype),
             _ => None,
         }
@@ -68,7 +72,7 @@ impl<'a> Form<'a> {
 
     /// The word that an operand is.
     pub(super) fn word<T: Copy>(&self, name: &str, words: &[T]) -> Option<T> {
-        match self.arguments.get(self.operation.place(name)?)? {
+        match self.argument(name)? {
             (Argument::Word(at), _) => words.get(*at).copied(),
             _ => None,
         }
@@ -190,22 +194,19 @@ impl Reader {
         args: &[Sexp],
         item: &Sexp,
     ) -> Option<Expr> {
-        let mut read: Vec<Option<(Argument, &Sexp)>> = Vec::new();
-        read.resize_with(operation.operands.len(), || None);
-        let mut complete = true;
-        // All are read, so that what is wrong with each is told.
-        for (place, arg) in operation.written.iter().zip(args) {
-            let argument = self.argument(&operation.operands[*place], arg);
-            complete &= argument.is_some();
-            read[*place] = argument.map(|argument| (argument, arg));
-        }
-        if !complete {
-            return None;
-        }
         // What is left out stands last, as does scratch memory, which models do not write.
-        let arguments = read.into_iter().map_while(|read| read).collect();
+        let mut arguments: Vec<Option<(Argument, &Sexp)>> = Vec::new();
+        arguments.resize_with(args.len(), || None);
+        // All are read, so that what is wrong with each is told, and checked, whatever words stand with them.
+        let mut complete = true;
+        for (place, arg) in operation.written.iter().zip(args) {
+            let operand = &operation.operands[*place];
+            let argument = self.argument(operand, arg);
+            complete &= argument.is_some() || matches!(operand.role, Role::Word(_));
+            arguments[*place] = argument.map(|argument| (argument, arg));
+        }
         let form = Form { name: operation.name, operation, span: item.span, arguments };
-        self.apply(form)
+        if complete { self.apply(form) } else { None }
     }
 
     /// Reads an operand by its role.
@@ -263,8 +264,8 @@ impl Reader {
             Kernel::Triangle => dense::triangle(self, &form),
         }?;
         let Form { operation, span, arguments, .. } = form;
-        let mut arguments: Vec<Argument> =
-            arguments.into_iter().map(|(argument, _)| argument).collect();
+        let arguments = arguments.into_iter().map(|argument| Some(argument?.0));
+        let mut arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
         // A number is of the type that it is used with.
         for argument in &mut arguments {
             if let Argument::Number(number) = argument {
