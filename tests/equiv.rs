@@ -30,7 +30,7 @@ fn root() -> &'static Path {
 impl Bench {
     fn new() -> Bench {
         let mut sources = Sources::new(Disk);
-        let paths = equiv::rule_paths(&[root().join("rules")]);
+        let paths = equiv::rule_paths(&Disk, &[root().join("rules")]);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let compiled = ember_engine::compile(&book);
         let rules = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
