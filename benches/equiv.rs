@@ -22,7 +22,7 @@ const RUNS: usize = 5;
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut sources = Sources::new(Disk);
-    let paths = equiv::rule_paths(&[root.join("rules")]);
+    let paths = equiv::rule_paths(&Disk, &[root.join("rules")]);
     let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
     let compiled = ember_engine::compile(&book);
     let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");

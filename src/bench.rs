@@ -21,8 +21,7 @@ use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pub use compare::Beside;
-pub use row::{Cycles, Programs, Row, Utilisation};
+pub use row::Row;
 
 /// What may be chosen, beside what every job may.
 #[derive(Clone, Debug)]

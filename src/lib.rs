@@ -1,9 +1,49 @@
 //! ember-rewrite compiles embedding operations for decoupled access-execute (DAE) machines with
 //! declarative rules in an e-graph.
+//!
+//! A Rust program reads a model, compiles it, simulates the program, and proves that the program computes what the
+//! model says. Models, terms and programs are values of the crate [`symbolic_expressions`].
+//!
+//! ```
+//! use ember_rewrite::{Compiler, Verdict, read};
+//!
+//! let model = read(
+//!     "(model bag
+//!        (input table   f32 (rows 4))
+//!        (input indices i64 (lookups))
+//!        (input offsets i64 ((+ bags 1)))
+//!        (output out (emb.bag sum table indices offsets))
+//!        (data (size rows 8) (size bags 3)
+//!          (table (uniform -1.0 1.0))
+//!          (offsets (ragged (mean 2) (empty 0.0)))
+//!          (indices (zipf 1.0))))",
+//! )?;
+//! let compiler = Compiler::new(["rules"], "tmu-cpu")?.with_schedule("emb-opt0");
+//! let compiled = compiler.compile(&model)?;
+//! assert_eq!(compiled.program.list_name()?, "dlc");
+//!
+//! let run = compiler.simulate(&compiled.program, &model)?;
+//! assert_eq!(run.mismatch, None);
+//! println!("{:?} cycles", run.cycles);
+//!
+//! let verdict = compiler.prove(&compiled.program, &model)?;
+//! assert!(matches!(verdict, Verdict::Equal(_certificate)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This crate also is the command of the same name; what it consists of stands in crates of their own, by the map
+//! of ARCHITECTURE.md.
 
-pub mod bench;
+mod bench;
+#[doc(hidden)]
 pub mod cli;
-pub mod generate;
+mod compiler;
+mod generate;
+#[doc(hidden)]
 pub mod job;
-pub mod report;
+mod report;
+#[doc(hidden)]
 pub mod single;
+
+pub use compiler::{Compiled, Compiler, Error, Run, Verdict, read};
+pub use symbolic_expressions;

@@ -34,7 +34,7 @@ impl Bench {
 
     fn with(paths: &[PathBuf]) -> Bench {
         let mut sources = Sources::new(Disk);
-        let paths = equiv::rule_paths(paths);
+        let paths = equiv::rule_paths(&Disk, paths);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let compiled = ember_engine::compile(&book);
         let rules = Rules::read(&mut sources, &paths).expect("the checker reads them, too");

@@ -27,7 +27,8 @@ pub(super) struct CheckCertificateArgs {
 
 impl CheckCertificateArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let rules = Rules::read(sources, &equiv::rule_paths(&self.rules))?;
+        let paths = equiv::rule_paths(sources.files().as_ref(), &self.rules);
+        let rules = Rules::read(sources, &paths)?;
         let start = Instant::now();
         let file = load(sources, &self.certificate)?;
         let forms = sexp::read(sources, file)?;

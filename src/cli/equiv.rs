@@ -60,7 +60,7 @@ pub(super) struct EquivArgs {
 impl EquivArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
         let start = Instant::now();
-        let paths = equiv::rule_paths(&self.rules);
+        let paths = equiv::rule_paths(sources.files().as_ref(), &self.rules);
         let (book, _) = rules::load(sources, &paths)?;
         let machine = machines::load(sources, &self.target)?;
         let sides = equiv::read(sources, &book, &machine, &self.files, self.model.as_deref())?;

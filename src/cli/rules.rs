@@ -2,6 +2,7 @@
 
 use super::write_result;
 use clap::{Args, Subcommand};
+use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::rules;
 use ember_prove::equiv;
@@ -30,7 +31,7 @@ pub(super) struct DerivedArgs {
 impl Which {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
         let Which::Derived(DerivedArgs { rules: paths }) = self;
-        let text = rules::derived(sources, &equiv::rule_paths(paths))?;
+        let text = rules::derived(sources, &equiv::rule_paths(&Disk, paths))?;
         write_result(None, &text).map(|()| ExitCode::SUCCESS)
     }
 }

@@ -166,7 +166,7 @@ struct Prover {
 impl Prover {
     fn new() -> Prover {
         let mut sources = Sources::new(Disk);
-        let paths = equiv::rule_paths(&[root().join("rules")]);
+        let paths = equiv::rule_paths(&Disk, &[root().join("rules")]);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
         Prover { compiled: ember_engine::compile(&book), book, machine }

@@ -11,4 +11,5 @@ pub mod print_term;
 pub mod rules;
 pub mod sexp;
 pub mod suggest;
+pub mod symbolic;
 pub mod term;

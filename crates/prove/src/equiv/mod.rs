@@ -56,6 +56,7 @@ pub use write::counterexample;
 use ember_certify::Rules;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, StopReason};
+use ember_host::Files;
 use ember_language::diagnostic::Checked;
 use ember_language::rules::{Exactness, RuleBook};
 use ember_targets::machine::Machine;
@@ -121,8 +122,9 @@ pub struct Answer {
 const SCHEDULES: [&str; 2] = ["equiv", "equiv-units"];
 
 /// The rule files that comparing needs: those that are given, and those in a folder `equiv` of each.
-pub fn rule_paths(given: &[PathBuf]) -> Vec<PathBuf> {
-    let own = given.iter().map(|path| path.join("equiv")).filter(|path| path.is_dir());
+pub fn rule_paths(files: &dyn Files, given: &[PathBuf]) -> Vec<PathBuf> {
+    let own =
+        given.iter().map(|path| path.join("equiv")).filter(|path| files.folder(path).is_some());
     given.iter().cloned().chain(own).collect()
 }
 

@@ -36,7 +36,7 @@ pub struct Tools {
 impl Tools {
     /// Reads the rules of some folders, with those in a folder `equiv` of each, and a machine.
     pub fn read(sources: &mut Sources, given: &[PathBuf], machine: &str) -> Checked<Tools> {
-        let paths = equiv::rule_paths(given);
+        let paths = equiv::rule_paths(sources.files().as_ref(), given);
         let (book, _) = rules::load(sources, &paths)?;
         let rules = Rules::read(sources, &paths)?;
         let machine = machines::load(sources, machine)?;

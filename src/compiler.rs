@@ -1,0 +1,224 @@
+//! The compiler as other Rust programs use it: values of S-expressions in, values of S-expressions out. Every
+//! function is a short way through the stages, which stand in crates of their own.
+
+use crate::single;
+use ember_certify::Rules;
+use ember_compile::cost::Goal;
+use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_host::Disk;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::print_term::print_term;
+use ember_language::{sexp, symbolic};
+use ember_prove::equiv;
+use ember_sim::CoreKind;
+use ember_targets::print::print;
+use ember_tools::progress::Line;
+use ember_tools::render::render;
+use ember_tools::tuning::Tuning;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use symbolic_expressions::Sexp;
+
+/// Names of what is given as a value, in messages.
+const MODEL: &str = "<model>";
+const PROGRAM: &str = "<program>";
+const SIDES: [&str; 2] = ["<first>", "<second>"];
+
+/// Rules and a machine, and so all that a model is compiled with.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// The texts of the rules and of the machine, which are read from the disk once.
+    sources: Sources,
+    options: Options,
+}
+
+/// A model's program at two levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compiled {
+    /// The term that the search has found: statements of both units, in SLC.
+    pub term: Sexp,
+    /// The decoupled program, in DLC, which the verifier has passed.
+    pub program: Sexp,
+}
+
+/// A simulated run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Cycles from the start to the last result; `None` if the run did not come to its end.
+    pub cycles: Option<u64>,
+    /// Energy in joules.
+    pub energy_j: f64,
+    /// Why the outputs are not the reference's; `None` if they are.
+    pub mismatch: Option<String>,
+}
+
+/// The answer to the question if two models or programs compute the same.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// They do, and this certificate proves it to the independent checker.
+    Equal(Sexp),
+    /// They differ on the data in these forms.
+    Different(Vec<Sexp>),
+    /// Neither was found, for this reason.
+    Unknown(String),
+}
+
+/// The errors of an input, each with its place in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Each error in one line.
+    pub messages: Vec<String>,
+    shown: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    fn new(sources: &Sources, errors: &[Diagnostic]) -> Error {
+        let messages = errors.iter().map(|error| error.message.clone()).collect();
+        Error { messages, shown: render(sources, errors, false) }
+    }
+}
+
+/// Reads one expression: a model, a program or a term.
+///
+/// # Errors
+/// The text is not balanced, nests too deep, or is not one expression.
+pub fn read(text: &str) -> Result<Sexp, Error> {
+    with(&Sources::default(), |sources| one("<text>", text, sources))
+}
+
+impl Compiler {
+    /// Reads rules, from files or folders, and a machine, by its name or from a file.
+    ///
+    /// # Errors
+    /// The rules are not well-formed, or no machine has this name.
+    pub fn new<P: Into<PathBuf>>(
+        rules: impl IntoIterator<Item = P>,
+        machine: &str,
+    ) -> Result<Compiler, Error> {
+        let rules = rules.into_iter().map(P::into).collect();
+        let options = Options { rules, target: machine.to_owned(), ..Options::default() };
+        let mut sources = Sources::new(Disk);
+        let read = ember_language::rules::load(&mut sources, &options.rules)
+            .and_then(|_| ember_compile::machines::load(&mut sources, machine));
+        match read {
+            Ok(_) => Ok(Compiler { sources, options }),
+            Err(errors) => Err(Error::new(&sources, &errors)),
+        }
+    }
+
+    /// With another of the rules' schedules than `search`.
+    pub fn with_schedule(mut self, name: &str) -> Compiler {
+        name.clone_into(&mut self.options.schedule);
+        self
+    }
+
+    /// The program for a model that runs fastest in the simulator on the model's data, of those that the rules
+    /// lead to.
+    ///
+    /// # Errors
+    /// The model is not well-formed, or the schedule leads to no program.
+    pub fn compile(&self, model: &Sexp) -> Result<Compiled, Error> {
+        with(&self.sources, |sources| {
+            let inputs = self.inputs(sources, model)?;
+            let case = Case::new(&inputs.model, self.options.seed, self.options.exact)?;
+            let (_, chosen) = Tuning::new(&inputs, &case, &self.options).best_of(
+                &self.options.schedule,
+                Goal::Decoupled,
+                &mut Duration::default(),
+                &Line::hidden(),
+            )?;
+            Ok(Compiled {
+                term: one("<term>", &print_term(&chosen.term), sources)?,
+                program: one(PROGRAM, &print(chosen.program.program()), sources)?,
+            })
+        })
+    }
+
+    /// Runs a program, of any level, on a model's data and compares its outputs with the reference's.
+    ///
+    /// # Errors
+    /// The program or the model is not well-formed, or they do not fit each other.
+    pub fn simulate(&self, program: &Sexp, model: &Sexp) -> Result<Run, Error> {
+        with(&self.sources, |sources| {
+            let inputs = self.inputs(sources, model)?;
+            put(sources, PROGRAM, program)?;
+            let program = single::read_program(sources, Path::new(PROGRAM), &inputs)?;
+            let core = CoreKind::OutOfOrder;
+            let (record, _) = single::run(&inputs, &self.options, &program, core, false)?;
+            Ok(Run { cycles: record.cycles, energy_j: record.energy_j, mismatch: record.mismatch })
+        })
+    }
+
+    /// Proves that two models or programs compute the same on all data, or finds data on which they do not.
+    ///
+    /// # Errors
+    /// One of them is not well-formed, or they declare different tensors.
+    pub fn prove(&self, first: &Sexp, second: &Sexp) -> Result<Verdict, Error> {
+        with(&self.sources, |sources| {
+            let paths = equiv::rule_paths(sources.files().as_ref(), &self.options.rules);
+            let (book, _) = ember_language::rules::load(sources, &paths)?;
+            let rules = Rules::read(sources, &paths)?;
+            let machine = ember_compile::machines::load(sources, &self.options.target)?;
+            for (name, side) in SIDES.into_iter().zip([first, second]) {
+                put(sources, name, side)?;
+            }
+            let sides = SIDES.map(PathBuf::from);
+            let sides = equiv::read(sources, &book, &machine, &sides, None)?;
+            let compiled = ember_engine::compile(&book);
+            let options = equiv::Options::default();
+            let answer = equiv::compare(&sides, &book, &compiled, &rules, &machine, &options)?;
+            Ok(match answer.verdict {
+                equiv::Verdict::Equal(Ok(proof)) => {
+                    Verdict::Equal(one("<certificate>", &proof.text(), sources)?)
+                }
+                equiv::Verdict::Equal(Err(reason)) => Verdict::Unknown(reason),
+                equiv::Verdict::Different(found) => {
+                    let text = equiv::counterexample(sources, &sides, &found);
+                    Verdict::Different(all("<counterexample>", &text, sources)?)
+                }
+                equiv::Verdict::Unknown(unknown) => Verdict::Unknown(unknown.reason()),
+            })
+        })
+    }
+
+    fn inputs(&self, sources: &mut Sources, model: &Sexp) -> Checked<Inputs> {
+        put(sources, MODEL, model)?;
+        pipeline::read(sources, Path::new(MODEL), &self.options)
+    }
+}
+
+/// Works on a copy of the sources, so that no call sees what another has added; errors are shown with their text.
+fn with<T>(sources: &Sources, work: impl FnOnce(&mut Sources) -> Checked<T>) -> Result<T, Error> {
+    let mut sources = sources.clone();
+    work(&mut sources).map_err(|errors| Error::new(&sources, &errors))
+}
+
+/// Adds the text of a value to the sources, under a name.
+fn put(sources: &mut Sources, name: &str, value: &Sexp) -> Checked<()> {
+    sources.add(name, symbolic::text(value).map_err(|error| vec![error])?);
+    Ok(())
+}
+
+/// The expressions of a text.
+fn all(name: &str, text: &str, sources: &mut Sources) -> Checked<Vec<Sexp>> {
+    let file = sources.add(name, text);
+    Ok(sexp::read(sources, file)?.iter().map(symbolic::value).collect())
+}
+
+/// The one expression of a text.
+fn one(name: &str, text: &str, sources: &mut Sources) -> Checked<Sexp> {
+    let mut found = all(name, text, sources)?;
+    match (found.pop(), found.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(vec![Diagnostic::global(format!("{name}: one expression is needed"))]),
+    }
+}
