@@ -7,8 +7,7 @@ use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::equiv::{self, Found, Options, Search};
 use ember_rewrite::pipeline::{self, Options as Compiling};
-use ember_rewrite::print_term::print_term;
-use ember_rewrite::{rules, sexp, target};
+use ember_rewrite::{rules, sexp, target, text};
 use ember_targets::print::print;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -159,7 +158,7 @@ fn examples(root: &Path, prove: &Prove<'_>) {
             let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
             let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
             let texts = [
-                ("slc", true, print_term(&chosen.term)),
+                ("slcv", true, text::program(&chosen.term, &inputs.words())),
                 ("dlc", false, print(chosen.program.program())),
             ];
             for (level, units, text) in texts {

@@ -12,7 +12,7 @@ use crate::data::graph::{
     Graph, GraphModel, Triples, graph_names, known_graph, known_triples, triples_names,
 };
 use crate::data::{Locality, bag_lookups, bag_offsets, indices_seed};
-use crate::diagnostic::{Checked, Diagnostic};
+use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::programs::Made;
 use crate::progress::Line;
 use crate::suggest;
@@ -164,6 +164,9 @@ pub struct Program {
     /// The seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// A folder of rule files, or one rule file; may be given again. Their dialects say how text is written.
+    #[arg(long, value_name = "PATH", default_value = "rules")]
+    rules: Vec<PathBuf>,
     /// The file [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -195,8 +198,9 @@ pub fn run(what: &What, line: &Line) -> Checked<()> {
         What::Graph(graph) => graph.run(line),
         What::Triples(triples) => triples.run(line),
         What::Blocks(blocks) => blocks.run(),
-        What::Program(Program { size, seed, output }) => {
-            let text = Made::random(*seed, *size).text();
+        What::Program(Program { size, seed, rules, output }) => {
+            let (book, _) = crate::rules::load(&mut Sources::default(), rules)?;
+            let text = Made::random(*seed, *size).text(&book.signature);
             let outputs = Outputs::of(output, Some(Format::Tsv), &[Format::Tsv])?;
             outputs.text(|out| out.words(format_args!("{}", text.trim_end())))
         }

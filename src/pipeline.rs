@@ -8,6 +8,7 @@ use crate::coupled::coupled;
 use crate::data::Instance;
 use crate::decouple::{ModelContext, decouple};
 use crate::diagnostic::{Checked, Diagnostic, Sources};
+use crate::equiv::Declarations;
 use crate::facts::{Facts, VectorUnit};
 use crate::interpret::Store;
 use crate::load::load;
@@ -18,6 +19,7 @@ use crate::saturate::{self, Progress};
 use crate::search::{Found, Search, Watch};
 use crate::target;
 use crate::term::Term;
+use crate::text::Words;
 use crate::whole::{Chosen, Group, Plan, Searched, choose};
 use crate::workload::Statistics;
 use ember_sim::{Bindings, CoreKind, Outcome, SimError};
@@ -113,6 +115,11 @@ impl Inputs {
     /// A schedule by name.
     pub fn schedule(&self, name: &str) -> Checked<&Schedule> {
         self.book.require_schedule(name)
+    }
+
+    /// The words of program text for the model.
+    pub fn words(&self) -> Words<'_> {
+        Declarations::of_model(&self.model).words(&self.book.signature)
     }
 
     /// What programs for the model declare. Sizes stay symbolic: a program is for all data of the
@@ -325,14 +332,24 @@ pub fn lower(
 
 /// From a model to its program without running anything: the cost model chooses.
 pub fn compile(inputs: &Inputs, options: &Options, goal: Goal) -> Checked<Chosen> {
+    compile_by(inputs, options, inputs.schedule(&options.schedule)?, goal)
+}
+
+/// The same by a schedule that need not be that of the options.
+pub fn compile_by(
+    inputs: &Inputs,
+    options: &Options,
+    schedule: &Schedule,
+    goal: Goal,
+) -> Checked<Chosen> {
     let instance = inputs.model.instantiate(options.tune_seed.or(options.seed))?;
     let store = store(&instance);
     let statistics = Statistics::new(&inputs.model, &instance, &store);
-    let schedule = inputs.schedule(&options.schedule)?;
+    let name = schedule.name.as_str();
     let searched = search(inputs, &statistics, options, schedule, goal, &|_| ());
-    consistent(&searched, &options.schedule)?;
+    consistent(&searched, name)?;
     choose(inputs, None, &searched, goal)
-        .map_err(|rejected| vec![no_program(&searched, &options.schedule, &rejected)])
+        .map_err(|rejected| vec![no_program(&searched, name, &rejected)])
 }
 
 /// An error where the rules of a schedule contradict each other.

@@ -8,6 +8,7 @@ use crate::load::load;
 use crate::pipeline::{Case, Inputs, Options, simulate};
 use crate::report::Record;
 use crate::sexp;
+use crate::text;
 use ember_sim::CoreKind;
 use ember_targets::verify::{Limits, Verified, verify};
 use std::path::Path;
@@ -25,8 +26,7 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     if form.form().is_some_and(|(head, _)| head == "dlc") {
         return DlcText::read(sources, file)?.verify(&limits);
     }
-    let (term, sort) = inputs.book.signature.read_term(form)?;
-    let term = inputs.book.definitions.expand(&term);
+    let (term, sort) = text::read(form, &inputs.book, &inputs.words())?;
     let context = inputs.context();
     let program = match sort.name() {
         "Stmt" => coupled(&term, &context),

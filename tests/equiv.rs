@@ -4,14 +4,16 @@
 use ember_rewrite::certify::{Rules, check};
 use ember_rewrite::cost::Goal;
 use ember_rewrite::diagnostic::Sources;
+use ember_rewrite::emit::{self, Level};
 use ember_rewrite::equiv::{self, Answer, Options, Sides, Verdict};
 use ember_rewrite::pipeline;
-use ember_rewrite::print_term::print_term;
 use ember_rewrite::rules::{self, CompiledRule, RuleBook};
 use ember_rewrite::sexp::{self, Kind, Sexp};
 use ember_rewrite::target;
+use ember_rewrite::text;
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 struct Bench {
@@ -185,7 +187,8 @@ fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
     };
     let inputs = pipeline::read(&mut Sources::default(), &model, &options).expect("a model");
     let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
-    let texts = [("slc", print_term(&chosen.term)), ("dlc", print(chosen.program.program()))];
+    let slcv = text::program(&chosen.term, &inputs.words());
+    let texts = [("slcv", slcv), ("dlc", print(chosen.program.program()))];
     let files = texts.map(|(level, text)| {
         let name = format!("{example}_{schedule}.{level}");
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -222,6 +225,36 @@ fn what_is_compiled_is_proved_to_be_the_model() {
             };
         }
     }
+}
+
+#[test]
+fn every_example_is_proved_at_every_level() {
+    let bench = Bench::new();
+    let entries = std::fs::read_dir(root().join("examples")).expect("the folder");
+    let mut models: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    models.retain(|path| path.extension().is_some_and(|e| e == "sexp"));
+    models.par_iter().for_each(|model| {
+        let options = pipeline::Options {
+            rules: vec![root().join("rules")],
+            rank: false,
+            ..pipeline::Options::default()
+        };
+        let inputs = pipeline::read(&mut Sources::default(), model, &options).expect("a model");
+        for (level, name) in [(Level::Scf, "scf"), (Level::Slc, "slc"), (Level::Slcv, "slcv")] {
+            let text = emit::program(&inputs, &options, level).expect("a program");
+            let name = format!("{}_level.{name}", inputs.model.name);
+            let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            std::fs::write(&file, text).expect("a file");
+            let sides = bench.sides(&[model.clone(), file.clone()], None);
+            let answer = bench.compare(&sides, &Options::default());
+            assert!(
+                matches!(answer.verdict, Verdict::Equal(Ok(_))),
+                "{}: {:?}",
+                file.display(),
+                answer.verdict
+            );
+        }
+    });
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::rules::{self, CompiledRule, RuleBook};
 use crate::saturate::Limits;
 use crate::sexp;
 use crate::term::Term;
+use crate::text::{Words, written_out};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -100,7 +101,10 @@ pub(super) fn term(sources: &mut Sources, book: &RuleBook, word: &str) -> Checke
         false => load(sources, Path::new(word))?,
     };
     match sexp::read(sources, file)?.as_slice() {
-        [term] => book.signature.read_term(term).map(|(term, _)| term),
+        [term] => {
+            let full = written_out(term, &Words::new(&book.signature), &[])?;
+            book.signature.read_term(&full).map(|(term, _)| term)
+        }
         others => {
             let path = sources.get(file).path.display();
             let error = Diagnostic::global(format!("`{path}` has {} terms in it", others.len()));

@@ -9,9 +9,11 @@ use super::layout::Layout;
 use crate::decouple::ModelContext;
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::model::{Extent, Kind, Model};
+use crate::rules::{Named, Signature};
 use crate::sexp::Sexp;
 use crate::suggest;
 use crate::term::{Head, parse_head};
+use crate::text::Words;
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_targets::scalar::DType;
 use std::collections::BTreeMap;
@@ -181,6 +183,20 @@ impl Declarations {
             }
         }
         names
+    }
+
+    /// The words of program text over these tensors and sizes.
+    pub fn words<'a>(&self, signature: &'a Signature) -> Words<'a> {
+        let mut words = Words::new(signature);
+        self.sizes().iter().for_each(|size| words.add(size, Named::Size));
+        let extents = self.tensors.iter().flat_map(|own| own.shape.iter().chain(&own.rises_to));
+        let sized = extents.filter(|extent| matches!(extent, Extent::Size { .. }));
+        sized.for_each(|extent| words.add(&extent.to_string(), Named::Size));
+        for tensor in &self.tensors {
+            let input = tensor.purpose == Purpose::Input;
+            words.add(&tensor.name, if input { Named::Input } else { Named::Output });
+        }
+        words
     }
 
     /// The same as programs declare it, with extents such as `bags+1` as sizes of their own.

@@ -14,13 +14,13 @@ use super::declare::{Declarations, Purpose};
 use super::equation::{Equation, equations};
 use super::forms::printed;
 use super::sides::{What, program};
-use super::surface::{list, word, written_out_with};
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::facts::{EGraph, Facts, VectorUnit};
 use crate::interpret::Interpreter;
 use crate::rules::RuleBook;
 use crate::sexp::Sexp;
 use crate::term::{Head, Term};
+use crate::text::{list, word, written_out};
 use egg::{Id, Language, Symbol};
 use ember_targets::scalar::DType;
 use std::borrow::Cow;
@@ -131,7 +131,8 @@ fn read(
         .filter(|index| index.range.is_none())
         .map(|index| (index.name.clone(), index.pattern()))
         .collect();
-    let full = written_out_with(value, declarations, &own)?;
+    let words = declarations.words(&book.signature);
+    let full = written_out(value, &words, &own)?;
     let mut parts = vec![full.clone()];
     let mut ranges = Vec::new();
     for index in &indices {
@@ -139,10 +140,7 @@ fn read(
             ranges.push(None);
             continue;
         };
-        let ends = [
-            written_out_with(lo, declarations, &plain)?,
-            written_out_with(hi, declarations, &plain)?,
-        ];
+        let ends = [written_out(lo, &words, &plain)?, written_out(hi, &words, &plain)?];
         parts.extend(ends.iter().cloned());
         ranges.push(Some(ends));
     }

@@ -23,7 +23,6 @@ mod means;
 mod names;
 mod parts;
 mod question;
-mod raise;
 mod refute;
 mod report;
 mod roles;
@@ -31,7 +30,6 @@ mod run;
 mod search;
 mod sides;
 mod spelling;
-mod surface;
 mod write;
 
 pub use certificate::{Certificate, Proved, certify};

@@ -8,10 +8,10 @@
 //! had: the first in the order of the second. This reading is trusted, and said so.
 
 use super::question::Question;
-use super::raise::raised;
 use crate::effects::{Effects, Place};
 use crate::explain::Terms;
 use crate::facts::EGraph;
+use crate::raise::raised;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, Symbol};
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,7 +5,6 @@ use super::declare::{Declarations, FORMS};
 use super::layout::{Layout, laid_out};
 use super::lift::lifted;
 use super::roles::Roles;
-use super::surface;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use crate::dlc_text::DlcText;
 use crate::load::load;
@@ -13,6 +12,7 @@ use crate::model::Model;
 use crate::rules::{RuleBook, Sort};
 use crate::sexp::{self, Sexp};
 use crate::term::Term;
+use crate::text;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};
@@ -284,9 +284,7 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
 
 /// A program as a term.
 pub(super) fn program(book: &RuleBook, form: &Sexp, declarations: &Declarations) -> Checked<What> {
-    let full = surface::written_out(form, declarations)?;
-    let (term, sort) = book.signature.read_term(&full)?;
-    let term = book.definitions.expand(&term);
+    let (term, sort) = text::read(form, book, &declarations.words(&book.signature))?;
     match sort.name() {
         "Stmt" | "Slc" => Ok(What::Term { term, sort }),
         other => {

@@ -47,7 +47,7 @@ pub struct Watched {
 /// Searches a model and chooses its program, as the main job does.
 pub(crate) fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
     let mut untimed = Duration::ZERO;
-    let schedule = &tuning.options.schedule;
+    let schedule = tuning.inputs.schedule(&tuning.options.schedule)?;
     let (searched, chosen) = tuning.best_of(schedule, Goal::Decoupled, &mut untimed, line)?;
     Ok(Watched { plan: searched.plan, chosen })
 }

@@ -26,6 +26,7 @@ pub(super) fn operator(op: &Operator) -> String {
     }
     notes.extend(op.boundary.then(|| "a boundary: no finished program contains it".to_owned()));
     notes.extend(op.input.then(|| "terms that rules start from may have it".to_owned()));
+    notes.extend(op.sequence.then(|| "a sequence".to_owned()));
     format!("{}\n{}\n\n{}", code(&shape(op)), op.doc, notes.join("; "))
 }
 

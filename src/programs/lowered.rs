@@ -8,11 +8,11 @@ use crate::equiv::{Failure, lifted, simulate};
 use crate::facts::{Facts, VectorUnit};
 use crate::interpret::Store;
 use crate::pipeline::lower;
-use crate::print_term::print_term;
 use crate::rules::{CompiledRule, Exactness, RuleBook};
 use crate::saturate::{Limits, StopReason};
 use crate::search::Search;
 use crate::term::{Node, Term};
+use crate::text;
 use crate::workload::Statistics;
 use egg::{Id, Language};
 use ember_targets::dlc::Program;
@@ -77,6 +77,7 @@ pub fn lowered(
     let facts = Facts::new(&context.tensors, &context.sizes, book.signature.binders(), unit);
     let store = Store::default();
     let statistics = Statistics::of_store(&store);
+    let words = made.declarations.words(&book.signature);
     let mut done = Lowered { made: 1, ..Lowered::default() };
     for (name, goal) in SCHEDULES {
         let Some(schedule) = book.schedule(name) else { continue };
@@ -99,7 +100,7 @@ pub fn lowered(
         }
         for candidate in found.candidates {
             let wrong = |what: &str, why: &str| {
-                format!("{name}: {what}: {why}\n{}", print_term(&candidate.term))
+                format!("{name}: {what}: {why}\n{}", text::program(&candidate.term, &words))
             };
             match data.relation(expected, &data.of_term(&candidate.term)) {
                 Relation::Same(runs) => done.runs += runs,
@@ -129,7 +130,7 @@ pub fn lowered(
             match data.relation(expected, &data.of_term(&statement)) {
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {
-                    let read = print_term(&statement);
+                    let read = text::program(&statement, &words);
                     return Err(wrong("the DLC program as it is read", &format!("{why}\n{read}")));
                 }
             }
@@ -156,7 +157,7 @@ pub fn all_lowered(
         let data = Data::new(&made, own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
-        found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text()))
+        found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text(&tools.0.signature)))
     };
     let all: Vec<Result<Lowered, String>> = (0..programs).into_par_iter().map(one).collect();
     all.into_iter().try_fold(Lowered::default(), |sum, one| {

@@ -5,8 +5,9 @@
 use crate::equiv::{Declarations, Declared, Purpose};
 use crate::explain::Terms;
 use crate::model::Extent;
-use crate::print_term::print_term;
+use crate::rules::Signature;
 use crate::term::{Head, Node, Term};
+use crate::text::program;
 use egg::Id;
 use ember_targets::scalar::DType;
 use fastrand::Rng;
@@ -97,9 +98,10 @@ impl Made {
     }
 
     /// Declarations and program as a text that `equiv` reads.
-    pub fn text(&self) -> String {
+    pub fn text(&self, signature: &Signature) -> String {
         let declared = self.declarations.tensors.iter().map(|tensor| tensor.form() + "\n");
-        declared.collect::<String>() + "\n" + &print_term(&self.term)
+        let words = self.declarations.words(signature);
+        declared.collect::<String>() + "\n" + &program(&self.term, &words)
     }
 }
 

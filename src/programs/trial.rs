@@ -8,11 +8,11 @@ use super::vary::{Level, vary};
 use crate::certify::Rules;
 use crate::diagnostic::{Checked, Sources};
 use crate::equiv::{self, Counterexample, Sides, Verdict, What};
-use crate::print_term::print_term;
-use crate::rules::{self, CompiledRule, RuleBook, Sort};
+use crate::rules::{self, CompiledRule, RuleBook, Signature, Sort};
 use crate::saturate::Limits;
 use crate::target;
 use crate::term::Term;
+use crate::text::program;
 use ember_targets::machine::Machine;
 use fastrand::Rng;
 use rayon::prelude::*;
@@ -270,7 +270,7 @@ impl<'a> Pair<'a> {
                 equal: Some(true),
                 wrong: Wrong::Rules,
                 reason: why,
-                text: Some(text(made, &term)),
+                text: Some(text(made, &term, &book.signature)),
                 time_ms: 0.0,
             })
         })
@@ -355,7 +355,7 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
             (_, true) => (Wrong::No, Some(false), String::new()),
         },
     };
-    let text = (wrong != Wrong::No).then(|| text(made, term));
+    let text = (wrong != Wrong::No).then(|| text(made, term, &book.signature));
     Finding { pair, kind, equal, wrong, reason, text, time_ms }
 }
 
@@ -371,6 +371,7 @@ fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> boo
 }
 
 /// A pair as `equiv` reads it.
-fn text(made: &Made, right: &Term) -> String {
-    made.text() + "\n" + &print_term(right)
+fn text(made: &Made, right: &Term, signature: &Signature) -> String {
+    let words = made.declarations.words(signature);
+    made.text(signature) + "\n" + &program(right, &words)
 }

@@ -307,6 +307,8 @@ fn unknown(form: &DefineForm) -> Operator {
         binds: None,
         boundary: false,
         input: false,
+        names: None,
+        sequence: false,
         dialect: Symbol::from(name.split_once('.').map_or(SET, |(dialect, _)| dialect)),
         span: form.name.span,
     }

@@ -1,7 +1,7 @@
 //! Checks dialect forms and adds what they declare to the signature. All sorts of all files are
 //! declared before any operator, so that the order of files does not matter.
 
-use super::signature::{Operator, Signature, Sort, SortDecl, SortTerm};
+use super::signature::{Named, Operator, Signature, Sort, SortDecl, SortTerm};
 use super::syntax::{DialectForm, INPUT, Section, Word, doc, sections, word};
 use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
@@ -10,7 +10,8 @@ use crate::term::{Head, parse_head};
 use egg::Symbol;
 
 pub(super) const ITEMS: [&str; 2] = ["sort", "op"];
-pub(super) const OP_KEYS: [&str; 4] = [":binds", ":boundary", ":commutes", INPUT];
+pub(super) const OP_KEYS: [&str; 6] =
+    [":binds", ":boundary", ":commutes", INPUT, ":names", ":sequence"];
 
 /// An operator that says `:commutes`.
 pub(super) struct Commuting {
@@ -109,7 +110,8 @@ fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diag
     signature.sorts.push(decl);
 }
 
-/// `(op NAME (SORT…) SORT "doc" [:binds (VAR_ARG BODY_ARG)] [:boundary] [:commutes] [:input])`.
+/// `(op NAME (SORT…) SORT "doc" [:binds (VAR_ARG BODY_ARG)] [:boundary] [:commutes] [:input]
+/// [:names input|output|size] [:sequence])`.
 /// Also answers whether it commutes.
 fn operator(
     signature: &Signature,
@@ -157,6 +159,8 @@ fn operator(
         binds: None,
         boundary: false,
         input: false,
+        names: None,
+        sequence: false,
         dialect,
         span: name.span,
     };
@@ -164,6 +168,7 @@ fn operator(
     for section in &rest {
         match section.key.text.as_str() {
             ":binds" => op.binds = Some(binds(section, op.args.len())?),
+            ":names" => op.names = Some(names(section, &op)?),
             key => {
                 if let Some(extra) = section.items.first() {
                     let message = format!("`{key}` takes no value");
@@ -171,6 +176,7 @@ fn operator(
                 }
                 op.boundary |= key == ":boundary";
                 op.input |= key == INPUT;
+                op.sequence |= key == ":sequence";
                 commutes |= key == ":commutes";
             }
         }
@@ -182,6 +188,14 @@ fn operator(
             "`:commutes` is for two arguments of one sort",
         )
         .with_help("write the equality as a rule"));
+    }
+    if op.sequence && op.args != [op.result, op.result] {
+        return Err(Diagnostic::error(
+            format!("`{}` is no sequence", op.name),
+            op.span,
+            "`:sequence` is for two arguments of the sort of the result",
+        )
+        .with_help("remove `:sequence`"));
     }
     Ok((op, commutes))
 }
@@ -230,6 +244,28 @@ fn binds(section: &Section, arity: usize) -> Result<(usize, usize), Diagnostic> 
         ),
     };
     Err(error.with_help(help))
+}
+
+/// The word behind `:names`: the things of a model whose names the operator takes.
+fn names(section: &Section, op: &Operator) -> Result<Named, Diagnostic> {
+    let given = match section.items {
+        [word] => word.atom().and_then(Named::parse),
+        _ => None,
+    };
+    let error = match given {
+        Some(named) if op.args == [SortTerm::Is(Sort::named(Sort::NAME))] => return Ok(named),
+        Some(_) => Diagnostic::error(
+            format!("`{}` takes no name", op.name),
+            op.span,
+            "`:names` is for one argument of the sort `Name`",
+        ),
+        None => Diagnostic::error(
+            "`:names` has the wrong shape",
+            section.key.span,
+            "expected one word behind this",
+        ),
+    };
+    Err(error.with_help("write :names input, :names output or :names size"))
 }
 
 pub(super) fn declare_operator(

@@ -39,7 +39,7 @@ pub use load::{Check, check, load, load_text};
 pub use matcher::Query;
 pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
 pub use selftest::{failing_tests, run_tests};
-pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
+pub use signature::{Named, Operator, Signature, Sort, SortDecl, SortTerm};
 pub use sketch::Sketch;
 pub use stated::Stated;
 pub use words::{WORDS, Word, words};

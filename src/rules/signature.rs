@@ -89,6 +89,29 @@ pub struct SortDecl {
     pub span: Span,
 }
 
+/// The things of a model that an operator takes by their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Named {
+    /// A tensor that programs only read.
+    Input,
+    /// A tensor that programs write.
+    Output,
+    /// A symbolic size.
+    Size,
+}
+
+impl Named {
+    /// The thing that a word of the rule language means.
+    pub(super) fn parse(word: &str) -> Option<Named> {
+        match word {
+            "input" => Some(Named::Input),
+            "output" => Some(Named::Output),
+            "size" => Some(Named::Size),
+            _ => None,
+        }
+    }
+}
+
 /// A declared operator. Operators with different numbers of arguments may share a name.
 #[derive(Clone, Debug)]
 pub struct Operator {
@@ -106,6 +129,10 @@ pub struct Operator {
     pub boundary: bool,
     /// Whether terms that rules start from are written with it.
     pub input: bool,
+    /// The things of a model of which it takes a name.
+    pub names: Option<Named>,
+    /// Whether it means its first argument and then its second, so that text may write many in a row.
+    pub sequence: bool,
     /// The dialect that declares it.
     pub dialect: Symbol,
     /// Where.

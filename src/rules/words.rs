@@ -60,7 +60,7 @@ pub const WORDS: &[Word] = &[
     word(
         "declaration",
         "op",
-        "(op NAME (SORT …) SORT \"doc\" [:binds (VARIABLE BODY)] [:boundary] [:commutes] [:input])",
+        "(op NAME (SORT …) SORT \"doc\" [:binds (VARIABLE BODY)] [:boundary] [:commutes] [:input] [:names WHAT] [:sequence])",
         "An operator: the sorts of its arguments, and its own.",
     ),
     word("key", ":where", ":where ?x PATTERN", "The class of ?x must also contain PATTERN."),
@@ -101,6 +101,18 @@ pub const WORDS: &[Word] = &[
         "It changes the sort and keeps the meaning; no finished program contains it.",
     ),
     word("key", ":commutes", ":commutes", "Its two arguments may be swapped."),
+    word(
+        "key",
+        ":names",
+        ":names input|output|size",
+        "It takes the name of such a thing of the model, and program text writes the name alone.",
+    ),
+    word(
+        "key",
+        ":sequence",
+        ":sequence",
+        "The first argument and then the second; program text writes any number in a row.",
+    ),
     word("key", ":input", ":input", "Terms that rules start from are written with it."),
     word(
         "step",

@@ -7,12 +7,11 @@ use super::stage::{Subject, changed, plural, report, times};
 use super::unfinished::{Stuck, stuck, to_lower};
 use super::{Answer, Cause};
 use crate::cost::{Goal, Model, Rates};
-use crate::explain::{Proof, Terms, decoupled, line, place};
+use crate::explain::{Proof, Terms, decoupled, place};
 use crate::facts::EGraph;
 use crate::history::{History, Stage, What};
 use crate::job::Tuning;
 use crate::pipeline::{self, lower};
-use crate::rules::{Schedule, ScheduleStep};
 use crate::search::Candidate;
 use crate::show::Show;
 use crate::term::{Node, Term};
@@ -80,8 +79,8 @@ impl Fired<'_> {
         answer.evidence.push(("step", format!("{} of {}", first + 1, chain.steps.len())));
         answer.evidence.push(("at", place(whole, &step.position)));
         let difference = crate::explain::difference(step);
-        answer.evidence.push(("before", line(&difference.before, crate::show::WIDTH)));
-        answer.evidence.push(("after", line(&difference.after, crate::show::WIDTH)));
+        answer.evidence.push(("before", self.subject.line(&difference.before)));
+        answer.evidence.push(("after", self.subject.line(&difference.after)));
         answer.evidence.push(("without it", self.without()));
         Some(answer)
     }
@@ -90,8 +89,7 @@ impl Fired<'_> {
     fn without(&self) -> String {
         let Tuning { inputs, case, statistics, options } = self.tuning;
         let Ok(schedule) = inputs.schedule(&options.schedule) else { return String::new() };
-        let schedule =
-            Schedule { steps: less(&schedule.steps, self.subject.at), ..schedule.clone() };
+        let schedule = schedule.only(|rule| rule != self.subject.at);
         let group = (self.plan, self.group);
         let found =
             pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
@@ -161,13 +159,13 @@ impl Fired<'_> {
             Cause::NotFinished,
             format!("`{}` fired, and no finished program contains what it made, or what others made of it", rule.name),
         );
-        let show = Show::new(&stage.egraph, stage.root);
+        let show = Show::new(&stage.egraph, stage.root, self.subject.words);
         let signature = &self.subject.book.signature;
         let reach = Reach::new(&stage.egraph, stage.root, model, made);
         match stuck(&show, signature, &reach, made) {
             None => {}
             Some(Stuck::Above { class, form, refused_by }) => {
-                answer.evidence.push(("reaches", line(&form, crate::show::WIDTH)));
+                answer.evidence.push(("reaches", self.subject.line(&form)));
                 answer.evidence.push(("at", show.place(class)));
                 for node in refused_by.iter().take(3) {
                     answer.evidence.push(("refused by", show.node(node)));
@@ -217,7 +215,7 @@ impl Fired<'_> {
                 let text =
                     format!("`{name}` fired, and the best program with it cannot run: {why}");
                 let mut answer = self.subject.answer(Cause::NotChosen, text);
-                answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
+                answer.evidence.push(("program", self.subject.line(&best.term)));
                 return answer;
             }
             (Ok(_), false) => None,
@@ -253,7 +251,7 @@ impl Fired<'_> {
                 ),
             },
         ));
-        answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
+        answer.evidence.push(("program", self.subject.line(&best.term)));
         if with.better(&own) {
             answer.help = Some(
                 "the cost model passed a faster program over: give a larger --candidates"
@@ -262,22 +260,6 @@ impl Fired<'_> {
         }
         answer
     }
-}
-
-/// Steps without one rule.
-fn less(steps: &[ScheduleStep], rule: usize) -> Vec<ScheduleStep> {
-    let one = |step: &ScheduleStep| match step {
-        ScheduleStep::Saturate(rules) => {
-            ScheduleStep::Saturate(rules.iter().copied().filter(|r| *r != rule).collect())
-        }
-        ScheduleStep::Keep(k) => ScheduleStep::Keep(*k),
-        ScheduleStep::Repeat(n, steps) => ScheduleStep::Repeat(*n, less(steps, rule)),
-        ScheduleStep::Seq(steps) => ScheduleStep::Seq(less(steps, rule)),
-        ScheduleStep::Until(sketch, steps) => {
-            ScheduleStep::Until(sketch.clone(), less(steps, rule))
-        }
-    };
-    steps.iter().map(one).collect()
 }
 
 /// The parts of a term that have a marked node at their root.

@@ -6,7 +6,6 @@ use super::forced::Priced;
 use super::stage::{Subject, plural};
 use super::{Answer, Cause};
 use crate::cost::{Model, Rates};
-use crate::explain::line;
 use crate::history::Stage;
 use crate::search::Candidate;
 use crate::term::Node;
@@ -96,7 +95,7 @@ impl Given {
             answer.evidence.push(("with it", format!("{} cycles", whole(best.estimate))));
             answer.evidence.push(("resources", resources(rates, best, first)));
         }
-        answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
+        answer.evidence.push(("program", subject.line(&best.term)));
         answer
     }
 }

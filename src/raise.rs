@@ -1,14 +1,19 @@
-//! Programs of two units as programs of one: what each operator of an access or execute unit means, on
+//! Programs of two units as programs of one: each operator of an access or execute unit by its meaning on
 //! one processor.
 //!
-//! The result is a hint. That it means the same is proved like all else: the rules that split a
-//! statement between the units must lead from it back to the program.
+//! Proofs take the result as a hint: the rules that split a statement between the units must lead from it
+//! back to the program. Program text takes from it what the variable of a unit's loop ranges over.
 
 use crate::term::{Node, Term};
 use egg::{Id, RecExpr};
 
 /// The statement of one processor from which a statement of both units comes; names of variables stay.
-pub fn raised(term: &Term) -> Term {
+pub(crate) fn raised(term: &Term) -> Term {
+    raised_parts(term).0
+}
+
+/// The same, with the node of the result for each node of the term.
+pub(crate) fn raised_parts(term: &Term) -> (Term, Vec<Id>) {
     let mut made: Term = RecExpr::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.len());
     for node in term {
@@ -49,5 +54,5 @@ pub fn raised(term: &Term) -> Term {
         };
         ids.push(id);
     }
-    made
+    (made, ids)
 }
