@@ -2,6 +2,7 @@
 
 use super::price::{Price, Prices};
 use super::proof::{Gap, Proof};
+use super::short::short;
 use super::step::Chain;
 use crate::cost::Goal;
 use crate::diagnostic::{Checked, Diagnostic};
@@ -104,6 +105,7 @@ pub fn explain(
         let mut proof = Proof::new(&inputs.book, &inputs.compiled);
         history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
         let chain = proof.chain(&decoupled(&plan.groups[at].term), &group.candidate.term);
+        let chain = chain.map(|chain| short(chain, &inputs.book));
         let prices = Prices::new(inputs, &tuning.statistics, &plan.groups[at]);
         let prices = match &chain {
             Ok(chain) => chain.terms().map(|term| prices.of(term)).collect(),
@@ -145,5 +147,6 @@ pub fn explain_terms(
     let mut proof = Proof::new(plain.book, plain.compiled);
     // One e-graph holds what all stages did, in one journal.
     history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
-    (proof.chain(from, to), stop.unwrap_or(StopReason::Saturated))
+    let chain = proof.chain(from, to).map(|chain| short(chain, plain.book));
+    (chain, stop.unwrap_or(StopReason::Saturated))
 }

@@ -75,6 +75,11 @@ impl Chain {
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         std::iter::once(&self.start).chain(self.steps.iter().map(|step| &step.whole))
     }
+
+    /// The last of these terms.
+    pub fn last(&self) -> &Term {
+        self.steps.last().map_or(&self.start, |step| &step.whole)
+    }
 }
 
 /// Builds terms in which equal subterms are one, children first in the order of the arguments, so that
@@ -99,6 +104,11 @@ impl Terms {
     /// A node that was added before.
     pub fn get(&self, id: Id) -> Option<&Node> {
         self.term.as_ref().get(usize::from(id))
+    }
+
+    /// What was added, as a term by itself.
+    pub fn part(&self, id: Id) -> Term {
+        Terms::of(&self.term, id)
     }
 
     /// The term; what was added last is its root.

@@ -7,7 +7,7 @@ use super::stage::{Subject, changed, plural, report, times};
 use super::unfinished::{Stuck, stuck, to_lower};
 use super::{Answer, Cause};
 use crate::cost::{Goal, Model, Rates};
-use crate::explain::{Proof, Terms, decoupled, place};
+use crate::explain::{Proof, Step, Terms, decoupled, place, short};
 use crate::facts::EGraph;
 use crate::history::{History, Stage, What};
 use crate::job::Tuning;
@@ -62,9 +62,11 @@ impl Fired<'_> {
         let mut proof = Proof::new(self.subject.book, self.subject.compiled);
         self.history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
         let start = decoupled(&self.plan.groups[self.group].term);
-        let chain = proof.chain(&start, &self.chosen.candidate.term).ok()?;
-        let own: Vec<usize> =
-            chain.steps.iter().positions(|step| step.name() == rule.name.as_str()).collect();
+        let long = proof.chain(&start, &self.chosen.candidate.term).ok()?;
+        let own = |step: &Step| step.name() == rule.name.as_str();
+        let chain = Some(short(long.clone(), self.subject.book));
+        let chain = chain.filter(|chain| chain.steps.iter().any(own)).unwrap_or(long);
+        let own: Vec<usize> = chain.steps.iter().positions(own).collect();
         let first = *own.first()?;
         let mut answer = self.subject.answer(
             Cause::Used,
@@ -78,9 +80,9 @@ impl Fired<'_> {
         let (step, whole) = (&chain.steps[first], chain.terms().nth(first)?);
         answer.evidence.push(("step", format!("{} of {}", first + 1, chain.steps.len())));
         answer.evidence.push(("at", place(whole, &step.position)));
-        let difference = crate::explain::difference(step);
-        answer.evidence.push(("before", self.subject.line(&difference.before)));
-        answer.evidence.push(("after", self.subject.line(&difference.after)));
+        let (before, after) = crate::explain::difference(step);
+        answer.evidence.push(("before", self.subject.line(&before)));
+        answer.evidence.push(("after", self.subject.line(&after)));
         answer.evidence.push(("without it", self.without()));
         Some(answer)
     }
