@@ -8,12 +8,14 @@ use ember_compile::pipeline;
 use ember_engine::CompiledRule;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
-use ember_language::print_term::print_term;
 use ember_language::rules::{self, RuleBook};
 use ember_language::sexp::{self, Kind, Sexp};
+use ember_language::text;
 use ember_prove::equiv::{self, Answer, Found, Options, Search, Sides, Verdict};
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
+use ember_tools::emit::{self, Level};
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 struct Bench {
@@ -191,7 +193,8 @@ fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
     };
     let inputs = pipeline::read(&mut Sources::new(Disk), &model, &options).expect("a model");
     let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
-    let texts = [("slc", print_term(&chosen.term)), ("dlc", print(chosen.program.program()))];
+    let slcv = text::program(&chosen.term, &inputs.words());
+    let texts = [("slcv", slcv), ("dlc", print(chosen.program.program()))];
     let files = texts.map(|(level, text)| {
         let name = format!("{example}_{schedule}.{level}");
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -304,4 +307,34 @@ fn a_certificate_is_refused_with_other_rules() {
     assert!(why.contains("other rules") && why.contains("(rules any)"), "{why}");
     let any = text.replace(bench.rules.digest(), "any");
     holds(&any, &other.rules).expect("one more rule changes nothing in it");
+}
+
+#[test]
+fn every_example_is_proved_at_every_level() {
+    let bench = Bench::new();
+    let entries = std::fs::read_dir(root().join("examples")).expect("the folder");
+    let mut models: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    models.retain(|path| path.extension().is_some_and(|e| e == "sexp"));
+    models.par_iter().for_each(|model| {
+        let options = pipeline::Options {
+            rules: vec![root().join("rules")],
+            rank: false,
+            ..pipeline::Options::default()
+        };
+        let inputs = pipeline::read(&mut Sources::new(Disk), model, &options).expect("a model");
+        for (level, name) in [(Level::Scf, "scf"), (Level::Slc, "slc"), (Level::Slcv, "slcv")] {
+            let text = emit::program(&inputs, &options, level).expect("a program");
+            let name = format!("{}_level.{name}", inputs.model.name);
+            let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            std::fs::write(&file, text).expect("a file");
+            let sides = bench.sides(&[model.clone(), file.clone()], None);
+            let answer = bench.compare(&sides, &Options::default());
+            assert!(
+                matches!(answer.verdict, Verdict::Equal(Ok(_))),
+                "{}: {:?}",
+                file.display(),
+                answer.verdict
+            );
+        }
+    });
 }

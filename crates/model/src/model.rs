@@ -40,6 +40,8 @@ pub use uses::{IndexUse, OffsetsUse};
 
 use ember_language::diagnostic::{Checked, FileId, Sources, Span};
 use ember_language::rules::Definitions;
+use ember_language::rules::Signature;
+use ember_language::text::{Named, Words};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
@@ -196,6 +198,20 @@ pub struct Declarations {
 }
 
 impl Model {
+    /// The words of program text for this model.
+    pub fn words<'a>(&self, signature: &'a Signature) -> Words<'a> {
+        let mut words = Words::new(signature);
+        let inputs = self.inputs.iter().map(|input| (&input.tensor, Named::Input));
+        let computed = self.computed.iter().map(|computed| (&computed.tensor, Named::Output));
+        for (tensor, named) in inputs.chain(computed) {
+            words.add(&tensor.name, named);
+            for extent in &tensor.shape {
+                extent.names().for_each(|name| words.add(&name, Named::Size));
+            }
+        }
+        words
+    }
+
     /// Reads the one model of a text, and reports all that is wrong with it.
     pub fn parse(sources: &Sources, file: FileId) -> Checked<Model> {
         read::read(sources, file, &Definitions::default())

@@ -15,7 +15,6 @@ use super::equation::{Equation, equations};
 use super::forms::printed;
 use super::primitives::{name as called, written};
 use super::sides::{What, program};
-use super::surface::{list, word, written_out_with};
 use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_interpret::Interpreter;
@@ -23,6 +22,7 @@ use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
+use ember_language::text::{list, word, written_out};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 use std::borrow::Cow;
@@ -129,7 +129,6 @@ fn read(
         return Err(vec![Diagnostic::error(message, form.span, label)]);
     }
     let operators = book.signature.table();
-    let spoken = (declarations, &book.signature);
     let own: Vec<(String, Sexp)> =
         indices.iter().map(|i| (i.name.clone(), i.pattern(operators))).collect();
     let plain: Vec<(String, Sexp)> = indices
@@ -137,7 +136,8 @@ fn read(
         .filter(|index| index.range.is_none())
         .map(|index| (index.name.clone(), index.pattern(operators)))
         .collect();
-    let full = written_out_with(value, spoken, &own)?;
+    let words = declarations.words(&book.signature);
+    let full = written_out(value, &words, &own)?;
     let mut parts = vec![full.clone()];
     let mut ranges = Vec::new();
     for index in &indices {
@@ -145,7 +145,7 @@ fn read(
             ranges.push(None);
             continue;
         };
-        let ends = [written_out_with(lo, spoken, &plain)?, written_out_with(hi, spoken, &plain)?];
+        let ends = [written_out(lo, &words, &plain)?, written_out(hi, &words, &plain)?];
         parts.extend(ends.iter().cloned());
         ranges.push(Some(ends));
     }

@@ -33,7 +33,6 @@ mod search;
 mod sides;
 mod simulate;
 mod spelling;
-mod surface;
 mod write;
 
 pub use certificate::{Certificate, Proved, certify};

@@ -1,11 +1,11 @@
 //! Primitives in texts, under the names that the dialects have for them.
 
-use super::surface::{list, word};
 use egg::{Id, Language};
 use ember_language::diagnostic::Span;
 use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
 use ember_language::term::Node;
+use ember_language::text::{list, word};
 use ember_values::primitive::{Primitive, Row};
 
 /// What a primitive that runs nowhere yet is called.

@@ -6,13 +6,13 @@ use super::layout::{Layout, laid_out};
 use super::level::{Level, is_program, statements};
 use super::lift::lifted;
 use super::roles::Roles;
-use super::surface;
 use ember_compile::dlc_text::DlcText;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Operators, RuleBook, Signature, Sort};
 use ember_language::sexp::{self, Sexp};
 use ember_language::term::Term;
+use ember_language::text;
 use ember_model::model::Model;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
@@ -295,9 +295,7 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
 
 /// A program as a term.
 pub(super) fn program(book: &RuleBook, form: &Sexp, declarations: &Declarations) -> Checked<What> {
-    let full = surface::written_out(form, declarations, &book.signature)?;
-    let (term, sort) = book.signature.read_term(&full)?;
-    let term = book.definitions.expand(&term);
+    let (term, sort) = text::read(form, book, &declarations.words(&book.signature))?;
     if is_program(&book.signature, sort) {
         return Ok(What::Term { term, sort });
     }

@@ -12,9 +12,9 @@ use ember_compile::workload::Statistics;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, StopReason};
 use ember_interpret::Store;
-use ember_language::print_term::print_term;
 use ember_language::rules::{Exactness, RuleBook};
 use ember_language::term::{Node, Term};
+use ember_language::text;
 use ember_prove::equiv::{Failure, lifted, simulate};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
@@ -79,6 +79,7 @@ pub fn lowered(
     let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
     let store = Store::default();
     let statistics = Statistics::of_store(&store);
+    let words = made.declarations.words(&book.signature);
     let mut done = Lowered { made: 1, ..Lowered::default() };
     for (name, goal) in SCHEDULES {
         let Some(schedule) = book.schedule(name) else { continue };
@@ -101,7 +102,7 @@ pub fn lowered(
         }
         for candidate in found.candidates {
             let wrong = |what: &str, why: &str| {
-                format!("{name}: {what}: {why}\n{}", print_term(&candidate.term))
+                format!("{name}: {what}: {why}\n{}", text::program(&candidate.term, &words))
             };
             match data.relation(expected, &data.of_term(&candidate.term)) {
                 Relation::Same(runs) => done.runs += runs,
@@ -131,7 +132,7 @@ pub fn lowered(
             match data.relation(expected, &data.of_term(&statement)) {
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {
-                    let read = print_term(&statement);
+                    let read = text::program(&statement, &words);
                     return Err(wrong("the DLC program as it is read", &format!("{why}\n{read}")));
                 }
             }
@@ -158,7 +159,7 @@ pub fn all_lowered(
         let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
-        found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text()))
+        found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text(&tools.0.signature)))
     };
     let all: Vec<Result<Lowered, String>> = (0..programs).into_par_iter().map(one).collect();
     all.into_iter().try_fold(Lowered::default(), |sum, one| {

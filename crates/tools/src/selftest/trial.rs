@@ -10,9 +10,10 @@ use ember_compile::machines;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::Limits;
 use ember_language::diagnostic::{Checked, Sources};
-use ember_language::print_term::print_term;
+use ember_language::rules::Signature;
 use ember_language::rules::{self, RuleBook, Sort};
 use ember_language::term::Term;
+use ember_language::text::program;
 use ember_prove::equiv::{self, Counterexample, Sides, Verdict, What};
 use ember_targets::machine::Machine;
 use fastrand::Rng;
@@ -271,7 +272,7 @@ impl<'a> Pair<'a> {
                 equal: Some(true),
                 wrong: Wrong::Rules,
                 reason: why,
-                text: Some(text(made, &term)),
+                text: Some(text(made, &term, &book.signature)),
                 time_ms: 0.0,
             })
         })
@@ -356,7 +357,7 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
             (_, true) => (Wrong::No, Some(false), String::new()),
         },
     };
-    let text = (wrong != Wrong::No).then(|| text(made, term));
+    let text = (wrong != Wrong::No).then(|| text(made, term, &book.signature));
     Finding { pair, kind, equal, wrong, reason, text, time_ms }
 }
 
@@ -375,6 +376,7 @@ fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> boo
 }
 
 /// A pair as `equiv` reads it.
-fn text(made: &Made, right: &Term) -> String {
-    made.text() + "\n" + &print_term(right)
+fn text(made: &Made, right: &Term, signature: &Signature) -> String {
+    let words = made.declarations.words(signature);
+    made.text(signature) + "\n" + &program(right, &words)
 }
