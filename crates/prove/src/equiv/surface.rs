@@ -104,7 +104,9 @@ struct Surface<'a> {
 impl<'a> Surface<'a> {
     fn new(signature: &'a Signature, names: BTreeMap<String, Sexp>) -> Surface<'a> {
         let operators = signature.table();
-        let short = operators.iter().filter(|info| {
+        let declared = signature.operators().iter();
+        let declared = declared.filter_map(|op| operators.get(op.name, op.args.len()));
+        let short = declared.filter(|info| {
             let row = matches!(info.primitive(), Some(Primitive::Index | Primitive::Seq));
             info.unit.is_none() && (row || info.looped().is_some())
         });
