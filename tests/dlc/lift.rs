@@ -52,7 +52,7 @@ fn verified(text: &str, machine: &Machine) -> Option<Verified> {
 /// What the operators of the project's dialects mean.
 static OPERATORS: LazyLock<Arc<Operators>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
-    let (book, _) = rules::load(&mut Sources::default(), &[folder]).expect("well-formed rules");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed rules");
     book.signature.table().clone()
 });
 
