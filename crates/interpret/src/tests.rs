@@ -1,6 +1,7 @@
 //! Tests of the interpreter.
 
 use super::*;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules;
 use ember_targets::tensor::Data;
@@ -11,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 /// The operators of the project's dialects.
 static OPERATORS: LazyLock<Arc<Operators>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
-    let (book, _) = rules::load(&mut Sources::default(), &[folder]).expect("well-formed rules");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed rules");
     book.signature.table().clone()
 });
 
