@@ -99,6 +99,14 @@ pub enum Primitive {
     Stored,
 }
 
+impl Primitive {
+    /// Whether it is a term in another environment or in another store, with which rules reason and which no
+    /// program contains.
+    pub const fn is_elsewhere(self) -> bool {
+        matches!(self, Primitive::Vec | Primitive::Rename | Primitive::Fix | Primitive::After)
+    }
+}
+
 /// The element type of a term, from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing<Operand> {

@@ -2,7 +2,7 @@
 
 use super::operators::{Operators, Unit};
 use crate::term::{Head, Node, Term};
-use egg::{Id, Symbol};
+use egg::{Id, Language, Symbol};
 use ember_values::primitive::{Primitive, Row};
 
 impl Operators {
@@ -20,6 +20,28 @@ impl Operators {
             Some(children)
         });
         Node::new(Head::Op(name), placed.as_deref().unwrap_or(operands))
+    }
+
+    /// The name of a loop variable by a number. If no dialect has such names, the node is no operator.
+    pub fn numbered_node(&self, number: Id) -> Node {
+        self.numbered().map_or(Node::op("", &[number]), |name| Node::new(Head::Op(name), &[number]))
+    }
+
+    /// The number by which a node names a loop variable.
+    pub fn number(&self, node: &Node) -> Option<Id> {
+        match (node.head(), node.children()) {
+            (Head::Op(name), [number]) if self.numbered() == Some(name) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A node as the operator that its own erases to; a node that erases to nothing else is itself.
+    pub fn erased(&self, node: &Node) -> Node {
+        let erased = self.of(node).and_then(|info| {
+            let operands = info.erasure.iter().map(|at| node.children().get(*at).copied());
+            Some(Node::new(Head::Op(info.erased?), &operands.collect::<Option<Vec<Id>>>()?))
+        });
+        erased.unwrap_or_else(|| node.clone())
     }
 }
 
@@ -67,5 +89,30 @@ impl<'a> Builder<'a> {
         let (last, before) = parts.split_last()?;
         let join = |rest, part: &Id| self.make(primitive, &[*part, rest]);
         Some(before.iter().rev().fold(*last, join))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Sources;
+    use crate::rules::load_text;
+
+    #[test]
+    fn operands_stand_where_the_dialect_has_them() {
+        let mut sources = Sources::default();
+        let text = r#"(dialect d "a dialect" (sort V "a value" :kind value)
+            (sort A "an address" :kind address) (sort S "a statement" :kind statement)
+            (op put ((value V) (address A)) S "a store" :means store)
+            (op set ((address A) (hint V) (value V)) S "a store" :erases put))"#;
+        let file = sources.add("d.rules", text);
+        let (book, _) = load_text(&mut sources, &[file]).expect("well-formed rules");
+        let operators = book.signature.table();
+        let [address, value, hint] = [7, 8, 9].map(Id::from);
+        let put = operators.node(Primitive::Store, None, &[address, value]);
+        assert_eq!(put, Node::op("put", &[value, address]));
+        let set = Node::op("set", &[address, hint, value]);
+        assert_eq!(operators.erased(&set), put);
+        assert_eq!(operators.erased(&put), put);
     }
 }

@@ -122,6 +122,8 @@ pub struct OpInfo {
     pub row: Option<&'static Row>,
     /// The operator that it erases to; itself, where it says `:means`.
     pub erased: Option<Symbol>,
+    /// Of the operands of that operator, in their order, the positions here.
+    pub erasure: Vec<usize>,
     /// Of the primitive's operands, in the order of its row, the positions here.
     parts: Vec<Option<usize>>,
     /// The element type.
@@ -225,6 +227,7 @@ pub struct Operators {
     rows: FxHashMap<(Symbol, usize), OpInfo>,
     makers: FxHashSet<Symbol>,
     named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
+    numbered: Option<Symbol>,
     names_are_variables: bool,
 }
 
@@ -281,6 +284,11 @@ impl Operators {
         self.named.get(&(primitive, unit)).copied()
     }
 
+    /// The operator that names a loop variable by a number.
+    pub fn numbered(&self) -> Option<Symbol> {
+        self.numbered
+    }
+
     /// Every operator, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &OpInfo> {
         self.rows.values()
@@ -305,7 +313,22 @@ impl Operators {
             }
             operators.rows.insert((op.name, op.args.len()), info);
         }
+        operators.numbered = operators.find_numbered(signature);
         operators
+    }
+
+    /// The first operator that makes of a number what a loop variable is called by.
+    fn find_numbered(&self, signature: &Signature) -> Option<Symbol> {
+        let mut all = signature.operators().iter();
+        let called = all.find_map(|op| {
+            let info = self.get(op.name, op.args.len())?;
+            let name = info.position("name").filter(|_| info.is(Primitive::Variable))?;
+            op.args.get(name)?.named()
+        })?;
+        let number = SortTerm::Is(Sort::named(Sort::VALUE));
+        let mut all = signature.operators().iter();
+        let found = all.find(|op| op.result == SortTerm::Is(called) && op.args == [number]);
+        found.map(|op| op.name)
     }
 }
 
@@ -319,6 +342,7 @@ struct Resolver<'a> {
 struct Arranged {
     row: Option<&'static Row>,
     erased: Option<Symbol>,
+    erasure: Vec<usize>,
     parts: Vec<Option<usize>>,
     operands: Vec<Option<Symbol>>,
 }
@@ -338,7 +362,7 @@ impl Resolver<'_> {
         if arranged.operands.is_empty() {
             arranged.operands.clone_from(&op.operands);
         }
-        let Arranged { row, erased, parts, operands } = arranged;
+        let Arranged { row, erased, erasure, parts, operands } = arranged;
         let at = |name: &str| {
             let part = row?.parts().position(|(part, _)| part == name)?;
             parts.get(part).copied().flatten()
@@ -407,6 +431,7 @@ impl Resolver<'_> {
             unit,
             row,
             erased,
+            erasure,
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),
@@ -441,7 +466,8 @@ impl Resolver<'_> {
                 let row = Row::named(&word.text)?;
                 let names: Vec<(&str, bool)> = row.parts().collect();
                 let (parts, operands) = self.place(op, word, &names, above)?;
-                Some(Arranged { row: Some(row), erased: Some(op.name), parts, operands })
+                let erasure = (0..op.args.len()).collect();
+                Some(Arranged { row: Some(row), erased: Some(op.name), erasure, parts, operands })
             }
             (None, Some(word)) => {
                 let target = self.target(op, word, above)?;
@@ -456,8 +482,19 @@ impl Resolver<'_> {
                     .zip(&below.parts)
                     .map(|((name, _), part)| (name, part.is_some()))
                     .collect();
+<<<<<<< HEAD
                 let (parts, operands) = self.place(op, word, &names, above)?;
                 Some(Arranged { row: Some(row), erased: below.erased, parts, operands })
+=======
+                let required = names.iter().filter(|(_, required)| *required).count();
+                let (parts, operands) = self.place(op, word, &names, required)?;
+                let here = |at: &usize| {
+                    let part = below.parts.iter().position(|part| part == &Some(*at))?;
+                    parts[part]
+                };
+                let erasure = below.erasure.iter().map(here).collect::<Option<_>>()?;
+                Some(Arranged { row: Some(row), erased: below.erased, erasure, parts, operands })
+>>>>>>> e18eb53
             }
             (None, None) => None,
         }
