@@ -28,9 +28,10 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     let (term, sort) = inputs.book.signature.read_term(form)?;
     let term = inputs.book.definitions.expand(&term);
     let context = inputs.context();
+    let operators = inputs.book.signature.table();
     let program = match sort.name() {
-        "Stmt" => coupled(&term, &context),
-        "Slc" => decouple(&term, &context),
+        "Stmt" => coupled(operators, &term, &context),
+        "Slc" => decouple(operators, &term, &context),
         other => {
             let error =
                 Diagnostic::error("not a program", form.span, format!("this has the sort {other}"));

@@ -92,6 +92,7 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
     let inputs = Inputs { book, compiled, model, machine: machine(), warnings: Vec::new() };
     let options = Options { candidates: 4, ..Options::default() };
     let case = Case::new(&inputs.model, None, Exactness::Bitwise).expect("data");
+    let operators = inputs.book.signature.table();
     for schedule in &inputs.book.schedules {
         let goal = match schedule.name.as_str() {
             "coupled" => Goal::Coupled,
@@ -113,8 +114,9 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
             expected.tensors.extend(case.expected.clone());
             assert_eq!(interpreter.store().difference(&expected), None, "{}", shown());
 
-            let program = lower(&candidate.term, &inputs.context(), &inputs.machine, goal)
-                .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
+            let program =
+                lower(operators, &inputs.machine, &candidate.term, &inputs.context(), goal)
+                    .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
             let outcome =
                 simulate(program.program(), &inputs.machine, &case, CoreKind::OutOfOrder, false)
                     .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
@@ -256,7 +258,8 @@ fn both_runs(text: &str) -> Tensor {
     let interpreted = interpreter.into_store();
 
     let context = ModelContext { name: "trap".to_owned(), sizes: Vec::new(), tensors: tensors() };
-    let program = decouple(&term, &context).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let program = decouple(book().signature.table(), &term, &context)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
     let limits = ember_targets::verify::Limits::of(&machine());
     let program = ember_targets::verify::verify(program, &limits)
         .unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"));

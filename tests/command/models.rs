@@ -109,9 +109,9 @@ fn tables_that_differ_in_name_alone_are_searched_once() {
     let instance = inputs.model.instantiate(None).expect("data");
     let store = store(&instance);
     let plan = Plan::new(
+        inputs.book.signature.table(),
         &inputs.model,
         &Statistics::new(&inputs.model, &instance, &store),
-        inputs.book.signature.table(),
     );
     let slot = |at: &usize| inputs.model.statement_name(plan.groups[*at].statements[0]);
     let is_table = |at: &usize| slot(at).starts_with("features[") && slot(at) != "features[0]";
@@ -126,7 +126,7 @@ fn statements_that_share_an_index_stream_are_searched_together() {
     let inputs = small("bigbird");
     let case = case(&inputs, 1);
     let plan =
-        Plan::new(&inputs.model, &case.statistics(&inputs.model), inputs.book.signature.table());
+        Plan::new(inputs.book.signature.table(), &inputs.model, &case.statistics(&inputs.model));
     let gathers = plan.groups.iter().filter(|group| group.statements.len() == 2).count();
     assert_eq!(gathers, 1, "keys and values are gathered by one stream of indices");
 }

@@ -17,7 +17,7 @@ use ember_host::threads;
 use ember_interpret::Store;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
-use ember_language::rules::{self, Definitions, Exactness, RuleBook, Schedule};
+use ember_language::rules::{self, Definitions, Exactness, Operators, RuleBook, Schedule};
 use ember_language::term::Term;
 use ember_model::data::Instance;
 use ember_model::model::Model;
@@ -215,7 +215,7 @@ pub fn search(
     goal: Goal,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Searched {
-    let plan = Plan::new(&inputs.model, statistics, inputs.book.signature.table());
+    let plan = Plan::new(inputs.book.signature.table(), &inputs.model, statistics);
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
     let groups: Vec<usize> = plan.searched().collect();
     let found = threads::map(&groups, |&at| (at, run.group(&plan, at, progress)));
@@ -312,14 +312,15 @@ pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
 
 /// A finished term's program: decoupled or coupled, and verified. `Err` says why it is none.
 pub fn lower(
+    operators: &Operators,
+    machine: &Machine,
     term: &Term,
     context: &ModelContext,
-    machine: &Machine,
     goal: Goal,
 ) -> Result<Verified, String> {
     let program = match goal {
-        Goal::Decoupled => decouple(term, context),
-        Goal::Coupled => coupled(term, context),
+        Goal::Decoupled => decouple(operators, term, context),
+        Goal::Coupled => coupled(operators, term, context),
     };
     let program = program.map_err(|e| e.to_string())?;
     verify(program, &Limits::of(machine))

@@ -77,23 +77,43 @@ impl Unit {
         [("access", Unit::Access), ("execute", Unit::Execute), ("both", Unit::Both)];
 }
 
-/// The operands of a loop, by their positions.
+/// The operands of a loop: their positions, or what stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loop {
+pub struct Loop<T = usize> {
     /// The variable that it binds.
-    pub variable: usize,
+    pub variable: T,
     /// The first value, on the unit that runs the body.
-    pub lo: usize,
+    pub lo: T,
     /// The bound that no value reaches.
-    pub hi: usize,
+    pub hi: T,
     /// The distance of two values.
-    pub step: usize,
+    pub step: T,
     /// What is run for each value.
-    pub body: usize,
+    pub body: T,
     /// Of a reduction, the operation and the start.
-    pub folds: Option<(usize, usize)>,
+    pub folds: Option<(T, T)>,
     /// Of a loop of both units, lo and hi on the access unit.
-    pub access: Option<(usize, usize)>,
+    pub access: Option<(T, T)>,
+}
+
+impl Loop {
+    /// What stands at these positions.
+    pub fn of<T: Copy>(&self, operands: &[T]) -> Option<Loop<T>> {
+        let at = |position: usize| operands.get(position).copied();
+        let both = |pair: Option<(usize, usize)>| match pair {
+            Some((a, b)) => Some(Some((at(a)?, at(b)?))),
+            None => Some(None),
+        };
+        Some(Loop {
+            variable: at(self.variable)?,
+            lo: at(self.lo)?,
+            hi: at(self.hi)?,
+            step: at(self.step)?,
+            body: at(self.body)?,
+            folds: both(self.folds)?,
+            access: both(self.access)?,
+        })
+    }
 }
 
 /// The addresses that an operator touches by itself, by the positions of its operands.
@@ -114,6 +134,8 @@ pub struct OpInfo {
     pub operands: Vec<Option<Symbol>>,
     /// The kinds of its operands; `None` for a sort of no declared kind, and for any sort.
     pub operand_kinds: Vec<Option<Kind>>,
+    /// Where its operands run; `None` for what runs nowhere yet.
+    pub operand_units: Vec<Option<Unit>>,
     /// The kind of the whole.
     pub kind: Option<Kind>,
     /// Where it runs; `None` for what runs nowhere yet.
@@ -166,11 +188,23 @@ impl OpInfo {
     /// The first operands in the order of the primitive's row.
     #[inline]
     pub fn parts<const N: usize>(&self, children: &[Id]) -> Option<[Id; N]> {
-        let mut found = [Id::from(0); N];
-        for (at, slot) in found.iter_mut().enumerate() {
-            *slot = *children.get((*self.parts.get(at)?)?)?;
+        self.arranged(children)
+    }
+
+    /// The first of what stands in its operands' places, in the order of the primitive's row.
+    #[inline]
+    pub fn arranged<T: Copy, const N: usize>(&self, operands: &[T]) -> Option<[T; N]> {
+        let mut positions = [0; N];
+        for (at, position) in positions.iter_mut().enumerate() {
+            *position = (*self.parts.get(at)?)?;
         }
-        Some(found)
+        let whole = positions.iter().all(|position| *position < operands.len());
+        whole.then(|| positions.map(|position| operands[position]))
+    }
+
+    /// The position of the first operand of a kind.
+    pub fn first_of(&self, kind: Kind) -> Option<usize> {
+        self.operand_kinds.iter().position(|other| *other == Some(kind))
     }
 
     /// The positions of all operands in the order of the primitive's row; those that it lacks are missing.
@@ -209,6 +243,12 @@ impl OpInfo {
         })
     }
 
+    /// Where its operand runs, if it means what its operand means and is no boundary.
+    pub fn carries_from(&self) -> Option<Option<Unit>> {
+        let carries = self.is(Primitive::Same) && !self.boundary;
+        if carries { self.operand_units.first().copied() } else { None }
+    }
+
     /// Whether it means what its operand means, on whatever unit.
     pub fn is_transparent(&self) -> bool {
         self.is(Primitive::Same)
@@ -228,6 +268,7 @@ pub struct Operators {
     makers: FxHashSet<Symbol>,
     named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
     numbered: Option<Symbol>,
+    boundaries: FxHashMap<(Kind, Unit), Symbol>,
     names_are_variables: bool,
 }
 
@@ -289,6 +330,20 @@ impl Operators {
         self.numbered
     }
 
+    /// The boundary that terms of a kind which run nowhere yet have to a unit; where several are, the first that
+    /// was declared.
+    pub fn boundary(&self, kind: Kind, unit: Unit) -> Option<Symbol> {
+        self.boundaries.get(&(kind, unit)).copied()
+    }
+
+    /// The numbers of operands with which an operator of this name is declared, the least first.
+    pub fn arities(&self, name: Symbol) -> Vec<usize> {
+        let mut arities: Vec<usize> =
+            self.rows.keys().filter(|(other, _)| *other == name).map(|(_, n)| *n).collect();
+        arities.sort_unstable();
+        arities
+    }
+
     /// Every operator, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &OpInfo> {
         self.rows.values()
@@ -310,6 +365,11 @@ impl Operators {
             let info = Resolver { signature, errors }.operator(op, makes_variable);
             if let Some(primitive) = info.primitive().filter(|_| !info.boundary) {
                 operators.named.entry((primitive, info.unit)).or_insert(op.name);
+            }
+            if let (true, Some(kind), Some(unit), [None]) =
+                (info.boundary, info.kind, info.unit, &info.operand_units[..])
+            {
+                operators.boundaries.entry((kind, unit)).or_insert(op.name);
             }
             operators.rows.insert((op.name, op.args.len()), info);
         }
@@ -352,7 +412,9 @@ impl Resolver<'_> {
         let kind_of = |sort: &SortTerm| self.signature.sort(sort.named()?.name())?.kind;
         let kind = kind_of(&op.result);
         let operand_kinds: Vec<Option<Kind>> = op.args.iter().map(kind_of).collect();
-        let unit = op.result.named().and_then(|s| self.signature.sort(s.name())?.unit);
+        let unit_of = |sort: &SortTerm| self.signature.sort(sort.named()?.name())?.unit;
+        let unit = unit_of(&op.result);
+        let operand_units = op.args.iter().map(unit_of).collect();
         let mut arranged = self.arrange(op, &mut Vec::new()).unwrap_or_default();
         if arranged.row.is_none()
             && matches!(kind, Some(Kind::Label | Kind::Type | Kind::Operation))
@@ -444,6 +506,7 @@ impl Resolver<'_> {
             makes_variable,
             boundary: op.boundary,
             operand_kinds,
+            operand_units,
             operands,
             parts,
         }
@@ -482,19 +545,13 @@ impl Resolver<'_> {
                     .zip(&below.parts)
                     .map(|((name, _), part)| (name, part.is_some()))
                     .collect();
-<<<<<<< HEAD
                 let (parts, operands) = self.place(op, word, &names, above)?;
-                Some(Arranged { row: Some(row), erased: below.erased, parts, operands })
-=======
-                let required = names.iter().filter(|(_, required)| *required).count();
-                let (parts, operands) = self.place(op, word, &names, required)?;
                 let here = |at: &usize| {
                     let part = below.parts.iter().position(|part| part == &Some(*at))?;
                     parts[part]
                 };
                 let erasure = below.erasure.iter().map(here).collect::<Option<_>>()?;
                 Some(Arranged { row: Some(row), erased: below.erased, erasure, parts, operands })
->>>>>>> e18eb53
             }
             (None, None) => None,
         }

@@ -7,10 +7,10 @@ mod subject;
 use super::grammar::Grammar;
 use super::{Options, fnv};
 use claim::Found;
+use ember_host::threads;
 use ember_language::rules::{Kind, OpInfo, Operator, RuleBook};
 use ember_values::primitive::{Typing, Width};
 use fastrand::Rng;
-use rayon::prelude::*;
 use serde::Serialize;
 use std::fmt;
 use subject::{Subject, subjects};
@@ -139,7 +139,7 @@ pub fn check_attributes(
     let operators = book.signature.operators().iter().filter(|op| wanted(op.name.as_str()));
     let operators: Vec<&Operator> = operators.collect();
     let claims = |operator: &&Operator| of_operator(book, &grammar, operator, options);
-    operators.par_iter().flat_map_iter(claims).collect()
+    threads::map(&operators, claims).into_iter().flatten().collect()
 }
 
 fn of_operator(

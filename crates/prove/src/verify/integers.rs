@@ -73,11 +73,7 @@ struct Claim {
 }
 
 /// Asks a solver about everything that a rule claims of integers.
-pub(super) fn check(
-    signature: &Signature,
-    rule: &Rule,
-    solver: Option<&dyn Solver>,
-) -> Integers {
+pub(super) fn check(signature: &Signature, rule: &Rule, solver: Option<&dyn Solver>) -> Integers {
     let claims = match claims(signature, rule) {
         Ok(claims) => claims,
         Err(Inexpressible(reason)) => return Integers::Inexpressible { reason },

@@ -75,7 +75,8 @@ pub fn lowered(
         simd_bytes: machine.core.simd_bytes,
         registers: machine.core.vector_registers,
     };
-    let facts = Facts::new(&context.tensors, &context.sizes, book.signature.table().clone(), unit);
+    let operators = book.signature.table();
+    let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
     let store = Store::default();
     let statistics = Statistics::of_store(&store);
     let mut done = Lowered { made: 1, ..Lowered::default() };
@@ -114,7 +115,7 @@ pub fn lowered(
                 continue;
             }
             // A machine has so many registers and units; what needs more is no program for it.
-            let Ok(program) = lower(&candidate.term, &context, machine, goal) else {
+            let Ok(program) = lower(operators, machine, &candidate.term, &context, goal) else {
                 done.rejected += 1;
                 continue;
             };

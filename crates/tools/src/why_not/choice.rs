@@ -212,7 +212,8 @@ impl Fired<'_> {
         }
         let term = self.plan.term(self.group, &best.term);
         let context = &self.plan.groups[self.group].context;
-        let program = lower(&term, context, &inputs.machine, Goal::Decoupled);
+        let program =
+            lower(inputs.book.signature.table(), &inputs.machine, &term, context, Goal::Decoupled);
         let measure = match (&program, options.rank) {
             (Err(why), _) => {
                 let text =
