@@ -352,7 +352,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
                     Some(word) => self.grow.bank.op(word, &[]),
                     None => {
                         let zero = self.grow.bank.int(0);
-                        self.grow.bank.add(self.grow.grammar.name(zero))
+                        self.grow.bank.add(self.grow.grammar.operators().numbered_node(zero))
                     }
                 }
             }

@@ -6,7 +6,7 @@ use ember_language::rules::{
     Kind, OpInfo, Operator, Operators, Signature, Sort, SortDecl, SortTerm, Unit,
 };
 use ember_language::term::{Head, Node};
-use ember_values::primitive::{Price, Primitive};
+use ember_values::primitive::Price;
 
 /// An operator of which terms are made.
 #[derive(Debug)]
@@ -25,8 +25,6 @@ pub(super) struct Grammar<'a> {
     pub values: Vec<Shape<'a>>,
     pub statements: Vec<Shape<'a>>,
     pub tensors: Vec<Shape<'a>>,
-    /// The operator that names a loop variable by a number.
-    namer: Option<Symbol>,
 }
 
 impl<'a> Grammar<'a> {
@@ -41,20 +39,11 @@ impl<'a> Grammar<'a> {
             values: of(Kind::Value),
             statements: of(Kind::Statement),
             tensors: of(Kind::Tensor),
-            namer: namer(signature),
         }
     }
 
     pub fn operators(&self) -> &'a Operators {
         self.signature.table()
-    }
-
-    /// The name of a loop variable that a number tells from others.
-    pub fn name(&self, number: Id) -> Node {
-        match self.namer {
-            Some(namer) => Node::new(Head::Op(namer), &[number]),
-            None => Node::op("", &[number]),
-        }
     }
 
     /// The operators of a sort without operands.
@@ -116,16 +105,4 @@ pub(super) fn pattern(operator: &Operator) -> PatternAst<Node> {
     let operands: Vec<Id> = variables.map(|v| pattern.add(ENodeOrVar::Var(v))).collect();
     pattern.add(ENodeOrVar::ENode(Node::new(Head::Op(operator.name), &operands)));
     pattern
-}
-
-/// The first operator that makes a variable's name of one value alone.
-fn namer(signature: &Signature) -> Option<Symbol> {
-    let variable = signature.table().named(Primitive::Variable, None)?;
-    let mut all = signature.operators().iter();
-    let names = all.find(|op| op.name == variable)?.args.first()?;
-    let kind = |sort: &SortTerm| signature.sort(sort.named()?.name())?.kind;
-    let fits = |op: &&Operator| {
-        op.result == *names && matches!(&op.args[..], [one] if kind(one) == Some(Kind::Value))
-    };
-    signature.operators().iter().find(fits).map(|op| op.name)
 }

@@ -324,7 +324,7 @@ impl Grow<'_> {
     pub fn var(&mut self, lo: Id, hi: Id, step: Id) -> Id {
         self.next_variable += 1;
         let depth = self.bank.int(self.next_variable);
-        let name = self.bank.add(self.grammar.name(depth));
+        let name = self.bank.add(self.grammar.operators().numbered_node(depth));
         self.op(Primitive::Variable, &[name, lo, hi, step])
     }
 
