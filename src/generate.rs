@@ -1,5 +1,5 @@
 //! The `gen` command: bags, graphs, triples and block patterns as files, from a few numbers and a
-//! seed. What is drawn is [`crate::data`]'s matter, and the same as what a model file draws from the
+//! seed. What is drawn is [`ember_model::data`]'s matter, and the same as what a model file draws from the
 //! same seed; this module knows what may be asked for, and how it is written.
 //!
 //! Everything is streamed: a graph holds a few numbers a node, bags hold one table's lookups. Compressed
@@ -7,16 +7,17 @@
 
 mod write;
 
-use crate::data::blocks::BlockPattern;
-use crate::data::graph::{
+use clap::{Args, Subcommand};
+use ember_language::diagnostic::Sources;
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::suggest;
+use ember_model::data::blocks::BlockPattern;
+use ember_model::data::graph::{
     Graph, GraphModel, Triples, graph_names, known_graph, known_triples, triples_names,
 };
-use crate::data::{Locality, bag_lookups, bag_offsets, indices_seed};
-use crate::diagnostic::{Checked, Diagnostic, Sources};
-use crate::programs::Made;
-use crate::progress::Line;
-use crate::suggest;
-use clap::{Args, Subcommand};
+use ember_model::data::{Locality, bag_lookups, bag_offsets, indices_seed};
+use ember_tools::progress::Line;
+use ember_tools::selftest::Made;
 use std::path::PathBuf;
 use write::{Format, Outputs, each};
 
@@ -199,7 +200,7 @@ pub fn run(what: &What, line: &Line) -> Checked<()> {
         What::Triples(triples) => triples.run(line),
         What::Blocks(blocks) => blocks.run(),
         What::Program(Program { size, seed, rules, output }) => {
-            let (book, _) = crate::rules::load(&mut Sources::default(), rules)?;
+            let (book, _) = ember_language::rules::load(&mut Sources::default(), rules)?;
             let text = Made::random(*seed, *size).text(&book.signature);
             let outputs = Outputs::of(output, Some(Format::Tsv), &[Format::Tsv])?;
             outputs.text(|out| out.words(format_args!("{}", text.trim_end())))

@@ -1,15 +1,15 @@
 //! Program text: it reads back to the same term up to the names of variables, and is written the same again.
 
-use ember_rewrite::cost::Goal;
-use ember_rewrite::diagnostic::{Diagnostic, Sources};
-use ember_rewrite::emit::{self, Level};
-use ember_rewrite::equiv::normalise;
-use ember_rewrite::pipeline::{self, Inputs, Options};
-use ember_rewrite::programs::Made;
-use ember_rewrite::rules::{self, Named, Phase, RuleBook};
-use ember_rewrite::sexp;
-use ember_rewrite::term::Term;
-use ember_rewrite::text::{self, Words};
+use ember_compile::cost::Goal;
+use ember_compile::pipeline::{self, Inputs, Options};
+use ember_language::diagnostic::{Diagnostic, Sources};
+use ember_language::rules::{self, Phase, RuleBook};
+use ember_language::sexp;
+use ember_language::term::{Node, Term};
+use ember_language::text::{self, Named, Words};
+use ember_prove::equiv::normalise;
+use ember_tools::emit::{self, Level};
+use ember_tools::selftest::Made;
 use std::path::{Path, PathBuf};
 
 fn root() -> &'static Path {
@@ -35,10 +35,10 @@ fn read(text: &str, book: &RuleBook, words: &Words) -> Result<Term, String> {
 fn check(term: &Term, book: &RuleBook, words: &Words, what: &str) -> String {
     let text = text::program(term, words);
     let back = read(&text, book, words).unwrap_or_else(|why| panic!("{what}: {why}\n{text}"));
-    let binders = book.signature.binders();
+    let binders = book.signature.table();
     assert_eq!(
-        normalise(&back, &binders).to_string(),
-        normalise(term, &binders).to_string(),
+        normalise(&back, binders).to_string(),
+        normalise(term, binders).to_string(),
         "{what}: {text}"
     );
     assert_eq!(text::program(&back, words), text, "{what}");
@@ -127,7 +127,8 @@ fn words_stand_for_what_their_place_needs() {
 fn variables_that_range_over_something_else_say_so() {
     let book = book();
     let mut words = Words::new(&book.signature);
-    ["a", "o"].map(|name| words.add(name, if name == "a" { Named::Input } else { Named::Output }));
+    words.add("a", Named::Input);
+    words.add("o", Named::Output);
     words.add("n", Named::Size);
     let text = "(scf.for v 0 n 16
       (vec v (var e 0 n 1) 16 n
@@ -171,9 +172,9 @@ fn deep_terms_are_written() {
     assert!(text::program(&term, &words).len() > 50_000);
     // Equal parts are shared in a term and not in its text.
     let mut wide = Term::default();
-    let mut at = wide.add(ember_rewrite::term::Node::int(1));
+    let mut at = wide.add(Node::int(1));
     for _ in 0..100 {
-        at = wide.add(ember_rewrite::term::Node::op("scf.add", &[at, at]));
+        at = wide.add(Node::op("scf.add", &[at, at]));
     }
     assert!(text::program(&wide, &words).starts_with("; more than"));
 }

@@ -1,10 +1,10 @@
 //! What rules claim of integers is proved where it is true and refuted where it is not; without a
 //! solver nothing is called proved.
 
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::rules::{self, Rule, RuleBook};
-use ember_rewrite::soundness::Options;
-use ember_rewrite::verify::{Integers, Solver, Verified, verify};
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, Rule, RuleBook};
+use ember_prove::soundness::Options;
+use ember_prove::verify::{Integers, Solver, Verified, verify};
 use std::path::{Path, PathBuf};
 
 /// The first two tiers have a test of their own.

@@ -1,12 +1,12 @@
 //! The `check-certificate` command.
 
 use super::{to_json, write_result};
-use crate::certify::{Rules, check};
-use crate::diagnostic::{Checked, Sources};
-use crate::equiv;
-use crate::load::load;
-use crate::sexp::{self, Sexp};
 use clap::Args;
+use ember_certify::{Rules, check};
+use ember_language::diagnostic::{Checked, Sources};
+use ember_language::load::load;
+use ember_language::sexp::{self, Sexp};
+use ember_prove::equiv;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,0 +1,278 @@
+//! Terms: the e-graph's language. An operator is an interned name, so that dialects are data.
+
+use egg::{FromOp, Id, Language, RecExpr, Symbol};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
+
+/// What a node is, its children aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Head {
+    /// An operator, or a name such as a tensor's.
+    Op(Symbol),
+    /// An integer.
+    Int(i64),
+    /// A real number, by its bits; a NaN has one pattern.
+    Real(u64),
+}
+
+impl Head {
+    /// A real number.
+    pub fn real(x: f64) -> Head {
+        Head::Real(if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() })
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Head::Op(name) => f.write_str(name.as_str()),
+            Head::Int(n) => write!(f, "{n}"),
+            Head::Real(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
+        }
+    }
+}
+
+/// A node of a term: a head and its children.
+///
+/// An e-graph holds each node several times over, so it is kept small: up to four children stand in
+/// the node itself, which covers all but loops.
+///
+/// A node is most often looked up right after its children were written one by one. It is hashed in the same
+/// way, for whoever reads them together waits until all writes before have reached the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node(Repr);
+
+/// An operator by its number of children, or a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Repr {
+    Leaf(Symbol),
+    One(Symbol, [Id; 1]),
+    Two(Symbol, [Id; 2]),
+    Three(Symbol, [Id; 3]),
+    Four(Symbol, [Id; 4]),
+    Many(Symbol, Box<[Id]>),
+    Int(i64),
+    Real(u64),
+}
+
+impl Node {
+    /// A node with the given children. A number has none: it stays one without them.
+    pub fn new(head: Head, children: &[Id]) -> Node {
+        Node(match (head, children) {
+            (Head::Op(name), []) => Repr::Leaf(name),
+            (Head::Op(name), &[a]) => Repr::One(name, [a]),
+            (Head::Op(name), &[a, b]) => Repr::Two(name, [a, b]),
+            (Head::Op(name), &[a, b, c]) => Repr::Three(name, [a, b, c]),
+            (Head::Op(name), &[a, b, c, d]) => Repr::Four(name, [a, b, c, d]),
+            (Head::Op(name), children) => Repr::Many(name, children.into()),
+            (Head::Int(n), _) => Repr::Int(n),
+            (Head::Real(bits), _) => Repr::Real(bits),
+        })
+    }
+
+    /// An operator applied to children.
+    pub fn op(name: &str, children: &[Id]) -> Node {
+        Node::new(Head::Op(Symbol::from(name)), children)
+    }
+
+    /// An integer.
+    pub fn int(n: i64) -> Node {
+        Node::new(Head::Int(n), &[])
+    }
+
+    /// What it is, its children aside.
+    #[inline]
+    pub fn head(&self) -> Head {
+        match self.0 {
+            Repr::Leaf(name)
+            | Repr::One(name, _)
+            | Repr::Two(name, _)
+            | Repr::Three(name, _)
+            | Repr::Four(name, _)
+            | Repr::Many(name, _) => Head::Op(name),
+            Repr::Int(n) => Head::Int(n),
+            Repr::Real(bits) => Head::Real(bits),
+        }
+    }
+
+    /// The operator's name; `None` for a number.
+    pub fn name(&self) -> Option<&'static str> {
+        match self.head() {
+            Head::Op(name) => Some(name.as_str()),
+            Head::Int(_) | Head::Real(_) => None,
+        }
+    }
+}
+
+impl Hash for Node {
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.head() {
+            Head::Op(name) => {
+                let name = u64::from(NonZeroU32::from(name).get());
+                state.write_u64(name | (self.children().len() as u64) << 32);
+            }
+            Head::Int(n) => state.write_i64(n),
+            Head::Real(bits) => state.write_u64(bits),
+        }
+        self.children().iter().for_each(|id| state.write_u32(usize::from(*id) as u32));
+    }
+}
+
+impl Ord for Node {
+    /// By head, then by the number of children, then by them.
+    fn cmp(&self, other: &Node) -> Ordering {
+        let (children, others) = (self.children(), other.children());
+        self.head()
+            .cmp(&other.head())
+            .then_with(|| children.len().cmp(&others.len()))
+            .then_with(|| children.cmp(others))
+    }
+}
+
+impl PartialOrd for Node {
+    fn partial_cmp(&self, other: &Node) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Language for Node {
+    type Discriminant = (Head, usize);
+
+    fn discriminant(&self) -> Self::Discriminant {
+        (self.head(), self.children().len())
+    }
+
+    fn matches(&self, other: &Self) -> bool {
+        self.head() == other.head() && self.children().len() == other.children().len()
+    }
+
+    #[inline]
+    fn children(&self) -> &[Id] {
+        match &self.0 {
+            Repr::One(_, ids) => ids,
+            Repr::Two(_, ids) => ids,
+            Repr::Three(_, ids) => ids,
+            Repr::Four(_, ids) => ids,
+            Repr::Many(_, ids) => ids,
+            Repr::Leaf(_) | Repr::Int(_) | Repr::Real(_) => &[],
+        }
+    }
+
+    #[inline]
+    fn children_mut(&mut self) -> &mut [Id] {
+        match &mut self.0 {
+            Repr::One(_, ids) => ids,
+            Repr::Two(_, ids) => ids,
+            Repr::Three(_, ids) => ids,
+            Repr::Four(_, ids) => ids,
+            Repr::Many(_, ids) => ids,
+            Repr::Leaf(_) | Repr::Int(_) | Repr::Real(_) => &mut [],
+        }
+    }
+
+    #[inline(always)]
+    fn map_children<F: FnMut(Id) -> Id>(self, mut f: F) -> Node {
+        Node(match self.0 {
+            Repr::One(name, [a]) => Repr::One(name, [f(a)]),
+            Repr::Two(name, [a, b]) => Repr::Two(name, [f(a), f(b)]),
+            Repr::Three(name, [a, b, c]) => Repr::Three(name, [f(a), f(b), f(c)]),
+            Repr::Four(name, [a, b, c, d]) => Repr::Four(name, [f(a), f(b), f(c), f(d)]),
+            Repr::Many(name, ids) => Repr::Many(name, ids.into_iter().map(f).collect()),
+            leaf => leaf,
+        })
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.head().fmt(f)
+    }
+}
+
+impl FromOp for Node {
+    type Error = std::convert::Infallible;
+
+    /// Reads a head: an integer, a real number (with a point, an exponent, `inf` or `nan`), or a
+    /// name.
+    fn from_op(op: &str, children: Vec<Id>) -> Result<Self, Self::Error> {
+        Ok(Node::new(parse_head(op), &children))
+    }
+}
+
+/// The head that an atom of text stands for. Numbers start with a digit or a sign and a digit;
+/// `inf`, `-inf` and `nan` are real numbers too.
+pub fn parse_head(text: &str) -> Head {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let numeric =
+        digits.starts_with(|c: char| c.is_ascii_digit()) || digits == "inf" || text == "nan";
+    if numeric {
+        if let Ok(n) = text.parse::<i64>() {
+            return Head::Int(n);
+        }
+        if let Ok(x) = text.replace("nan", "NaN").parse::<f64>() {
+            return Head::real(x);
+        }
+    }
+    Head::Op(Symbol::from(text))
+}
+
+/// A concrete term.
+pub type Term = RecExpr<Node>;
+
+/// Builds terms in which equal subterms are one, children first in the order of the arguments, so that
+/// two terms are equal exactly where their texts are.
+#[derive(Default)]
+pub struct Terms {
+    term: Term,
+    known: HashMap<Node, Id>,
+}
+
+impl Terms {
+    /// Adds a node over what was added before.
+    pub fn add(&mut self, node: Node) -> Id {
+        if let Some(id) = self.known.get(&node) {
+            return *id;
+        }
+        let id = self.term.add(node.clone());
+        self.known.insert(node, id);
+        id
+    }
+
+    /// A node that was added before.
+    pub fn get(&self, id: Id) -> Option<&Node> {
+        self.term.as_ref().get(usize::from(id))
+    }
+
+    /// What was added, as a term by itself.
+    pub fn part(&self, id: Id) -> Term {
+        Terms::of(&self.term, id)
+    }
+
+    /// The term; what was added last is its root.
+    pub fn finish(self) -> Term {
+        self.term
+    }
+
+    /// A subterm by itself, in the one way in which it can be built.
+    pub fn of(term: &Term, root: Id) -> Term {
+        let mut terms = Terms::default();
+        let mut placed: HashMap<Id, Id> = HashMap::new();
+        let mut todo = vec![root];
+        while let Some(&at) = todo.last() {
+            let node = &term[at];
+            let missing = node.children().iter().rev().filter(|c| !placed.contains_key(c));
+            let before = todo.len();
+            todo.extend(missing.copied().collect::<Vec<_>>());
+            if todo.len() == before {
+                let node = node.clone().map_children(|c| placed[&c]);
+                placed.insert(at, terms.add(node));
+                todo.pop();
+            }
+        }
+        terms.finish()
+    }
+}
