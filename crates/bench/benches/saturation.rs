@@ -1,7 +1,10 @@
-//! How long saturation takes: `cargo bench --bench saturation`. Prints one line a measurement: the
-//! median of several runs, the nodes, and why the run stopped.
+//! How long saturation takes, beside egg's runner:
+//! `cargo bench --manifest-path crates/bench/Cargo.toml --bench saturation`.
+//!
+//! Prints one line a measurement: the median of several runs, the nodes, and why the run stopped.
 
 use egg::{Pattern, Rewrite, Runner, SimpleScheduler};
+use ember_bench::project;
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::facts::{EGraph, Facts};
 use ember_rewrite::rules::{self, CompiledRule, RuleBook, ScheduleStep};
@@ -10,7 +13,6 @@ use ember_rewrite::sexp;
 use ember_rewrite::term::{Node, Term};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_targets::scalar::DType;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const CALCULUS: [&str; 7] = [
@@ -45,8 +47,7 @@ fn report(name: &str, runs: usize, mut run: impl FnMut() -> (Duration, usize, St
 }
 
 fn load(path: &str) -> RuleBook {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
-    rules::load(&mut Sources::default(), &[path]).expect("the rules are well-formed").0
+    rules::load(&mut Sources::default(), &[project(path)]).expect("the rules are well-formed").0
 }
 
 fn term(book: &RuleBook, text: &str) -> Term {
