@@ -2,12 +2,13 @@
 //! describes their format.
 //!
 //! On its own: terms, facts and conditions are read and derived anew, without an e-graph and any code that
-//! searched for the proof. Rules are trusted to be right (`verify` is there for that), and so are the
-//! readers of S-expressions and rule files, and arithmetic on scalars and affine forms.
+//! searched for the proof. Rules are trusted to be right (`verify` is there for that); [`trusted`] names all
+//! that is trusted beside them.
 
 mod conditions;
 mod places;
 mod terms;
+pub mod trusted;
 
 pub use crate::rules::Stated as Rules;
 

@@ -223,13 +223,3 @@ fn what_is_compiled_is_proved_to_be_the_model() {
         }
     }
 }
-
-#[test]
-fn the_checker_can_be_read_in_one_go() {
-    let files = std::fs::read_dir(root().join("src/certify")).expect("the folder");
-    let files = files.map(|entry| entry.expect("an entry").path());
-    let all = files.chain([root().join("src/certify.rs")]);
-    let lines: usize =
-        all.map(|path| std::fs::read_to_string(path).expect("a text").lines().count()).sum();
-    assert!(lines <= 600, "{lines} lines");
-}

@@ -1,10 +1,12 @@
 //! The `check-certificate` command.
 
 use super::{to_json, write_result};
+use crate::certify::trusted::{PACKAGES, PARTS, Part};
 use crate::certify::{Rules, check};
 use crate::diagnostic::{Checked, Sources};
 use crate::equiv;
 use crate::load::load;
+use crate::report::{grouped, table};
 use crate::sexp::{self, Sexp};
 use clap::Args;
 use serde_json::json;
@@ -16,7 +18,11 @@ use std::time::Instant;
 #[derive(Debug, Args)]
 pub(super) struct CheckCertificateArgs {
     /// The certificate.
-    certificate: PathBuf,
+    #[arg(required_unless_present = "trusted")]
+    certificate: Option<PathBuf>,
+    /// Print which modules are trusted, with their lines, and check nothing.
+    #[arg(long, conflicts_with = "certificate")]
+    trusted: bool,
     /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
     #[arg(long, value_name = "PATH", default_value = "rules")]
     rules: Vec<PathBuf>,
@@ -27,9 +33,13 @@ pub(super) struct CheckCertificateArgs {
 
 impl CheckCertificateArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+        let Some(certificate) = &self.certificate else {
+            write_result(None, &trusted(self.json))?;
+            return Ok(ExitCode::SUCCESS);
+        };
         let rules = Rules::read(sources, &equiv::rule_paths(&self.rules))?;
         let start = Instant::now();
-        let file = load(sources, &self.certificate)?;
+        let file = load(sources, certificate)?;
         let forms = sexp::read(sources, file)?;
         let checked = match forms.as_slice() {
             [form] => check(&rules, form).map(|exact| (exact, steps(form))),
@@ -56,6 +66,23 @@ impl CheckCertificateArgs {
         write_result(None, &text)?;
         Ok(if checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
+}
+
+/// The trusted base: each module with its lines, and the lines of each part.
+fn trusted(json: bool) -> String {
+    let lines: usize = PARTS.iter().map(Part::lines).sum();
+    if json {
+        return to_json(&json!({ "parts": PARTS, "packages": PACKAGES, "lines": lines }));
+    }
+    let mut rows = table(&["trusted", "module", "lines"]);
+    for part in PARTS {
+        rows.add_row([part.part.to_owned(), String::new(), grouped(part.lines() as u64)]);
+        for module in part.modules {
+            rows.add_row([String::new(), module.path.to_owned(), grouped(module.lines as u64)]);
+        }
+    }
+    let lines = grouped(lines as u64);
+    format!("{rows}\n\n{lines} lines, and the packages {}.\n", PACKAGES.join(", "))
 }
 
 /// How many steps a certificate has.
