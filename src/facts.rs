@@ -22,7 +22,7 @@ use ember_egraph::Analysis;
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_targets::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// The e-graph of the compiler.
 pub type EGraph = ember_egraph::EGraph<Node, Facts>;
@@ -79,7 +79,7 @@ impl Binders {
 /// What facts are computed from besides terms, and what was found to be contradictory.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    tensors: HashMap<Symbol, TensorDecl>,
+    tensors: FxHashMap<Symbol, TensorDecl>,
     /// Inputs whose elements never fall.
     rising: BTreeSet<Symbol>,
     sizes: Vec<String>,
@@ -87,7 +87,7 @@ pub struct Facts {
     /// Whether facts are known of terms of an operator, as far as that was asked.
     spoken_of: FxHashMap<Symbol, bool>,
     vector_unit: VectorUnit,
-    aliases: HashMap<Id, Id>,
+    aliases: FxHashMap<Id, Id>,
     contradiction: Option<(Scalar, Scalar)>,
     node_ceiling: Option<usize>,
     /// Nodes that are still to be made below the ceiling, for which folding leaves room.
@@ -233,7 +233,7 @@ impl Facts {
             binders,
             spoken_of: FxHashMap::default(),
             vector_unit,
-            aliases: HashMap::new(),
+            aliases: FxHashMap::default(),
             contradiction: None,
             node_ceiling: None,
             node_reserve: 0,

@@ -6,6 +6,7 @@ pub mod bench;
 pub mod cases;
 pub mod certify;
 pub mod cli;
+pub mod codes;
 pub mod cost;
 pub mod costs;
 pub mod coupled;

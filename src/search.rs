@@ -12,8 +12,9 @@ use crate::term::{Node, Term};
 use crate::workload::Statistics;
 use egg::Id;
 use ember_extract::{CandidateId, CostModel, Extraction, extract};
+use siphasher::sip::SipHasher13;
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 
 /// What is searched, with what.
@@ -214,7 +215,7 @@ impl Driven for State<'_, '_> {
         egraph.rebuild();
         self.root = egraph.find(root);
         self.egraph = egraph;
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = SipHasher13::new();
         kept.iter().for_each(|candidate| candidate.term.hash(&mut hasher));
         self.origin = hasher.finish();
     }

@@ -3,6 +3,7 @@
 //! Every text format of the project (models, rules, SCF, SLC and DLC programs) is read here first.
 //! A comment runs from `;` to the end of the line.
 
+use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::lex::{Token, TokenKind, tokens};
 
@@ -113,6 +114,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
                             span,
                             "this one is too deep",
                         )
+                        .with_code(Code::TooDeep)
                         .with_help("split the expression into smaller ones"),
                     );
                     // Nothing below would be used, and the expression could not be dropped safely.
@@ -130,6 +132,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
                     }
                     None => errors.push(
                         Diagnostic::error("`)` without its `(`", span, "nothing is open here")
+                            .with_code(Code::Unbalanced)
                             .with_help("remove it, or add the `(` that it should close"),
                     ),
                 }
@@ -146,6 +149,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
                         quote,
                         "the text starts here",
                     )
+                    .with_code(Code::OpenText)
                     .with_help("add a `\"` where the text ends"),
                 );
                 continue;
@@ -156,6 +160,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
     }
     errors.extend(open.iter().map(|(span, _)| {
         Diagnostic::error("`(` without its `)`", *span, "this list is never closed")
+            .with_code(Code::Unbalanced)
             .with_help("add the `)` that closes it")
     }));
     if errors.is_empty() { Ok(top) } else { Err(errors) }

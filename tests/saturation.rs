@@ -4,7 +4,7 @@
 use ember_rewrite::diagnostic::Sources;
 use ember_rewrite::facts::{EGraph, Facts};
 use ember_rewrite::rules::{self, CompiledRule, RuleBook, Sort};
-use ember_rewrite::saturate::{Limits, Saturation, StopReason, saturate};
+use ember_rewrite::saturate::{Limits, Saturation, StopReason, saturate, saturate_until};
 use ember_rewrite::sexp;
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_targets::scalar::DType;
@@ -155,6 +155,25 @@ fn stop_reasons_are_truthful() {
     assert_eq!(saturation.stop, StopReason::Saturated);
     assert_eq!((saturation.iterations, egraph.number_of_classes()), (2, 1));
     assert_eq!(saturation.rules[0].unions, 4);
+}
+
+#[test]
+fn a_run_that_found_enough_says_so() {
+    let book = small("(rule r \"grows\" (g ?x) => (g (f ?x ?x)))");
+    let compiled = book.compile();
+    let rules: Vec<&CompiledRule> = compiled.iter().collect();
+    let mut egraph = EGraph::new(Facts::default());
+    add(&book, &mut egraph, "(g a)");
+    let limits = Limits { iterations: 3, nodes: 1_000 };
+    // What was found counts even where the iterations are used up as well.
+    for nodes in [0, 4, 8] {
+        let enough = |egraph: &EGraph| egraph.total_number_of_nodes() >= nodes;
+        let run = saturate_until(&mut egraph, &rules, &limits, &enough, &mut |_| {});
+        assert_eq!(run.stop, StopReason::Enough);
+        assert!(egraph.total_number_of_nodes() <= nodes.max(2));
+    }
+    let run = saturate_until(&mut egraph, &rules, &limits, &|_| false, &mut |_| {});
+    assert_eq!(run.stop, StopReason::IterationLimit);
 }
 
 #[test]

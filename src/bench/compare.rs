@@ -64,7 +64,7 @@ impl Published {
     pub(super) fn read(path: &Path) -> Checked<Published> {
         let fail =
             |reason: String| vec![Diagnostic::global(format!("{}: {reason}", path.display()))];
-        let bytes = read_bytes(path, TEXT_LIMIT).map_err(fail)?;
+        let bytes = read_bytes(path, TEXT_LIMIT).map_err(|e| fail(e.to_string()))?;
         serde_json::from_slice(&bytes).map_err(|e| fail(format!("not published figures: {e}")))
     }
 

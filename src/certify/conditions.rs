@@ -2,7 +2,7 @@
 
 use super::places::{Place, Touches, apart};
 use super::terms::{Fact, T};
-use super::{Checker, Means, meant};
+use super::{Checker, Means, Refusal, meant};
 use crate::sexp::Sexp;
 use ember_targets::scalar::DType;
 
@@ -12,13 +12,17 @@ const VISITS: usize = 1 << 14;
 impl Checker<'_> {
     /// Both sides of a rule where its variables stand for what the parts of a step say, and what each of
     /// its conditions rests on; an error where one, or a number that it is given, is not seen to be right.
-    pub fn applied(&mut self, rule: &str, parts: &[Sexp]) -> Result<([T; 2], Vec<String>), String> {
+    pub fn applied(
+        &mut self,
+        rule: &str,
+        parts: &[Sexp],
+    ) -> Result<([T; 2], Vec<String>), Refusal> {
         let known = self.given.rule(rule).or_else(|| self.rules.rule(rule));
-        let (exact, rule) = &*known.ok_or("no such rule")?;
+        let (exact, rule) = &*known.ok_or(Refusal::NoSuchRule)?;
         let (mut means, mut reasons) = (Means::new(), Vec::new());
         for part in parts {
             let (v, items) = part.form().unwrap_or_default();
-            let (term, steps) = items.split_first().ok_or("an empty part")?;
+            let (term, steps) = items.split_first().ok_or(Refusal::EmptyPart)?;
             means.insert(v, (self.read(term, &Means::new())?, steps));
         }
         let numbers = rule.fors.iter().map(|(n, call)| (call, Some(n)));
@@ -31,8 +35,8 @@ impl Checker<'_> {
             terms.extend(number.map(|(n, _)| n));
             let mut reason = name.to_owned();
             let holds = self.holds(name, &terms, &mut reason);
-            if !holds.ok_or_else(|| format!("not checkable: `{name}`"))? {
-                return Err(format!("`{name}` does not hold"));
+            if !holds.ok_or_else(|| Refusal::NotCheckable(name.to_owned()))? {
+                return Err(Refusal::DoesNotHold(name.to_owned()));
             }
             reasons.push(reason.replace("None ", "").replace("Some", "").replace('"', ""));
         }

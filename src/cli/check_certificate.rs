@@ -2,7 +2,7 @@
 
 use super::{to_json, write_result};
 use crate::certify::trusted::{PACKAGES, PARTS, Part};
-use crate::certify::{Rules, check};
+use crate::certify::{Refusal, Rules, check};
 use crate::diagnostic::{Checked, Sources};
 use crate::equiv;
 use crate::load::load;
@@ -43,7 +43,7 @@ impl CheckCertificateArgs {
         let forms = sexp::read(sources, file)?;
         let checked = match forms.as_slice() {
             [form] => check(&rules, form).map(|exact| (exact, steps(form))),
-            _ => Err("not one certificate".to_owned()),
+            _ => Err(Refusal::NotOne),
         };
         let time_ms = start.elapsed().as_secs_f64() * 1e3;
         let items = forms.iter().filter_map(Sexp::list).flatten();
@@ -51,7 +51,7 @@ impl CheckCertificateArgs {
         let text = match (&checked, self.json) {
             (checked, true) => to_json(&json!({
                 "holds": checked.is_ok(),
-                "reason": checked.as_ref().err(),
+                "reason": checked.as_ref().err().map(Refusal::to_string),
                 "steps": checked.as_ref().ok().map(|(_, steps)| steps),
                 "exact": checked.as_ref().ok().map(|(exact, _)| exact),
                 "given": given,

@@ -20,17 +20,17 @@ use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
 use ember_extract::CostModel;
 use ember_targets::scalar::BinaryOp;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// What the data says about a program's loops and loads.
 #[derive(Clone, Debug, Default)]
 pub struct Workload {
     /// Average iterations of each loop, by its variable's key.
-    pub trips: HashMap<Id, f64>,
+    pub trips: FxHashMap<Id, f64>,
     /// By tensor name in terms: the share of line requests that touch a line for the first time.
-    pub first_touch: HashMap<Symbol, f64>,
+    pub first_touch: FxHashMap<Symbol, f64>,
     /// By tensor name in terms, of offsets: the share of bags that are not empty.
-    pub occupied: HashMap<Symbol, f64>,
+    pub occupied: FxHashMap<Symbol, f64>,
 }
 
 /// What allocating a line in the last level cache costs, as a share of fetching one: it pushes out

@@ -3,7 +3,7 @@
 use super::DecoupleError;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, RecExpr};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Which operators values and statements are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Terms {
     /// Shares the equal subterms of a term.
     pub fn new(term: &Term) -> Terms {
         let mut nodes = RecExpr::default();
-        let mut known: HashMap<Node, Id> = HashMap::new();
+        let mut known: FxHashMap<Node, Id> = FxHashMap::default();
         let mut canonical: Vec<Id> = Vec::with_capacity(term.as_ref().len());
         for node in term.as_ref() {
             let node = node.clone().map_children(|c| canonical[usize::from(c)]);

@@ -8,7 +8,8 @@ use crate::facts::{Binders, EGraph};
 use crate::sexp::deeper;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, RecExpr};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Pairs of a part and a class that are looked at, at most.
 const MOST: usize = 200_000;
@@ -23,10 +24,10 @@ pub(super) fn found(
     binders: &Binders,
     class: Id,
     term: &Term,
-) -> Option<HashMap<i64, Id>> {
+) -> Option<BTreeMap<i64, Id>> {
     let root = Id::from(term.len().checked_sub(1)?);
-    let names = HashMap::new();
-    let mut search = Search { egraph, binders, term, names, tried: HashMap::new() };
+    let names = BTreeMap::new();
+    let mut search = Search { egraph, binders, term, names, tried: FxHashMap::default() };
     let fits = search.fits(root, egraph.find(class));
     let names = search.names.into_iter();
     fits.then(|| names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect())
@@ -39,7 +40,7 @@ pub(super) fn outermost(
     binders: &Binders,
     class: Id,
     term: &Term,
-) -> Vec<HashMap<i64, Id>> {
+) -> Vec<BTreeMap<i64, Id>> {
     let Some(mut root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
     let mut classes = vec![class];
     while let (Some("forget"), [_, body]) = (term[root].name(), term[root].children()) {
@@ -50,17 +51,17 @@ pub(super) fn outermost(
             .filter_map(|form| form.children().get(1));
         classes = bodies.map(|body| egraph.find(*body)).collect();
     }
-    let mut found: Vec<HashMap<i64, Id>> = Vec::new();
+    let mut found: Vec<BTreeMap<i64, Id>> = Vec::new();
     for form in classes.iter().flat_map(|class| &egraph[*class].nodes) {
-        let names = HashMap::new();
-        let mut search = Search { egraph, binders, term, names, tried: HashMap::new() };
+        let names = BTreeMap::new();
+        let mut search = Search { egraph, binders, term, names, tried: FxHashMap::default() };
         let mut within = search.looped(root, form);
         while let Some((part, class)) = within {
             let forms = egraph[class].nodes.iter();
             within = forms.filter_map(|form| search.looped(part, form)).next();
         }
         let names = search.names.into_iter();
-        let names: HashMap<i64, Id> =
+        let names: BTreeMap<i64, Id> =
             names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect();
         if !names.is_empty() && !found.contains(&names) {
             found.push(names);
@@ -94,9 +95,9 @@ struct Search<'a> {
     binders: &'a Binders,
     term: &'a Term,
     /// What stands for the variables of the loops around and of those that were found.
-    names: HashMap<Id, Id>,
+    names: BTreeMap<Id, Id>,
     /// What came of holding a part against a class, with which variables around: the names within.
-    tried: HashMap<(Id, Id, Named), Option<Named>>,
+    tried: FxHashMap<(Id, Id, Named), Option<Named>>,
 }
 
 impl Search<'_> {
@@ -206,7 +207,7 @@ impl Search<'_> {
                 open.push(node.children()[body]);
             }
         }
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         while let Some(at) = open.pop() {
             if at == inner {
                 return true;
@@ -235,7 +236,7 @@ impl Search<'_> {
 }
 
 /// A term with the variables of the search that stand for its own.
-pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &HashMap<i64, Id>) -> Term {
+pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &BTreeMap<i64, Id>) -> Term {
     let mut made = Terms::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.len());
     for (at, node) in term.into_iter().enumerate() {

@@ -10,7 +10,8 @@ use crate::journal::Entry;
 use crate::rules::{Arg, CompiledRule, RuleBook};
 use crate::term::{Head, Node, Term};
 use egg::{CostFunction, Id, Language, Symbol};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a class is searched for such terms, at most.
 const MOST: usize = 48;
@@ -19,10 +20,10 @@ const MOST: usize = 48;
 const UNWANTED: u64 = 1 << 32;
 
 /// Terms to be taken instead of those that stand in slots, by the entry of the journal.
-pub(super) type Instead = HashMap<usize, Vec<(Id, Term)>>;
+pub(super) type Instead = FxHashMap<usize, Vec<(Id, Term)>>;
 
 /// The slots of each rule's variables where it asks that the second does not depend on the first.
-pub(super) struct Invariants(HashMap<Symbol, Vec<(usize, usize)>>);
+pub(super) struct Invariants(FxHashMap<Symbol, Vec<(usize, usize)>>);
 
 /// What an application asks for that does not hold of the terms as they stand: variables, and slots.
 struct Asked {
@@ -48,12 +49,12 @@ impl Invariants {
     }
 
     /// What to take instead, told by doing again what the search did.
-    pub fn instead(&self, search: &EGraph, rules: &HashMap<Symbol, &CompiledRule>) -> Instead {
+    pub fn instead(&self, search: &EGraph, rules: &FxHashMap<Symbol, &CompiledRule>) -> Instead {
         let mut again: egg::EGraph<Node, ()> = egg::EGraph::default();
         let own = add_all(search, &mut again);
         let entries = search.analysis.journal().entries();
         let asked = self.asked(search, entries);
-        let mut found = Instead::new();
+        let mut found = Instead::default();
         if asked.is_empty() {
             return found;
         }

@@ -2,18 +2,20 @@
 //! between any two of them, and what is proved of one is proved where it stands.
 
 use super::certificate::Certificate;
+use super::certificate::Uncertified::{self, Lost};
 use super::forms::{atom, form};
 use crate::rules::Exactness;
 use crate::sexp::Sexp;
 
 /// The certificate of whole programs from those of their parts, in order, each of which says all that those
 /// before it declare.
-pub(super) fn joined(parts: &[Certificate], dialect: &str) -> Result<Certificate, String> {
-    let last = parts.last().ok_or("there are no parts")?;
+pub(super) fn joined(parts: &[Certificate], dialect: &str) -> Result<Certificate, Uncertified> {
+    let last = parts.last().ok_or(Lost("there are no parts"))?;
     let mut forms = last.declarations().to_vec();
     for side in ["left", "right"] {
         let programs: Option<Vec<&Sexp>> = parts.iter().map(|part| part.program(side)).collect();
-        forms.push(form(side, sequence(programs.ok_or("a part without a program")?, dialect)));
+        forms
+            .push(form(side, sequence(programs.ok_or(Lost("a part without a program"))?, dialect)));
     }
     let mut rules: Vec<(String, usize)> = Vec::new();
     let mut steps = Vec::new();

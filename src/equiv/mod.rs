@@ -34,11 +34,11 @@ mod spelling;
 mod surface;
 mod write;
 
-pub use certificate::{Certificate, Proved, certify};
+pub use certificate::{Certificate, Proved, Uncertified, certify};
 pub use data::Given;
 pub use declare::{Declarations, Declared, Purpose};
 pub use layout::Layout;
-pub use lift::lifted;
+pub use lift::{NoStatement, lifted};
 pub(crate) use names::captured;
 pub use names::normalise;
 pub use refute::Counterexample;
@@ -47,7 +47,7 @@ pub use roles::{Role, Roles};
 pub use run::Difference;
 pub(crate) use run::{Failure, simulate};
 pub use search::{Found, Reached, Search, terms};
-pub use sides::{ModelFile, Side, Sides, What, read};
+pub use sides::{ModelFile, Side, Sides, Unread, What, read};
 pub use write::counterexample;
 
 use crate::certify::Rules;
@@ -82,7 +82,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub enum Verdict {
     /// They do the same; with the certificate, or why there is none.
-    Equal(Result<Certificate, String>),
+    Equal(Result<Certificate, Uncertified>),
     /// They do not.
     Different(Box<Counterexample>),
     /// Neither was found.
@@ -93,13 +93,13 @@ pub enum Verdict {
 #[derive(Debug)]
 pub enum Unknown {
     /// A DLC program is no statement that anything could be proved of, for this reason.
-    NoTerm(String),
+    NoTerm(Unread),
     /// The search for a proof came so far.
     Open(Reached),
     /// Of the layouts that inputs should have, no data was found that has them.
     NoData,
     /// The rules lead from the one to the other, and there is no certificate that holds, for this reason.
-    Uncertified(String),
+    Uncertified(Uncertified),
 }
 
 /// An answer, and what it rests on.
@@ -204,6 +204,11 @@ impl Unknown {
             Unknown::Open(Reached { stop: StopReason::Saturated, .. }) => {
                 "no difference was found, and the rules do not lead from the one to the other: a rule \
                  or a fact is missing"
+                    .to_owned()
+            }
+            // Both met, but only where one loop's variable stands for that of a loop within it.
+            Unknown::Open(Reached { stop: StopReason::Enough, .. }) => {
+                "no difference was found, and what the rules lead to confuses two loop variables"
                     .to_owned()
             }
             Unknown::Open(Reached { stop: stop @ StopReason::Contradiction { .. }, .. }) => {

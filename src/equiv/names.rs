@@ -9,7 +9,8 @@ use crate::facts::{Binders, EGraph};
 use crate::sexp::deeper;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The term with its bound variables named by the order of loops; variables that nothing binds stay.
 pub fn normalise(term: &Term, binders: &Binders) -> Term {
@@ -68,7 +69,7 @@ fn named(term: &Term, binders: &Binders, naming: Naming) -> Term {
     let term = Terms::of(term, Id::from(root));
     let root = Id::from(term.len() - 1);
     let scopes = vec![Scope { around: None, from: root, to: root }];
-    let (made, known) = (Terms::default(), HashMap::new());
+    let (made, known) = (Terms::default(), FxHashMap::default());
     let mut names = Names { term: &term, binders, naming, made, scopes, known };
     let root = names.node(root, 0);
     let whole = names.made.finish();
@@ -89,7 +90,7 @@ struct Names<'a> {
     made: Terms,
     scopes: Vec<Scope>,
     /// What was made of a node in a scope.
-    known: HashMap<(Id, usize), Id>,
+    known: FxHashMap<(Id, usize), Id>,
 }
 
 impl Names<'_> {

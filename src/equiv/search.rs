@@ -2,6 +2,7 @@
 //! the chain of rules that leads from the one to the other.
 
 use super::alpha;
+use super::certificate::Uncertified::{self, Lost};
 use super::certificate::{Certificate, Proved, certify};
 use super::equation::extended;
 use super::join::joined;
@@ -9,7 +10,7 @@ use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
 use super::question::{Question, question, unparted};
 use super::raise::raised;
-use super::sides::{Side, Sides};
+use super::sides::{Side, Sides, Unread};
 use crate::certify::{Rules, check};
 use crate::diagnostic::Sources;
 use crate::drive::{Driven, Mark, drive};
@@ -21,7 +22,7 @@ use crate::term::{Node, Term};
 use egg::Id;
 use ember_targets::machine::Machine;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// What is trusted where programs are compared part by part.
 const BARRIERS: &str =
@@ -45,7 +46,7 @@ pub struct Reached {
 #[derive(Debug)]
 pub enum Found {
     /// The sides are equal; with the certificate, or why there is none.
-    Equal(Result<Certificate, String>),
+    Equal(Result<Certificate, Uncertified>),
     /// Not found to be equal.
     Open(Reached),
 }
@@ -72,14 +73,14 @@ pub struct Search<'a> {
 
 /// The terms of both sides, with variables named by their loops; a statement beside one that is split
 /// between the units is such a statement, too. An error where a side is no term.
-pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], String> {
+pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], Unread> {
     let binders = book.signature.binders();
     lifted(sides).map(|terms| terms.map(|term| normalise(&term, &binders)))
 }
 
 /// The same with variables as they were written.
-fn lifted(sides: &Sides) -> Result<[Term; 2], String> {
-    let lifted = |side: &Side| -> Result<Term, String> {
+fn lifted(sides: &Sides) -> Result<[Term; 2], Unread> {
+    let lifted = |side: &Side| -> Result<Term, Unread> {
         let term = side.term()?.clone();
         Ok(if units(sides) && !side.is_split() { split(term) } else { term })
     };
@@ -165,13 +166,13 @@ impl Search<'_> {
     }
 
     /// Whether a certificate holds.
-    fn checked(&self, certificate: &Certificate) -> Result<(), String> {
+    fn checked(&self, certificate: &Certificate) -> Result<(), Uncertified> {
         let Some(rules) = self.certify else { return Ok(()) };
         let mut sources = Sources::default();
         let file = sources.add("<certificate>", certificate.text().as_str());
-        let forms = sexp::read(&sources, file).map_err(|_| "it is not balanced".to_owned())?;
-        let form = forms.first().ok_or("it is empty")?;
-        check(rules, form).map(drop)
+        let forms = sexp::read(&sources, file).map_err(|_| Lost("it is not balanced"))?;
+        let form = forms.first().ok_or(Lost("it is empty"))?;
+        Ok(check(rules, form).map(drop)?)
     }
 
     /// Proves parts one by one, as far as they can be; also gives how many were proved, and how many there are.
@@ -212,7 +213,7 @@ impl Search<'_> {
             return Found::Open(run.reached());
         }
         let Some(rules) = self.certify else {
-            return Found::Equal(Err("none was asked for".to_owned()));
+            return Found::Equal(Err(Uncertified::NotAsked));
         };
         let proved = Proved {
             search: &run.egraph,
@@ -309,7 +310,7 @@ struct Run<'a> {
 }
 
 /// A side that was found under other names: which, and what its variables are called there.
-type Twin = (usize, HashMap<i64, Id>);
+type Twin = (usize, BTreeMap<i64, Id>);
 
 impl Run<'_> {
     fn equal(&self) -> bool {

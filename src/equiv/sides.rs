@@ -3,7 +3,7 @@
 use super::data::Given;
 use super::declare::{Declarations, FORMS};
 use super::layout::{Layout, laid_out};
-use super::lift::lifted;
+use super::lift::{NoStatement, lifted};
 use super::roles::Roles;
 use super::surface;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources};
@@ -17,6 +17,7 @@ use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// One of the two that are compared.
 #[derive(Clone, Debug)]
@@ -25,6 +26,16 @@ pub struct Side {
     pub name: String,
     /// What it is.
     pub what: What,
+}
+
+/// A DLC program that is read as no statement.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{name}`: {why}")]
+pub struct Unread {
+    /// The program.
+    pub name: String,
+    /// Why.
+    pub why: NoStatement,
 }
 
 /// What a side is.
@@ -42,7 +53,7 @@ pub enum What {
         /// The program.
         program: Box<Program>,
         /// The statement that its two halves make together; or why they make none.
-        term: Result<Term, String>,
+        term: Result<Term, NoStatement>,
     },
 }
 
@@ -57,10 +68,12 @@ impl What {
 
 impl Side {
     /// The term that proofs are about; an error says why there is none.
-    pub fn term(&self) -> Result<&Term, String> {
+    pub fn term(&self) -> Result<&Term, Unread> {
         match &self.what {
             What::Term { term, .. } | What::Dlc { term: Ok(term), .. } => Ok(term),
-            What::Dlc { term: Err(why), .. } => Err(format!("`{}`: {why}", self.name)),
+            What::Dlc { term: Err(why), .. } => {
+                Err(Unread { name: self.name.clone(), why: why.clone() })
+            }
         }
     }
 

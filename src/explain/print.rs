@@ -9,8 +9,8 @@ use crate::rules::RuleBook;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, Symbol, Var};
 use itertools::Itertools;
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::fmt::Write;
 
 /// What a variable stands for is written out where it has at most this many words.
@@ -54,9 +54,9 @@ pub fn difference(step: &Step) -> Difference {
 
 /// A term with names in the places of the terms that they stand for.
 fn abbreviated(term: &Term, names: &[(Var, Term)]) -> Term {
-    let by_term: HashMap<&Term, Var> = names.iter().map(|(name, term)| (term, *name)).collect();
+    let by_term: FxHashMap<&Term, Var> = names.iter().map(|(name, term)| (term, *name)).collect();
     let mut out = Terms::default();
-    let mut placed: HashMap<Id, Id> = HashMap::new();
+    let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
     let Some(root) = term.len().checked_sub(1).map(Id::from) else { return Term::default() };
     let mut todo = vec![root];
     while let Some(&at) = todo.last() {

@@ -12,7 +12,7 @@ use crate::rules::{CompiledRule, Rule, RuleBook, Step as Build};
 use crate::term::{Node, Term};
 use egg::{FlatTerm, Id, Language, Symbol, TreeExplanation, TreeTerm};
 use ember_targets::scalar::BinaryOp;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// Chains with more steps than this are not written out.
@@ -41,7 +41,7 @@ pub enum Gap {
 
 /// The equalities that searches recorded.
 pub struct Proof<'a> {
-    rules: HashMap<Symbol, (&'a Rule, &'a CompiledRule)>,
+    rules: FxHashMap<Symbol, (&'a Rule, &'a CompiledRule)>,
     egraph: egg::EGraph<Node, ()>,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Proof<'a> {
                     let (left, right) = if forward { (&old, &new) } else { (&new, &old) };
                     let (substitution, doubt) = match replay(rule, left, right) {
                         Ok(substitution) => (substitution, None),
-                        Err(why) => (Vec::new(), Some(why)),
+                        Err(why) => (Vec::new(), Some(why.to_string())),
                     };
                     let direction = if forward { Direction::Forward } else { Direction::Backward };
                     (By::Rule { rule: name, direction, substitution }, doubt)
@@ -246,7 +246,7 @@ pub(crate) fn canonical(term: &Term) -> Term {
 fn equalities(trees: &TreeExplanation<Node>) -> Vec<(Term, Term, Symbol)> {
     fn visit(
         trees: &[Rc<TreeTerm<Node>>],
-        seen: &mut HashSet<*const TreeTerm<Node>>,
+        seen: &mut FxHashSet<*const TreeTerm<Node>>,
         found: &mut Vec<(Term, Term, Symbol)>,
     ) {
         for (at, tree) in trees.iter().enumerate() {
@@ -266,7 +266,7 @@ fn equalities(trees: &TreeExplanation<Node>) -> Vec<(Term, Term, Symbol)> {
         }
     }
     let mut found = Vec::new();
-    visit(trees, &mut HashSet::new(), &mut found);
+    visit(trees, &mut FxHashSet::default(), &mut found);
     found
 }
 

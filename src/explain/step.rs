@@ -2,7 +2,7 @@
 
 use crate::term::{Node, Term};
 use egg::{Id, Language, Symbol, Var};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Which way a rule was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Chain {
 #[derive(Default)]
 pub struct Terms {
     term: Term,
-    known: HashMap<Node, Id>,
+    known: FxHashMap<Node, Id>,
 }
 
 impl Terms {
@@ -109,7 +109,7 @@ impl Terms {
     /// A subterm by itself, in the one way in which it can be built.
     pub fn of(term: &Term, root: Id) -> Term {
         let mut terms = Terms::default();
-        let mut placed: HashMap<Id, Id> = HashMap::new();
+        let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
         let mut todo = vec![root];
         while let Some(&at) = todo.last() {
             let node = &term[at];

@@ -6,7 +6,8 @@ use super::op::{At, Loop, Map, Mode, Op, Part, Score, Whole};
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language};
 use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// A term made ready to run.
 #[derive(Debug, Default)]
@@ -81,7 +82,7 @@ impl Program {
     /// Compiles a term. `tensors` are the names of the store's tensors in order.
     pub fn new(term: &Term, tensors: &[String], sizes: &BTreeMap<String, i64>) -> Program {
         let mut program = Program::default();
-        let mut known: HashMap<Node, At> = HashMap::new();
+        let mut known: FxHashMap<Node, At> = FxHashMap::default();
         for node in term {
             let children: Option<Vec<At>> = node
                 .children()

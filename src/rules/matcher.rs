@@ -7,7 +7,8 @@
 use crate::facts::EGraph;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A compiled left side.
@@ -53,7 +54,7 @@ impl Instruction {
 /// Compiles a left side and the further patterns of its variables.
 pub(super) struct Compiler {
     matcher: Matcher,
-    registers: HashMap<Var, usize>,
+    registers: FxHashMap<Var, usize>,
     variables: Vec<Var>,
     /// For each register, how far below the root its class lies.
     depths: Vec<u16>,
@@ -76,8 +77,12 @@ impl Compiler {
             reach: 0,
             anywhere: false,
         };
-        let mut compiler =
-            Compiler { matcher, registers: HashMap::new(), variables: Vec::new(), depths: vec![0] };
+        let mut compiler = Compiler {
+            matcher,
+            registers: FxHashMap::default(),
+            variables: Vec::new(),
+            depths: vec![0],
+        };
         compiler.add(0, pattern);
         compiler
     }
@@ -188,7 +193,7 @@ fn constant_nodes(pattern: &PatternAst<Node>, root: usize) -> Vec<Node> {
             pattern[Id::from(at)].children().iter().for_each(|c| needed[usize::from(*c)] = true);
         }
     }
-    let mut new_ids: HashMap<Id, Id> = HashMap::new();
+    let mut new_ids: FxHashMap<Id, Id> = FxHashMap::default();
     let mut nodes = Vec::new();
     for at in (0..=root).filter(|at| needed[*at]) {
         if let ENodeOrVar::ENode(node) = &pattern[Id::from(at)] {
@@ -232,7 +237,7 @@ impl Matcher {
             constants,
             registers: Vec::new(),
             row: Vec::with_capacity(1 + self.slots.len()),
-            above: HashMap::new(),
+            above: FxHashMap::default(),
             level,
             found,
         };
@@ -279,7 +284,7 @@ impl Query {
     }
 
     /// The classes that contain an instance of the pattern. The e-graph must be clean.
-    pub fn classes(&self, egraph: &EGraph) -> HashSet<Id> {
+    pub fn classes(&self, egraph: &EGraph) -> FxHashSet<Id> {
         match &self.matcher {
             Some(matcher) => {
                 let roots = matcher.roots(egraph).iter().copied();
@@ -306,7 +311,7 @@ struct Run<'a, L, F> {
     registers: Vec<Id>,
     row: Vec<Id>,
     /// The classes above a class that an instruction has asked for.
-    above: HashMap<(usize, Id), Rc<BTreeSet<Id>>>,
+    above: FxHashMap<(usize, Id), Rc<BTreeSet<Id>>>,
     level: L,
     found: F,
 }

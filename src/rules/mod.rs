@@ -9,7 +9,6 @@ mod binding;
 mod book;
 mod calls;
 mod check;
-mod codes;
 mod commutes;
 mod compile;
 mod define;
@@ -31,7 +30,6 @@ mod tree;
 mod words;
 
 pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
-pub use codes::{code, codes};
 pub use compile::CompiledRule;
 pub(crate) use compile::{Operand, Step};
 pub use define::{Definition, Definitions};

@@ -4,13 +4,15 @@
 
 use super::matcher::Query;
 use super::signature::{Signature, Sort};
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::facts::EGraph;
 use crate::sexp::{Kind, Sexp};
 use crate::suggest::unknown;
 use crate::term::{Head, Node, parse_head};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use std::collections::{BTreeMap, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 
 /// Anything.
 const ANY: &str = "?";
@@ -105,7 +107,7 @@ impl Sketch {
         if let [Part::Pattern(pattern, _)] = self.parts.as_slice() {
             return Query::new(pattern).holds(egraph, class);
         }
-        let mut holds: Vec<HashSet<Id>> = Vec::with_capacity(self.parts.len());
+        let mut holds: Vec<FxHashSet<Id>> = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             let here = |node: &Node, head: Head, children: &[usize]| {
                 node.head() == head
@@ -116,7 +118,7 @@ impl Sketch {
                     })
             };
             let found = match part {
-                Part::Any => HashSet::new(),
+                Part::Any => FxHashSet::default(),
                 Part::Node(head, children) => {
                     let classes = egraph.classes_for_op(&(*head, children.len()));
                     let classes = classes.unwrap_or_default().iter().map(|id| &egraph[*id]);
@@ -137,7 +139,7 @@ impl Sketch {
     }
 
     /// The classes of a part that has been looked for.
-    fn classes(&self, egraph: &EGraph, part: usize, holds: &[HashSet<Id>]) -> HashSet<Id> {
+    fn classes(&self, egraph: &EGraph, part: usize, holds: &[FxHashSet<Id>]) -> FxHashSet<Id> {
         match self.parts[part] {
             Part::Any => egraph.classes().map(|class| class.id).collect(),
             _ => holds[part].clone(),
@@ -146,7 +148,7 @@ impl Sketch {
 }
 
 /// Classes, and those that have a node over one of them, and so on.
-fn above(egraph: &EGraph, mut classes: HashSet<Id>) -> HashSet<Id> {
+fn above(egraph: &EGraph, mut classes: FxHashSet<Id>) -> FxHashSet<Id> {
     let mut open: Vec<Id> = classes.iter().copied().collect();
     while let Some(class) = open.pop() {
         for parent in egraph[class].parents() {
@@ -161,7 +163,7 @@ fn above(egraph: &EGraph, mut classes: HashSet<Id>) -> HashSet<Id> {
 
 fn too_large(item: &Sexp) -> Diagnostic {
     let message = format!("expected a sketch of at most {MAX_PARTS} parts");
-    Diagnostic::error(message, item.span, "this one is larger")
+    Diagnostic::error(message, item.span, "this one is larger").with_code(Code::SketchTooLarge)
 }
 
 /// Whether a part is a pattern: it has variables, and no sketch but `?` in it.
@@ -202,7 +204,8 @@ fn pattern(
         let ENodeOrVar::Var(variable) = node else { continue };
         if let Some(first) = before.get(variable) {
             let message = format!("`{variable}` stands in two parts of a sketch");
-            let error = Diagnostic::error(message, item.span, "may be another term here");
+            let error = Diagnostic::error(message, item.span, "may be another term here")
+                .with_code(Code::TwoParts);
             errors.push(error.with_related(*first, "the other part").with_help(
                 "only a part without ?contains and ?or compares what stands in two places",
             ));
@@ -239,9 +242,9 @@ fn part(signature: &Signature, item: &Sexp, below: Vec<usize>) -> Result<Part, D
         Kind::Text(_) => None,
     };
     let Some((word, span)) = head else {
-        return Err(
-            Diagnostic::error("expected a sketch", item.span, "not a sketch").with_help(shapes)
-        );
+        return Err(Diagnostic::error("expected a sketch", item.span, "not a sketch")
+            .with_code(Code::NotASketch)
+            .with_help(shapes));
     };
     match (word, below.as_slice()) {
         (ANY, []) => Ok(Part::Any),
@@ -252,8 +255,11 @@ fn part(signature: &Signature, item: &Sexp, below: Vec<usize>) -> Result<Part, D
             item.span,
             "in a sketch",
         )
+        .with_code(Code::WrongShape)
         .with_help(shapes)),
-        _ if word.starts_with('?') => Err(unknown("sketch", word, span, WORDS).with_help(shapes)),
+        _ if word.starts_with('?') => Err(unknown("sketch", word, span, WORDS)
+            .with_code(Code::UnknownSketch)
+            .with_help(shapes)),
         _ => match parse_head(word) {
             Head::Op(name) if !word.starts_with('%') => {
                 match signature.operator(name, below.len()) {

@@ -15,7 +15,7 @@ pub use integers::Integers;
 pub use solver::{Answer, Solver};
 
 use crate::rules::{Exactness, RuleBook};
-use crate::soundness::{self, Options, Tier, Verdict, check_rule};
+use crate::soundness::{Options, Tier, Verdict, check_rule};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::time::Instant;
@@ -89,12 +89,4 @@ pub fn verify(
         }
     };
     rules.par_iter().map(verify).collect()
-}
-
-/// All rules together on random programs; see [`soundness::check_whole`].
-///
-/// # Errors
-/// The first program of which something wrong is said.
-pub fn together(book: &RuleBook, options: &Options) -> Result<soundness::Whole, String> {
-    soundness::check_whole(book, options).map_err(|case| case.to_string())
 }

@@ -4,7 +4,7 @@ use super::compose::compose;
 use super::group::Plan;
 use super::searched::Searched;
 use crate::cost::Goal;
-use crate::pipeline::{Case, Inputs, Measure, lower};
+use crate::pipeline::{Case, Inputs, Measure, NoProgram, lower};
 use crate::search::{Candidate, Found};
 use crate::term::Term;
 use ember_targets::verify::Verified;
@@ -55,9 +55,9 @@ pub fn choose(
     rank: Option<&Case>,
     searched: &Searched,
     goal: Goal,
-) -> Result<Chosen, Vec<String>> {
+) -> Result<Chosen, Vec<NoProgram>> {
     let plan = &searched.plan;
-    let best: Vec<(usize, Result<Ranked, Vec<String>>)> = searched
+    let best: Vec<(usize, Result<Ranked, Vec<NoProgram>>)> = searched
         .found
         .par_iter()
         .map(|(at, found)| (*at, best_of(inputs, rank, plan, *at, found, goal)))
@@ -100,8 +100,8 @@ pub(crate) fn best_of(
     at: usize,
     found: &Found,
     goal: Goal,
-) -> Result<Ranked, Vec<String>> {
-    let try_one = |candidate: &Candidate| -> Result<Ranked, String> {
+) -> Result<Ranked, Vec<NoProgram>> {
+    let try_one = |candidate: &Candidate| -> Result<Ranked, NoProgram> {
         let term = plan.term(at, &candidate.term);
         let program = lower(&term, &plan.groups[at].context, &inputs.machine, goal)?;
         let measure = match rank {
@@ -121,8 +121,8 @@ pub(crate) fn best_of(
         }
         return Err(rejected);
     }
-    let tried: Vec<Result<Ranked, String>> = found.candidates.par_iter().map(try_one).collect();
-    let (ranked, rejected): (Vec<Ranked>, Vec<String>) =
+    let tried: Vec<Result<Ranked, NoProgram>> = found.candidates.par_iter().map(try_one).collect();
+    let (ranked, rejected): (Vec<Ranked>, Vec<NoProgram>) =
         itertools::Itertools::partition_result(tried.into_iter());
     let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
     let fastest = ranked.iter().map(|ranked| of(ranked).cycles).min().unwrap_or(0);

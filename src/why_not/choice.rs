@@ -20,6 +20,7 @@ use crate::whole::{ChosenGroup, Plan, best_of};
 use egg::{ENodeOrVar, Id, Language};
 use itertools::Itertools;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A rule that fired in the search of a group.
 pub(super) struct Fired<'a> {
@@ -272,7 +273,7 @@ fn less(steps: &[ScheduleStep], rule: usize) -> Vec<ScheduleStep> {
         }
         ScheduleStep::Keep(k) => ScheduleStep::Keep(*k),
         ScheduleStep::Repeat(n, steps) => ScheduleStep::Repeat(*n, less(steps, rule)),
-        ScheduleStep::Seq(steps) => ScheduleStep::Seq(less(steps, rule)),
+        ScheduleStep::Seq(steps) => ScheduleStep::Seq(Arc::new(less(steps, rule))),
         ScheduleStep::Until(sketch, steps) => {
             ScheduleStep::Until(sketch.clone(), less(steps, rule))
         }

@@ -19,7 +19,7 @@ pub(super) struct Lines<R> {
 impl Lines<BufReader<File>> {
     /// Opens a regular file.
     pub(super) fn open(path: &Path) -> Result<Self, Problem> {
-        let file = load::open(path).map_err(|reason| (reason, None))?;
+        let file = load::open(path).map_err(|reason| (reason.to_string(), None))?;
         Ok(Lines::new(BufReader::with_capacity(1 << 16, file)))
     }
 }
