@@ -5,16 +5,16 @@
 //! simulator's speed on the search's program and on the scalar one; a thousand rules checked; a
 //! change in an editor; the whole main job.
 
-use ember_rewrite::cost::Goal;
-use ember_rewrite::diagnostic::Sources;
+use ember_compile::cost::Goal;
+use ember_compile::groups::{self, Chosen, Searched};
+use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_language::diagnostic::Sources;
+use ember_language::rules;
 use ember_rewrite::job;
-use ember_rewrite::lsp;
-use ember_rewrite::pipeline::{self, Case, Inputs, Options};
-use ember_rewrite::progress::Line;
-use ember_rewrite::render;
-use ember_rewrite::rules;
-use ember_rewrite::whole::{self, Chosen, Searched};
 use ember_sim::CoreKind;
+use ember_tools::lsp;
+use ember_tools::progress::Line;
+use ember_tools::render;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -73,7 +73,7 @@ fn find(inputs: &Inputs, case: &Case, options: &Options, schedule: &str) -> Sear
 }
 
 fn choose(inputs: &Inputs, case: &Case, found: &Searched) -> Chosen {
-    whole::choose(inputs, Some(case), found, Goal::Decoupled).expect("a program")
+    groups::choose(inputs, Some(case), found, Goal::Decoupled).expect("a program")
 }
 
 /// Seconds that this thread has run, or that have passed where the system does not tell.

@@ -3,9 +3,9 @@
 //! clock and that of all cores, which a busy machine does not lengthen; the budget is one whole
 //! recommender.
 
-use ember_rewrite::cost::Goal;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::pipeline::{self, Options};
+use ember_compile::cost::Goal;
+use ember_compile::pipeline::{self, Options};
+use ember_language::diagnostic::Sources;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 

@@ -2,13 +2,14 @@
 //! certificates cost, each beside its bound. `cargo bench --bench equiv -- --examples` asks instead which
 //! programs of the examples are proved to do what their models say, and takes minutes.
 
-use ember_rewrite::certify::{Rules, check};
-use ember_rewrite::cost::Goal;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::equiv::{self, Found, Options, Search};
-use ember_rewrite::pipeline::{self, Options as Compiling};
-use ember_rewrite::print_term::print_term;
-use ember_rewrite::{rules, sexp, target};
+use ember_certify::{Rules, check};
+use ember_compile::cost::Goal;
+use ember_compile::machines;
+use ember_compile::pipeline::{self, Options as Compiling};
+use ember_language::diagnostic::Sources;
+use ember_language::print_term::print_term;
+use ember_language::{rules, sexp};
+use ember_prove::equiv::{self, Found, Options, Search};
 use ember_targets::print::print;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -22,9 +23,9 @@ fn main() {
     let mut sources = Sources::default();
     let paths = equiv::rule_paths(&[root.join("rules")]);
     let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
-    let compiled = book.compile();
+    let compiled = ember_engine::compile(&book);
     let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
-    let machine = target::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+    let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
     let options = Options::default();
     let schedules =
         ["equiv", "equiv-units"].map(|name| book.require_schedule(name).expect("it is there"));

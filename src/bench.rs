@@ -8,15 +8,15 @@ mod plot;
 mod row;
 mod table;
 
-use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::job::{self, Scope};
-use crate::pipeline::{self, Options};
-use crate::progress::Line;
-use crate::render;
 use crate::report::Report;
-use crate::rules;
-use crate::target;
 use compare::Published;
+use ember_compile::machines;
+use ember_compile::pipeline::{self, Options};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::rules;
+use ember_tools::progress::Line;
+use ember_tools::render;
 use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -58,7 +58,7 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     // What is wrong with rules or machine is said once, not for every workload.
     let wrong = [
         rules::load(sources, &bench.options.rules).err(),
-        target::load(sources, &bench.options.target).err(),
+        machines::load(sources, &bench.options.target).err(),
     ];
     let wrong: Vec<Diagnostic> = wrong.into_iter().flatten().flatten().collect();
     if !wrong.is_empty() {

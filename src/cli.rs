@@ -17,22 +17,22 @@ mod test;
 mod verify;
 mod why_not;
 
-use crate::cost::Goal;
-use crate::diagnostic::{Checked, Diagnostic, Sources};
-use crate::emit;
 use crate::generate;
 use crate::job::{self, Done, Scope};
-use crate::pipeline::{self, Inputs, Options};
-use crate::print_term::print_term;
-use crate::progress::Line;
-use crate::render;
 use crate::report::{self, Record};
-use crate::rules::Exactness;
-use crate::run;
-use crate::trace;
+use crate::single;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use ember_compile::cost::Goal;
+use ember_compile::pipeline::{self, Inputs, Options};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::print_term::print_term;
+use ember_language::rules::Exactness;
 use ember_sim::CoreKind;
 use ember_targets::print::print;
+use ember_tools::emit;
+use ember_tools::progress::Line;
+use ember_tools::render;
+use ember_tools::trace;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -342,7 +342,7 @@ fn emit(
     let chosen = if options.rank {
         let seed = options.tune_seed.or(options.seed);
         let case = pipeline::Case::new(&inputs.model, seed, options.exact)?;
-        let tuning = job::Tuning::new(inputs, &case, options);
+        let tuning = ember_tools::tuning::Tuning::new(inputs, &case, options);
         let mut untimed = Duration::default();
         tuning.best_of(&options.schedule, goal, &mut untimed, &Line::hidden())?.1
     } else {
@@ -363,7 +363,7 @@ fn run_program(
 ) -> Checked<ExitCode> {
     let options = common.options();
     let inputs = pipeline::read(sources, model, &options)?;
-    let program = run::read_program(sources, program, &inputs)?;
+    let program = single::read_program(sources, program, &inputs)?;
     if common.emit == Some(Level::Dlc) {
         return write_result(common.output.as_deref(), &print(program.program()))
             .map(|()| ExitCode::SUCCESS);
@@ -377,7 +377,7 @@ fn run_program(
         CoreName::OutOfOrder => CoreKind::OutOfOrder,
     };
     let timeline = common.timeline.is_some();
-    let (record, trace) = run::run(&inputs, &options, &program, core, timeline)?;
+    let (record, trace) = single::run(&inputs, &options, &program, core, timeline)?;
     if let (Some(path), Some(trace)) = (&common.timeline, &trace) {
         write_file(path, &trace.to_string())?;
     }

@@ -1,5 +1,5 @@
 //! The `gen` command: bags, graphs, triples and block patterns as files, from a few numbers and a
-//! seed. What is drawn is [`crate::data`]'s matter, and the same as what a model file draws from the
+//! seed. What is drawn is [`ember_model::data`]'s matter, and the same as what a model file draws from the
 //! same seed; this module knows what may be asked for, and how it is written.
 //!
 //! Everything is streamed: a graph holds a few numbers a node, bags hold one table's lookups. Compressed
@@ -7,16 +7,16 @@
 
 mod write;
 
-use crate::data::blocks::BlockPattern;
-use crate::data::graph::{
+use clap::{Args, Subcommand};
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::suggest;
+use ember_model::data::blocks::BlockPattern;
+use ember_model::data::graph::{
     Graph, GraphModel, Triples, graph_names, known_graph, known_triples, triples_names,
 };
-use crate::data::{Locality, bag_lookups, bag_offsets, indices_seed};
-use crate::diagnostic::{Checked, Diagnostic};
-use crate::programs::Made;
-use crate::progress::Line;
-use crate::suggest;
-use clap::{Args, Subcommand};
+use ember_model::data::{Locality, bag_lookups, bag_offsets, indices_seed};
+use ember_tools::progress::Line;
+use ember_tools::selftest::Made;
 use std::path::PathBuf;
 use thiserror::Error;
 use write::{Format, Outputs, each};

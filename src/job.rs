@@ -1,25 +1,24 @@
 //! The main job: every program of a model, from the coupled loop nest to the best that the search
 //! finds, run on the same data, compared with the reference and with the physical bound.
 
-use crate::cost::Goal;
-use crate::demand::demand;
-use crate::diagnostic::{Checked, Sources};
-use crate::dlc_text::DlcText;
-use crate::load::load;
-use crate::model::{IndexUse, OffsetsUse, TensorId};
-use crate::pipeline::{
-    Case, Failure, Inputs, Options, consistent, no_program, search, search_without, simulate,
-};
-use crate::progress::Line;
-use crate::report::{Ablation, Best, EGraphReport, GroupReport, Record, Report, Times};
-use crate::rules::{Exactness, Schedule};
-use crate::trace::{self, GroupTrace};
-use crate::whole::{Chosen, ChosenGroup, Searched, choose};
-use crate::workload::Statistics;
+use crate::report::{Ablation, Best, GroupReport, Record, Report, Times};
+use ember_compile::cost::Goal;
+use ember_compile::demand::demand;
+use ember_compile::dlc_text::DlcText;
+use ember_compile::groups::{Chosen, ChosenGroup, Searched, choose};
+use ember_compile::pipeline::{Case, Failure, Inputs, Options, search_without, simulate};
+use ember_language::diagnostic::{Checked, Sources};
+use ember_language::load::load;
+use ember_language::rules::{Exactness, Schedule};
+use ember_model::model::{IndexUse, OffsetsUse, TensorId};
 use ember_sim::{Bound, bound};
 use ember_sim::{CoreKind, Outcome};
 use ember_targets::dlc::Program;
 use ember_targets::verify::Limits;
+use ember_tools::progress::Line;
+use ember_tools::tables::EGraphReport;
+use ember_tools::trace::{self, GroupTrace};
+use ember_tools::tuning::Tuning;
 use itertools::Itertools;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -180,43 +179,6 @@ fn contender(name: &str, core: CoreKind, found: &Searched, chosen: &Chosen) -> C
         core,
         exact: found.exactness(),
         rules: found.fired(),
-    }
-}
-
-/// What programs are searched and chosen for.
-pub(crate) struct Tuning<'a> {
-    pub(crate) inputs: &'a Inputs,
-    pub(crate) case: &'a Case,
-    pub(crate) statistics: Statistics<'a>,
-    pub(crate) options: &'a Options,
-}
-
-impl<'a> Tuning<'a> {
-    pub(crate) fn new(inputs: &'a Inputs, case: &'a Case, options: &'a Options) -> Tuning<'a> {
-        Tuning { inputs, case, statistics: case.statistics(&inputs.model), options }
-    }
-
-    /// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error
-    /// that says why, and so is one whose rules contradict each other.
-    pub(crate) fn best_of(
-        &self,
-        name: &str,
-        goal: Goal,
-        simulate_time: &mut Duration,
-        line: &Line,
-    ) -> Checked<(Searched, Chosen)> {
-        let Tuning { inputs, case, statistics, options } = self;
-        let schedule = inputs.schedule(name)?;
-        let searched = search(inputs, statistics, options, schedule, goal, &|progress| {
-            line.say(format!("{name}: {} e-nodes", progress.nodes));
-        });
-        consistent(&searched, name)?;
-        line.say(format!("{name}: ranking {} candidates", searched.candidates()));
-        let start = Instant::now();
-        let chosen = choose(inputs, options.rank.then_some(*case), &searched, goal)
-            .map_err(|rejected| vec![no_program(&searched, name, &rejected)])?;
-        *simulate_time += start.elapsed();
-        Ok((searched, chosen))
     }
 }
 

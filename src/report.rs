@@ -3,12 +3,12 @@
 
 mod tables;
 
-use crate::trace::GroupTrace;
 use ember_sim::{LoadsByHint, Stats, UnitStats};
+use ember_tools::tables::EGraphReport;
+use ember_tools::trace::GroupTrace;
 use serde::Serialize;
 
 pub use tables::{assumptions, groups, one, programs, stalls, summary, worth};
-pub(crate) use tables::{grouped, table};
 
 /// The whole report; with `--json` it is printed as it stands here.
 #[derive(Clone, Debug, Serialize)]
@@ -125,19 +125,6 @@ pub struct Ablation {
     pub cycles: Option<u64>,
     /// Those cycles over the chosen program's.
     pub slowdown: Option<f64>,
-}
-
-/// The e-graph of the search.
-#[derive(Clone, Debug, Serialize)]
-pub struct EGraphReport {
-    /// The most e-nodes it had; over all groups together, where there are several.
-    pub nodes: usize,
-    /// The e-classes it had then.
-    pub classes: usize,
-    /// Iterations of all saturations.
-    pub iterations: usize,
-    /// Why saturation stopped.
-    pub stop_reason: String,
 }
 
 /// Milliseconds by stage.

@@ -1,15 +1,16 @@
 //! Pairs of programs: those that are proved have certificates that hold, and that hold no more with any
 //! byte changed.
 
-use ember_rewrite::certify::{Rules, check};
-use ember_rewrite::cost::Goal;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::equiv::{self, Answer, Options, Sides, Verdict};
-use ember_rewrite::pipeline;
-use ember_rewrite::print_term::print_term;
-use ember_rewrite::rules::{self, CompiledRule, RuleBook};
-use ember_rewrite::sexp::{self, Kind, Sexp};
-use ember_rewrite::target;
+use ember_certify::{Rules, check};
+use ember_compile::cost::Goal;
+use ember_compile::machines;
+use ember_compile::pipeline;
+use ember_engine::CompiledRule;
+use ember_language::diagnostic::Sources;
+use ember_language::print_term::print_term;
+use ember_language::rules::{self, RuleBook};
+use ember_language::sexp::{self, Kind, Sexp};
+use ember_prove::equiv::{self, Answer, Options, Sides, Verdict};
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,9 @@ impl Bench {
         let mut sources = Sources::default();
         let paths = equiv::rule_paths(&[root().join("rules")]);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
-        let compiled = book.compile();
+        let compiled = ember_engine::compile(&book);
         let rules = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
-        let machine = target::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+        let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
         Bench { book, compiled, rules, machine }
     }
 

@@ -1,12 +1,12 @@
 //! Every model in `examples/` is read, given data and evaluated.
 
-use ember_rewrite::data::{Instance, reuse_distances};
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::load::load;
-use ember_rewrite::model::Model;
-use ember_rewrite::reference::evaluate;
-use ember_rewrite::render::render;
+use ember_language::diagnostic::Sources;
+use ember_language::load::load;
+use ember_model::data::{Instance, reuse_distances};
+use ember_model::model::Model;
+use ember_model::reference::evaluate;
 use ember_targets::tensor::Tensor;
+use ember_tools::render::render;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! The grammar in rules/README.md is that of the reader: sentences drawn from it are read without an error
 //! of form.
 
-use ember_rewrite::codes::Code;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::rules;
+use ember_language::codes::Code;
+use ember_language::diagnostic::Sources;
+use ember_language::rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 const README: &str = include_str!("../rules/README.md");

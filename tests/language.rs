@@ -2,13 +2,14 @@
 //! patterns anywhere in the e-graph, and sketches.
 
 use egg::Id;
-use ember_rewrite::diagnostic::{Diagnostic, Sources};
-use ember_rewrite::facts::{EGraph, Facts};
-use ember_rewrite::model::Model;
-use ember_rewrite::rules::{self, CompiledRule, RuleBook, Sketch};
-use ember_rewrite::saturate::{Limits, saturate};
-use ember_rewrite::sexp::{self, Sexp};
-use ember_rewrite::term::Term;
+use ember_analysis::facts::{EGraph, Facts};
+use ember_engine::CompiledRule;
+use ember_engine::saturate::{Limits, saturate};
+use ember_language::diagnostic::{Diagnostic, Sources};
+use ember_language::rules::{self, RuleBook, Sketch};
+use ember_language::sexp::{self, Sexp};
+use ember_language::term::Term;
+use ember_model::model::Model;
 use std::path::PathBuf;
 
 const DIALECT: &str = "(dialect d \"a small dialect\" (sort Value \"a value\")
@@ -36,7 +37,7 @@ fn term(book: &RuleBook, text: &str) -> Term {
 fn saturated(book: &RuleBook, terms: &[&str]) -> (EGraph, Vec<Id>) {
     let mut egraph = EGraph::new(Facts::default());
     let ids: Vec<Id> = terms.iter().map(|text| egraph.add_expr(&term(book, text))).collect();
-    let compiled = book.compile();
+    let compiled = ember_engine::compile(book);
     let all: Vec<&CompiledRule> = compiled.iter().collect();
     saturate(&mut egraph, &all, &Limits { iterations: 20, nodes: 1_000 }, &mut |_| {});
     let ids = ids.into_iter().map(|id| egraph.find(id)).collect();
@@ -107,7 +108,7 @@ fn sketches_are_found_in_classes() {
         let mut errors = Vec::new();
         let sketch = Sketch::read(&book.signature, &read(text), &mut errors);
         let sketch = sketch.unwrap_or_else(|| panic!("{text}: {errors:?}"));
-        assert_eq!(sketch.holds(&egraph, ids[0]), expected, "{text}");
+        assert_eq!(ember_engine::holds(&sketch, &egraph, ids[0]), expected, "{text}");
     }
 }
 

@@ -1,14 +1,14 @@
 //! Properties of model files as a whole: what terms and declarations they give, that data follows
 //! from seed and name alone, and that no text, however broken, ends the process.
 
-use ember_rewrite::data::Instance;
-use ember_rewrite::diagnostic::{Checked, Sources};
-use ember_rewrite::model::{Model, TensorId};
-use ember_rewrite::reference::evaluate;
-use ember_rewrite::render::{render, to_json};
+use ember_language::diagnostic::{Checked, Sources};
+use ember_model::data::Instance;
+use ember_model::model::{Model, TensorId};
+use ember_model::reference::evaluate;
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
-use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::Tensor;
+use ember_tools::render::{render, to_json};
+use ember_values::scalar::{DType, Scalar};
 use quickcheck::quickcheck;
 
 const WEIGHTED: &str = include_str!("../examples/bag_weighted.sexp");

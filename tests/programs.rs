@@ -1,12 +1,12 @@
 //! Random programs: what the search makes of them does the same, and equivalence checking is right about
 //! pairs of them. `ember-rewrite self-test --pairs 10000 --programs 1000` does more of the same.
 
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::equiv::Declarations;
-use ember_rewrite::programs::{Made, Options, Tools, all_lowered, mutants, trial};
-use ember_rewrite::rules;
-use ember_rewrite::saturate::Limits;
-use ember_rewrite::term::Term;
+use ember_engine::saturate::Limits;
+use ember_language::diagnostic::Sources;
+use ember_language::rules;
+use ember_language::term::Term;
+use ember_prove::equiv::Declarations;
+use ember_tools::selftest::{Made, Options, Tools, all_lowered, mutants, trial};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ fn answers_about_random_pairs_are_right() {
 fn every_extraction_does_what_the_program_does() {
     let tools = tools();
     let (book, _) = rules::load(&mut Sources::default(), &folder()).expect("they are well-formed");
-    let compiled = book.compile();
+    let compiled = ember_engine::compile(&book);
     let done = all_lowered((&book, &compiled, &tools.machine), SEED, PROGRAMS, || ());
     let done = done.unwrap_or_else(|why| panic!("seed {SEED}: {why}"));
     assert!(done.made == PROGRAMS && done.programs > PROGRAMS && done.runs > 100, "{done:?}");

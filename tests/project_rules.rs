@@ -1,9 +1,9 @@
 //! The project's own rule files.
 
-use ember_rewrite::codes::Code;
-use ember_rewrite::diagnostic::{Diagnostic, Sources};
-use ember_rewrite::render::{render, to_lsp};
-use ember_rewrite::rules;
+use ember_language::codes::Code;
+use ember_language::diagnostic::{Diagnostic, Sources};
+use ember_language::rules;
+use ember_tools::render::{render, to_lsp};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

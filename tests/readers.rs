@@ -4,9 +4,9 @@
 #[path = "../fuzz/src/lib.rs"]
 mod readers;
 
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::equiv;
-use ember_rewrite::programs::Tools;
+use ember_language::diagnostic::Sources;
+use ember_prove::equiv;
+use ember_tools::selftest::Tools;
 use fastrand::Rng;
 use readers::{READERS, tools};
 use std::fs;

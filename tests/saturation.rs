@@ -1,13 +1,14 @@
 //! Saturation against what two other engines find, and its promises: limits that hold to one
 //! application, truthful stop reasons, the same result every time, one sort a class.
 
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::facts::{EGraph, Facts};
-use ember_rewrite::rules::{self, CompiledRule, RuleBook, Sort};
-use ember_rewrite::saturate::{Limits, Saturation, StopReason, saturate, saturate_until};
-use ember_rewrite::sexp;
+use ember_analysis::facts::{EGraph, Facts};
+use ember_engine::CompiledRule;
+use ember_engine::saturate::{Limits, Saturation, StopReason, saturate, saturate_until};
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, RuleBook, Sort};
+use ember_language::sexp;
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
-use ember_targets::scalar::DType;
+use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -48,7 +49,7 @@ fn add(book: &RuleBook, egraph: &mut EGraph, term: &str) -> egg::Id {
 }
 
 fn run_on(book: &RuleBook, egraph: &mut EGraph, limits: Limits) -> Saturation {
-    let compiled = book.compile();
+    let compiled = ember_engine::compile(book);
     let all: Vec<&CompiledRule> = compiled.iter().collect();
     saturate(egraph, &all, &limits, &mut |_| {})
 }
@@ -84,8 +85,8 @@ fn bag(book: &RuleBook) -> EGraph {
         tensor("out", DType::F32, vec![size(3), Dim::Const(64)], true),
     ];
     let sizes = ["rows", "lookups", "bags+1", "bags"].map(String::from);
-    let binders = book.signature.binders();
-    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, binders, Default::default()));
+    let operators = book.signature.table().clone();
+    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, operators, Default::default()));
     let term = "(slc (emb.output (out %out)
         (emb.bag mode.sum (emb.tensor (in %table)) (in %indices) (in %offsets))))";
     add(book, &mut egraph, term);
@@ -160,7 +161,7 @@ fn stop_reasons_are_truthful() {
 #[test]
 fn a_run_that_found_enough_says_so() {
     let book = small("(rule r \"grows\" (g ?x) => (g (f ?x ?x)))");
-    let compiled = book.compile();
+    let compiled = ember_engine::compile(&book);
     let rules: Vec<&CompiledRule> = compiled.iter().collect();
     let mut egraph = EGraph::new(Facts::default());
     add(&book, &mut egraph, "(g a)");
@@ -315,7 +316,7 @@ fn tests_in_rules_are_run() {
         "(rule r \"f x x = x\" (f ?x ?x) => ?x
            :test ((f ?p ?p) ?p) ((g (f a a)) (g a)) ((f a b) a) :counter-test (f a b) (f (g a) (g a)))",
     );
-    let failing = rules::failing_tests(&book, &Facts::default());
+    let failing = ember_engine::failing_tests(&book, &Facts::default());
     let labels: Vec<&str> =
         failing.iter().map(|d| d.at.as_ref().map_or("", |(_, label)| label)).collect();
     assert_eq!(

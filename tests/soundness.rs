@@ -3,9 +3,9 @@
 //!
 //! One trial a rule; what is found is found again with the seed that is printed.
 
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::rules::{self, Rule, RuleBook};
-use ember_rewrite::soundness::{Options, Report, Verdict, check_rule, check_whole};
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, Rule, RuleBook};
+use ember_prove::soundness::{Options, Report, Verdict, check_rule, check_whole};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -4,24 +4,23 @@
 //! `tests/dlc/laws.rs`; here the e-graph, its facts and what is extracted from it stay clear of them.
 
 use egg::Language;
+use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_compile::cost::{Goal, Model as CostModel, Rates, Workload};
+use ember_compile::decouple::{ModelContext, decouple};
+use ember_compile::pipeline::{Case, Inputs, Options, lower, search, simulate};
+use ember_engine::CompiledRule;
+use ember_engine::saturate::{Limits, saturate};
 use ember_extract::extract;
-use ember_rewrite::cost::{Goal, Model as CostModel, Rates, Workload};
-use ember_rewrite::decouple::{ModelContext, decouple};
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::facts::{EGraph, Facts, VectorUnit};
-use ember_rewrite::interpret::{Interpreter, Store};
-use ember_rewrite::model::Model;
-use ember_rewrite::pipeline::{Case, Inputs, Options, lower, search, simulate};
-use ember_rewrite::rules::{
-    self, CompiledRule, Exactness, Operator, RuleBook, Signature, Sort, SortTerm,
-};
-use ember_rewrite::saturate::{Limits, saturate};
-use ember_rewrite::term::Term;
+use ember_interpret::{Interpreter, Store};
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, Exactness, Operator, RuleBook, Signature, Sort, SortTerm};
+use ember_language::term::Term;
+use ember_model::model::Model;
 use ember_sim::{Bindings, CoreKind};
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_targets::machine::{Machine, TMU_CPU};
-use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::Tensor;
+use ember_values::scalar::{DType, Scalar};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -53,7 +52,7 @@ fn term(text: &str) -> Term {
 
 /// An e-graph of terms, saturated with every exact rule.
 fn saturated(book: &RuleBook, terms: &[&str]) -> EGraph {
-    let facts = Facts::new(&tensors(), &[], book.signature.binders(), VectorUnit::default());
+    let facts = Facts::new(&tensors(), &[], book.signature.table().clone(), VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     for text in terms {
         egraph.add_expr(&term(text));
@@ -88,7 +87,7 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
     let file = sources.add("<model>", text);
     let model = Model::parse(&sources, file).unwrap_or_else(|errors| panic!("{errors:#?}"));
     let book = book();
-    let compiled = book.compile();
+    let compiled = ember_engine::compile(&book);
     let inputs = Inputs { book, compiled, model, machine: machine(), warnings: Vec::new() };
     let options = Options { candidates: 4, ..Options::default() };
     let case = Case::new(&inputs.model, None, Exactness::Bitwise).expect("data");
@@ -175,7 +174,7 @@ fn torn_pairs_are_seen_where_they_can_be_said() {
 /// How many programs an extraction finds in a term alone.
 fn finished(text: &str) -> usize {
     let book = book();
-    let facts = Facts::new(&tensors(), &[], book.signature.binders(), VectorUnit::default());
+    let facts = Facts::new(&tensors(), &[], book.signature.table().clone(), VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     let root = egraph.add_expr(&term(text));
     egraph.rebuild();
@@ -237,7 +236,7 @@ fn loads_of_memory_that_changes_are_not_broadcast() {
         );
         let egraph = saturated(&book, &[&text]);
         let broadcasts = |class: &ember_egraph::EClass<_, _>| {
-            class.nodes.iter().any(|n: &ember_rewrite::term::Node| {
+            class.nodes.iter().any(|n: &ember_language::term::Node| {
                 n.name() == Some("scf.broadcast")
                     && egraph[n.children()[1]].nodes.iter().any(|x| x.name() == Some("scf.load"))
             })

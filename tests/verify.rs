@@ -4,10 +4,10 @@
 //! If no solver is installed, the trials that need one count as ignored in the summary, and a line above
 //! the list names what is missing.
 
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::rules::{self, Rule, RuleBook};
-use ember_rewrite::soundness::Options;
-use ember_rewrite::verify::{Integers, Solver, Verified, verify};
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, Rule, RuleBook};
+use ember_prove::soundness::Options;
+use ember_prove::verify::{Integers, Solver, Verified, verify};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 

@@ -3,21 +3,20 @@
 //!
 //! The main crate's `tests/readers.rs` includes this file and runs the same on changed examples.
 
-use ember_rewrite::certify;
-use ember_rewrite::data::graph;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::dlc_text::DlcText;
-use ember_rewrite::equiv;
-use ember_rewrite::model::Model;
-use ember_rewrite::programs::Tools;
-use ember_rewrite::render;
-use ember_rewrite::rules::{self, Definitions};
-use ember_rewrite::saturate::Limits;
-use ember_rewrite::sexp;
+use ember_compile::dlc_text::DlcText;
+use ember_engine::saturate::Limits;
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, Definitions};
+use ember_language::sexp;
+use ember_model::data::graph;
+use ember_model::model::Model;
+use ember_prove::equiv;
 use ember_sim::{Bindings, Options, run};
 use ember_targets::dlc::Dim;
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::Limits as MachineLimits;
+use ember_tools::render;
+use ember_tools::selftest::Tools;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -67,7 +66,7 @@ pub fn rules(text: &str) {
     let file = sources.add("fuzz.rules", text);
     let errors = match rules::load_text(&mut sources, &[file]) {
         Ok((book, warnings)) => {
-            book.compile();
+            ember_engine::compile(&book);
             warnings
         }
         Err(errors) => errors,
@@ -145,7 +144,7 @@ pub fn certificate(text: &str) {
     let file = sources.add("fuzz.cert", text);
     if let Ok(forms) = sexp::read(&sources, file) {
         for form in &forms {
-            let _ = certify::check(&tools().0.rules, form);
+            let _ = ember_certify::check(&tools().0.rules, form);
         }
     }
 }

@@ -8,8 +8,8 @@ mod common;
 use common::*;
 use ember_sim::{Bindings, CoreKind, Options, bound, run};
 use ember_targets::dlc::*;
-use ember_targets::scalar::DType;
 use ember_targets::tensor::{Data, Hashed, Tensor};
+use ember_values::scalar::DType;
 use std::time::Instant;
 
 /// Seconds that this thread has run, which other processes do not lengthen; wall time where the

@@ -4,7 +4,7 @@
 
 use crate::memory::unloaded_latency;
 use ember_targets::machine::Machine;
-use ember_targets::scalar::DType;
+use ember_values::scalar::DType;
 use serde::Serialize;
 
 /// What a computation asks of the machine whichever program does it. Fields that a kind of program

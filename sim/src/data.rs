@@ -2,8 +2,8 @@
 
 use crate::error::SimError;
 use ember_targets::dlc::{Dim, Program};
-use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::{Data, Tensor};
+use ember_values::scalar::{DType, Scalar};
 
 /// The raw lane of a value: its bits, integers sign-extended.
 #[inline(always)]

@@ -11,7 +11,7 @@ use crate::fetch::apply;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
 use ember_targets::dlc::Type;
-use ember_targets::scalar::{BinaryOp, DType, UnaryOp, fold_lanes};
+use ember_values::scalar::{BinaryOp, DType, UnaryOp, fold_lanes};
 use matrix::Multiplication;
 
 /// Where the execute unit stands.

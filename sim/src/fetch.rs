@@ -7,7 +7,7 @@ use crate::data::{raw, scalar};
 use crate::error::SimError;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
-use ember_targets::scalar::{BinaryOp, DType};
+use ember_values::scalar::{BinaryOp, DType};
 
 /// What a record of a unit stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]

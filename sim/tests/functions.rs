@@ -6,8 +6,8 @@ mod common;
 use common::machine;
 use ember_sim::{Bindings, CoreKind, Options, Outcome, run};
 use ember_targets::dlc::*;
-use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use ember_targets::tensor::{Data, Hashed, Tensor};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 const X: Expr = Expr::Register(RegisterId(0));
 
@@ -70,7 +70,7 @@ fn values_are_those_of_the_scalars_on_both_cores() {
     for core in [CoreKind::InOrder, CoreKind::OutOfOrder] {
         for lanes in [1, 2, 5, 16, 24, 64] {
             for dtype in [DType::F32, DType::F64] {
-                for op in UnaryOp::ALL {
+                for &op in UnaryOp::ALL {
                     let (x, outcome) = go(&program(dtype, lanes, 1, unary(op)), core);
                     for (i, x) in x.into_iter().enumerate() {
                         assert_eq!(outcome.tensors[1].get(i as u64), op.apply(x), "{op:?}");

@@ -7,8 +7,8 @@ use common::machine;
 use ember_sim::{Bindings, CoreKind, Demand, Options, Outcome, Resource, SimError, bound, run};
 use ember_targets::dlc::*;
 use ember_targets::machine::Machine;
-use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::{Data, Hashed, Tensor};
+use ember_values::scalar::{DType, Scalar};
 
 /// The shapes of a product: batches of `a` and `out`, and of `b`.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ impl Case {
                     let at = if self.transposed { j * k + l } else { l * n + j };
                     let a = tensors[1].get((batch * m + i) * k + l).unwrap();
                     let b = tensors[2].get(b_start + at).unwrap();
-                    use ember_targets::scalar::BinaryOp::{Add, Mul};
+                    use ember_values::scalar::BinaryOp::{Add, Mul};
                     sum = Add.apply(sum, Mul.apply(a, b).unwrap()).unwrap();
                 }
                 out.push(sum);

@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use ember_sim::{Bindings, Options, Outcome, SimError, run};
 use ember_targets::dlc::*;
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
 use ember_targets::tensor::{Data, Tensor};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 fn go(program: &Program, data: &Bag) -> Result<Outcome, SimError> {
     run(program, &machine(), data.bindings(), Options::default())

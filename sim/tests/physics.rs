@@ -142,11 +142,11 @@ fn loaded(lanes: u32, ahead: bool) -> Program {
     let (lo, hi, sum) =
         (p.register("lo", I64), p.register("hi", I64), p.register("sum", f32s(lanes)));
     let zero =
-        Expr::Broadcast(lanes, Box::new(Expr::Const(ember_targets::scalar::Scalar::F32(0.0))));
+        Expr::Broadcast(lanes, Box::new(Expr::Const(ember_values::scalar::Scalar::F32(0.0))));
     let width = Some(Lanes { count: lanes, limit: Expr::Size(DIM) });
     let row = Addr { tensor: TABLE, index: vec![reg(number), int(0)], lanes: width };
     let next = Expr::Binary(
-        ember_targets::scalar::BinaryOp::Add,
+        ember_values::scalar::BinaryOp::Add,
         Box::new(reg(sum)),
         Box::new(Expr::Load(Box::new(row))),
     );

@@ -6,8 +6,8 @@ mod common;
 use common::{I64, int, machine, reg};
 use ember_sim::{Bindings, Options, Outcome, run};
 use ember_targets::dlc::*;
-use ember_targets::scalar::{DType, Scalar};
 use ember_targets::tensor::{Data, Hashed, Tensor};
+use ember_values::scalar::{DType, Scalar};
 
 const STORAGE: [DType; 4] = [DType::F16, DType::BF16, DType::U8, DType::U4];
 
@@ -190,7 +190,7 @@ fn arithmetic_on_them_is_refused() {
     let Stmt::For(rows) = &mut p.main[0] else { panic!() };
     let Stmt::For(row) = &mut rows.body[0] else { panic!() };
     let Stmt::Store(addr, value) = row.body[0].clone() else { panic!() };
-    let add = ember_targets::scalar::BinaryOp::Add;
+    let add = ember_values::scalar::BinaryOp::Add;
     row.body = vec![Stmt::Accumulate(add, addr, value)];
     let tensors = vec![table(DType::U8, 2, 4, false), Tensor::zeros(DType::U8, vec![2, 4])];
     let data = Bindings { tensors, sizes: vec![] };

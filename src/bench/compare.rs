@@ -3,9 +3,9 @@
 use super::Row;
 use super::row::{Loads, Programs};
 use super::table::geometric_mean;
-use crate::diagnostic::{Checked, Diagnostic};
-use crate::load::{TEXT_LIMIT, read_bytes};
-use crate::report::table as styled;
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::load::{TEXT_LIMIT, read_bytes};
+use ember_tools::tables::table as styled;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;

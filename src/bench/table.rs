@@ -1,7 +1,7 @@
 //! The bench as one table.
 
 use super::Row;
-use crate::report::{grouped, table as styled};
+use ember_tools::tables::{grouped, table as styled};
 use itertools::Itertools;
 use std::fmt::Write;
 

@@ -2,15 +2,16 @@
 //! stand for themselves.
 
 use super::Exact;
-use crate::diagnostic::{Checked, Diagnostic, Sources};
-use crate::history::Plain;
-use crate::load::load;
-use crate::pipeline::Options;
-use crate::rules::{self, CompiledRule, RuleBook};
-use crate::saturate::Limits;
-use crate::sexp;
-use crate::term::Term;
 use clap::Args;
+use ember_compile::pipeline::Options;
+use ember_engine::CompiledRule;
+use ember_engine::saturate::Limits;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::load::load;
+use ember_language::rules::{self, RuleBook};
+use ember_language::sexp;
+use ember_language::term::Term;
+use ember_tools::history::Plain;
 use std::path::{Path, PathBuf};
 
 /// Options of a search that is asked about.
@@ -74,7 +75,7 @@ impl Asked {
     /// Reads the rules alone. What is odd about them is said where they are checked, not here.
     pub fn book(&self, sources: &mut Sources) -> Checked<(RuleBook, Vec<CompiledRule>)> {
         let (book, _) = rules::load(sources, &self.rules)?;
-        let compiled = book.compile();
+        let compiled = ember_engine::compile(&book);
         Ok((book, compiled))
     }
 

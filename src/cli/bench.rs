@@ -2,12 +2,12 @@
 
 use super::{Exact, to_json, write_result};
 use crate::bench::{self, Bench};
-use crate::diagnostic::{Checked, Diagnostic, Sources};
 use crate::generate;
-use crate::pipeline::Options;
-use crate::progress::Line;
-use crate::render;
 use clap::Args;
+use ember_compile::pipeline::Options;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_tools::progress::Line;
+use ember_tools::render;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! The `check` command: everything that can be said of rule files before they run.
 
 use super::write_result;
-use crate::diagnostic::{Checked, Diagnostic, Severity, Sources};
-use crate::render;
-use crate::rules::{self, Check};
 use clap::Args;
+use ember_language::diagnostic::{Checked, Diagnostic, Severity, Sources};
+use ember_language::rules::{self, Check};
+use ember_tools::render;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

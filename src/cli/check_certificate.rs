@@ -1,14 +1,14 @@
 //! The `check-certificate` command.
 
 use super::{to_json, write_result};
-use crate::certify::trusted::{PACKAGES, PARTS, Part};
-use crate::certify::{Refusal, Rules, check};
-use crate::diagnostic::{Checked, Sources};
-use crate::equiv;
-use crate::load::load;
-use crate::report::{grouped, table};
-use crate::sexp::{self, Sexp};
 use clap::Args;
+use ember_certify::trusted::{PACKAGES, PARTS, Part};
+use ember_certify::{Refusal, Rules, check};
+use ember_language::diagnostic::{Checked, Sources};
+use ember_language::load::load;
+use ember_language::sexp::{self, Sexp};
+use ember_prove::equiv;
+use ember_tools::tables::{grouped, table};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;

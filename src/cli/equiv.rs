@@ -1,13 +1,13 @@
 //! The `equiv` command's options, and what becomes of its answer.
 
 use super::{Exact, to_json, write_file, write_result};
-use crate::certify::Rules;
-use crate::diagnostic::{Checked, Sources};
-use crate::equiv::{self, Options, Report, Verdict};
-use crate::rules;
-use crate::saturate::Limits;
-use crate::target;
 use clap::Args;
+use ember_certify::Rules;
+use ember_compile::machines;
+use ember_engine::saturate::Limits;
+use ember_language::diagnostic::{Checked, Sources};
+use ember_language::rules;
+use ember_prove::equiv::{self, Options, Report, Verdict};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -62,9 +62,9 @@ impl EquivArgs {
         let start = Instant::now();
         let paths = equiv::rule_paths(&self.rules);
         let (book, _) = rules::load(sources, &paths)?;
-        let machine = target::load(sources, &self.target)?;
+        let machine = machines::load(sources, &self.target)?;
         let sides = equiv::read(sources, &book, &machine, &self.files, self.model.as_deref())?;
-        let compiled = book.compile();
+        let compiled = ember_engine::compile(&book);
         let options = Options {
             exact: self.exact.into(),
             seed: self.seed,

@@ -2,12 +2,12 @@
 
 use super::ask::{Asked, term};
 use super::{to_json, write_result};
-use crate::diagnostic::{Checked, Diagnostic, Sources};
-use crate::explain;
-use crate::pipeline;
-use crate::progress::Line;
-use crate::saturate::StopReason;
 use clap::Args;
+use ember_compile::pipeline;
+use ember_engine::saturate::StopReason;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_tools::explain;
+use ember_tools::progress::Line;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,10 +62,10 @@ impl ExplainArgs {
                 "stop_reason": stop.to_string(),
             })),
             (Ok(chain), false) => explain::print_terms(&book, chain),
-            (Err(explain::Gap::TooLong), false) => {
+            (Err(ember_prove::chains::Gap::TooLong), false) => {
                 "equal, by a chain too long to be written out\n".to_owned()
             }
-            (Err(explain::Gap::NotEqual), false) => match stop {
+            (Err(ember_prove::chains::Gap::NotEqual), false) => match stop {
                 StopReason::Saturated => {
                     "not equal by these rules: they were applied until nothing changed\n".to_owned()
                 }

@@ -1,10 +1,10 @@
 //! The `fmt` command: which files are formatted, and what is said of them.
 
 use super::{write_file, write_result};
-use crate::diagnostic::{Checked, Diagnostic, FileId, Sources};
-use crate::fmt::format;
-use crate::load::{TEXT_LIMIT, load};
 use clap::Args;
+use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
+use ember_language::fmt::format;
+use ember_language::load::{TEXT_LIMIT, load};
 use similar::TextDiff;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The `lsp` command: the language server on standard input and output.
 
-use crate::diagnostic::{Checked, Diagnostic};
-use crate::lsp;
 use clap::Args;
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_tools::lsp;
 use std::io::{BufReader, stdin, stdout};
 use std::process::ExitCode;
 

@@ -1,16 +1,16 @@
 //! The `saturate` command: any rules on any terms.
 
 use super::{to_json, write_result};
-use crate::costs::Costs;
-use crate::diagnostic::{Checked, Diagnostic, Sources};
-use crate::pipeline;
-use crate::progress::Line;
-use crate::render;
-use crate::report::{grouped, table};
-use crate::rules;
-use crate::saturate::{Limits, RuleReport};
-use crate::system::{self, GoalReport, Report, TermReport};
 use clap::Args;
+use ember_compile::pipeline;
+use ember_engine::saturate::{Limits, RuleReport};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::rules;
+use ember_tools::cost_table::Costs;
+use ember_tools::progress::Line;
+use ember_tools::render;
+use ember_tools::system::{self, GoalReport, Report, TermReport};
+use ember_tools::tables::{grouped, table};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;

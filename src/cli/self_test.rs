@@ -1,14 +1,14 @@
 //! The `self-test` command: equivalence checking and lowering tried on random programs.
 
 use super::{to_json, write_file, write_result};
-use crate::diagnostic::{Checked, Diagnostic, Sources};
-use crate::equiv;
-use crate::programs::{self, Finding, Lowered, Options, Summary, Tools, Wrong};
-use crate::progress::Line;
-use crate::render;
-use crate::report::{grouped, table};
-use crate::saturate::Limits;
 use clap::Args;
+use ember_engine::saturate::Limits;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_prove::equiv;
+use ember_tools::progress::Line;
+use ember_tools::render;
+use ember_tools::selftest::{self, Finding, Lowered, Options, Summary, Tools, Wrong};
+use ember_tools::tables::{grouped, table};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -64,16 +64,16 @@ impl SelfTestArgs {
             let done = count.fetch_add(1, Ordering::Relaxed) + 1;
             line.say(format!("{what} {done} of {total}"));
         };
-        let (book, _) = crate::rules::load(sources, &self.rules)?;
-        let compiled = book.compile();
+        let (book, _) = ember_language::rules::load(sources, &self.rules)?;
+        let compiled = ember_engine::compile(&book);
         let lowering = (&book, compiled.as_slice(), &tools.machine);
-        let lowered = programs::all_lowered(lowering, self.seed, self.programs, || {
+        let lowered = selftest::all_lowered(lowering, self.seed, self.programs, || {
             done("program", self.programs);
         });
         count.store(0, Ordering::Relaxed);
         let limits = Limits { nodes: self.node_limit, ..equiv::Options::default().limits };
         let options = Options { pairs: self.pairs, seed: self.seed, limits };
-        let summary = programs::trial(&tools, &options, || done("pair", self.pairs));
+        let summary = selftest::trial(&tools, &options, || done("pair", self.pairs));
         line.done();
         if let Some(folder) = &self.keep {
             for finding in &summary.findings {
@@ -129,7 +129,7 @@ fn keep(folder: &std::path::Path, finding: &Finding) -> Checked<()> {
 fn text(report: &Report) -> String {
     let Report { pairs: summary, programs, .. } = report;
     let mut rows = table(&["pairs", "number", "unknown", "share", "wrong"]);
-    let mut row = |name: &str, tally: &programs::Tally| {
+    let mut row = |name: &str, tally: &selftest::Tally| {
         rows.add_row([
             name.to_owned(),
             grouped(tally.pairs as u64),

@@ -1,14 +1,14 @@
 //! The `test` command: what rules say of themselves, and case files.
 
 use super::{to_json, write_file, write_result};
-use crate::cases::{self, Case};
-use crate::diagnostic::{Checked, Diagnostic, Sources, Span};
-use crate::facts::Facts;
-use crate::load::load;
-use crate::render;
-use crate::rules;
-use crate::term::Term;
 use clap::Args;
+use ember_analysis::facts::Facts;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
+use ember_language::load::load;
+use ember_language::rules;
+use ember_language::term::Term;
+use ember_tools::cases::{self, Case};
+use ember_tools::render;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -110,9 +110,9 @@ impl TestArgs {
         }
         let mut report = Report { passed: 0, failed: 0, blessed: 0, tests: Vec::new() };
         let mut failures = Vec::new();
-        let binders = book.signature.binders();
-        let facts = Facts::new(&[], &[], binders, Default::default());
-        for (rule, test, failure) in rules::run_tests(&book, &facts) {
+        let operators = book.signature.table().clone();
+        let facts = Facts::new(&[], &[], operators, Default::default());
+        for (rule, test, failure) in ember_engine::run_tests(&book, &facts) {
             let from = &sources.get(test.span.file).path;
             if !own.contains(from) || !pattern.is_match(rule.name.as_str()) {
                 continue;
@@ -121,7 +121,7 @@ impl TestArgs {
             report.add(sources, rule.name.to_string(), test.span, reason, None);
             failures.extend(failure);
         }
-        let compiled = book.compile();
+        let compiled = ember_engine::compile(&book);
         let mut blessed: BTreeMap<PathBuf, Vec<(Span, Term)>> = BTreeMap::new();
         for case in read.iter().filter(|case| pattern.is_match(&case.name)) {
             let failure = case.run(&book, &compiled);

@@ -1,14 +1,14 @@
 //! The `verify` command: every rule's tiers as a table.
 
 use super::{to_json, write_result};
-use crate::diagnostic::{Checked, Diagnostic, Sources};
-use crate::progress::Line;
-use crate::render;
-use crate::report::{grouped, table};
-use crate::rules;
-use crate::soundness::{Options, Tier};
-use crate::verify::{self, Integers, Solver, Verified};
 use clap::Args;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::rules;
+use ember_prove::soundness::{Options, Tier};
+use ember_prove::verify::{self, Integers, Solver, Verified};
+use ember_tools::progress::Line;
+use ember_tools::render;
+use ember_tools::tables::{grouped, table};
 use itertools::Itertools;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -2,11 +2,11 @@
 
 use super::ask::{Asked, term};
 use super::{to_json, write_result};
-use crate::diagnostic::{Checked, Diagnostic, Sources};
-use crate::pipeline;
-use crate::progress::Line;
-use crate::why_not;
 use clap::Args;
+use ember_compile::pipeline;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_tools::progress::Line;
+use ember_tools::why_not;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! How generated data is written: lines of numbers, or arrays in the `.npy` format.
 
 use super::error;
-use crate::diagnostic::{Checked, Diagnostic};
-use crate::suggest;
 use clap::ValueEnum;
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::suggest;
 use std::fmt::Arguments;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};

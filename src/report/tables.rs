@@ -1,33 +1,9 @@
 //! The tables that a person reads.
 
 use super::{Record, Report};
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
 use ember_sim::UnitStats;
+use ember_tools::tables::{grouped, table};
 use std::fmt::Write;
-
-/// A table with a header, numbers to the right.
-pub(crate) fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_header(header.iter().copied());
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-/// A number with its thousands apart.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 fn cycles(record: &Record) -> String {
     record.cycles.map_or_else(|| "-".to_owned(), grouped)

@@ -11,7 +11,7 @@
 //! A program whose access half is empty is a coupled loop nest: [`Program::main`] alone.
 //! The text form and its reader live with the compiler; [`crate::verify`] states what must hold.
 
-use crate::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// Declares an index type into one of the program's lists.
 macro_rules! id {
@@ -325,7 +325,7 @@ pub enum Expr {
     /// The second operand where the first (i64) is not 0, else the third, lane by lane; all three
     /// are evaluated.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// All lanes folded to a scalar, in the order of [`crate::scalar::fold_lanes`]. Lanes that
+    /// All lanes folded to a scalar, in the order of [`ember_values::scalar::fold_lanes`]. Lanes that
     /// no load filled hold zero and are folded like the others.
     Fold(BinaryOp, Box<Expr>),
     /// Conversion, lane by lane.

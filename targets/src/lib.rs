@@ -3,10 +3,8 @@
 //! Knows nothing of rules, e-graphs or time; the simulator and the compiler both build on it.
 
 pub mod dlc;
-pub mod layout;
 pub mod machine;
 pub mod print;
-pub mod scalar;
 pub mod tensor;
 mod uses;
 pub mod verify;

@@ -5,12 +5,9 @@ use crate::dlc::{
     Action, Addr, Dim, Expr, Lanes, Loop, Program, RegisterId, Stmt, Stream, StreamId, StreamKind,
     TraversalUnit, Type,
 };
-use crate::layout::{Keep, Layout, quote};
-use crate::scalar::{DType, Scalar};
+use ember_values::layout::{Keep, Layout, WIDTH, quote};
+use ember_values::scalar::{DType, Scalar};
 use std::fmt;
-
-/// Columns that the text aims to stay within.
-pub const WIDTH: usize = 100;
 
 /// The program's text. An id outside its list, which no verified program has, prints as `?`.
 pub fn print(program: &Program) -> String {

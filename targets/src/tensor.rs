@@ -3,7 +3,7 @@
 //! A tensor is either held in memory or computed element by element from a seed, so that a table
 //! larger than memory costs nothing until it is read.
 
-use crate::scalar::{DType, Scalar};
+use ember_values::scalar::{DType, Scalar};
 use half::{bf16, f16};
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
 //! The embedding bag as terms of every level, and its declarations.
 
-use ember_rewrite::decouple::{ModelContext, decouple};
-use ember_rewrite::diagnostic::{Diagnostic, Sources};
-use ember_rewrite::dlc_text::DlcText;
-use ember_rewrite::term::Term;
+use ember_compile::decouple::{ModelContext, decouple};
+use ember_compile::dlc_text::DlcText;
+use ember_language::diagnostic::{Diagnostic, Sources};
+use ember_language::term::Term;
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_targets::print::print;
-use ember_targets::scalar::DType;
 use ember_targets::verify::{Limits, Verified};
+use ember_values::scalar::DType;
 
 /// The sizes and tensors of an embedding bag with a table of `f32`.
 pub fn bag_context() -> ModelContext {

@@ -2,15 +2,15 @@
 //! was written waits for it, and an SLC term's barrier becomes the access unit's.
 
 use crate::bag::check;
-use ember_rewrite::decouple::{ModelContext, decouple};
-use ember_rewrite::term::Term;
+use ember_compile::decouple::{ModelContext, decouple};
+use ember_language::term::Term;
 use ember_sim::{Bindings, Options, Outcome, run};
 use ember_targets::dlc::{Action, Dim, Program, StreamKind, TensorDecl};
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
-use ember_targets::scalar::DType;
 use ember_targets::tensor::{Data, Tensor};
 use ember_targets::verify::{Limits, verify};
+use ember_values::scalar::DType;
 use std::sync::Arc;
 
 const ROWS: u64 = 4096;

@@ -1,8 +1,8 @@
 //! Embedding bags of four shapes, decoupled: what comes out verifies, and its essence is pinned.
 
 use crate::bag::{self, bag_context, check, term, verified};
-use ember_rewrite::coupled::coupled;
-use ember_rewrite::decouple::decouple;
+use ember_compile::coupled::coupled;
+use ember_compile::decouple::decouple;
 use ember_targets::dlc::Program;
 use ember_targets::print::print;
 
@@ -294,7 +294,7 @@ fn lanes_that_are_not_contiguous_are_refused() {
 
 #[test]
 fn deep_terms_neither_overflow_nor_hang() {
-    use ember_rewrite::term::{Node, Term};
+    use ember_language::term::{Node, Term};
     // A sum of 10,000 terms, in a chain of 10,000 statements.
     let mut t: Term = "(exe.const (const f32 1.0))".parse().expect("a term");
     let one = egg::Id::from(t.as_ref().len() - 1);

@@ -2,14 +2,16 @@
 //! simulated, also where one token of the program was changed; and no proof says of such a change that it
 //! is none.
 
-use ember_rewrite::cost::Goal;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::dlc_text::DlcText;
-use ember_rewrite::equiv::{self, Declarations, NoStatement, Options, Search, Sides, What};
-use ember_rewrite::pipeline::{self, Options as Compiling};
-use ember_rewrite::rules::{self, CompiledRule, RuleBook, Sort};
-use ember_rewrite::saturate;
-use ember_rewrite::{print_term, target};
+use ember_compile::cost::Goal;
+use ember_compile::dlc_text::DlcText;
+use ember_compile::machines;
+use ember_compile::pipeline::{self, Options as Compiling};
+use ember_engine::CompiledRule;
+use ember_engine::saturate;
+use ember_language::diagnostic::Sources;
+use ember_language::print_term;
+use ember_language::rules::{self, RuleBook, Sort};
+use ember_prove::equiv::{self, Declarations, NoStatement, Options, Search, Sides, What};
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified};
@@ -156,8 +158,8 @@ impl Prover {
         let mut sources = Sources::default();
         let paths = equiv::rule_paths(&[root().join("rules")]);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
-        let machine = target::load(&mut sources, "tmu-cpu").expect("it comes with the program");
-        Prover { compiled: book.compile(), book, machine }
+        let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+        Prover { compiled: ember_engine::compile(&book), book, machine }
     }
 
     /// Whether both are proved to do the same, whatever data shows.

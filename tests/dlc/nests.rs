@@ -3,16 +3,16 @@
 //! the same, bit for bit.
 
 use crate::bag::check;
-use ember_rewrite::coupled::coupled;
-use ember_rewrite::decouple::{ModelContext, decouple};
-use ember_rewrite::term::Term;
+use ember_compile::coupled::coupled;
+use ember_compile::decouple::{ModelContext, decouple};
+use ember_language::term::Term;
 use ember_sim::{Bindings, Options, run};
 use ember_targets::dlc::{Dim, Program, TensorDecl};
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
-use ember_targets::scalar::DType;
 use ember_targets::tensor::{Data, Tensor};
 use ember_targets::verify::{Limits, verify};
+use ember_values::scalar::DType;
 use quickcheck::{Arbitrary, Gen};
 use std::sync::Arc;
 

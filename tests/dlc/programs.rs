@@ -1,17 +1,17 @@
 //! The hand-written programs read, verify, print to what reads back, and compute what they say, also
 //! where rows have no edges, are looked up twice and come first or last.
 
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::dlc_text::DlcText;
-use ember_rewrite::load::load;
-use ember_rewrite::model::Model;
-use ember_rewrite::pipeline::{Case, simulate};
-use ember_rewrite::render;
-use ember_rewrite::rules::Exactness;
+use ember_compile::dlc_text::DlcText;
+use ember_compile::pipeline::{Case, simulate};
+use ember_language::diagnostic::Sources;
+use ember_language::load::load;
+use ember_language::rules::Exactness;
+use ember_model::model::Model;
 use ember_sim::CoreKind;
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
 use ember_targets::verify::Limits;
+use ember_tools::render;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

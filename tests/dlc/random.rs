@@ -1,8 +1,8 @@
 //! Random well-formed programs, with names that need quotes.
 
 use ember_targets::dlc::*;
-use ember_targets::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use ember_targets::verify::well_formed;
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use quickcheck::{Arbitrary, Gen};
 
 /// A well-formed program; its halves need not match.

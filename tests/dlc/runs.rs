@@ -2,13 +2,13 @@
 //! bit for bit, with empty bags first, last and in a row, and rows that lanes do not divide.
 
 use crate::bag::{self, bag_context, check, term, verified};
-use ember_rewrite::coupled::coupled;
-use ember_rewrite::decouple::{ModelContext, decouple};
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::dlc_text::DlcText;
-use ember_rewrite::load::load;
-use ember_rewrite::model::Model;
-use ember_rewrite::reference;
+use ember_compile::coupled::coupled;
+use ember_compile::decouple::{ModelContext, decouple};
+use ember_compile::dlc_text::DlcText;
+use ember_language::diagnostic::Sources;
+use ember_language::load::load;
+use ember_model::model::Model;
+use ember_model::reference;
 use ember_sim::{Bindings, Options, SimError, run};
 use ember_targets::dlc::Program;
 use ember_targets::machine::{Machine, TMU_CPU};
@@ -82,7 +82,7 @@ fn decoupled_bags_agree_with_the_reference() {
 fn thirty_two_bit_indices_are_converted_where_they_index() {
     let mut context: ModelContext = bag_context();
     for tensor in &mut context.tensors[1..3] {
-        tensor.dtype = ember_targets::scalar::DType::I32;
+        tensor.dtype = ember_values::scalar::DType::I32;
     }
     let model = model(21, "sum", "i32");
     for text in [bag::OPT0, bag::OPT2, bag::OPT3, bag::SEARCH] {

@@ -1,8 +1,8 @@
 //! The text form: what is printed reads back, and what is wrong is reported, all at once.
 
 use crate::random::RandomProgram;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::dlc_text::DlcText;
+use ember_compile::dlc_text::DlcText;
+use ember_language::diagnostic::Sources;
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, verify};
 use quickcheck::{Arbitrary, Gen, QuickCheck};

@@ -6,13 +6,13 @@
 //! alternate, so that what else the machine does falls on both; printed are medians.
 
 use egg::{ENodeOrVar, Language, RecExpr};
-use ember_bench::project;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::facts::{EGraph, Facts};
-use ember_rewrite::rules::{self, CompiledRule, RuleBook};
-use ember_rewrite::saturate::{Limits, saturate};
-use ember_rewrite::system::{self, Root};
-use ember_rewrite::term::{Head, Node};
+use ember_analysis::facts::{EGraph, Facts};
+use ember_engine::CompiledRule;
+use ember_engine::saturate::{Limits, saturate};
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, RuleBook};
+use ember_language::term::{Head, Node};
+use ember_tools::system::{self, Root};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn ours_once(book: &RuleBook, terms: &[Root], pool: &ThreadPool) -> Duration {
-    let compiled = book.compile();
+    let compiled = ember_engine::compile(book);
     let rules: Vec<&CompiledRule> = compiled.iter().collect();
     let mut egraph = EGraph::new(Facts::default());
     for root in terms {

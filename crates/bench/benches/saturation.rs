@@ -4,15 +4,16 @@
 //! Prints one line a measurement: the median of several runs, the nodes, and why the run stopped.
 
 use egg::{Pattern, Rewrite, Runner, SimpleScheduler};
-use ember_bench::project;
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::facts::{EGraph, Facts};
-use ember_rewrite::rules::{self, CompiledRule, RuleBook, ScheduleStep};
-use ember_rewrite::saturate::{Limits, saturate};
-use ember_rewrite::sexp;
-use ember_rewrite::term::{Node, Term};
+use ember_analysis::facts::{EGraph, Facts};
+use ember_engine::CompiledRule;
+use ember_engine::saturate::{Limits, saturate};
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, RuleBook, ScheduleStep};
+use ember_language::sexp;
+use ember_language::term::{Node, Term};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
-use ember_targets::scalar::DType;
+use ember_values::scalar::DType;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const CALCULUS: [&str; 7] = [
@@ -73,11 +74,11 @@ fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
         tensor("out", DType::F32, vec![size(3), Dim::Const(64)], true),
     ];
     let sizes = ["rows", "lookups", "bags+1", "bags"].map(String::from);
-    let binders = book.signature.binders();
-    let compiled = book.compile();
+    let operators = book.signature.table().clone();
+    let compiled = ember_engine::compile(book);
     let term = term(book, BAG);
     let start = Instant::now();
-    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, binders, Default::default()));
+    let mut egraph = EGraph::new(Facts::new(&tensors, &sizes, operators, Default::default()));
     egraph.add_expr(&term);
     let mut stop = String::new();
     for step in &book.schedule(schedule).expect("a schedule of the folder").steps {
@@ -91,7 +92,7 @@ fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
 }
 
 fn saturate_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, String) {
-    let compiled = book.compile();
+    let compiled = ember_engine::compile(book);
     let rules: Vec<&CompiledRule> = compiled.iter().collect();
     let start = Instant::now();
     let mut egraph = EGraph::new(Facts::default());

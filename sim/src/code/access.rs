@@ -10,7 +10,7 @@ use crate::error::SimError;
 use crate::queue::Format;
 use ember_targets::dlc::{Action, Addr, Hint, Program, StreamId, StreamKind, Type, UnitId};
 use ember_targets::machine::Machine;
-use ember_targets::scalar::BinaryOp;
+use ember_values::scalar::BinaryOp;
 
 /// The access half. Unit 0 stands for the program itself: one iteration that holds the streams of
 /// no unit.
@@ -380,4 +380,4 @@ impl Compiler<'_> {
 }
 
 /// The type of induction variables and sizes.
-const INDEX: Type = Type { dtype: ember_targets::scalar::DType::I64, lanes: 1 };
+const INDEX: Type = Type { dtype: ember_values::scalar::DType::I64, lanes: 1 };

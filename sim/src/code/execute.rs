@@ -6,7 +6,7 @@ use crate::data::raw;
 use crate::error::SimError;
 use ember_targets::dlc::{Loop, Program, RegisterId, Stmt, Type};
 use ember_targets::machine::Core;
-use ember_targets::scalar::{BinaryOp, Scalar, UnaryOp};
+use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 use std::collections::BTreeSet;
 
 /// The execute half.

@@ -5,7 +5,7 @@ use super::{Address, address, check_index, check_lanes};
 use crate::core::Port;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Expr, Lanes, Type};
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Compiler<'_> {
     /// Evaluates an expression into `into`, or wherever it is.

@@ -3,7 +3,7 @@
 use super::Context;
 use crate::error::SimError;
 use ember_targets::dlc::{Dim, TensorDecl, TensorId};
-use ember_targets::scalar::DType;
+use ember_values::scalar::DType;
 
 /// A product of matrices, or of batches of them, with its blocks.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::code::Product;
 use crate::core::{Port, Ready};
 use crate::data::Held;
 use crate::scheduler::Sim;
-use ember_targets::scalar::DType;
+use ember_values::scalar::DType;
 
 /// A product on its way: the block and the step that come next.
 #[derive(Debug)]

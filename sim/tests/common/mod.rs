@@ -4,8 +4,8 @@
 use ember_sim::Bindings;
 use ember_targets::dlc::*;
 use ember_targets::machine::{Machine, TMU_CPU};
-use ember_targets::scalar::{BinaryOp, DType, Scalar};
 use ember_targets::tensor::{Data, Hashed, Tensor};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::sync::Arc;
 
 /// The default machine.

@@ -11,7 +11,7 @@ use super::{Errors, Kind, Part, Place};
 use crate::dlc::{
     Action, Addr, CaseId, Expr, Loop, Program, RegisterId, Stmt, StreamId, Type, UnitId,
 };
-use crate::scalar::{BinaryOp, Scalar};
+use ember_values::scalar::{BinaryOp, Scalar};
 use std::collections::BTreeSet;
 
 /// Statements that are looked at, counted each time; more is a program that no target holds.

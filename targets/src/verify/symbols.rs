@@ -1,7 +1,7 @@
 //! Symbolic values: equal symbols are equal values, wherever both units could compute them.
 
 use crate::dlc::{Program, SizeId, StreamKind, TensorId, UnitId};
-use crate::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 
 /// A symbolic value, by its place in [`Symbols`].

@@ -7,7 +7,7 @@ use crate::dlc::{
     Action, Addr, Dim, Expr, Loop, Program, Stmt, Stream, StreamId, StreamKind, TensorDecl,
     TensorId, Type,
 };
-use crate::scalar::{BinaryOp, DType};
+use ember_values::scalar::{BinaryOp, DType};
 
 /// Checks every type. Ids must lead somewhere.
 pub fn check(program: &Program, errors: &mut Errors) {

@@ -1,10 +1,10 @@
 //! Certificates, right and forged, checked against the rules beside them.
 
-use ember_rewrite::certify::{Rules, check};
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::load::load;
-use ember_rewrite::render::render;
-use ember_rewrite::sexp;
+use ember_certify::{Rules, check};
+use ember_language::diagnostic::Sources;
+use ember_language::load::load;
+use ember_language::sexp;
+use ember_tools::render::render;
 use std::fmt::Write;
 use std::path::Path;
 

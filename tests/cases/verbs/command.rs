@@ -2,10 +2,10 @@
 //! programs of a model compare.
 
 use crate::{entries, extension, file_name};
-use ember_rewrite::diagnostic::Sources;
-use ember_rewrite::fmt;
-use ember_rewrite::render::render;
-use ember_rewrite::rules;
+use ember_language::diagnostic::Sources;
+use ember_language::fmt;
+use ember_language::rules;
+use ember_tools::render::render;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,17 +4,17 @@
 //! Each e-node of the term's class is one form, its operands written by their smallest terms.
 
 use egg::{AstSize, Language, RecExpr};
+use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_compile::pipeline::{self, Inputs, Options};
 use ember_egraph::Extractor;
-use ember_rewrite::diagnostic::{Diagnostic, Sources};
-use ember_rewrite::facts::{EGraph, Facts, VectorUnit};
-use ember_rewrite::load::load;
-use ember_rewrite::pipeline::{self, Inputs, Options};
-use ember_rewrite::print_term::print_term;
-use ember_rewrite::render::render;
-use ember_rewrite::rules::CompiledRule;
-use ember_rewrite::saturate::{Limits, saturate};
-use ember_rewrite::sexp::{self, Sexp};
-use ember_rewrite::term::{Node, Term};
+use ember_engine::CompiledRule;
+use ember_engine::saturate::{Limits, saturate};
+use ember_language::diagnostic::{Diagnostic, Sources};
+use ember_language::load::load;
+use ember_language::print_term::print_term;
+use ember_language::sexp::{self, Sexp};
+use ember_language::term::{Node, Term};
+use ember_tools::render::render;
 use std::path::Path;
 
 /// The forms of a case's term.
@@ -55,8 +55,8 @@ fn chosen<'a>(inputs: &'a Inputs, form: &Sexp) -> Result<Vec<&'a CompiledRule>, 
 
 fn saturated(inputs: &Inputs, rules: &[&CompiledRule], term: &Term) -> (EGraph, String) {
     let context = inputs.context();
-    let binders = inputs.book.signature.binders();
-    let facts = Facts::new(&context.tensors, &context.sizes, binders, VectorUnit::default());
+    let operators = inputs.book.signature.table().clone();
+    let facts = Facts::new(&context.tensors, &context.sizes, operators, VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     egraph.add_expr(term);
     egraph.rebuild();

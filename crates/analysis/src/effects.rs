@@ -1,0 +1,388 @@
+//! What evaluating a term does to memory: the places it reads and the places it writes.
+//!
+//! A place is a tensor and one affine index a dimension, so that two places can be told apart, and
+//! two iterations of a loop can be proved to touch different ones.
+
+use crate::facts::{AffineForm, EGraph, Facts};
+use egg::{Id, Language, Symbol};
+use ember_language::rules::{Kind, Loop, OpInfo};
+use ember_language::term::{Head, Node};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::DType;
+use std::collections::BTreeSet;
+
+/// An address: a tensor and the indices that are fixed so far.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AddressFact {
+    /// The tensor's name in terms.
+    pub tensor: Symbol,
+    /// Whether the address allows writing.
+    pub writable: bool,
+    /// Whether it is of a tensor that was written before the last barrier.
+    pub frozen: bool,
+    /// The indices, outermost dimension first.
+    pub index: Vec<Index>,
+    /// The number of lanes that the address has, 1 for a single element; `None` if not known.
+    pub lanes: Option<i64>,
+}
+
+/// One index of a place; `None` is any index at all.
+pub type Index = Option<Run>;
+
+/// The indices `start, start + 1, …` of a run of lanes; one lane for a scalar index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Run {
+    /// The index of the first lane.
+    pub start: AffineForm,
+    /// The number of lanes, at least 1.
+    pub lanes: i64,
+    /// Offsets that never fall, where these are numbers of their rows and stand for any index in a row: from
+    /// its offset on and below the next one. Indices of different rows are different.
+    pub rows: Option<Symbol>,
+}
+
+/// A tensor and the indices that are touched; missing indices stand for all.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The tensor's name in terms.
+    pub tensor: Symbol,
+    /// The indices.
+    pub index: Vec<Index>,
+    /// Whether it is read as frozen: nothing writes it before the next barrier.
+    pub frozen: bool,
+}
+
+/// The places that evaluation reads and writes; more than it truly does, never fewer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Effects {
+    /// Places read.
+    pub reads: BTreeSet<Place>,
+    /// Places written.
+    pub writes: BTreeSet<Place>,
+}
+
+impl AddressFact {
+    /// The element type of the tensor.
+    pub fn dtype(&self, facts: &Facts) -> Option<DType> {
+        facts.tensor(self.tensor).map(|t| t.dtype)
+    }
+
+    /// How much of it is not known: indices that may be anything.
+    pub fn vagueness(&self) -> usize {
+        self.index.iter().filter(|i| i.is_none()).count() + usize::from(self.lanes.is_none())
+    }
+
+    /// The place that the address is.
+    pub fn place(&self) -> Place {
+        Place { tensor: self.tensor, index: self.index.clone(), frozen: self.frozen }
+    }
+
+    /// The address that a node is, if it is one.
+    pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<AddressFact> {
+        let children = node.children();
+        let of = |id: Id| egraph[id].data.address.clone();
+        match info.primitive()? {
+            Primitive::Root(writable) => {
+                let [name] = info.parts(children)?;
+                let tensor = egraph[name].nodes.iter().find_map(|n| match n.head() {
+                    Head::Op(name) => Some(name),
+                    _ => None,
+                })?;
+                let index = Vec::new();
+                Some(AddressFact { tensor, writable, frozen: false, index, lanes: Some(1) })
+            }
+            Primitive::Freeze => {
+                let [address] = info.parts(children)?;
+                Some(AddressFact { writable: false, frozen: true, ..of(address)? })
+            }
+            Primitive::Index => {
+                let [address, index] = info.parts(children)?;
+                let mut address = of(address)?;
+                address.lanes = match (address.lanes, egraph[index].data.lanes) {
+                    (Some(1), lanes) => lanes,
+                    (lanes, Some(1)) => lanes,
+                    _ => None,
+                };
+                address.index.push(run(egraph, index));
+                Some(address)
+            }
+            Primitive::Vec => {
+                let [v, e, n, _, address] = info.parts(children)?;
+                let block = Block::new(egraph, v, e, n);
+                Some(AddressFact { lanes: block.lanes, ..of(address)?.mapped(|i| block.apply(i)) })
+            }
+            Primitive::Rename => {
+                let [x, y, address] = info.parts(children)?;
+                let block = Block::rename(egraph, x, y);
+                Some(of(address)?.mapped(|i| block.apply(i)))
+            }
+            Primitive::Fix => {
+                let [x, v, address] = info.parts(children)?;
+                let fixed = Fixed::new(egraph, x, v);
+                Some(of(address)?.mapped(|i| fixed.apply(i)))
+            }
+            _ => None,
+        }
+    }
+
+    fn mapped(self, f: impl Fn(&Index) -> Index) -> AddressFact {
+        let index = self.index.iter().map(f).collect();
+        AddressFact { index, ..self }
+    }
+}
+
+/// The indices that a value used as an index stands for.
+fn run(egraph: &EGraph, id: Id) -> Index {
+    let operators = egraph.analysis.operators();
+    let lanes = egraph[id].nodes.iter().find_map(|node| {
+        let [n, _, x] = operators.parts(node, Primitive::Lanes)?;
+        Some((egraph[n].data.integer()?, x))
+    });
+    let (lanes, start) = lanes.unwrap_or((1, id));
+    // A symbolic size is the same in every iteration, whatever it is.
+    let size = || {
+        let mut nodes = egraph[start].nodes.iter();
+        let is_size = nodes.any(|node| operators.primitive(node) == Some(Primitive::Size));
+        is_size.then(|| AffineForm::variable(egraph.find(start)))
+    };
+    let start = egraph[start].data.affine.clone().or_else(size)?;
+    (lanes >= 1).then_some(Run { start, lanes, rows: None })
+}
+
+impl Effects {
+    /// No effect.
+    pub fn none() -> Effects {
+        Effects { reads: BTreeSet::new(), writes: BTreeSet::new() }
+    }
+
+    /// The number of places.
+    pub fn len(&self) -> usize {
+        self.reads.len() + self.writes.len()
+    }
+
+    /// How much more they may be than what is truly done: the places, and the indices that may be
+    /// anything.
+    pub fn vagueness(&self) -> usize {
+        let unknown = |p: &Place| p.index.iter().filter(|i| i.is_none()).count();
+        self.len() + self.places().map(unknown).sum::<usize>()
+    }
+
+    /// Whether there is no effect.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every place, read or written.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.reads.iter().chain(&self.writes)
+    }
+
+    fn extend(&mut self, other: Effects) {
+        self.reads.extend(other.reads);
+        self.writes.extend(other.writes);
+    }
+
+    fn map(self, f: impl Fn(&Index) -> Index) -> Effects {
+        let places = |set: BTreeSet<Place>| -> BTreeSet<Place> {
+            set.into_iter()
+                .map(|p| Place { index: p.index.iter().map(&f).collect(), ..p })
+                .collect()
+        };
+        Effects { reads: places(self.reads), writes: places(self.writes) }
+    }
+
+    /// The effects of evaluating a node; `None` for an operator that does not declare them.
+    pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<Effects> {
+        let children = node.children();
+        let of = |id: Id| egraph[id].data.effects.clone();
+        match info.primitive() {
+            // A loop variable is a name: its bounds are evaluated by its loop.
+            Some(Primitive::Variable | Primitive::Label) => Some(Effects::none()),
+            Some(Primitive::Vec) => {
+                let [v, e, n, hi, body] = info.parts(children)?;
+                let block = Block::new(egraph, v, e, n);
+                let mut effects = of(body)?.map(|i| block.apply(i));
+                effects.extend(of(hi)?);
+                Some(effects)
+            }
+            Some(Primitive::Rename) => {
+                let [x, y, body] = info.parts(children)?;
+                let block = Block::rename(egraph, x, y);
+                Some(of(body)?.map(|i| block.apply(i)))
+            }
+            Some(Primitive::Fix) => {
+                let [x, v, body] = info.parts(children)?;
+                let fixed = Fixed::new(egraph, x, v);
+                let mut effects = of(body)?.map(|i| fixed.apply(i));
+                effects.extend(of(v)?);
+                Some(effects)
+            }
+            // What the first changes is undone, so that it only matters to what is read.
+            Some(Primitive::After) => {
+                let [first, body] = info.parts(children)?;
+                let (first, mut effects) = (of(first)?, of(body)?);
+                effects.reads.extend(first.reads.into_iter().chain(first.writes));
+                Some(effects)
+            }
+            _ => match info.looped() {
+                Some(own) => Effects::of_loop(egraph, children, own),
+                None => Effects::touched(egraph, children, info),
+            },
+        }
+    }
+
+    /// The effects of a loop: those of all iterations of its body, and those of its other operands.
+    fn of_loop(egraph: &EGraph, children: &[Id], own: Loop) -> Option<Effects> {
+        let of = |i: usize| egraph[children[i]].data.effects.clone();
+        let key = variable_key(egraph, children[own.variable])?;
+        let row = row(egraph, children[own.lo], children[own.hi]);
+        let mut effects = of(own.body)?.map(|index| outside(index, key, row.as_ref()));
+        for i in (0..children.len()).filter(|i| *i != own.variable && *i != own.body) {
+            effects.extend(of(i)?);
+        }
+        Some(effects)
+    }
+
+    /// The effects of the operands, and the addresses that the operator itself touches.
+    fn touched(egraph: &EGraph, children: &[Id], info: &OpInfo) -> Option<Effects> {
+        let touches = info.touches.as_ref()?;
+        let mut effects = Effects::none();
+        for child in children {
+            effects.extend(egraph[*child].data.effects.clone()?);
+        }
+        let place = |at: &usize| Some(egraph[*children.get(*at)?].data.address.as_ref()?.place());
+        for at in &touches.reads {
+            effects.reads.insert(place(at)?);
+        }
+        for at in &touches.writes {
+            effects.writes.insert(place(at)?);
+        }
+        // A value writes nothing: what a statement keeps in scratch memory on the way to an element is the
+        // statement's effect.
+        if info.kind == Some(Kind::Value) {
+            effects.writes.clear();
+        }
+        Some(effects)
+    }
+}
+
+/// An index as it is seen from outside of the loop over a variable, which may be that over a row.
+fn outside(index: &Index, key: Id, row: Option<&Run>) -> Index {
+    let run = index.as_ref()?;
+    match row {
+        _ if run.start.coefficient(&key) == 0 => Some(run.clone()),
+        Some(row) => {
+            let own = Run { start: AffineForm::variable(key), lanes: 1, rows: None };
+            (*run == own).then(|| row.clone())
+        }
+        None => None,
+    }
+}
+
+/// The row that a loop with these bounds is over: from one of the offsets that never fall to the next.
+fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
+    let operators = egraph.analysis.operators();
+    let loaded = |bound: Id| {
+        let mut nodes = egraph[bound].nodes.iter();
+        let [address] = nodes.find_map(|node| operators.parts(node, Primitive::Load))?;
+        egraph[address].data.address.as_ref()
+    };
+    let (first, next) = (loaded(lo)?, loaded(hi)?);
+    let rises = first.tensor == next.tensor && egraph.analysis.rises(first.tensor);
+    let ([Some(p)], [Some(q)]) = (&first.index[..], &next.index[..]) else { return None };
+    let plain = [p, q].iter().all(|run| run.lanes == 1 && run.rows.is_none());
+    let apart = q.start.sub(&p.start)?.as_constant();
+    (rises && plain && apart == Some(1)).then(|| Run { rows: Some(first.tensor), ..p.clone() })
+}
+
+/// The key of the variable that a class stands for.
+pub fn variable_key(egraph: &EGraph, var: Id) -> Option<Id> {
+    let fact = &egraph[var].data;
+    fact.free.first().filter(|_| fact.is_variable).map(|key| egraph.analysis.variable(*key))
+}
+
+/// The lanes of one `vec`: variable `e` becomes the run of `lanes` indices from variable `v`.
+struct Block {
+    v: Option<Id>,
+    e: Option<Id>,
+    lanes: Option<i64>,
+}
+
+impl Block {
+    fn new(egraph: &EGraph, v: Id, e: Id, n: Id) -> Block {
+        Block {
+            v: variable_key(egraph, v),
+            e: variable_key(egraph, e),
+            lanes: egraph[n].data.integer(),
+        }
+    }
+
+    /// A renaming is a block of one lane.
+    fn rename(egraph: &EGraph, x: Id, y: Id) -> Block {
+        Block { v: variable_key(egraph, y), e: variable_key(egraph, x), lanes: Some(1) }
+    }
+
+    /// The indices that all lanes together touch.
+    fn apply(&self, index: &Index) -> Index {
+        let run = index.as_ref()?;
+        let (v, e, lanes) = (self.v?, self.e?, self.lanes?);
+        let start = || run.start.with(e, &AffineForm::variable(v));
+        match run.start.coefficient(&e) {
+            0 => Some(run.clone()),
+            1 if run.lanes == 1 => Some(Run { start: start()?, lanes, rows: run.rows }),
+            _ if lanes == 1 => Some(Run { start: start()?, ..run.clone() }),
+            _ => None,
+        }
+    }
+}
+
+/// A loop variable with a value in its place.
+struct Fixed {
+    x: Option<Id>,
+    v: Option<AffineForm>,
+}
+
+impl Fixed {
+    fn new(egraph: &EGraph, x: Id, v: Id) -> Fixed {
+        Fixed { x: variable_key(egraph, x), v: egraph[v].data.affine.clone() }
+    }
+
+    fn apply(&self, index: &Index) -> Index {
+        let run = index.as_ref()?;
+        let x = self.x?;
+        if run.start.coefficient(&x) == 0 {
+            return Some(run.clone());
+        }
+        Some(Run { start: run.start.with(x, self.v.as_ref()?)?, ..run.clone() })
+    }
+}
+
+/// Whether two places, each in any iteration of everything around them, are never the same.
+pub fn disjoint(a: &Place, b: &Place) -> bool {
+    a.tensor != b.tensor
+        || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
+            (Some(x), Some(y)) if x.rows == y.rows => {
+                // Distance from x's first lane to y's, where it is the same in all iterations.
+                let distance = y.start.sub(&x.start).and_then(|d| d.as_constant());
+                distance.is_some_and(|d| d >= x.lanes || d <= -y.lanes)
+            }
+            _ => false,
+        })
+}
+
+/// Whether two places touched in *different* iterations of the loop over `e`, which steps by
+/// `step`, are never the same: some dimension moves with `e` alone, by at least its lanes.
+pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
+    a.tensor != b.tensor
+        || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
+            (Some(x), Some(y)) if x.rows == y.rows => {
+                let k = x.start.coefficient(&e);
+                let moves = k.saturating_mul(step).saturating_abs() >= x.lanes.max(y.lanes);
+                let fixed = k == 0 && y.start.coefficient(&e) == 0;
+                let distance = y.start.sub(&x.start).and_then(|d| d.as_constant());
+                (moves && distance == Some(0))
+                    || (fixed && distance.is_some_and(|d| d >= x.lanes || d <= -y.lanes))
+            }
+            _ => false,
+        })
+}

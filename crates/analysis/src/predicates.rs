@@ -1,0 +1,370 @@
+//! The answers to what a rule's `:when` and `:for` may ask, in the order of
+//! [`ember_language::conditions`].
+//!
+//! Each answers from facts alone. Missing facts make a predicate false and a generator empty, so
+//! that a rule never fires on what is not known.
+
+use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
+use crate::facts::{EGraph, single_value};
+use egg::{Id, Language};
+use ember_language::conditions::{GENERATORS, PREDICATES};
+use ember_language::term::{Head, Node};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::DType;
+use itertools::Itertools;
+
+/// The answer to a question of one name.
+pub struct Answer<T: 'static> {
+    /// The name in rule files.
+    name: &'static str,
+    /// The answer for arguments of the sorts that the question has.
+    pub answer: fn(&EGraph, &[Id]) -> T,
+}
+
+/// Answers stand in the order of the questions.
+const _: () = {
+    let mut at = 0;
+    while at < PREDICATES.len() {
+        assert!(same(HOLDS[at].name, PREDICATES[at].name), "predicates and answers differ");
+        at += 1;
+    }
+    at = 0;
+    while at < GENERATORS.len() {
+        assert!(same(VALUES[at].name, GENERATORS[at].name), "generators and answers differ");
+        at += 1;
+    }
+};
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    a.len() == b.len() && at == a.len()
+}
+
+/// The answer of every predicate, by name.
+pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
+    Answer {
+        name: "at-most",
+        answer: |g, x| g[x[0]].data.range.max <= g[x[1]].data.range.min && known_range(g, x),
+    },
+    Answer {
+        name: "below",
+        answer: |g, x| g[x[0]].data.range.max < g[x[1]].data.range.min && known_range(g, x),
+    },
+    Answer {
+        name: "constant",
+        answer: |g, x| {
+            let fact = &g[x[0]].data;
+            fact.constant.is_some()
+                || (fact.free.is_empty()
+                    && fact.dtype == Some(DType::I64)
+                    && fact.lanes == Some(1)
+                    && fact.effects.as_ref().is_some_and(Effects::is_empty))
+        },
+    },
+    Answer {
+        name: "different",
+        answer: |g, x| match (variable_key(g, x[0]), variable_key(g, x[1])) {
+            (Some(a), Some(b)) => a != b,
+            _ => false,
+        },
+    },
+    Answer { name: "distinct", answer: |g, x| g.find(x[0]) != g.find(x[1]) },
+    Answer {
+        name: "divides",
+        answer: |g, x| match (g[x[0]].data.integer(), g[x[1]].data.integer()) {
+            (Some(a), Some(b)) => b.checked_rem(a) == Some(0),
+            _ => false,
+        },
+    },
+    Answer { name: "float", answer: |g, x| g[x[0]].data.dtype.is_some_and(DType::is_float) },
+    Answer {
+        name: "independent",
+        answer: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
+            (Some(a), Some(b)) => untouched(a, b) && untouched(b, a),
+            _ => false,
+        },
+    },
+    Answer {
+        name: "independent-lanes",
+        answer: |g, x| independent_lanes(g, x[0], &[x[1], x[2]]).unwrap_or(false),
+    },
+    Answer {
+        name: "index",
+        answer: |g, x| g[x[0]].data.dtype == Some(DType::I64) && g[x[0]].data.lanes == Some(1),
+    },
+    Answer {
+        name: "lane-count",
+        answer: |g, x| {
+            let operators = g.analysis.operators();
+            let Some(lanes) = operators.named(Primitive::Lanes, None) else { return false };
+            let runs = g.classes_for_op(&Node::new(Head::Op(lanes), &[x[0]; 3]).discriminant());
+            runs.unwrap_or_default().iter().flat_map(|class| &g[*class].nodes).any(|node| {
+                let n = operators.parts(node, Primitive::Lanes);
+                n.is_some_and(|[n, ..]: [Id; 3]| g.find(n) == g.find(x[0]))
+            })
+        },
+    },
+    Answer { name: "loop-free", answer: |g, x| !g[x[0]].data.has_loop },
+    Answer {
+        name: "may-be-free",
+        answer: |g, x| variable_key(g, x[0]).is_some_and(|key| is_free(g, key, x[1])),
+    },
+    Answer {
+        name: "not-free",
+        answer: |g, x| variable_key(g, x[0]).is_some_and(|key| !is_free(g, key, x[1])),
+    },
+    Answer {
+        name: "only-writes",
+        answer: |g, x| match (&g[x[0]].data.address, effects(g, x[1])) {
+            (Some(a), Some(e)) => e.writes.iter().all(|p| p.tensor == a.tensor),
+            _ => false,
+        },
+    },
+    Answer { name: "own-lane", answer: |g, x| own_lane(g, x[0], x[1], x[2]).unwrap_or(false) },
+    Answer {
+        name: "rank",
+        answer: |g, x| {
+            let rank =
+                g[x[0]].data.address.as_ref().and_then(|a| {
+                    g.analysis.tensor(a.tensor)?.shape.len().checked_sub(a.index.len())
+                });
+            rank.is_some() && rank.map(|n| n as i64) == g[x[1]].data.integer()
+        },
+    },
+    Answer {
+        name: "read-only",
+        answer: |g, x| g[x[0]].data.address.as_ref().is_some_and(|a| !a.writable),
+    },
+    Answer {
+        name: "reads-only-in",
+        answer: |g, x| {
+            g[x[0]].data.dtype.is_some()
+                && effects(g, x[0]).is_some_and(|e| {
+                    let fixed = |p: &Place| p.frozen || !writable(g, p.tensor.as_str());
+                    e.writes.is_empty() && e.reads.iter().all(fixed)
+                })
+        },
+    },
+    Answer { name: "runs", answer: |g, x| runs(g, x[0]).unwrap_or(false) },
+    Answer { name: "runs-once", answer: |g, x| single_value(g, x[0]).is_some() },
+    Answer { name: "scalar", answer: |g, x| g[x[0]].data.lanes == Some(1) },
+    Answer {
+        name: "speculable",
+        answer: |g, x| {
+            effects(g, x[1]).is_some_and(|e| e.reads.is_empty()) || runs(g, x[0]).unwrap_or(false)
+        },
+    },
+    Answer {
+        name: "undisturbed",
+        answer: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
+            (Some(a), Some(b)) => untouched(b, a),
+            _ => false,
+        },
+    },
+    Answer { name: "unit-stride", answer: |g, x| unit_stride(g, x[0], x[1]).unwrap_or(false) },
+    Answer {
+        name: "unread",
+        answer: |g, x| match (&g[x[0]].data.address, effects(g, x[1])) {
+            (Some(a), Some(e)) => e.places().all(|p| p.tensor != a.tensor),
+            _ => false,
+        },
+    },
+    Answer {
+        name: "untiled",
+        answer: |g, x| {
+            g[x[0]].nodes.iter().all(|var| {
+                var.children().first().is_some_and(|name| {
+                    g[*name].nodes.iter().all(|n| !matches!(n.name(), Some("outer" | "inner")))
+                })
+            })
+        },
+    },
+    Answer {
+        name: "unwritten",
+        answer: |g, x| match (&g[x[0]].data.address, effects(g, x[1])) {
+            (Some(a), Some(e)) => e.writes.iter().all(|p| p.tensor != a.tensor),
+            _ => false,
+        },
+    },
+    Answer {
+        name: "writable",
+        answer: |g, x| g[x[0]].data.address.as_ref().is_some_and(|a| a.writable),
+    },
+];
+
+/// The constants of every generator, by name, in ascending order.
+pub static VALUES: [Answer<Vec<i64>>; GENERATORS.len()] = [
+    Answer {
+        name: "even-simd-lanes",
+        answer: |g, x| even(g, x, simd_lanes(g, x[2]).into_iter().collect()),
+    },
+    Answer {
+        name: "even-wide-lanes",
+        answer: |g, x| even(g, x, wide_lanes(g, x[1], x[2]).unwrap_or_default()),
+    },
+    Answer {
+        name: "few-trips",
+        answer: |g, x| {
+            trips(g, [x[0], x[1], x[2]]).filter(|n| (2..=8).contains(n)).into_iter().collect()
+        },
+    },
+    Answer {
+        name: "length",
+        answer: |g, x| {
+            let known = g[x[0]].data.integer();
+            known.filter(|n| (2..=4096).contains(n)).into_iter().collect()
+        },
+    },
+    Answer {
+        name: "one-trip",
+        answer: |g, x| trips(g, [x[0], x[1], x[2]]).filter(|n| *n == 1).into_iter().collect(),
+    },
+    Answer { name: "simd-lanes", answer: |g, x| simd_lanes(g, x[0]).into_iter().collect() },
+    Answer { name: "tile-lengths", answer: |g, x| tile_lengths(g, x[0], x[1]).unwrap_or_default() },
+    Answer { name: "wide-lanes", answer: |g, x| wide_lanes(g, x[0], x[1]).unwrap_or_default() },
+];
+
+/// Whether a loop runs at least once, whatever the data.
+fn runs(egraph: &EGraph, var: Id) -> Option<bool> {
+    let (lo, hi, _) = egraph[var].data.variable?;
+    Some(known_range(egraph, &[lo, hi]) && egraph[lo].data.range.max < egraph[hi].data.range.min)
+}
+
+/// Whether a class may depend on the variable of a key.
+fn is_free(egraph: &EGraph, key: Id, id: Id) -> bool {
+    egraph[id].data.free.iter().any(|free| egraph.analysis.variable(*free) == key)
+}
+
+fn effects(egraph: &EGraph, id: Id) -> Option<&Effects> {
+    egraph[id].data.effects.as_ref()
+}
+
+/// Whether the one writes nothing that the other touches.
+fn untouched(writes: &Effects, other: &Effects) -> bool {
+    writes.writes.iter().all(|write| other.places().all(|place| disjoint(write, place)))
+}
+
+fn known_range(egraph: &EGraph, ids: &[Id]) -> bool {
+    ids.iter().all(|id| egraph[*id].data.dtype == Some(DType::I64))
+}
+
+/// Whether a tensor, by its name in terms, may be written; an undeclared one may.
+fn writable(egraph: &EGraph, name: &str) -> bool {
+    egraph.analysis.tensor(name.into()).is_none_or(|t| t.writable)
+}
+
+fn independent_lanes(egraph: &EGraph, var: Id, parts: &[Id]) -> Option<bool> {
+    let key = variable_key(egraph, var)?;
+    let (_, _, step) = egraph[var].data.variable?;
+    let step = egraph[step].data.integer()?;
+    let effects: Vec<&Effects> =
+        parts.iter().map(|p| effects(egraph, *p)).collect::<Option<_>>()?;
+    let writes = effects.iter().flat_map(|e| &e.writes);
+    Some(
+        writes
+            .cartesian_product(&effects)
+            .all(|(write, other)| other.places().all(|place| lane_local(write, place, key, step))),
+    )
+}
+
+fn own_lane(egraph: &EGraph, var: Id, address: Id, value: Id) -> Option<bool> {
+    let key = variable_key(egraph, var)?;
+    let (_, _, step) = egraph[var].data.variable?;
+    let step = egraph[step].data.integer()?;
+    let write = egraph[address].data.address.as_ref()?.place();
+    let mut places =
+        effects(egraph, value)?.places().chain(effects(egraph, address)?.places()).chain([&write]);
+    Some(places.all(|place| lane_local(&write, place, key, step)))
+}
+
+fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
+    let key = variable_key(egraph, var)?;
+    let writes = &effects(egraph, statement)?.writes;
+    let unit = |place: &Place| {
+        let rank = egraph.analysis.tensor(place.tensor)?.shape.len();
+        let (last, outer) = place.index.split_last()?;
+        // An index that is not affine has not been seen to move.
+        let fixed = |i: &Index| i.as_ref().is_none_or(|run| run.start.coefficient(&key) == 0);
+        let last = last.as_ref()?;
+        let element = last.lanes == 1 && last.rows.is_none();
+        let moves = element && last.start.coefficient(&key) == 1;
+        Some(place.index.len() == rank && moves && outer.iter().all(fixed))
+    };
+    Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))
+}
+
+/// The lengths that divide the first two, which are constants.
+fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
+    let whole = |n: i64| {
+        let divides =
+            |id: &Id| egraph[*id].data.integer().and_then(|x| x.checked_rem(n)) == Some(0);
+        bounds.iter().take(2).all(divides)
+    };
+    lengths.into_iter().filter(|n| whole(*n)).collect()
+}
+
+/// How often a loop with these bounds and this step runs, where that does not depend on anything.
+fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
+    let affine = |id: Id| egraph[id].data.affine.as_ref();
+    let step = egraph[step].data.integer().filter(|step| *step > 0)?;
+    let distance = affine(hi)?.sub(affine(lo)?)?.as_constant()?;
+    Some(distance.max(0).checked_add(step - 1)? / step)
+}
+
+fn simd_lanes(egraph: &EGraph, id: Id) -> Option<i64> {
+    let dtype = match egraph[id].data.dtype {
+        Some(dtype) => dtype,
+        None => effects(egraph, id)?
+            .writes
+            .iter()
+            .map(|place| egraph.analysis.tensor(place.tensor).map(|t| t.dtype))
+            .collect::<Option<Vec<DType>>>()?
+            .into_iter()
+            .all_equal_value()
+            .ok()?,
+    };
+    i64::try_from(dtype.elements_in(egraph.analysis.vector_unit().simd_bytes))
+        .ok()
+        .filter(|n| *n >= 2)
+}
+
+fn tile_lengths(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
+    let least = simd_lanes(egraph, statement)?.checked_mul(2)?;
+    let bound = egraph[bound].data.integer()?;
+    let halves = std::iter::successors(Some(bound), |n| (n % 2 == 0).then_some(n / 2));
+    let mut lengths: Vec<i64> =
+        halves.skip(1).take_while(|n| *n >= least && n % least == 0).collect();
+    lengths.reverse();
+    Some(lengths)
+}
+
+fn wide_lanes(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
+    let simd = simd_lanes(egraph, statement)?;
+    let bound = egraph[bound].data.integer()?;
+    let most = simd.saturating_mul((egraph.analysis.vector_unit().registers / 2) as i64);
+    // One length past the bound would only add inactive lanes.
+    let needed = bound.div_euclid(simd) + i64::from(bound % simd != 0);
+    let doubling = std::iter::successors(Some(simd.saturating_mul(2)), |n| n.checked_mul(2));
+    let whole = needed.saturating_mul(simd);
+    Some(
+        doubling
+            .take_while(|n| *n < whole && *n <= most)
+            .chain((whole > simd && whole <= most).then_some(whole))
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        assert!(PREDICATES.iter().tuple_windows().all(|(a, b)| a.name < b.name));
+        assert!(GENERATORS.iter().tuple_windows().all(|(a, b)| a.name < b.name));
+    }
+}

@@ -1,0 +1,147 @@
+//! The conditions of rules, asked of terms by what is known of these.
+
+use super::places::{Place, Touches, apart, told};
+use super::terms::{Fact, T};
+use super::{Checker, Means, Refusal, meant};
+use ember_language::sexp::Sexp;
+use ember_values::scalar::DType;
+
+/// How many operators are looked at to find what a term reads and writes.
+const VISITS: usize = 1 << 14;
+
+impl Checker<'_> {
+    /// Both sides of a rule where its variables stand for what the parts of a step say, and what each of
+    /// its conditions rests on; an error where one, or a number that it is given, is not seen to be right.
+    pub fn applied(
+        &mut self,
+        rule: &str,
+        parts: &[Sexp],
+    ) -> Result<([T; 2], Vec<String>), Refusal> {
+        let known = self.given.rule(rule).or_else(|| self.rules.rule(rule));
+        let (exact, rule) = &*known.ok_or(Refusal::NoSuchRule)?;
+        let (mut means, mut reasons) = (Means::new(), Vec::new());
+        for part in parts {
+            let (v, items) = part.form().unwrap_or_default();
+            let (term, steps) = items.split_first().ok_or(Refusal::EmptyPart)?;
+            means.insert(v, (self.read(term, &Means::new())?, steps));
+        }
+        let numbers = rule.fors.iter().map(|(n, call)| (call, Some(n)));
+        for (call, number) in rule.whens.iter().map(|call| (call, None)).chain(numbers) {
+            let (name, asked) = call.form().unwrap_or_default();
+            let terms = asked.iter().map(|term| self.read(term, &means));
+            let mut terms: Vec<T> = terms.collect::<Result<_, _>>()?;
+            // A number is asked for as what stands last.
+            let number = number.map(|n| meant(&means, &n.text)).transpose()?;
+            terms.extend(number.map(|(n, _)| n));
+            let mut reason = name.to_owned();
+            let holds = self.holds(name, &terms, &mut reason);
+            if !holds.ok_or_else(|| Refusal::NotCheckable(name.to_owned()))? {
+                return Err(Refusal::DoesNotHold(name.to_owned()));
+            }
+            reasons.push(reason);
+        }
+        for (v, pattern) in &rule.wheres {
+            let (from, steps) = meant(&means, &v.text)?;
+            let to = self.read(pattern, &means)?;
+            self.leads(from, steps, to)?;
+        }
+        for (v, term) in &rule.lets {
+            let term = self.read(term, &means)?;
+            means.insert(&v.text, (term, &[]));
+        }
+        self.exact = self.exact.max(*exact);
+        Ok(([self.read(&rule.lhs, &means)?, self.read(&rule.rhs, &means)?], reasons))
+    }
+
+    /// What is known of a term, as certificates repeat it.
+    fn told(&self, term: T) -> String {
+        let Fact { dtype, range, linear, place, free, .. } = self.fact(term);
+        let range = range.or(self.values(term));
+        let variables: Vec<&str> = free.iter().map(String::as_str).collect();
+        let known = [
+            dtype.map(|dtype| dtype.to_string()),
+            range.map(|(least, most)| format!("{least} to {most}")),
+            linear.as_ref().map(ToString::to_string),
+            place.as_ref().map(ToString::to_string),
+            (!variables.is_empty()).then(|| format!("over {}", variables.join(" "))),
+        ];
+        let known: Vec<String> = known.into_iter().flatten().collect();
+        if known.is_empty() { "-".to_owned() } else { known.join(", ") }
+    }
+
+    fn holds(&self, name: &str, terms: &[T], reason: &mut String) -> Option<bool> {
+        let facts: Vec<&Fact> = terms.iter().map(|t| self.fact(*t)).collect();
+        for (n, term) in terms.iter().enumerate() {
+            *reason += if n > 0 { "; " } else { ": " };
+            *reason += &self.told(*term);
+        }
+        let mut touches = |i: usize| {
+            let touches = self.touches(*terms.get(i)?, &mut { VISITS })?;
+            *reason += &format!("; {}", told(&touches));
+            Some(touches)
+        };
+        let variable = |i: usize| {
+            let declared = terms.get(i).filter(|term| self.variables.contains_key(term));
+            declared.map(|term| self.node(*term).0)
+        };
+        let index = |a: &Fact| a.dtype == Some(DType::I64) && a.place.is_none() && !a.wide;
+        let values = |i: usize| self.values(*terms.get(i)?);
+        let tensor = |place: &Place| self.tensors.get(&place.1);
+        let fixed = |own: &Place| own.0 == "freeze" || tensor(own).is_some_and(|t| !t.writable);
+        Some(match (name, &facts[..]) {
+            ("at-most", [a, b]) => a.range?.1 <= b.range?.0,
+            ("below", [a, b]) => a.range?.1 < b.range?.0,
+            ("divides", [a, b]) => b.integer()?.checked_rem(a.integer()?)? == 0,
+            ("constant", [a]) => {
+                a.number.is_some() || index(a) && a.free.is_empty() && touches(0)?.is_empty()
+            }
+            ("float", [a]) => a.place.is_none() && a.dtype?.is_float(),
+            ("index", [a]) => index(a),
+            ("scalar", [a]) => !a.wide && a.dtype.is_some(),
+            ("different", [_, _]) => variable(0)? != variable(1)?,
+            ("not-free", [_, a]) => !a.free.contains(variable(0)?),
+            ("runs", [_]) => values(0).is_some(),
+            ("runs-once", [_]) => values(0).is_some_and(|(least, most)| least == most),
+            ("speculable", [_, _]) => values(0).is_some() || touches(1)?.is_empty(),
+            // These say where a rule is worth trying, and no more.
+            ("distinct" | "lane-count" | "loop-free" | "untiled", _) => true,
+            ("rank", [a, n]) => {
+                let (place, missing) = (a.place.as_ref()?, usize::try_from(n.integer()?).ok()?);
+                tensor(place)?.shape.len().checked_sub(place.2.len()) == Some(missing)
+            }
+            ("read-only", [a]) => fixed(a.place.as_ref()?),
+            ("writable", [a]) => a.place.as_ref()?.0 == "out",
+            ("unread" | "unwritten" | "only-writes", [a, _]) => {
+                let (own, read) = (a.place.as_ref()?, name == "unread");
+                let only = |other: &Place| (other.1 == own.1) == (name == "only-writes");
+                touches(1)?.iter().all(|(written, other)| !(read || *written) || only(other))
+            }
+            ("reads-only-in", [a]) if a.dtype.is_some() && a.place.is_none() => {
+                touches(0)?.iter().all(|(written, place)| !written && fixed(place))
+            }
+            ("independent" | "undisturbed", [_, _]) => {
+                let (a, b) = (touches(0)?, touches(1)?);
+                apart(&b, &a, None) && (name == "undisturbed" || apart(&a, &b, None))
+            }
+            ("independent-lanes", [_, _, _]) => {
+                let both = &touches(1)? | &touches(2)?;
+                apart(&both, &both, Some(variable(0)?))
+            }
+            ("own-lane", [_, a, _]) => {
+                let own = Touches::from([(true, a.place.clone()?)]);
+                apart(&own, &(&(&touches(1)? | &touches(2)?) | &own), Some(variable(0)?))
+            }
+            // Numbers that a rule is right for, the last of the terms.
+            ("length", [a, n]) => a.integer() == n.integer() && (2..=4096).contains(&n.integer()?),
+            ("few-trips" | "one-trip", [lo, hi, step, n]) => {
+                let length = hi.linear.as_ref()?.sub(lo.linear.as_ref()?)?.as_constant()?;
+                let (step, trips) = (step.integer()?, n.integer()?);
+                (trips == 1) == (name == "one-trip")
+                    && (1..=8).contains(&trips)
+                    && step.checked_mul(trips - 1)? < length
+                    && length <= step.checked_mul(trips)?
+            }
+            _ => return None,
+        })
+    }
+}

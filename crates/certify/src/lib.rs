@@ -1,0 +1,177 @@
+//! Checks certificates: that two programs are equal because rules lead from the one to the other. README
+//! describes their format.
+//!
+//! On its own: terms, facts and conditions are read and derived anew, without an e-graph and any code that
+//! searched for the proof. Rules are trusted to be right (`verify` is there for that); [`trusted`] names all
+//! that is trusted beside them.
+
+mod conditions;
+mod places;
+mod refusal;
+mod terms;
+pub mod trusted;
+
+pub use ember_language::rules::Stated as Rules;
+pub use refusal::Refusal;
+
+use ember_language::rules::Exactness::{self, Bitwise};
+use ember_language::sexp::{Sexp, deeper};
+use ember_values::scalar::DType;
+use std::collections::BTreeMap;
+use terms::{Fact, Node, T};
+
+/// How many loop variables a certificate has at most, since of each term is known which it depends on.
+const VARIABLES: usize = 500;
+
+struct Tensor {
+    dtype: DType,
+    shape: Vec<Sexp>,
+    writable: bool,
+    rises: bool,
+}
+
+/// What the variables of a rule stand for, and the steps from there to the patterns that they have.
+type Means<'a> = BTreeMap<&'a str, (T, &'a [Sexp])>;
+
+/// A certificate that is being checked, or written.
+pub struct Checker<'a> {
+    rules: &'a Rules,
+    /// Rules that are part of the claim: equations between values of what is only read.
+    given: Rules,
+    terms: Vec<(Node, Fact)>,
+    known: BTreeMap<Node, T>,
+    tensors: BTreeMap<String, Tensor>,
+    /// Loop variables with their bounds, and the variables by all spellings of those.
+    variables: BTreeMap<T, T>,
+    spellings: BTreeMap<[T; 4], T>,
+    exact: Exactness,
+}
+
+/// Checks the forms of a certificate, and tells the least exact of the rules that were used.
+pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, Refusal> {
+    let forms = certificate.items("certificate").unwrap_or_default();
+    let [exact, declarations @ .., left, right, steps] = forms else {
+        return Err(Refusal::NotACertificate);
+    };
+    let mut checker = Checker::new(rules);
+    for declaration in declarations {
+        checker.declare(declaration)?;
+    }
+    let (left, right) = (checker.program("left", left)?, checker.program("right", right)?);
+    let steps = steps.items("steps").ok_or(Refusal::NoSteps)?;
+    checker.leads(left, steps, right)?;
+    let least = checker.exact;
+    let told = matches!(exact.items("exact"), Some([word]) if word.atom() == Some(least.name()));
+    if told { Ok(least) } else { Err(Refusal::OtherExactness(least)) }
+}
+
+impl<'a> Checker<'a> {
+    /// Nothing is declared yet.
+    pub fn new(rules: &'a Rules) -> Checker<'a> {
+        let (terms, known, tensors) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let (given, variables, spellings) = (Rules::default(), BTreeMap::new(), BTreeMap::new());
+        Checker { rules, given, terms, known, tensors, variables, spellings, exact: Bitwise }
+    }
+
+    /// Takes over a declaration.
+    pub fn declare(&mut self, form: &Sexp) -> Result<(), Refusal> {
+        let twice = match form.form() {
+            Some((head @ ("input" | "output" | "scratch"), [name, dtype, shape, rises @ ..])) => {
+                let dtype = dtype.atom().and_then(DType::parse).ok_or(Refusal::NoElementType)?;
+                let shape = shape.list().unwrap_or_default().to_vec();
+                let name = format!("%{}", name.atom().unwrap_or_default());
+                let writable = head != "input";
+                let rises = !writable && rises.iter().any(|to| to.items("rises-to").is_some());
+                let tensor = Tensor { dtype, shape, writable, rises };
+                // What is given speaks of tensors that are declared before it.
+                self.tensors.insert(name, tensor).is_some() || !self.given.is_empty()
+            }
+            Some(("given", [rule])) => {
+                let fixed = |word| self.tensors.get(word).is_none_or(|t: &Tensor| !t.writable);
+                let own = rule.words().all(fixed).then(|| self.given.give(rule)).flatten();
+                own.ok_or(Refusal::NotGivable)?
+            }
+            Some(("variable", [word, bounds, steps @ ..])) => {
+                let word =
+                    word.atom().filter(|word| word.starts_with('@')).ok_or(Refusal::NoVariable)?;
+                let bounds = self.read(bounds, &Means::new())?;
+                let ("bounds", &[name, lo, hi, step]) = self.node(bounds) else {
+                    return Err(Refusal::NoBounds);
+                };
+                let word = self.add((word.to_owned(), Vec::new()));
+                // Whatever is declared of a variable again are other spellings of its bounds.
+                let first = *self.variables.entry(word).or_insert(bounds);
+                self.leads(first, steps, bounds)?;
+                if self.variables.len() > VARIABLES {
+                    return Err(Refusal::TooManyVariables(VARIABLES));
+                }
+                self.spellings.insert([name, lo, hi, step], word).is_some()
+            }
+            _ => return Err(Refusal::NoDeclaration),
+        };
+        if twice { Err(Refusal::DeclaredBefore) } else { Ok(()) }
+    }
+
+    /// Reads a program.
+    fn program(&mut self, side: &str, form: &Sexp) -> Result<T, Refusal> {
+        let Some([term]) = form.items(side) else { return Err(Refusal::NoProgram) };
+        let term = self.read(term, &Means::new())?;
+        let Fact { fits, free, .. } = self.fact(term);
+        let closed = (*fits && free.is_empty()).then_some(term);
+        closed.ok_or_else(|| Refusal::DoesNotFit(side.to_owned()))
+    }
+
+    /// Whether steps lead from one term to another.
+    fn leads(&mut self, from: T, steps: &[Sexp], to: T) -> Result<(), Refusal> {
+        let mut whole = from;
+        for (n, step) in steps.iter().enumerate() {
+            let (name, items) = step.form().unwrap_or_default();
+            let next = deeper(|| self.stepped(whole, name, items));
+            whole = next.map_err(|why| {
+                let (number, rule) = (n + 1, name.to_owned());
+                Refusal::Step { number, rule, why: Box::new(why) }
+            })?;
+        }
+        if whole == to { Ok(()) } else { Err(Refusal::LeadElsewhere) }
+    }
+
+    /// What a step makes of a term.
+    fn stepped(&mut self, whole: T, name: &str, parts: &[Sexp]) -> Result<T, Refusal> {
+        let [at, how, parts @ ..] = parts else { return Err(Refusal::NotAStep) };
+        let [old, new] = match (name, how.atom(), parts) {
+            ("computed", _, [new]) => self.computed(how, new)?,
+            (_, Some(how @ ("forward" | "backward")), [because, parts @ ..]) => {
+                let ([left, right], reasons) = self.applied(name, parts)?;
+                let told =
+                    because.items("because").ok_or(Refusal::NoReasons)?.iter().map(Sexp::text);
+                if told.ne(reasons.iter().map(|reason| Some(reason.as_str()))) {
+                    return Err(Refusal::OtherReasons(reasons));
+                }
+                if how == "forward" { [left, right] } else { [right, left] }
+            }
+            _ => return Err(Refusal::NoDirection),
+        };
+        let next = at.items("at").and_then(|way| self.replaced(whole, way, old, new));
+        next.ok_or(Refusal::SomethingElse)
+    }
+
+    /// Two terms that are the same by numbers and declarations alone.
+    pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], Refusal> {
+        let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
+        let (a, b) = (self.fact(old), self.fact(new));
+        let plain = |t: T| match self.node(t) {
+            ("scf.cast" | "scf.convert", &[_, x]) => x,
+            _ => t,
+        };
+        let same = a.number.is_some() && a.number == b.number
+            || a.linear.is_some() && a.linear == b.linear
+            // A conversion to the type that something has is that, however it names the type.
+            || a.dtype.is_some() && a.dtype == b.dtype
+                && (plain(old) == plain(new) || plain(old) == new || old == plain(new));
+        if same { Ok([old, new]) } else { Err(Refusal::NotTheSame) }
+    }
+}
+
+fn meant<'a>(means: &Means<'a>, v: &str) -> Result<(T, &'a [Sexp]), Refusal> {
+    means.get(v).copied().ok_or_else(|| Refusal::NotKnown(v.to_owned()))
+}

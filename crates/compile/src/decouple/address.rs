@@ -1,0 +1,208 @@
+//! Addresses of the execute unit: chains of `at` over a tensor, where the last index may be a run of
+//! lanes and any index may be one value in every lane.
+
+use super::DecoupleError;
+use super::builder::Lowering;
+use super::terms::Level;
+use super::values::{Typed, broadcast};
+use egg::Id;
+use ember_targets::dlc::{Addr, Expr, Lanes, TensorId, Type};
+use ember_values::scalar::{BinaryOp, DType};
+
+/// One index of an address.
+struct Index {
+    base: Typed,
+    /// The lanes of a run and the limit of the active ones.
+    run: Option<(u32, Typed)>,
+    /// The lanes that all have the same index.
+    spread: Option<u32>,
+}
+
+impl Lowering<'_> {
+    /// The tensor that an address starts from and its indices, first dimension first.
+    pub(super) fn address_parts(&self, id: Id) -> Result<(TensorId, Vec<Id>), DecoupleError> {
+        let mut indices = Vec::new();
+        let mut at = id;
+        loop {
+            match self.terms.name(at) {
+                "at" | "exe.at" | "slc.at" => {
+                    let [inner, index] = self.terms.operands(at)?;
+                    indices.push(index);
+                    at = inner;
+                }
+                // What was written is read-only behind a barrier; where it lies does not change.
+                "freeze" | "exe.freeze" | "slc.freeze" => [at] = self.terms.operands(at)?,
+                "in" | "out" | "exe.in" | "exe.out" | "slc.in" | "slc.out" => {
+                    let [name] = self.terms.operands(at)?;
+                    indices.reverse();
+                    return Ok((self.tensor(name)?, indices));
+                }
+                _ => return Err(self.terms.unexpected(at, "an address")),
+            }
+        }
+    }
+
+    /// A tensor by its name.
+    fn tensor(&self, id: Id) -> Result<TensorId, DecoupleError> {
+        let known = self
+            .terms
+            .name(id)
+            .strip_prefix('%')
+            .and_then(|name| self.context.tensors.iter().position(|t| t.name == name));
+        known
+            .map(|at| TensorId(at as u32))
+            .ok_or_else(|| self.terms.error(id, "the model has no such tensor"))
+    }
+
+    /// The element type of the tensor that an address is of.
+    pub(super) fn tensor_dtype(&self, address: Id) -> Result<DType, DecoupleError> {
+        let (tensor, _) = self.address_parts(address)?;
+        Ok(self.program.tensors[tensor.index()].dtype)
+    }
+
+    /// The tensor and indices of a complete address.
+    pub(super) fn full_address(&self, id: Id) -> Result<(TensorId, Vec<Id>), DecoupleError> {
+        let (tensor, indices) = self.address_parts(id)?;
+        let decl = &self.program.tensors[tensor.index()];
+        if indices.len() != decl.shape.len() {
+            let counts = format!(
+                "`{}` has {} dimensions, and {} indices are given",
+                decl.name,
+                decl.shape.len(),
+                indices.len()
+            );
+            return Err(self.terms.error(id, counts));
+        }
+        Ok((tensor, indices))
+    }
+
+    /// A load by the execute unit.
+    pub(super) fn load(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        let (addr, ty, spread) = self.address(id)?;
+        let value = Typed::leaf(Expr::Load(Box::new(addr)), ty);
+        Ok(match spread {
+            Some(lanes) => broadcast(lanes, value),
+            None => value,
+        })
+    }
+
+    /// What a store writes to; lanes that all have one address are not one.
+    pub(super) fn target(&mut self, id: Id) -> Result<(Addr<Expr>, Type), DecoupleError> {
+        match self.address(id)? {
+            (addr, ty, None) => Ok((addr, ty)),
+            _ => Err(self.terms.error(id, "writes one element from several lanes")),
+        }
+    }
+
+    /// An address, the type of what is there, and the lanes that all have this address.
+    fn address(&mut self, id: Id) -> Result<(Addr<Expr>, Type, Option<u32>), DecoupleError> {
+        let (tensor, indices) = self.full_address(id)?;
+        let dtype = self.program.tensors[tensor.index()].dtype;
+        let mut index = Vec::with_capacity(indices.len());
+        let mut lanes = None;
+        let mut spread = None;
+        let last = indices.len().saturating_sub(1);
+        for (at, &i) in indices.iter().enumerate() {
+            let one = self.index(i)?;
+            if let Some((count, limit)) = one.run {
+                if at != last {
+                    let message = "gives each lane another row; lanes are contiguous elements";
+                    return Err(self.terms.error(i, message));
+                }
+                lanes = Some(Lanes { count, limit: limit.expr });
+            }
+            spread = spread.or(one.spread);
+            index.push(one.base.expr);
+        }
+        let count = lanes.as_ref().map_or(1, |l| l.count);
+        if lanes.is_some() && spread.is_some_and(|n| n != count) {
+            return Err(self.terms.error(id, "its indices have different numbers of lanes"));
+        }
+        let spread = if lanes.is_some() { None } else { spread };
+        Ok((Addr { tensor, index, lanes }, Type { dtype, lanes: count }, spread))
+    }
+
+    fn index(&mut self, id: Id) -> Result<Index, DecoupleError> {
+        self.deeper(id, |l| l.index_here(id))
+    }
+
+    fn index_here(&mut self, id: Id) -> Result<Index, DecoupleError> {
+        let scalar = |base| Index { base, run: None, spread: None };
+        if let Some(index) = self.popped_lanes(id)? {
+            return Ok(index);
+        }
+        match self.lane_op(id) {
+            Some("lanes") => {
+                let [n, hi, x] = self.terms.operands(id)?;
+                let (count, limit) = (self.lanes(n)?, self.index_value(hi)?);
+                Ok(Index { run: Some((count, limit)), ..scalar(self.index_value(x)?) })
+            }
+            Some("broadcast") => {
+                let [n, x] = self.terms.operands(id)?;
+                let count = self.lanes(n)?;
+                Ok(Index { spread: Some(count), ..scalar(self.index_value(x)?) })
+            }
+            Some(op @ ("add" | "sub")) => {
+                let [a, b] = self.terms.operands(id)?;
+                if !self.is_lanewise(a) && !self.is_lanewise(b) {
+                    return Ok(scalar(self.index_value(id)?));
+                }
+                let (a, b) = (self.index(a)?, self.index(b)?);
+                self.shifted(id, op, a, b)
+            }
+            _ => Ok(scalar(self.index_value(id)?)),
+        }
+    }
+
+    /// A run whose base and limit are streams: `(slc.from_stream (slc.lanes n hi x))`.
+    fn popped_lanes(&mut self, id: Id) -> Result<Option<Index>, DecoupleError> {
+        let children = egg::Language::children(self.terms.node(id));
+        let [lanes] = *children else { return Ok(None) };
+        if self.terms.name(id) != "slc.from_stream" || self.terms.name(lanes) != "slc.lanes" {
+            return Ok(None);
+        }
+        let [n, hi, x] = self.terms.operands(lanes)?;
+        let count = self.lanes(n)?;
+        let (hi, x) = (self.index_stream(hi)?, self.index_stream(x)?);
+        let (limit, base) = (self.stream_value(hi), self.stream_value(x));
+        Ok(Some(Index { base, run: Some((count, limit)), spread: None }))
+    }
+
+    /// A run, or a value in every lane, moved by a value that is the same in every lane.
+    fn shifted(&self, id: Id, op: &str, a: Index, b: Index) -> Result<Index, DecoupleError> {
+        let (a, b) = if op == "add" && b.run.is_some() { (b, a) } else { (a, b) };
+        let count = |i: &Index| i.run.as_ref().map(|r| r.0).or(i.spread);
+        if b.run.is_some() || count(&a) != count(&b) {
+            return Err(self.terms.error(id, "these lanes are not contiguous elements"));
+        }
+        let op = if op == "add" { BinaryOp::Add } else { BinaryOp::Sub };
+        let shift = b.base;
+        let run = match a.run {
+            Some((n, limit)) => Some((n, self.binary(id, op, limit, shift.clone())?)),
+            None => None,
+        };
+        Ok(Index { base: self.binary(id, op, a.base, shift)?, run, spread: a.spread })
+    }
+
+    /// Whether an index is written lane by lane.
+    fn is_lanewise(&self, id: Id) -> bool {
+        let mut rest = vec![id];
+        while let Some(id) = rest.pop() {
+            match self.lane_op(id) {
+                Some("lanes" | "broadcast") => return true,
+                Some("add" | "sub") => rest.extend(egg::Language::children(self.terms.node(id))),
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// The operator's name within the dialect of values.
+    fn lane_op(&self, id: Id) -> Option<&'static str> {
+        let prefix = match self.level {
+            Level::Scf => "scf.",
+            Level::Exe => "exe.",
+        };
+        self.terms.name(id).strip_prefix(prefix)
+    }
+}

@@ -1,0 +1,167 @@
+//! The state of a lowering: the program so far, the loops around the current point, and the
+//! statements of the case that is being written.
+
+use super::frames::{Frame, FrameKind, Level as AccessLevel};
+use super::names::Names;
+use super::terms::{Level, Terms};
+use super::values::Typed;
+use super::{DecoupleError, ModelContext};
+use egg::Id;
+use ember_language::sexp::deeper;
+use ember_language::term::Term;
+use ember_targets::dlc::{
+    Program, Register, RegisterId, Stmt, Stream, StreamId, StreamKind, Type, UnitId,
+};
+use std::collections::BTreeMap;
+
+/// Loops nest at most this deep, so that programs can be traversed recursively.
+const MAX_LOOPS: usize = 256;
+/// Nodes that are lowered at most, shared ones counted at each use.
+const MAX_WORK: usize = 2_000_000;
+
+/// A lowering in progress.
+pub(crate) struct Lowering<'a> {
+    pub(super) terms: Terms,
+    pub(super) context: &'a ModelContext,
+    pub(super) level: Level,
+    pub(super) program: Program,
+    /// Every stream, by how it is made.
+    known: BTreeMap<String, StreamId>,
+    /// For each stream, the innermost unit that it depends on.
+    pub(super) innermost: Vec<Option<UnitId>>,
+    /// The loops around the current point, outermost first; the first is the program.
+    pub(super) frames: Vec<Frame>,
+    /// The statements of the current body.
+    pub(super) block: Vec<Stmt>,
+    /// Vectors that the current statement uses more than once, in registers; by the loops around,
+    /// since what is computed inside of one is not there outside.
+    pub(super) kept: Vec<BTreeMap<Id, Typed>>,
+    pub(super) stream_names: Names,
+    pub(super) unit_names: Names,
+    pub(super) register_names: Names,
+    pub(super) case_names: Names,
+    work: usize,
+}
+
+impl<'a> Lowering<'a> {
+    pub(crate) fn new(term: &Term, context: &'a ModelContext, level: Level) -> Lowering<'a> {
+        Lowering {
+            terms: Terms::new(term),
+            context,
+            level,
+            program: Program {
+                name: context.name.clone(),
+                sizes: context.sizes.clone(),
+                tensors: context.tensors.clone(),
+                ..Program::default()
+            },
+            known: BTreeMap::new(),
+            innermost: Vec::new(),
+            frames: vec![Frame {
+                var: None,
+                kind: FrameKind::Access(AccessLevel::default()),
+                popped: BTreeMap::new(),
+                fetched: BTreeMap::new(),
+                held: BTreeMap::new(),
+            }],
+            block: Vec::new(),
+            kept: Vec::new(),
+            stream_names: Names::default(),
+            unit_names: Names::default(),
+            register_names: Names::default(),
+            case_names: Names::default(),
+            work: 0,
+        }
+    }
+
+    /// The loop nest as `main` alone.
+    pub(crate) fn coupled(
+        term: &Term,
+        context: &'a ModelContext,
+    ) -> Result<Program, DecoupleError> {
+        let mut lowering = Lowering::new(term, context, Level::Scf);
+        lowering.statement(lowering.terms.root())?;
+        lowering.program.main = lowering.block;
+        Ok(lowering.program)
+    }
+
+    /// Runs `step` with stack to spare, and counts it. Terms may nest as deep as the reader allows.
+    pub(super) fn deeper<T>(
+        &mut self,
+        id: Id,
+        step: impl FnOnce(&mut Self) -> Result<T, DecoupleError>,
+    ) -> Result<T, DecoupleError> {
+        self.work += 1;
+        if self.work > MAX_WORK {
+            return Err(self
+                .terms
+                .error(id, format!("the program has more than {MAX_WORK} operators")));
+        }
+        deeper(|| step(self))
+    }
+
+    /// Enters a loop.
+    pub(super) fn enter(&mut self, var: Id, kind: FrameKind) -> Result<(), DecoupleError> {
+        if self.terms.name(var) != "var" {
+            return Err(self.terms.error(var, "is not a loop variable"));
+        }
+        if self.frames.len() > MAX_LOOPS {
+            return Err(self.terms.error(var, format!("loops nest deeper than {MAX_LOOPS}")));
+        }
+        let (popped, fetched, held) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        self.frames.push(Frame { var: Some(var), kind, popped, fetched, held });
+        Ok(())
+    }
+
+    /// The innermost loop over a variable.
+    pub(super) fn frame_of(&self, var: Id) -> Result<usize, DecoupleError> {
+        self.frames
+            .iter()
+            .rposition(|f| f.var == Some(var))
+            .ok_or_else(|| self.terms.error(var, "no loop around here binds this variable"))
+    }
+
+    /// A loop's step, which is a literal.
+    pub(super) fn step(&self, id: Id) -> Result<i64, DecoupleError> {
+        self.terms
+            .int(id)
+            .filter(|&n| n >= 1)
+            .ok_or_else(|| self.terms.error(id, "a loop's step is a literal of at least 1"))
+    }
+
+    /// A number of lanes, which is a literal.
+    pub(super) fn lanes(&self, id: Id) -> Result<u32, DecoupleError> {
+        let count = self.terms.int(id).and_then(|n| u32::try_from(n).ok()).filter(|&n| n >= 1);
+        count.ok_or_else(|| {
+            self.terms.error(id, "a number of lanes is a literal of at least 1 that fits 32 bits")
+        })
+    }
+
+    /// A new register.
+    pub(super) fn register(&mut self, base: &str, ty: Type) -> RegisterId {
+        let name = self.register_names.fresh(base);
+        self.program.registers.push(Register { name, ty });
+        RegisterId(self.program.registers.len() as u32 - 1)
+    }
+
+    /// The stream of this kind, made if there is none yet.
+    pub(super) fn intern(
+        &mut self,
+        base: &str,
+        ty: Type,
+        kind: StreamKind,
+        innermost: Option<UnitId>,
+    ) -> StreamId {
+        // The debug form tells constants apart by value and zeros by sign, and has one NaN.
+        let key = format!("{ty} {kind:?}");
+        if let Some(id) = self.known.get(&key) {
+            return *id;
+        }
+        let name = self.stream_names.fresh(base);
+        let id = StreamId(self.program.streams.len() as u32);
+        self.program.streams.push(Stream { name, ty, kind });
+        self.innermost.push(innermost);
+        self.known.insert(key, id);
+        id
+    }
+}

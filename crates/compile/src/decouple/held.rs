@@ -1,0 +1,81 @@
+//! Values of the execute unit that are computed once, where the level of the innermost loop is entered
+//! whose streams they are made of, and stay in a register while the loops inside run.
+
+use super::DecoupleError;
+use super::builder::Lowering;
+use super::frames::FrameKind;
+use super::values::Typed;
+use egg::Id;
+use ember_targets::dlc::{Expr, Hint, Stmt, StreamId};
+use ember_values::scalar::{BinaryOp, UnaryOp};
+
+impl Lowering<'_> {
+    /// The value in its register, where it is computed once.
+    pub(super) fn held(&mut self, id: Id, value: Id) -> Result<Typed, DecoupleError> {
+        let frame = self.level_of(value)?;
+        if let Some(held) = self.frames[frame].held.get(&id) {
+            return Ok(held.clone());
+        }
+        // What is computed does not belong to the body at hand, whose registers it must not use.
+        let (block, kept) = (std::mem::take(&mut self.block), std::mem::take(&mut self.kept));
+        let computed = self.value(value)?;
+        let register = self.register("held", computed.ty);
+        self.block.push(Stmt::Set(register, computed.expr));
+        let computation = std::mem::replace(&mut self.block, block);
+        self.kept = kept;
+        let held = Typed::leaf(Expr::Register(register), computed.ty);
+        let frame = &mut self.frames[frame];
+        frame.held.insert(id, held.clone());
+        match &mut frame.kind {
+            FrameKind::Walk(walk) => walk.fetches.loads.extend(computation),
+            FrameKind::Access(level) => level.callback().fetches.loads.extend(computation),
+            FrameKind::Execute(_) => {
+                return Err(self.terms.error(id, "depends on a loop of the execute unit alone"));
+            }
+        }
+        Ok(held)
+    }
+
+    /// The innermost level whose streams a value is made of. A value that is made of anything else
+    /// cannot be held: memory and counts may differ from one use to the next.
+    fn level_of(&mut self, id: Id) -> Result<usize, DecoupleError> {
+        self.deeper(id, |l| l.level_here(id))
+    }
+
+    fn level_here(&mut self, id: Id) -> Result<usize, DecoupleError> {
+        let name = self.terms.name(id);
+        let operands = match name.strip_prefix("exe.").unwrap_or(name) {
+            "const" => vec![],
+            "slc.from_stream" => {
+                let [stream] = self.terms.operands(id)?;
+                let stream = self.stream(stream)?;
+                return Ok(self.level_of_stream(stream));
+            }
+            "fetched" => {
+                let [ahead, _] = self.terms.operands(id)?;
+                let (stream, _) = self.mem_stream(Hint::TemporalL2, ahead)?;
+                return Ok(self.level_of_stream(stream));
+            }
+            "held" => self.terms.operands::<1>(id)?.to_vec(),
+            "broadcast" | "cast" | "fold" => {
+                let [_, x] = self.terms.operands(id)?;
+                vec![x]
+            }
+            "select" => self.terms.operands::<3>(id)?.to_vec(),
+            op if BinaryOp::parse(op).is_some() => self.terms.operands::<2>(id)?.to_vec(),
+            op if UnaryOp::parse(op).is_some() => self.terms.operands::<1>(id)?.to_vec(),
+            _ => {
+                let error = self.terms.error(id, "cannot be held in a register");
+                return Err(error.with_help("only arithmetic on streams can; leave out `exe.held`"));
+            }
+        };
+        operands.into_iter().try_fold(0, |level, x| Ok(self.level_of(x)?.max(level)))
+    }
+
+    /// The level of a stream's innermost unit.
+    pub(super) fn level_of_stream(&self, stream: StreamId) -> usize {
+        let unit = self.innermost[stream.index()];
+        let entered = self.frames.iter().rposition(|f| unit.is_some() && f.unit() == unit);
+        entered.unwrap_or(0)
+    }
+}

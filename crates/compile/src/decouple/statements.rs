@@ -1,0 +1,275 @@
+//! Statements and reductions of the execute unit, and the loops that both units run.
+
+use super::DecoupleError;
+use super::builder::Lowering;
+use super::frames::{Fetches, FrameKind, Walk};
+use super::names::loop_name;
+use super::terms::Level;
+use super::values::{Typed, broadcast};
+use egg::Id;
+use ember_targets::dlc::{
+    Action, Expr, Loop, RegisterId, Stmt, StreamId, TensorId, TraversalUnit, Type, UnitId,
+};
+use ember_values::scalar::{BinaryOp, DType};
+use std::collections::BTreeMap;
+
+impl Lowering<'_> {
+    /// Appends a statement to the current body.
+    pub(super) fn statement(&mut self, id: Id) -> Result<(), DecoupleError> {
+        // The statement before may have changed what this one's values load.
+        let outer = std::mem::replace(&mut self.kept, vec![BTreeMap::new()]);
+        let result = self.deeper(id, |l| l.statement_here(id));
+        self.kept = outer;
+        result
+    }
+
+    fn statement_here(&mut self, id: Id) -> Result<(), DecoupleError> {
+        let name = self.terms.name(id);
+        let op = name.strip_prefix(self.level.dialect()).and_then(|n| n.strip_prefix('.'));
+        match op {
+            Some("skip") => Ok(()),
+            // One unit runs in order anyway.
+            Some("barrier") if self.level == Level::Scf => Ok(()),
+            Some("seq") => {
+                let [first, second] = self.terms.operands(id)?;
+                self.statement(first)?;
+                self.statement(second)
+            }
+            Some("store") => {
+                let [address, value] = self.terms.operands(id)?;
+                // The value comes first: it may be a reduction, whose loop then precedes.
+                let value = self.value(value)?;
+                let (addr, ty) = self.target(address)?;
+                self.same_type(id, ty, &value)?;
+                self.block.push(Stmt::Store(addr, value.expr));
+                Ok(())
+            }
+            Some("accumulate") => {
+                let [op, address, value] = self.terms.operands(id)?;
+                let op = self.binary_op(op)?;
+                let value = self.value(value)?;
+                let (addr, ty) = self.target(address)?;
+                self.same_type(id, ty, &value)?;
+                self.block.push(Stmt::Accumulate(op, addr, value.expr));
+                Ok(())
+            }
+            Some(op @ ("matmul" | "matmul_t")) => {
+                let operands: [Id; 3] = self.terms.operands(id)?;
+                let mut tensors = [TensorId(0); 3];
+                for (tensor, operand) in tensors.iter_mut().zip(operands) {
+                    let (found, indices) = self.address_parts(operand)?;
+                    if !indices.is_empty() {
+                        return Err(self.terms.error(operand, "a product takes whole tensors"));
+                    }
+                    *tensor = found;
+                }
+                let [out, a, b] = tensors;
+                self.block.push(Stmt::Matmul { out, a, b, transposed: op == "matmul_t" });
+                Ok(())
+            }
+            Some("for") => {
+                let [var, lo, hi, step, body] = self.terms.operands(id)?;
+                self.counted(var, lo, hi, step, |l| l.statement(body)).map(|_| ())
+            }
+            Some("walk") if self.level == Level::Exe => {
+                let [var, lo, hi, lo_value, hi_value, step, body] = self.terms.operands(id)?;
+                let bounds = Bounds { var, lo, hi, lo_value, hi_value, step };
+                self.walk(bounds, |l| l.statement(body)).map(|_| ())
+            }
+            _ => {
+                let wanted = match self.level {
+                    Level::Scf => "a statement of a coupled program",
+                    Level::Exe => "a statement of the execute unit",
+                };
+                Err(self.terms.unexpected(id, wanted))
+            }
+        }
+    }
+
+    fn same_type(&self, id: Id, place: Type, value: &Typed) -> Result<(), DecoupleError> {
+        if place == value.ty {
+            return Ok(());
+        }
+        let error = self.terms.error(id, format!("writes {} where {place} stands", value.ty));
+        Err(error.with_help("cast or broadcast the value"))
+    }
+
+    /// `(reduce op var lo hi step start body)`: a register and a loop in front of its use.
+    pub(super) fn reduce(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        let [op, var, lo, hi, step, start, body] = self.terms.operands(id)?;
+        let op = self.binary_op(op)?;
+        let start = self.value(start)?;
+        self.folded(id, op, start, |l, fold| {
+            l.counted(var, lo, hi, step, |l| {
+                let x = l.value(body)?;
+                fold(l, x)
+            })
+        })
+    }
+
+    /// The same over a loop of both units.
+    pub(super) fn walk_reduce(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        let [op, var, lo, hi, lo_value, hi_value, step, start, body] = self.terms.operands(id)?;
+        let op = self.binary_op(op)?;
+        let start = self.value(start)?;
+        let bounds = Bounds { var, lo, hi, lo_value, hi_value, step };
+        self.folded(id, op, start, |l, fold| {
+            l.walk(bounds, |l| {
+                let x = l.value(body)?;
+                fold(l, x)
+            })
+        })
+    }
+
+    /// Folds into an accumulator what the loop that `run` makes hands to its last argument.
+    fn folded(
+        &mut self,
+        id: Id,
+        op: BinaryOp,
+        start: Typed,
+        run: impl FnOnce(
+            &mut Self,
+            &dyn Fn(&mut Self, Typed) -> Result<RegisterId, DecoupleError>,
+        ) -> Result<RegisterId, DecoupleError>,
+    ) -> Result<Typed, DecoupleError> {
+        // The type of the accumulator is that of the body, which is known only inside the loop.
+        let accumulator = run(self, &|l, x| {
+            let register = l.register("acc", x.ty);
+            let ty = x.ty;
+            let sum = l.binary(id, op, Typed::leaf(Expr::Register(register), ty), x)?;
+            if sum.ty != ty {
+                return Err(l.terms.error(id, "folds with a comparison"));
+            }
+            l.block.push(Stmt::Set(register, sum.expr));
+            Ok(register)
+        })?;
+        let ty = self.program.registers[accumulator.index()].ty;
+        let start =
+            if start.ty.lanes == 1 && ty.lanes > 1 { broadcast(ty.lanes, start) } else { start };
+        if start.ty != ty {
+            let types = format!("starts with {} and folds {ty}", start.ty);
+            return Err(self.terms.error(id, types));
+        }
+        // The loop is what was written last.
+        let at = self.block.len().saturating_sub(1);
+        self.block.insert(at, Stmt::Set(accumulator, start.expr));
+        Ok(Typed::leaf(Expr::Register(accumulator), ty))
+    }
+
+    /// A loop of the execute unit alone.
+    fn counted<T>(
+        &mut self,
+        var: Id,
+        lo: Id,
+        hi: Id,
+        step: Id,
+        body: impl FnOnce(&mut Self) -> Result<T, DecoupleError>,
+    ) -> Result<T, DecoupleError> {
+        let (lo, hi) = (self.index_value(lo)?.expr, self.index_value(hi)?.expr);
+        let step = self.step(step)?;
+        let register = self.register(&loop_name(&self.terms, var), Type::scalar(DType::I64));
+        self.enter(var, FrameKind::Execute(register))?;
+        let outer = std::mem::take(&mut self.block);
+        self.kept.push(BTreeMap::new());
+        let result = body(self)?;
+        self.kept.pop();
+        self.frames.pop();
+        let body = std::mem::replace(&mut self.block, outer);
+        self.block.push(Stmt::For(Loop { var: register, lo, hi, step, body }));
+        Ok(result)
+    }
+
+    /// A loop of both units.
+    fn walk<T>(
+        &mut self,
+        bounds: Bounds,
+        body: impl FnOnce(&mut Self) -> Result<T, DecoupleError>,
+    ) -> Result<T, DecoupleError> {
+        let var = bounds.var;
+        if self.frames.iter().any(|f| matches!(f.kind, FrameKind::Execute(_))) {
+            let error =
+                self.terms.error(var, "a walk stands inside a loop of the execute unit alone");
+            return Err(error.with_help("the access unit would not know how often to push"));
+        }
+        let lo = self.index_value(bounds.lo_value)?;
+        let lo = self.asked_for("from", lo);
+        let hi = self.index_value(bounds.hi_value)?;
+        let hi = self.asked_for("to", hi);
+        let (unit, step) = self.unit(var, bounds.lo, bounds.hi, bounds.step)?;
+        let register = self.register(&loop_name(&self.terms, var), Type::scalar(DType::I64));
+        let fetches = Fetches::default();
+        let walk = Walk { unit, register, fetches, pops: Vec::new(), actions: Vec::new() };
+        self.enter(var, FrameKind::Walk(walk))?;
+        let outer = std::mem::take(&mut self.block);
+        self.kept.push(BTreeMap::new());
+        let result = body(self)?;
+        self.kept.pop();
+        let statements = std::mem::replace(&mut self.block, outer);
+        let Some(FrameKind::Walk(walk)) = self.frames.pop().map(|f| f.kind) else {
+            return Err(self.terms.error(var, "the walk was left twice"));
+        };
+        let mut body = pops(&walk.pops);
+        body.extend(walk.fetches.loads);
+        body.extend(statements);
+        let ite = &mut self.program.units[unit.index()].ite;
+        ite.extend(walk.fetches.prefetches);
+        ite.extend(operands(&walk.pops));
+        ite.extend(walk.actions);
+        let counted = Loop { var: register, lo: lo.expr, hi: hi.expr, step, body };
+        self.block.push(Stmt::Walk(unit, counted));
+        self.marshal(Action::Traverse(unit));
+        Ok(result)
+    }
+
+    /// A bound of a loop. One that is loaded is asked for first, so that what else stands in front of
+    /// the loop is done while it is on its way.
+    fn asked_for(&mut self, name: &str, bound: Typed) -> Typed {
+        match bound.expr {
+            Expr::Load(..) => self.in_register(name, bound),
+            _ => bound,
+        }
+    }
+
+    /// A new traversal unit, still without actions, and its step.
+    pub(super) fn unit(
+        &mut self,
+        var: Id,
+        lo: Id,
+        hi: Id,
+        step: Id,
+    ) -> Result<(UnitId, i64), DecoupleError> {
+        let (lo, hi) = (self.index_stream(lo)?, self.index_stream(hi)?);
+        let step = self.step(step)?;
+        let name = self.unit_names.fresh(&loop_name(&self.terms, var));
+        self.program.units.push(TraversalUnit {
+            name,
+            lo,
+            hi,
+            step,
+            beg: Vec::new(),
+            ite: Vec::new(),
+            end: Vec::new(),
+        });
+        Ok((UnitId(self.program.units.len() as u32 - 1), step))
+    }
+}
+
+/// The parts of a walk but its body.
+struct Bounds {
+    var: Id,
+    lo: Id,
+    hi: Id,
+    lo_value: Id,
+    hi_value: Id,
+    step: Id,
+}
+
+/// The statements that pop.
+pub(super) fn pops(popped: &[(StreamId, RegisterId)]) -> Vec<Stmt> {
+    popped.iter().map(|(_, register)| Stmt::Pop(*register)).collect()
+}
+
+/// The actions that marshal what [`pops`] pops.
+pub(super) fn operands(popped: &[(StreamId, RegisterId)]) -> Vec<Action> {
+    popped.iter().map(|(stream, _)| Action::Operand(*stream)).collect()
+}

@@ -1,0 +1,194 @@
+//! Streams of the access unit: terms of sort `Stream` to the program's stream list.
+
+use super::DecoupleError;
+use super::builder::Lowering;
+use egg::Id;
+use ember_targets::dlc::{Addr, Expr, Hint, Lanes, StreamId, StreamKind, Type, UnitId};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
+
+impl Lowering<'_> {
+    /// The stream of a term; equal streams of the same loops are one.
+    pub(super) fn stream(&mut self, id: Id) -> Result<StreamId, DecoupleError> {
+        self.deeper(id, |l| l.stream_here(id))
+    }
+
+    /// A stream of scalar integers: an index, a bound.
+    pub(super) fn index_stream(&mut self, id: Id) -> Result<StreamId, DecoupleError> {
+        let stream = self.stream(id)?;
+        let ty = self.stream_type(stream);
+        if ty.lanes != 1 || ty.dtype.is_float() {
+            return Err(self.terms.error(id, format!("an index is a scalar integer, not {ty}")));
+        }
+        Ok(self.index_cast(stream))
+    }
+
+    /// A scalar integer stream as i64.
+    fn index_cast(&mut self, stream: StreamId) -> StreamId {
+        let ty = Type::scalar(DType::I64);
+        if self.stream_type(stream) == ty {
+            return stream;
+        }
+        let innermost = self.innermost[stream.index()];
+        self.intern("index", ty, StreamKind::IndexCast(stream), innermost)
+    }
+
+    pub(super) fn stream_type(&self, id: StreamId) -> Type {
+        self.program.streams[id.index()].ty
+    }
+
+    fn stream_here(&mut self, id: Id) -> Result<StreamId, DecoupleError> {
+        match self.terms.name(id) {
+            "slc.const" => {
+                let [value] = self.terms.operands(id)?;
+                let value = self.constant(value)?;
+                self.constant_stream(value.expr)
+                    .ok_or_else(|| self.terms.error(id, "is not a constant of the access unit"))
+            }
+            "slc.iv" => {
+                let [var] = self.terms.operands(id)?;
+                let frame = self.frame_of(var)?;
+                let Some(unit) = self.frames[frame].unit() else {
+                    let error = self.terms.error(
+                        id,
+                        "the access unit cannot follow a loop of the execute unit alone",
+                    );
+                    return Err(error.with_help("make the loop an `exe.walk`"));
+                };
+                let name = self.program.units[unit.index()].name.clone();
+                let ty = Type::scalar(DType::I64);
+                Ok(self.intern(&name, ty, StreamKind::IndVar(unit), Some(unit)))
+            }
+            "slc.index_cast" => {
+                let [from] = self.terms.operands(id)?;
+                self.index_stream(from)
+            }
+            "slc.broadcast" => {
+                let [n, x] = self.terms.operands(id)?;
+                let lanes = self.lanes(n)?;
+                let x = self.stream(x)?;
+                self.spread(lanes, x).ok_or_else(|| {
+                    let ty = self.stream_type(x);
+                    self.terms.error(id, format!("spreads a scalar, not {ty}"))
+                })
+            }
+            "slc.mem_stream" => {
+                let [hint, address] = self.terms.operands(id)?;
+                let hint = Hint::parse(self.terms.name(hint))
+                    .ok_or_else(|| self.terms.error(hint, "is not a temporal hint"))?;
+                let (loaded, spread) = self.mem_stream(hint, address)?;
+                Ok(spread.and_then(|lanes| self.spread(lanes, loaded)).unwrap_or(loaded))
+            }
+            "slc.alu_stream" => {
+                let [op, a, b] = self.terms.operands(id)?;
+                let op = self.binary_op(op)?;
+                let (a, b) = (self.stream(a)?, self.stream(b)?);
+                self.alu(op, a, b).ok_or_else(|| {
+                    let (a, b) = (self.stream_type(a), self.stream_type(b));
+                    self.terms.error(id, format!("combines scalars of one type, not {a} with {b}"))
+                })
+            }
+            "slc.lanes" => Err(self.terms.error(id, "stands only in the last index of an address")),
+            _ => Err(self.terms.unexpected(id, "a stream")),
+        }
+    }
+
+    /// The stream that loads from an address, and the lanes that all have this address.
+    pub(super) fn mem_stream(
+        &mut self,
+        hint: Hint,
+        address: Id,
+    ) -> Result<(StreamId, Option<u32>), DecoupleError> {
+        let (addr, ty, spread) = self.stream_address(address)?;
+        let uses: Vec<StreamId> =
+            addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect();
+        let innermost = self.innermost_of(&uses);
+        let name = self.program.tensors[addr.tensor.index()].name.clone();
+        let loaded = self.intern(&name, ty, StreamKind::Mem { addr, hint }, innermost);
+        Ok((loaded, spread))
+    }
+
+    /// The address of a load or store of the access unit, the type of what is there, and the lanes
+    /// that all have this address.
+    pub(super) fn stream_address(
+        &mut self,
+        id: Id,
+    ) -> Result<(Addr<StreamId>, Type, Option<u32>), DecoupleError> {
+        let (tensor, indices) = self.full_address(id)?;
+        let dtype = self.program.tensors[tensor.index()].dtype;
+        let mut addr = Addr { tensor, index: Vec::with_capacity(indices.len()), lanes: None };
+        let mut spread = None;
+        let last = indices.len().saturating_sub(1);
+        for (at, &i) in indices.iter().enumerate() {
+            if at == last && self.terms.name(i) == "slc.lanes" {
+                let [n, hi, x] = self.terms.operands(i)?;
+                let count = self.lanes(n)?;
+                addr.lanes = Some(Lanes { count, limit: self.index_stream(hi)? });
+                addr.index.push(self.index_stream(x)?);
+            } else if self.terms.name(i) == "slc.broadcast" {
+                let [n, x] = self.terms.operands(i)?;
+                spread = Some(self.lanes(n)?);
+                addr.index.push(self.index_stream(x)?);
+            } else {
+                addr.index.push(self.index_stream(i)?);
+            }
+        }
+        let lanes = addr.lanes.as_ref().map_or(1, |l| l.count);
+        if addr.lanes.is_some() && spread.is_some_and(|n| n != lanes) {
+            return Err(self.terms.error(id, "its indices have different numbers of lanes"));
+        }
+        let spread = if addr.lanes.is_some() { None } else { spread };
+        Ok((addr, Type { dtype, lanes }, spread))
+    }
+
+    /// The stream of a constant expression.
+    fn constant_stream(&mut self, value: Expr) -> Option<StreamId> {
+        match value {
+            Expr::Const(value) => {
+                let name = match value {
+                    Scalar::I64(n) if n >= 0 => format!("c{n}"),
+                    _ => "c".to_owned(),
+                };
+                let ty = Type::scalar(value.dtype());
+                Some(self.intern(&name, ty, StreamKind::Const(value), None))
+            }
+            Expr::Size(size) => {
+                let name = self.program.sizes[size.index()].clone();
+                let ty = Type::scalar(DType::I64);
+                Some(self.intern(&name, ty, StreamKind::Size(size), None))
+            }
+            Expr::Broadcast(lanes, x) => {
+                let x = self.constant_stream(*x)?;
+                self.spread(lanes, x)
+            }
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.constant_stream(*a)?, self.constant_stream(*b)?);
+                self.alu(op, a, b)
+            }
+            _ => None,
+        }
+    }
+
+    /// A scalar stream in every lane; `None` for a run.
+    fn spread(&mut self, lanes: u32, x: StreamId) -> Option<StreamId> {
+        let Type { dtype, lanes: 1 } = self.stream_type(x) else { return None };
+        let innermost = self.innermost[x.index()];
+        let name = format!("{}_lanes", self.program.streams[x.index()].name);
+        Some(self.intern(&name, Type { dtype, lanes }, StreamKind::Broadcast(x), innermost))
+    }
+
+    fn alu(&mut self, op: BinaryOp, a: StreamId, b: StreamId) -> Option<StreamId> {
+        let ty = self.stream_type(a);
+        if ty != self.stream_type(b) || ty.lanes != 1 {
+            return None;
+        }
+        let innermost = self.innermost_of(&[a, b]);
+        let ty = Type::scalar(op.result(ty.dtype));
+        Some(self.intern(op.name(), ty, StreamKind::Alu { op, a, b }, innermost))
+    }
+
+    /// The innermost unit that any of the streams depends on. Their units are all around the current
+    /// point, where an inner one was made after an outer one.
+    fn innermost_of(&self, streams: &[StreamId]) -> Option<UnitId> {
+        streams.iter().filter_map(|s| self.innermost[s.index()]).max()
+    }
+}

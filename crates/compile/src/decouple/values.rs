@@ -1,0 +1,381 @@
+//! Values of the execute unit: terms to expressions, with their types. The same code serves `scf`
+//! in coupled programs and `exe` in callbacks; they differ in how constants, loop variables and
+//! streams are written.
+
+use super::DecoupleError;
+use super::builder::Lowering;
+use super::terms::Level;
+use egg::Id;
+use ember_targets::dlc::{Dim, Expr, SizeId, Stmt, StreamId, StreamKind, Type};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+
+/// Expressions nest at most this deep; what is deeper is first put in a register.
+const MAX_DEPTH: u32 = 64;
+
+/// An expression and its type.
+#[derive(Clone)]
+pub(super) struct Typed {
+    pub expr: Expr,
+    pub ty: Type,
+    depth: u32,
+}
+
+impl Typed {
+    /// An expression without operands that are expressions.
+    pub fn leaf(expr: Expr, ty: Type) -> Typed {
+        Typed { expr, ty, depth: 0 }
+    }
+
+    /// An expression over operands, the deepest of which is this deep.
+    fn over(expr: Expr, ty: Type, operands: &[u32]) -> Typed {
+        Typed { expr, ty, depth: 1 + operands.iter().max().unwrap_or(&0) }
+    }
+
+    /// A scalar constant.
+    pub fn constant(value: Scalar) -> Typed {
+        Typed::leaf(Expr::Const(value), Type::scalar(value.dtype()))
+    }
+
+    /// Whether it can be an index or a bound.
+    pub fn is_index(&self) -> bool {
+        self.ty.lanes == 1 && !self.ty.dtype.is_float()
+    }
+}
+
+impl Lowering<'_> {
+    /// A value's expression. Statements that it needs first go to the current body.
+    pub(super) fn value(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        if let Some(known) = self.kept.iter().rev().find_map(|kept| kept.get(&id)) {
+            return Ok(known.clone());
+        }
+        let value = self.deeper(id, |l| l.value_here(id))?;
+        let twice = value.depth > 0 && value.ty.lanes > 1 && self.terms.is_shared(id);
+        let computed = !matches!(value.expr, Expr::Broadcast(..) | Expr::Iota(..));
+        if twice && computed && !self.kept.is_empty() {
+            let kept = self.in_register("both", value);
+            if let Some(innermost) = self.kept.last_mut() {
+                innermost.insert(id, kept.clone());
+            }
+            return Ok(kept);
+        }
+        if value.depth < MAX_DEPTH { Ok(value) } else { Ok(self.in_register("part", value)) }
+    }
+
+    pub(super) fn in_register(&mut self, name: &str, value: Typed) -> Typed {
+        let register = self.register(name, value.ty);
+        self.block.push(Stmt::Set(register, value.expr));
+        Typed::leaf(Expr::Register(register), value.ty)
+    }
+
+    /// A scalar integer value: an index, a bound.
+    pub(super) fn index_value(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        let value = self.value(id)?;
+        if !value.is_index() {
+            return Err(self
+                .terms
+                .error(id, format!("an index is a scalar integer, not {}", value.ty)));
+        }
+        Ok(cast(DType::I64, value))
+    }
+
+    fn value_here(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        let name = self.terms.name(id);
+        match (self.level, name) {
+            (Level::Scf, "" | "const" | "size" | "dim") => return self.constant(id),
+            (Level::Scf, "iv") | (Level::Exe, "exe.counter") => {
+                let [var] = self.terms.operands(id)?;
+                return self.loop_value(id, var);
+            }
+            (Level::Exe, "exe.const") => {
+                let [value] = self.terms.operands(id)?;
+                return self.constant(value);
+            }
+            (Level::Exe, "slc.from_stream") => {
+                let [stream] = self.terms.operands(id)?;
+                return self.marshalled(stream);
+            }
+            (Level::Scf, "scf.identity") => {
+                let [op, like] = self.terms.operands(id)?;
+                let dtype = self.dtype_like(like)?;
+                let identity = self.binary_op(op)?.identity(dtype);
+                return identity
+                    .map(Typed::constant)
+                    .ok_or_else(|| self.terms.error(op, "no value is its identity"));
+            }
+            (Level::Scf, "scf.one") => {
+                let [like] = self.terms.operands(id)?;
+                let dtype = self.dtype_like(like)?;
+                return Ok(Typed::constant(Scalar::from_f64(dtype, 1.0)));
+            }
+            (Level::Scf, "scf.convert") => {
+                let [like, x] = self.terms.operands(id)?;
+                let dtype = self.dtype_like(like)?;
+                return Ok(cast(dtype, self.value(x)?));
+            }
+            _ => {}
+        }
+        let op = name.strip_prefix(self.level.dialect()).and_then(|n| n.strip_prefix('.'));
+        match op {
+            Some("load") => {
+                let [address] = self.terms.operands(id)?;
+                self.load(address)
+            }
+            Some("fetched") if self.level == Level::Exe => {
+                let [stream, address] = self.terms.operands(id)?;
+                self.fetched(stream, address)
+            }
+            Some("held") if self.level == Level::Exe => {
+                let [value] = self.terms.operands(id)?;
+                self.held(id, value)
+            }
+            Some("reduce") => self.reduce(id),
+            Some("walk_reduce") => self.walk_reduce(id),
+            Some("select") => {
+                let [c, a, b] = self.terms.operands(id)?;
+                let (c, a, b) = (self.value(c)?, self.value(a)?, self.value(b)?);
+                let condition = Type { dtype: DType::I64, lanes: a.ty.lanes };
+                if a.ty != b.ty || c.ty != condition {
+                    let types = format!("selects {} by {}, else {}", a.ty, c.ty, b.ty);
+                    return Err(self.terms.error(id, types));
+                }
+                let expr = Expr::Select(Box::new(c.expr), Box::new(a.expr), Box::new(b.expr));
+                Ok(Typed::over(expr, a.ty, &[c.depth, a.depth, b.depth]))
+            }
+            Some("cast") => {
+                let [dtype, x] = self.terms.operands(id)?;
+                let dtype = self.dtype(dtype)?;
+                Ok(cast(dtype, self.value(x)?))
+            }
+            Some("fold") => {
+                let [op, x] = self.terms.operands(id)?;
+                let (op, x) = (self.binary_op(op)?, self.value(x)?);
+                let ty = Type::scalar(x.ty.dtype);
+                if op.result(ty.dtype) != ty.dtype {
+                    return Err(self.terms.error(id, "folds with a comparison"));
+                }
+                Ok(Typed::over(Expr::Fold(op, Box::new(x.expr)), ty, &[x.depth]))
+            }
+            Some("broadcast") => {
+                let [n, x] = self.terms.operands(id)?;
+                let lanes = self.lanes(n)?;
+                let x = self.value(x)?;
+                if x.ty.lanes != 1 {
+                    return Err(self.terms.error(id, format!("spreads a scalar, not {}", x.ty)));
+                }
+                Ok(broadcast(lanes, x))
+            }
+            Some("lanes") => {
+                let [n, _, x] = self.terms.operands(id)?;
+                let lanes = self.lanes(n)?;
+                let x = self.index_value(x)?;
+                let ty = Type { dtype: DType::I64, lanes };
+                let base = cast(DType::I64, x);
+                Ok(Typed::over(Expr::Iota(lanes, Box::new(base.expr)), ty, &[base.depth]))
+            }
+            Some(name) => match (BinaryOp::parse(name), UnaryOp::parse(name)) {
+                (Some(op), _) => {
+                    let [a, b] = self.terms.operands(id)?;
+                    let (a, b) = (self.value(a)?, self.value(b)?);
+                    self.binary(id, op, a, b)
+                }
+                (None, Some(op)) => {
+                    let [x] = self.terms.operands(id)?;
+                    let x = self.value(x)?;
+                    if !op.takes(x.ty.dtype) {
+                        return Err(self.terms.error(id, format!("is applied to {}", x.ty)));
+                    }
+                    Ok(Typed::over(Expr::Unary(op, Box::new(x.expr)), x.ty, &[x.depth]))
+                }
+                (None, None) => Err(self.unexpected_value(id)),
+            },
+            None => Err(self.unexpected_value(id)),
+        }
+    }
+
+    /// The element type of an address or a value.
+    fn dtype_like(&mut self, id: Id) -> Result<DType, DecoupleError> {
+        match self.tensor_dtype(id) {
+            Ok(dtype) => Ok(dtype),
+            Err(_) => self.value(id).map(|x| x.ty.dtype),
+        }
+    }
+
+    fn unexpected_value(&self, id: Id) -> DecoupleError {
+        let wanted = match self.level {
+            Level::Scf => "a value of a coupled program",
+            Level::Exe => "a value of the execute unit",
+        };
+        self.terms.unexpected(id, wanted)
+    }
+
+    /// Arithmetic on two values of one type.
+    pub(super) fn binary(
+        &self,
+        at: Id,
+        op: BinaryOp,
+        a: Typed,
+        b: Typed,
+    ) -> Result<Typed, DecoupleError> {
+        if a.ty != b.ty {
+            let error = self.terms.error(at, format!("combines {} with {}", a.ty, b.ty));
+            return Err(error.with_help("operands have one type; cast or broadcast one of them"));
+        }
+        let ty = Type { dtype: op.result(a.ty.dtype), lanes: a.ty.lanes };
+        let depths = [a.depth, b.depth];
+        Ok(Typed::over(Expr::Binary(op, Box::new(a.expr), Box::new(b.expr)), ty, &depths))
+    }
+
+    /// The value of a loop variable where both units, or the execute unit, know it.
+    fn loop_value(&mut self, id: Id, var: Id) -> Result<Typed, DecoupleError> {
+        let frame = self
+            .frame_of(var)
+            .map_err(|e| DecoupleError { operator: self.terms.node(id).to_string(), ..e })?;
+        let register = self.count(frame)?;
+        Ok(Typed::leaf(Expr::Register(register), Type::scalar(DType::I64)))
+    }
+
+    /// A stream's value on the execute unit: a constant stands for itself, all else is popped.
+    fn marshalled(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        if self.terms.name(id) == "slc.lanes" {
+            // The access unit has no stream of lane numbers; its base is popped instead.
+            let [n, _, x] = self.terms.operands(id)?;
+            let lanes = self.lanes(n)?;
+            let x = self.stream(x)?;
+            let base = cast(DType::I64, self.stream_value(x));
+            let ty = Type { dtype: DType::I64, lanes };
+            return Ok(Typed::over(Expr::Iota(lanes, Box::new(base.expr)), ty, &[base.depth]));
+        }
+        let stream = self.stream(id)?;
+        Ok(self.stream_value(stream))
+    }
+
+    /// The value of a stream of the program.
+    pub(super) fn stream_value(&mut self, id: StreamId) -> Typed {
+        let stream = &self.program.streams[id.index()];
+        let ty = stream.ty;
+        match stream.kind {
+            StreamKind::Const(value) => Typed::constant(value),
+            StreamKind::Size(size) => Typed::leaf(Expr::Size(size), ty),
+            // What the execute unit can make of a constant itself is not marshalled.
+            StreamKind::Broadcast(from) => {
+                let x = self.stream_value(from);
+                broadcast(ty.lanes, x)
+            }
+            StreamKind::IndexCast(from) => cast(DType::I64, self.stream_value(from)),
+            _ => Typed::leaf(Expr::Register(self.popped(id)), ty),
+        }
+    }
+
+    /// The stream whose value [`Self::stream_value`] pops, or the constant that it uses.
+    pub(super) fn read_from(&self, id: StreamId) -> StreamId {
+        match self.program.streams[id.index()].kind {
+            // A stream is made from streams before it, so the way ends.
+            StreamKind::Broadcast(from) | StreamKind::IndexCast(from) => self.read_from(from),
+            _ => id,
+        }
+    }
+
+    /// A constant of the run: a literal, a size, an extent, or arithmetic on them.
+    pub(super) fn constant(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        self.deeper(id, |l| l.constant_here(id))
+    }
+
+    fn constant_here(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        if let Some(n) = self.terms.int(id) {
+            return Ok(Typed::constant(Scalar::I64(n)));
+        }
+        match self.terms.name(id) {
+            "const" => {
+                let [dtype, number] = self.terms.operands(id)?;
+                let value = self
+                    .terms
+                    .number(number)
+                    .ok_or_else(|| self.terms.error(number, "is not a number"))?;
+                Ok(Typed::constant(Scalar::from_f64(self.dtype(dtype)?, value)))
+            }
+            "size" => {
+                let [name] = self.terms.operands(id)?;
+                Ok(Typed::leaf(Expr::Size(self.size(name)?), Type::scalar(DType::I64)))
+            }
+            "dim" => {
+                let [address, k] = self.terms.operands(id)?;
+                let (tensor, indices) = self.address_parts(address)?;
+                let shape = &self.program.tensors[tensor.index()].shape;
+                let at = self.terms.int(k).and_then(|k| usize::try_from(k).ok());
+                match at.and_then(|k| shape.get(k.checked_add(indices.len())?)) {
+                    Some(Dim::Const(n)) => match i64::try_from(*n) {
+                        Ok(n) => Ok(Typed::constant(Scalar::I64(n))),
+                        Err(_) => Err(self.terms.error(id, format!("the extent {n} exceeds i64"))),
+                    },
+                    Some(Dim::Size(size)) => {
+                        Ok(Typed::leaf(Expr::Size(*size), Type::scalar(DType::I64)))
+                    }
+                    None => Err(self.terms.error(id, "the tensor has no such dimension")),
+                }
+            }
+            "scf.broadcast" => {
+                let [n, x] = self.terms.operands(id)?;
+                Ok(broadcast(self.lanes(n)?, self.constant(x)?))
+            }
+            "scf.cast" => {
+                let [dtype, x] = self.terms.operands(id)?;
+                Ok(cast(self.dtype(dtype)?, self.constant(x)?))
+            }
+            name => match name.strip_prefix("scf.").and_then(BinaryOp::parse) {
+                Some(op) => {
+                    let [a, b] = self.terms.operands(id)?;
+                    let (a, b) = (self.constant(a)?, self.constant(b)?);
+                    if let (Expr::Const(a), Expr::Const(b)) = (&a.expr, &b.expr)
+                        && let Some(folded) = op.apply(*a, *b)
+                    {
+                        return Ok(Typed::constant(folded));
+                    }
+                    self.binary(id, op, a, b)
+                }
+                None => Err(self.terms.unexpected(id, "a constant")),
+            },
+        }
+    }
+
+    /// The element type that a nullary operator names.
+    fn dtype(&self, id: Id) -> Result<DType, DecoupleError> {
+        DType::parse(self.terms.name(id))
+            .ok_or_else(|| self.terms.error(id, "is not an element type"))
+    }
+
+    /// The operation that a nullary operator names.
+    pub(super) fn binary_op(&self, id: Id) -> Result<BinaryOp, DecoupleError> {
+        BinaryOp::parse(self.terms.name(id))
+            .ok_or_else(|| self.terms.error(id, "is not a binary operation"))
+    }
+
+    /// A symbolic size by its name.
+    fn size(&self, id: Id) -> Result<SizeId, DecoupleError> {
+        let known = self
+            .terms
+            .name(id)
+            .strip_prefix('%')
+            .and_then(|name| self.context.sizes.iter().position(|s| s == name));
+        known
+            .map(|at| SizeId(at as u32))
+            .ok_or_else(|| self.terms.error(id, "the model has no such size"))
+    }
+}
+
+/// Conversion of a value; none where it has the type already.
+pub(super) fn cast(dtype: DType, x: Typed) -> Typed {
+    if x.ty.dtype == dtype {
+        return x;
+    }
+    if let Expr::Const(value) = x.expr {
+        return Typed::constant(value.cast(dtype));
+    }
+    let ty = Type { dtype, lanes: x.ty.lanes };
+    Typed::over(Expr::Cast(dtype, Box::new(x.expr)), ty, &[x.depth])
+}
+
+/// A scalar in every lane.
+pub(super) fn broadcast(lanes: u32, x: Typed) -> Typed {
+    let ty = Type { dtype: x.ty.dtype, lanes };
+    Typed::over(Expr::Broadcast(lanes, Box::new(x.expr)), ty, &[x.depth])
+}

@@ -1,0 +1,392 @@
+//! What a model asks of a machine whichever program computes it: the input of the physical bound.
+//!
+//! What is counted is what no program can do without, if it computes every operator of the model as
+//! it is written:
+//!
+//! - **Lines.** Caches are cold, so that each line of an input that is needed comes from memory once: the
+//!   looked-up rows of tables, and all of the indices, offsets, weights and dense operands. Nothing is
+//!   asked for computed tensors, which may stay in caches.
+//! - **Lanes and rows.** Which row a lookup needs is known from the data alone, so that a program
+//!   can keep no row for a later lookup: each lookup brings its row, through the lanes of the access unit
+//!   and its port that writes (into the data queue if the row is computed with, into memory if it is
+//!   copied) or through the core's L2, from which the core loads it. The two ways add up. A copy asks for
+//!   no execute unit. Where the lines that are touched of a tensor fit the core's L2, neither is asked for.
+//! - **Vector operations.** Each of the formula's operations once for every register of its result; of
+//!   `n` added rows the first is no addition. What may be kept in registers is neither loaded nor
+//!   stored again.
+//! - **Loads and stores.** Each row that is looked up and each dense operand is loaded or popped by
+//!   registers; outputs are stored by registers, rows of empty bags aside, which are zero already.
+//!   Temporaries need not be stored.
+//! - **Multiply-adds** of matrices, less the share that the vector ports could do beside the matrix unit.
+
+mod operations;
+
+use ember_model::data::Instance;
+use ember_model::model::{Expr, Kind, Mode, Model, Op, Score, Statement, TensorId};
+use ember_sim::Demand;
+use ember_targets::machine::Machine;
+use ember_targets::tensor::Tensor;
+use ember_values::scalar::DType;
+use operations::{edge, operations};
+use std::collections::BTreeMap;
+
+/// Bits of a cache line.
+const LINE_BITS: u64 = 512;
+
+/// What every program for a model must do on an instance, and the table elements that it looks up;
+/// where nothing is looked up, the elements of its inputs.
+pub fn demand(model: &Model, instance: &Instance, machine: &Machine) -> (Demand, u64) {
+    let mut counter = Counter {
+        model,
+        instance,
+        machine,
+        demand: Demand::default(),
+        touched: BTreeMap::new(),
+        elements: 0,
+    };
+    for statement in &model.statements {
+        // An instance of another model asks for nothing.
+        let _ = counter.statement(statement);
+    }
+    counter.finish()
+}
+
+/// What is read of a tensor.
+#[derive(Default)]
+struct Touched {
+    /// All of it.
+    whole: bool,
+    /// The rows that are looked up, each time.
+    rows: Vec<u64>,
+    /// Bits of a row.
+    row_bits: u64,
+    /// Bits that pass the lanes, and that are handed on, unless the core keeps the rows.
+    lanes: u64,
+    rows_bits: u64,
+}
+
+/// What becomes of rows that are looked up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// They come in order, once each, so that the core may load them itself.
+    InOrder,
+    /// They are stored again as they are.
+    Copied,
+    /// They are computed with.
+    Computed,
+}
+
+struct Counter<'a> {
+    model: &'a Model,
+    instance: &'a Instance,
+    machine: &'a Machine,
+    demand: Demand,
+    touched: BTreeMap<TensorId, Touched>,
+    elements: u64,
+}
+
+impl Counter<'_> {
+    fn tensor(&self, id: TensorId) -> Option<&Tensor> {
+        self.instance.tensors.get(&self.model.tensor(id).name)
+    }
+
+    fn positions(&self, id: TensorId) -> Option<Vec<u64>> {
+        let tensor = self.tensor(id)?;
+        let position = |i| tensor.get(i)?.as_i64().and_then(|x| u64::try_from(x).ok());
+        (0..tensor.len()).map(position).collect()
+    }
+
+    /// Elements of an expression.
+    fn len(&self, expr: &Expr) -> u64 {
+        let extents = expr.shape.iter().map(|e| e.value(&self.instance.sizes).unwrap_or(0));
+        extents.fold(1, u64::saturating_mul)
+    }
+
+    /// Elements in one row of a table.
+    fn width(&self, table: &Expr) -> u64 {
+        let extents = table.shape[1..].iter().map(|e| e.value(&self.instance.sizes).unwrap_or(0));
+        extents.fold(1, u64::saturating_mul)
+    }
+
+    /// Vector registers that elements take.
+    fn registers(&self, dtype: DType, elements: u64) -> u64 {
+        dtype.bytes_of(elements).div_ceil(self.machine.core.simd_bytes)
+    }
+
+    fn operate(&mut self, operations: u64) {
+        self.demand.vector_ops = self.demand.vector_ops.saturating_add(operations);
+    }
+
+    fn load(&mut self, registers: u64) {
+        self.demand.loads = self.demand.loads.saturating_add(registers);
+    }
+
+    /// All of a tensor is read.
+    fn whole(&mut self, id: TensorId) {
+        self.touched.entry(id).or_default().whole = true;
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Option<()> {
+        let value = &statement.value;
+        if self.len(value) == 0 {
+            return Some(());
+        }
+        let copies = value.walk().all(|part| {
+            matches!(
+                part.op,
+                Op::Tensor(_) | Op::Gather { .. } | Op::BlockGather { .. } | Op::Triangle(_)
+            )
+        });
+        let filled = self.expression(value, !copies)?;
+        let kind = self.model.computed[statement.target.0 - self.model.inputs.len()].kind;
+        if kind == Kind::Output && !copies {
+            self.demand.stores =
+                self.demand.stores.saturating_add(self.registers(value.dtype, filled));
+        }
+        Some(())
+    }
+
+    /// Counts an expression whose elements are all needed once; how many of them are not those of
+    /// empty bags.
+    fn expression(&mut self, expr: &Expr, computed: bool) -> Option<u64> {
+        let len = self.len(expr);
+        match &expr.op {
+            Op::Tensor(id) => {
+                self.whole(*id);
+                if computed {
+                    self.load(self.registers(expr.dtype, len));
+                }
+            }
+            Op::Bag { mode, table, indices, offsets, weights } => {
+                let added = if *mode == Mode::Mean { 1 } else { 0 };
+                return self.bags(table, *indices, *offsets, *weights, added);
+            }
+            Op::Spmm { table, indices, offsets, values } => {
+                return self.bags(table, *indices, *offsets, Some(*values), 0);
+            }
+            Op::Gather { table, indices } | Op::BlockGather { table, indices } => {
+                self.whole(*indices);
+                let rows = self.positions(*indices)?;
+                self.lookups(table, &rows, if computed { Use::Computed } else { Use::Copied })?;
+            }
+            Op::Sddmm { left, right, indices, offsets } => {
+                // A product and a sum each, of which the first sum of an edge is none.
+                self.edges(left, right, *indices, *offsets, 2)?;
+            }
+            Op::Mp { edge: function, left, right, indices, offsets, .. } => {
+                let edges = self.tensor(*indices)?.len();
+                let each = self.registers(expr.dtype, edges);
+                self.operate(each.saturating_mul(edge(*function, self.machine)));
+                let rows = self.edges(left, right, *indices, *offsets, 4)?;
+                return Some(rows.saturating_mul(self.width(right)));
+            }
+            Op::Kg { score, entities, relations, heads, rels, tails } => {
+                for (table, indices) in [(entities, heads), (relations, rels), (entities, tails)] {
+                    self.whole(*indices);
+                    let rows = self.positions(*indices)?;
+                    self.lookups(table, &rows, Use::Computed)?;
+                }
+                let (parts, operations) = match score {
+                    Score::TransE => (1, 5),
+                    Score::DistMult => (1, 3),
+                    Score::ComplEx => (2, 10),
+                    Score::RotatE => (2, 13),
+                };
+                let elements = len.saturating_mul(self.width(entities)) / parts;
+                let each = self.registers(expr.dtype, elements);
+                self.operate(each.saturating_mul(operations).saturating_sub(len));
+            }
+            Op::Dequantise { codes, scales } => {
+                for id in [*codes, *scales] {
+                    self.whole(id);
+                    let tensor = self.tensor(id)?;
+                    let registers = self.registers(tensor.dtype, tensor.len());
+                    self.load(registers);
+                }
+            }
+            Op::Bias(_, bias) => self.whole(*bias),
+            Op::Matmul { a, b, .. } => {
+                for id in [*a, *b] {
+                    self.whole(id);
+                    let tensor = self.tensor(id)?;
+                    let registers = self.registers(tensor.dtype, tensor.len());
+                    self.load(registers);
+                }
+                self.multiply(expr.dtype, self.model.work(expr, &self.instance.sizes));
+            }
+            _ => {}
+        }
+        self.operate(
+            operations(expr, self.machine).saturating_mul(self.registers(expr.dtype, len)),
+        );
+        if let Op::Row(_, x) = &expr.op {
+            let folded = self.registers(x.dtype, self.len(x));
+            self.operate(folded.saturating_sub(len));
+        }
+        if is_lookup(&expr.op) {
+            return Some(len);
+        }
+        let mut filled = len;
+        for operand in expr.operands() {
+            let operand_filled = self.expression(operand, computed)?;
+            if self.len(operand) == len {
+                filled = filled.min(operand_filled);
+            }
+        }
+        Some(filled)
+    }
+
+    /// Counts lookups into a table; the table's own operators are done for each of them.
+    fn lookups(&mut self, table: &Expr, rows: &[u64], usage: Use) -> Option<()> {
+        let n = rows.len() as u64;
+        if usage != Use::InOrder {
+            self.elements = self.elements.saturating_add(n.saturating_mul(self.width(table)));
+        }
+        for part in table.walk() {
+            let row = self.registers(part.dtype, self.width(part));
+            self.operate(operations(part, self.machine).saturating_mul(row).saturating_mul(n));
+            match &part.op {
+                Op::Tensor(id) => self.rows(*id, rows, usage)?,
+                Op::Dequantise { codes, scales } => {
+                    self.rows(*codes, rows, usage)?;
+                    self.rows(*scales, rows, usage)?;
+                }
+                Op::Bias(_, bias) => self.whole(*bias),
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    /// Counts lookups of rows of one tensor.
+    fn rows(&mut self, id: TensorId, rows: &[u64], usage: Use) -> Option<()> {
+        let tensor = self.tensor(id)?;
+        let width = tensor.shape[1..].iter().fold(1u64, |n, extent| n.saturating_mul(*extent));
+        let (bits, registers) =
+            (width.saturating_mul(tensor.dtype.bits()), self.registers(tensor.dtype, width));
+        let n = rows.len() as u64;
+        if usage != Use::Copied {
+            self.load(n.saturating_mul(registers));
+        }
+        let touched = self.touched.entry(id).or_default();
+        touched.row_bits = bits;
+        touched.rows.extend(rows);
+        let moved = n.saturating_mul(bits);
+        if usage != Use::InOrder {
+            touched.lanes = touched.lanes.saturating_add(moved);
+            touched.rows_bits = touched.rows_bits.saturating_add(moved);
+        }
+        Some(())
+    }
+
+    /// Counts bags with so many operations for each that is not empty, beside the lookups' own; the
+    /// elements of these.
+    fn bags(
+        &mut self,
+        table: &Expr,
+        indices: TensorId,
+        offsets: TensorId,
+        weights: Option<TensorId>,
+        added: u64,
+    ) -> Option<u64> {
+        self.whole(indices);
+        self.whole(offsets);
+        let (rows, ends) = (self.positions(indices)?, self.positions(offsets)?);
+        let filled = ends.windows(2).filter(|ends| ends[0] < ends[1]).count() as u64;
+        let row = self.registers(table.dtype, self.width(table));
+        let mut operations = (rows.len() as u64).saturating_sub(filled) + added * filled;
+        if let Some(weights) = weights {
+            self.whole(weights);
+            operations += rows.len() as u64;
+        }
+        self.operate(operations.saturating_mul(row));
+        self.lookups(table, &rows, Use::Computed)?;
+        Some(filled.saturating_mul(self.width(table)))
+    }
+
+    /// Counts the products of edges, with so many operations for each register of a row; the rows
+    /// that have edges.
+    fn edges(
+        &mut self,
+        left: &Expr,
+        right: &Expr,
+        indices: TensorId,
+        offsets: TensorId,
+        operations: u64,
+    ) -> Option<u64> {
+        self.whole(indices);
+        self.whole(offsets);
+        let (edges, ends) = (self.positions(indices)?, self.positions(offsets)?);
+        let own: Vec<u64> =
+            (0u64..).zip(ends.windows(2)).filter(|(_, e)| e[0] < e[1]).map(|(r, _)| r).collect();
+        let n = edges.len() as u64;
+        let each = self.registers(right.dtype, n.saturating_mul(self.width(right)));
+        let first = n + if operations > 2 { own.len() as u64 } else { 0 };
+        self.operate(each.saturating_mul(operations).saturating_sub(first));
+        self.lookups(right, &edges, Use::Computed)?;
+        self.lookups(left, &own, Use::InOrder)?;
+        Some(own.len() as u64)
+    }
+
+    /// Counts multiply-adds, those of binary64 as four of binary32.
+    fn multiply(&mut self, dtype: DType, macs: u64) {
+        let lanes = (self.machine.core.simd_bytes / 4) as f64;
+        let products = self.machine.matrix.products_per_cycle as f64 * lanes * lanes;
+        // The vector ports take two operations, and those of binary64 have half the lanes.
+        let beside = self.machine.core.vector_ports as f64 * lanes / 2.0;
+        let weight = if dtype == DType::F64 { 4.0 } else { 1.0 };
+        let beside = if dtype == DType::F64 { 2.0 * beside } else { beside };
+        let macs = macs as f64 * weight * products / (products + beside);
+        self.demand.macs = self.demand.macs.saturating_add(macs as u64);
+    }
+
+    fn finish(mut self) -> (Demand, u64) {
+        for (id, touched) in std::mem::take(&mut self.touched) {
+            let Some(tensor) = self.tensor(id) else { continue };
+            let lines = if touched.whole {
+                tensor.bytes().div_ceil(LINE_BITS / 8)
+            } else {
+                distinct_lines(touched.rows, touched.row_bits)
+            };
+            if self.model.is_input(id) {
+                self.demand.lines = self.demand.lines.saturating_add(lines);
+            }
+            if lines.saturating_mul(LINE_BITS / 8) > self.machine.l2.bytes {
+                let demand = &mut self.demand;
+                demand.lane_bytes = demand.lane_bytes.saturating_add(touched.lanes / 8);
+                demand.row_bytes = demand.row_bytes.saturating_add(touched.rows_bits / 8);
+            }
+        }
+        if self.elements == 0 {
+            let inputs = (0..self.model.inputs.len()).filter_map(|i| self.tensor(TensorId(i)));
+            self.elements = inputs.map(Tensor::len).fold(0, u64::saturating_add);
+        }
+        (self.demand, self.elements)
+    }
+}
+
+/// Whether an operator's operands are tables that it looks rows up in.
+fn is_lookup(op: &Op) -> bool {
+    matches!(op, Op::Gather { .. } | Op::BlockGather { .. } | Op::Sddmm { .. } | Op::Kg { .. })
+}
+
+/// Lines of rows that start at the beginning of a line with the first. Rows need not fill lines.
+fn distinct_lines(mut rows: Vec<u64>, bits: u64) -> u64 {
+    if bits == 0 {
+        return 0;
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    // Lines before this one are counted.
+    let (mut counted, mut lines) = (0, 0u64);
+    for row in rows {
+        let from = (row.saturating_mul(bits) / LINE_BITS).max(counted);
+        let to = (row + 1).saturating_mul(bits).div_ceil(LINE_BITS);
+        lines += to.saturating_sub(from);
+        counted = counted.max(to);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

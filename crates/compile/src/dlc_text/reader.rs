@@ -1,0 +1,335 @@
+//! The reader's state and what every form needs: names, arities, numbers, types, addresses.
+
+use ember_language::diagnostic::{Diagnostic, Span};
+use ember_language::sexp::Sexp;
+use ember_language::suggest::{help, unknown};
+use ember_targets::dlc::{Addr, Dim, Lanes, Program, SizeId, TensorDecl, TensorId, Type};
+use ember_targets::verify::{Part, Place};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
+use std::collections::BTreeMap;
+
+/// Forms nest at most this deep.
+const MAX_DEPTH: usize = 256;
+
+/// Errors that come with a suggestion at most.
+const MAX_SUGGESTIONS: usize = 100;
+
+/// How every form with a fixed number of items is written.
+const SHAPES: [(&str, &str); 38] = [
+    ("tensor", "(tensor NAME DTYPE (EXTENT…))"),
+    ("tensor_out", "(tensor_out NAME DTYPE (EXTENT…))"),
+    ("const_stream", "(const_stream NAME TYPE NUMBER)"),
+    ("size_stream", "(size_stream NAME SIZE)"),
+    ("get_ind_var", "(get_ind_var NAME UNIT)"),
+    ("mem_stream", "(mem_stream NAME TYPE (at TENSOR STREAM…) HINT)"),
+    ("alu_stream", "(alu_stream NAME TYPE OP STREAM STREAM)"),
+    ("broadcast_stream", "(broadcast_stream NAME TYPE STREAM)"),
+    ("index_cast", "(index_cast NAME STREAM)"),
+    ("new_tu", "(new_tu NAME LO HI STEP)"),
+    ("on", "(on UNIT beg|ite|end ACTION…)"),
+    ("register_callback", "(register_callback CASE)"),
+    ("register_operand", "(register_operand STREAM)"),
+    ("prefetch", "(prefetch STREAM)"),
+    ("traverse", "(traverse UNIT)"),
+    ("store_stream", "(store_stream (at TENSOR STREAM…) STREAM)"),
+    ("barrier", "(barrier)"),
+    ("register", "(register NAME TYPE)"),
+    ("case", "(case NAME STATEMENT…)"),
+    ("set", "(set REGISTER VALUE)"),
+    ("pop_operand", "(pop_operand REGISTER)"),
+    ("store", "(store (at TENSOR VALUE…) VALUE)"),
+    ("accumulate", "(accumulate OP (at TENSOR VALUE…) VALUE)"),
+    ("matmul", "(matmul OUT A B)"),
+    ("matmul_t", "(matmul_t OUT A B)"),
+    ("for", "(for REGISTER LO HI STEP STATEMENT…)"),
+    ("walk", "(walk UNIT REGISTER LO HI STEP STATEMENT…)"),
+    ("const", "(const DTYPE NUMBER)"),
+    ("size", "(size NAME)"),
+    ("load", "(load (at TENSOR VALUE…))"),
+    ("select", "(select VALUE VALUE VALUE)"),
+    ("broadcast", "(broadcast LANES VALUE)"),
+    ("iota", "(iota LANES VALUE)"),
+    ("exp", "(exp VALUE)"),
+    ("sqrt", "(sqrt VALUE)"),
+    ("fold", "(fold OP VALUE)"),
+    ("cast", "(cast DTYPE VALUE)"),
+    ("lanes", "(lanes COUNT LIMIT INDEX)"),
+];
+
+/// A text that is being read.
+#[derive(Default)]
+pub struct Reader {
+    pub errors: Vec<Diagnostic>,
+    pub program: Program,
+    pub places: BTreeMap<Place, Span>,
+    names: BTreeMap<Part, BTreeMap<String, u32>>,
+    depth: usize,
+}
+
+impl Reader {
+    pub fn error(&mut self, message: impl Into<String>, span: Span, label: impl Into<String>) {
+        self.errors.push(Diagnostic::error(message, span, label));
+    }
+
+    /// A name: a word or quoted text.
+    pub fn name(&mut self, sexp: &Sexp) -> Option<String> {
+        let name = sexp.atom().or(sexp.text());
+        if name.is_none() {
+            self.error("expected a name", sexp.span, "this is a list");
+        }
+        name.map(str::to_owned)
+    }
+
+    /// Notes where a place stands.
+    pub fn stands(&mut self, place: &Place, span: Span) {
+        self.places.entry(place.clone()).or_insert(span);
+    }
+
+    /// Defines a name; its number is the count of those before it.
+    pub fn define(&mut self, part: Part, sexp: &Sexp, span: Span) {
+        let Some(name) = self.name(sexp) else { return };
+        let place = Place { part, name: name.clone(), path: Vec::new() };
+        if let Some(first) = self.places.get(&place) {
+            let message = format!("{place} is defined twice");
+            let error = Diagnostic::error(message, sexp.span, "a second time here");
+            self.errors.push(error.with_related(*first, "first here"));
+        }
+        self.stands(&place, span);
+        let names = self.names.entry(part).or_default();
+        let number = names.len() as u32;
+        names.entry(name).or_insert(number);
+    }
+
+    /// The number of a defined name.
+    pub fn resolve(&mut self, part: Part, sexp: &Sexp) -> Option<u32> {
+        let name = self.name(sexp)?;
+        let names = self.names.entry(part).or_default();
+        let found = names.get(&name).copied();
+        if found.is_none() {
+            let what = Place { part, name: String::new(), path: Vec::new() }.to_string();
+            // A suggestion looks at every name, so only the first errors get one.
+            let names = (self.errors.len() < MAX_SUGGESTIONS).then_some(names);
+            let names = names.into_iter().flat_map(|names| names.keys()).map(String::as_str);
+            let error = unknown(&what, &name, sexp.span, names);
+            self.errors.push(error);
+        }
+        found
+    }
+
+    /// The head of a form, one of `known`, and its items.
+    pub fn form<'s>(
+        &mut self,
+        sexp: &'s Sexp,
+        what: &str,
+        known: &[&str],
+    ) -> Option<(&'s str, &'s [Sexp])> {
+        let Some((head, items)) = sexp.form() else {
+            let error = Diagnostic::error(format!("expected a {what}"), sexp.span, "not a form");
+            self.errors.push(match help("", known.iter().copied()) {
+                Some(help) => error.with_help(help),
+                None => error,
+            });
+            return None;
+        };
+        if !known.contains(&head) {
+            let span = sexp.list().and_then(|l| l.first()).map_or(sexp.span, |h| h.span);
+            self.errors.push(unknown(what, head, span, known.iter().copied()));
+            return None;
+        }
+        Some((head, items))
+    }
+
+    /// Exactly `N` items of a form.
+    pub fn items<'s, const N: usize>(
+        &mut self,
+        form: &Sexp,
+        items: &'s [Sexp],
+    ) -> Option<&'s [Sexp; N]> {
+        let exact = items.try_into().ok();
+        if exact.is_none() {
+            self.arity(form, N.to_string(), items.len());
+        }
+        exact
+    }
+
+    /// At least `N` items of a form, and the others.
+    pub fn leading<'s, const N: usize>(
+        &mut self,
+        form: &Sexp,
+        items: &'s [Sexp],
+    ) -> Option<(&'s [Sexp; N], &'s [Sexp])> {
+        let split = items.split_first_chunk();
+        if split.is_none() {
+            self.arity(form, format!("at least {N}"), items.len());
+        }
+        split
+    }
+
+    fn arity(&mut self, form: &Sexp, wanted: String, found: usize) {
+        let head = form.form().map_or("", |(head, _)| head);
+        let message = format!("`{head}` takes {wanted} items");
+        let error = Diagnostic::error(message, form.span, format!("{found} are given"));
+        let shape = SHAPES.iter().find(|(name, _)| *name == head);
+        self.errors.push(match shape {
+            Some((_, shape)) => error.with_help(format!("write `{shape}`")),
+            None => error,
+        });
+    }
+
+    /// Runs `read` one level deeper, unless that is too deep.
+    pub fn deeper<T>(
+        &mut self,
+        sexp: &Sexp,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        if self.depth >= MAX_DEPTH {
+            let message = format!("nests deeper than {MAX_DEPTH}");
+            let error = Diagnostic::error(message, sexp.span, "this is too deep");
+            self.errors.push(error.with_help("hold a part of it in a register"));
+            return None;
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// A whole number of a type that can hold it.
+    pub fn number<T: std::str::FromStr>(&mut self, sexp: &Sexp, what: &str) -> Option<T> {
+        let number = sexp.atom().and_then(|a| a.parse().ok());
+        if number.is_none() {
+            self.error(format!("expected {what}"), sexp.span, "this is none");
+        }
+        number
+    }
+
+    /// A loop's step.
+    pub fn step(&mut self, sexp: &Sexp) -> Option<i64> {
+        let step = self.number(sexp, "a step, which is a whole number")?;
+        if step < 1 {
+            self.error("a step of less than 1", sexp.span, "the loop would never end");
+            return None;
+        }
+        Some(step)
+    }
+
+    /// A number of lanes.
+    pub fn lanes(&mut self, sexp: &Sexp) -> Option<u32> {
+        let lanes = self.number(sexp, "a number of lanes, which is a whole number")?;
+        if lanes == 0 {
+            self.error("no lanes", sexp.span, "at least 1 is needed");
+            return None;
+        }
+        Some(lanes)
+    }
+
+    /// An element type.
+    pub fn dtype(&mut self, sexp: &Sexp) -> Option<DType> {
+        let word = sexp.atom().unwrap_or_default();
+        let dtype = DType::parse(word);
+        if dtype.is_none() {
+            let names = DType::ALL.map(DType::name);
+            self.errors.push(unknown("element type", word, sexp.span, names));
+        }
+        dtype
+    }
+
+    /// An element type, with lanes if there are several.
+    pub fn ty(&mut self, sexp: &Sexp) -> Option<Type> {
+        let lanes = sexp.atom().and_then(|word| word.split_once('x'));
+        let Some((dtype, lanes)) = lanes else { return self.dtype(sexp).map(Type::scalar) };
+        match (DType::parse(dtype), lanes.parse()) {
+            (Some(dtype), Ok(lanes)) if lanes > 0 => Some(Type { dtype, lanes }),
+            _ => {
+                let error = Diagnostic::error("expected a type", sexp.span, "this is none");
+                self.errors.push(error.with_help("write `f32`, or `f32x16` for 16 lanes"));
+                None
+            }
+        }
+    }
+
+    /// A number of an element type.
+    pub fn scalar(&mut self, dtype: DType, sexp: &Sexp) -> Option<Scalar> {
+        let number = sexp.atom().and_then(|word| dtype.number(word));
+        if number.is_none() {
+            self.error(format!("expected a number of type {dtype}"), sexp.span, "this is none");
+        }
+        number
+    }
+
+    /// A binary operation.
+    pub fn op(&mut self, sexp: &Sexp) -> Option<BinaryOp> {
+        let word = sexp.atom().unwrap_or_default();
+        let op = BinaryOp::parse(word);
+        if op.is_none() {
+            let names = BinaryOp::ALL.map(BinaryOp::name);
+            self.errors.push(unknown("operation", word, sexp.span, names));
+        }
+        op
+    }
+
+    /// `(at TENSOR INDEX…)`, where the last index may be `(lanes COUNT LIMIT INDEX)`.
+    pub fn addr<I>(
+        &mut self,
+        sexp: &Sexp,
+        index: impl Fn(&mut Self, &Sexp) -> Option<I>,
+    ) -> Option<Addr<I>> {
+        let (_, items) = self.form(sexp, "address", &["at"])?;
+        let ([tensor], indices) = self.leading(sexp, items)?;
+        let tensor = self.resolve(Part::Tensor, tensor).map(TensorId);
+        let mut addr = Addr { tensor: tensor?, index: Vec::new(), lanes: None };
+        let last = indices.len().saturating_sub(1);
+        for (at, i) in indices.iter().enumerate() {
+            match i.form() {
+                Some(("lanes", items)) if at == last => {
+                    let [count, limit, base] = self.items(i, items)?;
+                    let count = self.lanes(count);
+                    let limit = index(self, limit);
+                    let base = index(self, base);
+                    addr.lanes = Some(Lanes { count: count?, limit: limit? });
+                    addr.index.push(base?);
+                }
+                _ => addr.index.push(index(self, i)?),
+            }
+        }
+        Some(addr)
+    }
+
+    /// `(sizes NAME…)`.
+    pub fn sizes(&mut self, items: &[Sexp]) {
+        for size in items {
+            self.define(Part::Size, size, size.span);
+            if let Some(name) = self.name(size) {
+                self.program.sizes.push(name);
+            }
+        }
+    }
+
+    /// `(tensor NAME DTYPE (EXTENT…))`.
+    pub fn tensor(&mut self, form: &Sexp, items: &[Sexp], writable: bool) {
+        let Some([name, dtype, shape]) = self.items(form, items) else {
+            // The name still counts, so that its uses are not errors too.
+            if let Some(name) = items.first() {
+                self.define(Part::Tensor, name, form.span);
+            }
+            return;
+        };
+        self.define(Part::Tensor, name, form.span);
+        let dtype = self.dtype(dtype);
+        let Some(extents) = shape.list() else {
+            self.error("expected a shape", shape.span, "a list of extents, as `(rows 64)`");
+            return;
+        };
+        let shape = extents.iter().filter_map(|extent| self.extent(extent)).collect();
+        if let (Some(name), Some(dtype)) = (self.name(name), dtype) {
+            self.program.tensors.push(TensorDecl { name, dtype, shape, writable });
+        }
+    }
+
+    fn extent(&mut self, sexp: &Sexp) -> Option<Dim> {
+        match sexp.atom().map(str::parse) {
+            Some(Ok(extent)) => Some(Dim::Const(extent)),
+            _ => self.resolve(Part::Size, sexp).map(|id| Dim::Size(SizeId(id))),
+        }
+    }
+}

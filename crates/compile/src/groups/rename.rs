@@ -1,0 +1,70 @@
+//! Terms with other names in them.
+
+use egg::{Id, Language, RecExpr, Symbol};
+use ember_language::term::{Head, Node, Term};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names of tensors and sizes, each once.
+pub type Names = Vec<Symbol>;
+
+/// The names that a term mentions, in order.
+pub fn names(term: &Term) -> Names {
+    let mut names = Names::new();
+    for node in term.as_ref() {
+        if let Head::Op(name) = node.head()
+            && name.as_str().starts_with('%')
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// A term with its names exchanged and some of its sizes replaced by numbers.
+pub fn renamed(
+    term: &Term,
+    names: &BTreeMap<Symbol, Symbol>,
+    numbers: &BTreeMap<Symbol, i64>,
+) -> Term {
+    let mut made: Term = RecExpr::default();
+    let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());
+    for node in term.as_ref() {
+        let number = match (node.name(), node.children()) {
+            (Some("size"), [name]) => match term[*name].head() {
+                Head::Op(name) => numbers.get(&name).copied(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let node = match (number, node.head()) {
+            (Some(n), _) => Node::int(n),
+            (None, Head::Op(name)) if names.contains_key(&name) => {
+                Node::new(Head::Op(names[&name]), &[])
+            }
+            (None, _) => node.clone().map_children(|c| ids[usize::from(c)]),
+        };
+        ids.push(made.add(node));
+    }
+    made
+}
+
+/// A term in which some tensors are read as they are, not as frozen.
+pub fn thawed(term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
+    let mut made: Term = RecExpr::default();
+    let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());
+    for node in term.as_ref() {
+        let of = match (node.name(), node.children()) {
+            (Some("freeze" | "exe.freeze" | "slc.freeze"), [out]) => match term[*out].children() {
+                [name] => Some((*out, term[*name].head())),
+                _ => None,
+            },
+            _ => None,
+        };
+        ids.push(match of {
+            Some((out, Head::Op(name))) if tensors.contains(&name) => ids[usize::from(out)],
+            _ => made.add(node.clone().map_children(|c| ids[usize::from(c)])),
+        });
+    }
+    made
+}

@@ -1,0 +1,95 @@
+//! What the data says about a program before it runs: how often loops turn, how often loads come
+//! back to a line.
+
+use crate::cost::Workload;
+use egg::Symbol;
+use ember_analysis::effects::variable_key;
+use ember_analysis::facts::EGraph;
+use ember_interpret::{Store, average_trip_count};
+use ember_model::data::Instance;
+use ember_model::model::{IndexUse, Model, OffsetsUse, TensorId};
+use rustc_hash::FxHashMap;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Statistics of one instance of a model. Trip counts are computed when first asked for.
+pub struct Statistics<'a> {
+    store: &'a Store,
+    first_touch: FxHashMap<Symbol, f64>,
+    occupied: FxHashMap<Symbol, f64>,
+    trips: Mutex<FxHashMap<String, f64>>,
+}
+
+impl<'a> Statistics<'a> {
+    /// Statistics of an instance, whose tensors and sizes are also given as a store.
+    pub fn new(model: &Model, instance: &Instance, store: &'a Store) -> Statistics<'a> {
+        let in_terms = |tensor: TensorId| Symbol::from(format!("%{}", model.tensor(tensor).name));
+        let mut first_touch: FxHashMap<Symbol, f64> = FxHashMap::default();
+        // A table that is looked up several times is touched first by the use that touches most.
+        let mut touch = |tensor: TensorId, share: f64| {
+            let before = first_touch.entry(in_terms(tensor)).or_insert(share);
+            *before = before.max(share);
+        };
+        for IndexUse { indices, table, .. } in model.index_uses() {
+            if let Some(table) = table
+                && let Some(indices) = instance.tensors.get(&model.tensor(indices).name)
+            {
+                let mut rows: Vec<i64> = (0..indices.len())
+                    .filter_map(|l| indices.get(l).and_then(|x| x.as_i64()))
+                    .collect();
+                rows.sort_unstable();
+                rows.dedup();
+                touch(table, rows.len() as f64 / (indices.len() as f64).max(1.0));
+            }
+        }
+        // An offset is read as the end of one bag and as the start of the next.
+        let mut occupied = FxHashMap::default();
+        for OffsetsUse { offsets, .. } in model.offsets_uses() {
+            touch(offsets, 0.5);
+            if let Some(bounds) = instance.tensors.get(&model.tensor(offsets).name) {
+                let bound = |l: u64| bounds.get(l).and_then(|x| x.as_i64());
+                let bags = bounds.len().saturating_sub(1);
+                let full = (0..bags).filter(|b| bound(*b) < bound(b + 1)).count();
+                occupied.insert(in_terms(offsets), full as f64 / (bags as f64).max(1.0));
+            }
+        }
+        Statistics { store, first_touch, occupied, trips: Mutex::default() }
+    }
+
+    /// Statistics of a store of which nothing else is known: every load is the first to touch its line.
+    pub fn of_store(store: &'a Store) -> Statistics<'a> {
+        let (first_touch, occupied) = (FxHashMap::default(), FxHashMap::default());
+        Statistics { store, first_touch, occupied, trips: Mutex::default() }
+    }
+
+    /// The symbolic sizes of the instance.
+    pub fn sizes(&self) -> &BTreeMap<String, i64> {
+        &self.store.sizes
+    }
+
+    /// The workload of the loops in an e-graph.
+    pub fn workload(&self, egraph: &EGraph) -> Workload {
+        let mut workload = Workload {
+            first_touch: self.first_touch.clone(),
+            occupied: self.occupied.clone(),
+            ..Workload::default()
+        };
+        for class in egraph.classes().filter(|class| class.data.variable.is_some()) {
+            let Some(key) = variable_key(egraph, class.id) else { continue };
+            let term = egraph.id_to_expr(class.id);
+            // A loop that cannot be evaluated on this data is not worth more than one guess.
+            let text = term.to_string();
+            let known = || self.trips.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = known().get(&text).copied();
+            // Counted without the lock: others need not wait, and would count the same.
+            let trips = before.unwrap_or_else(|| {
+                let counted = average_trip_count(&term, self.store).unwrap_or(1.0);
+                known().insert(text, counted);
+                counted
+            });
+            workload.trips.insert(key, trips);
+        }
+        workload
+    }
+}

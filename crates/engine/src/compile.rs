@@ -1,0 +1,268 @@
+//! Rules made ready for the e-graph: variables become slots of a row, the left side a compiled
+//! matching program, the right side a list of steps, conditions places in the lists of what may be asked.
+
+use crate::knowledge::{EGraph, Knowledge};
+use crate::matcher::{Compiler, Matcher};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
+use ember_language::rules::Numbers;
+use ember_language::rules::{Arg, Call, Exactness, Phase, Rule, RuleBook};
+use ember_language::rules::{COMPUTE, COMPUTE_OPS};
+use ember_language::term::Node;
+use ember_values::scalar::BinaryOp;
+use rustc_hash::FxHashMap;
+
+/// A rule made ready for the e-graph. A match of it is a row of classes: that of the left side,
+/// then one for each variable.
+#[derive(Clone, Debug)]
+pub struct CompiledRule {
+    /// The rule's name.
+    pub name: Symbol,
+    /// When it is meant to run.
+    pub phase: Phase,
+    /// How exactly it keeps results.
+    pub exact: Exactness,
+    /// Whether what was matched is taken out of the search afterwards.
+    pub subsume: bool,
+    /// The variables in the order of their slots: those bound by matching, then those of `fors`.
+    pub variables: Vec<Var>,
+    /// Variables bound by matching; those of `fors` follow them.
+    pub matched: usize,
+    /// Conditions on matched variables.
+    pub early: Vec<Test>,
+    /// What the further variables range over, in order.
+    pub fors: Vec<Range>,
+    /// Conditions that need the further variables too.
+    pub late: Vec<Test>,
+    /// Builds the right side; the last step is its root.
+    pub plan: Vec<Step>,
+    /// The nodes of the right side whose children are all matched variables, over slots.
+    pub first: Vec<Node>,
+    /// Whether the right side has numbers to compute.
+    pub computes: bool,
+    /// Builds the left side.
+    pub left: Vec<Step>,
+    matcher: Matcher,
+}
+
+/// An argument of a condition.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand {
+    /// The class in a slot.
+    Slot(usize),
+    /// An integer.
+    Int(i64),
+}
+
+/// A condition.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// The place of what is asked in the list of predicates.
+    pub predicate: usize,
+    /// What it is asked about.
+    pub args: Vec<Operand>,
+}
+
+/// What a variable ranges over.
+#[derive(Clone, Debug)]
+pub struct Range {
+    /// The place of what is asked in the list of generators.
+    pub generator: usize,
+    /// What it is asked about.
+    pub args: Vec<Operand>,
+}
+
+/// A step in building a term. Children and arguments are earlier steps.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The class in a slot.
+    Slot(usize),
+    /// A node; its children are the numbers of steps.
+    Node(Node),
+    /// The integer that an operation gives on two known integers.
+    Compute(BinaryOp, usize, usize),
+}
+
+impl CompiledRule {
+    /// Compiles a rule.
+    pub fn new(rule: &Rule) -> CompiledRule {
+        let mut compiler = Compiler::new(&rule.lhs);
+        rule.wheres.iter().for_each(|(x, pattern)| compiler.also(*x, pattern));
+        let (matcher, bound) = compiler.finish();
+        let mut variables = bound.clone();
+        variables.extend(rule.fors.iter().map(|(x, _)| *x));
+        let mut slots = Slots { known: bound.into_iter().zip(0..).collect() };
+        let matched = slots.known.len();
+        let mut fors = Vec::new();
+        for (x, call) in &rule.fors {
+            let args = slots.operands(&call.args);
+            fors.push(Range { generator: call.what.index(), args });
+            slots.of(*x);
+        }
+        let (early, late) = rule.guards.iter().map(|call| slots.test(call)).partition(|test| {
+            test.args.iter().all(|arg| match arg {
+                Operand::Slot(slot) => *slot < matched,
+                Operand::Int(_) => true,
+            })
+        });
+        let plan = slots.plan(&rule.rhs);
+        CompiledRule {
+            name: rule.name,
+            phase: rule.phase,
+            exact: rule.exact,
+            subsume: rule.subsume,
+            variables,
+            matched,
+            early,
+            fors,
+            late,
+            first: plan.iter().filter_map(|step| over_slots(&plan, step, matched)).collect(),
+            computes: plan.iter().any(|step| matches!(step, Step::Compute(..))),
+            plan,
+            left: slots.plan(&rule.lhs),
+            matcher,
+        }
+    }
+
+    /// The number of classes in a row: that of the left side, and one for each variable.
+    pub fn width(&self) -> usize {
+        1 + self.matched + self.fors.len()
+    }
+
+    /// How far below a match's root lie the classes that decide whether it is one.
+    pub fn reach(&self) -> u16 {
+        self.matcher.reach()
+    }
+
+    /// Whether a match that is refused once may be accepted later.
+    pub fn conditional(&self) -> bool {
+        self.computes || !(self.early.is_empty() && self.fors.is_empty() && self.late.is_empty())
+    }
+
+    /// The classes in which a match may have its root.
+    pub fn roots<'a, A: Knowledge>(&self, egraph: &'a EGraph<A>) -> &'a [Id] {
+        self.matcher.roots(egraph)
+    }
+
+    /// Calls `found` with every new match whose root is one of some classes, as the class of the left
+    /// side followed by those of the matched variables, until it answers false. A match is new if a class that it looks into
+    /// changed; `level` says how far above the nearest class that changed a class lies, for levels
+    /// up to [`CompiledRule::reach`]. The e-graph must be clean.
+    pub fn search<A: Knowledge>(
+        &self,
+        egraph: &EGraph<A>,
+        classes: &[Id],
+        level: impl Fn(Id) -> u16,
+        found: impl FnMut(&[Id]) -> bool,
+    ) {
+        self.matcher.search(egraph, classes, level, found);
+    }
+
+    /// The integers that conditions name; they must be in the e-graph to be asked about.
+    pub fn integers(&self) -> impl Iterator<Item = i64> + '_ {
+        let tests = self.early.iter().chain(&self.late).flat_map(|t| &t.args);
+        tests.chain(self.fors.iter().flat_map(|f| &f.args)).filter_map(|arg| match arg {
+            Operand::Int(n) => Some(*n),
+            Operand::Slot(_) => None,
+        })
+    }
+}
+
+/// Compiles every rule of a book, in order.
+pub fn compile(book: &RuleBook) -> Vec<CompiledRule> {
+    book.rules.iter().map(CompiledRule::new).collect()
+}
+
+/// The slots of a rule's variables, in the order in which they are bound.
+struct Slots {
+    known: FxHashMap<Var, usize>,
+}
+
+impl Slots {
+    fn of(&mut self, variable: Var) -> usize {
+        let next = self.known.len();
+        *self.known.entry(variable).or_insert(next)
+    }
+
+    fn operands(&mut self, args: &[Arg]) -> Vec<Operand> {
+        args.iter()
+            .map(|arg| match arg {
+                Arg::Var(v) => Operand::Slot(self.of(*v)),
+                Arg::Int(n) => Operand::Int(*n),
+            })
+            .collect()
+    }
+
+    fn test(&mut self, call: &Call<ember_language::conditions::Predicate>) -> Test {
+        Test { predicate: call.what.index(), args: self.operands(&call.args) }
+    }
+
+    /// The steps that build a pattern, each distinct node once.
+    fn plan(&mut self, pattern: &PatternAst<Node>) -> Vec<Step> {
+        let numbers = Numbers::default().of(pattern);
+        let needed = needed(pattern);
+        let mut step_of: FxHashMap<usize, usize> = FxHashMap::default();
+        let mut steps = Vec::new();
+        for (i, node) in pattern.into_iter().enumerate() {
+            let last = i + 1 == pattern.len();
+            if !needed[i] || (step_of.contains_key(&numbers[i]) && !last) {
+                continue;
+            }
+            let step = |id: &Id| step_of[&numbers[usize::from(*id)]];
+            let built = match node {
+                ENodeOrVar::Var(v) => Step::Slot(self.of(*v)),
+                ENodeOrVar::ENode(node) => match computation(pattern, node) {
+                    Some((op, a, b)) => Step::Compute(op, step(&a), step(&b)),
+                    None => Step::Node(node.clone().map_children(|child| Id::from(step(&child)))),
+                },
+            };
+            step_of.insert(numbers[i], steps.len());
+            steps.push(built);
+        }
+        steps
+    }
+}
+
+/// The node of a step over slots, where it has matched variables for children and nothing else.
+fn over_slots(plan: &[Step], step: &Step, matched: usize) -> Option<Node> {
+    let Step::Node(node) = step else { return None };
+    let mut node = node.clone();
+    for child in node.children_mut() {
+        match plan[usize::from(*child)] {
+            Step::Slot(slot) if slot < matched => *child = Id::from(slot),
+            Step::Slot(_) | Step::Node(_) | Step::Compute(..) => return None,
+        }
+    }
+    (!node.is_leaf()).then_some(node)
+}
+
+/// Which nodes of a pattern its root is made of; abbreviations that are not used are not, nor is
+/// the operation's name in a computation.
+fn needed(pattern: &PatternAst<Node>) -> Vec<bool> {
+    let mut needed = vec![false; pattern.len()];
+    if let Some(root) = needed.last_mut() {
+        *root = true;
+    }
+    for (i, node) in pattern.as_ref().iter().enumerate().rev() {
+        if needed[i] {
+            let computed = match node {
+                ENodeOrVar::ENode(node) => computation(pattern, node).is_some(),
+                ENodeOrVar::Var(_) => false,
+            };
+            for child in node.children().iter().skip(usize::from(computed)) {
+                needed[usize::from(*child)] = true;
+            }
+        }
+    }
+    needed
+}
+
+/// The operation and arguments of a `!` node.
+fn computation(pattern: &PatternAst<Node>, node: &Node) -> Option<(BinaryOp, Id, Id)> {
+    let [op, a, b] = node.children() else { return None };
+    if node.name() != Some(COMPUTE) {
+        return None;
+    }
+    let ENodeOrVar::ENode(op) = &pattern[*op] else { return None };
+    let op = COMPUTE_OPS.into_iter().find(|known| Some(known.name()) == op.name())?;
+    Some((op, *a, *b))
+}

@@ -1,0 +1,397 @@
+//! Compiled matching: a left side as a short program over registers that hold classes.
+//!
+//! The machine is that of egg's patterns, with three differences that saturation needs: a match is
+//! a plain row of classes, subterms without variables are looked up once a search instead of once
+//! a class, and the program knows how far below the root it looks.
+
+use crate::knowledge::EGraph;
+use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
+use ember_egraph::Analysis;
+use ember_language::term::{Head, Node};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// A compiled left side.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    root: (Head, usize),
+    program: Vec<Instruction>,
+    /// Terms without variables that the program compares with.
+    constants: Vec<Vec<Node>>,
+    /// Operators that must be in the e-graph for there to be a match.
+    operators: Vec<(Head, usize)>,
+    /// The register of each variable, in the order in which they were bound.
+    slots: Vec<usize>,
+    reach: u16,
+    /// Whether it looks above the root too, so that a match may be new however far away the change is.
+    anywhere: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Instruction {
+    /// For each node of this operator in the class: its children go into registers from `out`.
+    Bind { class: usize, head: Head, arity: usize, out: usize },
+    /// The class must be that of a constant.
+    Constant { class: usize, constant: usize },
+    /// Two registers must hold one class.
+    Same { class: usize, other: usize },
+    /// For each class with a node over the class: it goes into the register `out`.
+    Above { class: usize, out: usize },
+}
+
+impl Instruction {
+    /// The register of the class that it looks into.
+    fn class(self) -> usize {
+        match self {
+            Instruction::Bind { class, .. }
+            | Instruction::Constant { class, .. }
+            | Instruction::Same { class, .. }
+            | Instruction::Above { class, .. } => class,
+        }
+    }
+}
+
+/// Compiles a left side and the further patterns of its variables.
+pub struct Compiler {
+    matcher: Matcher,
+    registers: FxHashMap<Var, usize>,
+    variables: Vec<Var>,
+    /// For each register, how far below the root its class lies.
+    depths: Vec<u16>,
+}
+
+impl Compiler {
+    /// Compiles a left side. One that is a variable alone, which no checked rule has, matches
+    /// nothing.
+    pub fn new(pattern: &PatternAst<Node>) -> Compiler {
+        let root = match pattern.as_ref().last() {
+            Some(ENodeOrVar::ENode(node)) => node.discriminant(),
+            Some(ENodeOrVar::Var(_)) | None => (Head::Op(Symbol::from("?")), usize::MAX),
+        };
+        let matcher = Matcher {
+            root,
+            program: Vec::new(),
+            constants: Vec::new(),
+            operators: Vec::new(),
+            slots: Vec::new(),
+            reach: 0,
+            anywhere: false,
+        };
+        let mut compiler = Compiler {
+            matcher,
+            registers: FxHashMap::default(),
+            variables: Vec::new(),
+            depths: vec![0],
+        };
+        compiler.add(0, pattern);
+        compiler
+    }
+
+    /// Compiles a pattern that the class of a variable must contain as well. The class of a variable that
+    /// is not bound is looked for above a bound operand of the pattern.
+    pub fn also(&mut self, variable: Var, pattern: &PatternAst<Node>) {
+        if let Some(&register) = self.registers.get(&variable) {
+            self.add(register, pattern);
+            return;
+        }
+        let operands = pattern.as_ref().last().map_or(&[][..], |root| root.children());
+        let register = |id: &Id| match &pattern[*id] {
+            ENodeOrVar::Var(v) => self.registers.get(v).copied(),
+            ENodeOrVar::ENode(_) => None,
+        };
+        let Some(class) = operands.iter().find_map(register) else { return };
+        let out = self.depths.len();
+        self.depths.push(0);
+        self.registers.insert(variable, out);
+        self.variables.push(variable);
+        self.matcher.slots.push(out);
+        self.matcher.anywhere = true;
+        self.matcher.program.push(Instruction::Above { class, out });
+        self.add(out, pattern);
+    }
+
+    /// The program, and the variables in the order of their slots in a match.
+    pub fn finish(self) -> (Matcher, Vec<Var>) {
+        (self.matcher, self.variables)
+    }
+
+    fn add(&mut self, register: usize, pattern: &PatternAst<Node>) {
+        let closed = closed(pattern);
+        let mut open = vec![(register, pattern.len() - 1)];
+        // What can fail at once stands before what has to try every node of a class.
+        while let Some((class, at)) = take_cheapest(&mut open, pattern, &closed) {
+            match &pattern[Id::from(at)] {
+                ENodeOrVar::Var(v) => match self.registers.get(v) {
+                    Some(&other) => {
+                        self.look_at(class);
+                        self.look_at(other);
+                        self.matcher.program.push(Instruction::Same { class, other });
+                    }
+                    None => {
+                        self.registers.insert(*v, class);
+                        self.variables.push(*v);
+                        self.matcher.slots.push(class);
+                    }
+                },
+                ENodeOrVar::ENode(_) if closed[at] => {
+                    self.look_at(class);
+                    let constant = self.matcher.constants.len();
+                    self.matcher.constants.push(constant_nodes(pattern, at));
+                    self.matcher.program.push(Instruction::Constant { class, constant });
+                }
+                ENodeOrVar::ENode(node) => {
+                    self.look_at(class);
+                    let (head, arity) = node.discriminant();
+                    self.matcher.operators.push((head, arity));
+                    let out = self.depths.len();
+                    let below = self.depths[class].saturating_add(1);
+                    self.depths.extend(std::iter::repeat_n(below, arity));
+                    self.matcher.program.push(Instruction::Bind { class, head, arity, out });
+                    let children = node.children().iter().enumerate();
+                    open.extend(children.map(|(k, child)| (out + k, usize::from(*child))));
+                }
+            }
+        }
+    }
+
+    /// Notes that what a match depends on includes the content of a class.
+    fn look_at(&mut self, register: usize) {
+        self.matcher.reach = self.matcher.reach.max(self.depths[register]);
+    }
+}
+
+/// Takes the pair whose pattern is cheapest to check: variables and constants before operators, and
+/// otherwise the first.
+fn take_cheapest(
+    open: &mut Vec<(usize, usize)>,
+    pattern: &PatternAst<Node>,
+    closed: &[bool],
+) -> Option<(usize, usize)> {
+    let is_cheap = |at: usize| closed[at] || matches!(pattern[Id::from(at)], ENodeOrVar::Var(_));
+    let cheap = open.iter().position(|(_, at)| is_cheap(*at));
+    (!open.is_empty()).then(|| open.remove(cheap.unwrap_or(0)))
+}
+
+/// Which nodes of a pattern have no variable below them.
+fn closed(pattern: &PatternAst<Node>) -> Vec<bool> {
+    let mut closed: Vec<bool> = Vec::with_capacity(pattern.len());
+    for node in pattern {
+        closed.push(match node {
+            ENodeOrVar::Var(_) => false,
+            ENodeOrVar::ENode(node) => node.children().iter().all(|c| closed[usize::from(*c)]),
+        });
+    }
+    closed
+}
+
+/// The nodes of a pattern without variables, children before parents.
+fn constant_nodes(pattern: &PatternAst<Node>, root: usize) -> Vec<Node> {
+    let mut needed = vec![false; root + 1];
+    needed[root] = true;
+    for at in (0..=root).rev() {
+        if needed[at] {
+            pattern[Id::from(at)].children().iter().for_each(|c| needed[usize::from(*c)] = true);
+        }
+    }
+    let mut new_ids: FxHashMap<Id, Id> = FxHashMap::default();
+    let mut nodes = Vec::new();
+    for at in (0..=root).filter(|at| needed[*at]) {
+        if let ENodeOrVar::ENode(node) = &pattern[Id::from(at)] {
+            new_ids.insert(Id::from(at), Id::from(nodes.len()));
+            nodes.push(node.clone().map_children(|child| new_ids[&child]));
+        }
+    }
+    nodes
+}
+
+impl Matcher {
+    /// How far below the class of a match's root lie the classes that decide whether it is one.
+    pub fn reach(&self) -> u16 {
+        self.reach
+    }
+
+    /// The classes in which a match may have its root.
+    pub fn roots<'a, A: Analysis<Node>>(&self, egraph: &'a EGraph<A>) -> &'a [Id] {
+        egraph.classes_for_op(&self.root).unwrap_or_default()
+    }
+
+    /// Calls `found` with every new match whose root is one of some classes, as the class of the root
+    /// followed by those of the variables, until it answers false. `level` says how far above the
+    /// nearest class that changed since the last search a class lies; a match is new if one of the
+    /// classes that it looks into changed. The e-graph must be clean.
+    pub fn search<A: Analysis<Node>>(
+        &self,
+        egraph: &EGraph<A>,
+        classes: &[Id],
+        level: impl Fn(Id) -> u16,
+        found: impl FnMut(&[Id]) -> bool,
+    ) {
+        if self.operators.iter().any(|op| egraph.classes_for_op(op).is_none()) {
+            return;
+        }
+        let constants = self.constants.iter().map(|nodes| look_up(egraph, nodes));
+        let Some(constants) = constants.collect::<Option<Vec<Id>>>() else { return };
+        let mut run = Run {
+            egraph,
+            matcher: self,
+            constants,
+            registers: Vec::new(),
+            row: Vec::with_capacity(1 + self.slots.len()),
+            above: FxHashMap::default(),
+            level,
+            found,
+        };
+        for class in classes {
+            if self.anywhere || (run.level)(*class) <= self.reach {
+                run.registers.clear();
+                run.registers.push(*class);
+                if !run.step(0, false) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A pattern to be asked for in single classes.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// `None` for a variable alone, which every class contains.
+    matcher: Option<Matcher>,
+}
+
+impl Query {
+    /// Compiles a pattern.
+    pub fn new(pattern: &PatternAst<Node>) -> Query {
+        let is_variable = matches!(pattern.as_ref().last(), Some(ENodeOrVar::Var(_)));
+        Query { matcher: (!is_variable).then(|| Compiler::new(pattern).finish().0) }
+    }
+
+    /// Whether a class contains an instance of the pattern. The e-graph must be clean.
+    pub fn holds<A: Analysis<Node>>(&self, egraph: &EGraph<A>, class: Id) -> bool {
+        let Some(matcher) = &self.matcher else { return true };
+        let mut holds = false;
+        matcher.search(
+            egraph,
+            &[egraph.find(class)],
+            |_| 0,
+            |_| {
+                holds = true;
+                false
+            },
+        );
+        holds
+    }
+
+    /// The classes that contain an instance of the pattern. The e-graph must be clean.
+    pub fn classes<A: Analysis<Node>>(&self, egraph: &EGraph<A>) -> FxHashSet<Id> {
+        match &self.matcher {
+            Some(matcher) => {
+                let roots = matcher.roots(egraph).iter().copied();
+                roots.filter(|class| self.holds(egraph, *class)).collect()
+            }
+            None => egraph.classes().map(|class| class.id).collect(),
+        }
+    }
+}
+
+/// The class of a term without variables.
+fn look_up<A: Analysis<Node>>(egraph: &EGraph<A>, nodes: &[Node]) -> Option<Id> {
+    let mut ids: Vec<Id> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        ids.push(egraph.lookup(node.clone().map_children(|child| ids[usize::from(child)]))?);
+    }
+    ids.last().copied()
+}
+
+struct Run<'a, A: Analysis<Node>, L, F> {
+    egraph: &'a EGraph<A>,
+    matcher: &'a Matcher,
+    constants: Vec<Id>,
+    registers: Vec<Id>,
+    row: Vec<Id>,
+    /// The classes above a class that an instruction has asked for.
+    above: FxHashMap<(usize, Id), Rc<BTreeSet<Id>>>,
+    level: L,
+    found: F,
+}
+
+impl<A: Analysis<Node>, L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, A, L, F> {
+    /// Runs the program from an instruction; `new` says whether a class that was looked into so
+    /// far changed. Answers whether the search goes on.
+    fn step(&mut self, mut at: usize, mut new: bool) -> bool {
+        while let Some(&instruction) = self.matcher.program.get(at) {
+            at += 1;
+            let class = self.registers[instruction.class()];
+            new = new || (self.level)(class) == 0;
+            match instruction {
+                Instruction::Same { other, .. } => {
+                    if class != self.registers[other] {
+                        return true;
+                    }
+                }
+                Instruction::Constant { constant, .. } => {
+                    if class != self.constants[constant] {
+                        return true;
+                    }
+                }
+                Instruction::Above { out, .. } => {
+                    // A class such as that of 0 has many nodes above it, of which few are the pattern's.
+                    let wanted = |id: &Id| match self.matcher.program.get(at) {
+                        Some(Instruction::Bind { head, arity, .. }) => {
+                            self.egraph.nodes()[usize::from(*id)].discriminant() == (*head, *arity)
+                        }
+                        _ => true,
+                    };
+                    let parents = match self.above.get(&(at, class)) {
+                        Some(parents) => Rc::clone(parents),
+                        None => {
+                            let parents = self.egraph[class].parents().filter(wanted);
+                            let parents = parents.map(|id| self.egraph.find(id));
+                            let parents: Rc<BTreeSet<Id>> = Rc::new(parents.collect());
+                            self.above.insert((at, class), Rc::clone(&parents));
+                            parents
+                        }
+                    };
+                    for parent in parents.iter() {
+                        self.registers.truncate(out);
+                        self.registers.push(*parent);
+                        if !self.step(at, new) {
+                            return false;
+                        }
+                    }
+                    return true;
+                }
+                Instruction::Bind { head, arity, out, .. } => {
+                    let nodes = &self.egraph[class].nodes;
+                    // Nodes are sorted by head first. A few are compared faster than searched.
+                    let nodes = match nodes.len() {
+                        0..16 => nodes.as_slice(),
+                        _ => &nodes[nodes.partition_point(|node| node.head() < head)..],
+                    };
+                    for node in nodes {
+                        if node.head() > head {
+                            break;
+                        }
+                        if node.head() == head && node.children().len() == arity {
+                            self.registers.truncate(out);
+                            self.registers.extend_from_slice(node.children());
+                            if !self.step(at, new) {
+                                return false;
+                            }
+                        }
+                    }
+                    return true;
+                }
+            }
+        }
+        if !new {
+            return true;
+        }
+        self.row.clear();
+        self.row.push(self.registers[0]);
+        self.row.extend(self.matcher.slots.iter().map(|slot| self.registers[*slot]));
+        (self.found)(&self.row)
+    }
+}

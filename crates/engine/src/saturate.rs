@@ -1,0 +1,265 @@
+//! Saturation: applies rules to an e-graph until nothing changes or a limit is reached.
+//!
+//! Every rule is matched in every iteration, against the same clean e-graph; then all matches are
+//! applied, rule by rule in the order given, and congruence is restored once. The same input gives
+//! the same e-graph, on however many threads. Knows nothing of what rules are about.
+
+mod apply;
+mod blame;
+mod rows;
+mod search;
+mod subsumed;
+mod touched;
+
+use crate::CompiledRule;
+use crate::knowledge::{EGraph, Knowledge};
+use apply::Run;
+pub use apply::compute;
+use ember_language::rules::Exactness;
+use ember_values::scalar::Scalar;
+use itertools::Itertools;
+use serde::Serialize;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// What a run may cost. Limits are counts and not times, so that a run can be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Iterations; in each, every rule is applied to every match.
+    pub iterations: usize,
+    /// E-nodes: the sum over classes of their nodes. Never exceeded by what rules add.
+    pub nodes: usize,
+}
+
+impl Limits {
+    /// Matches of one iteration, as a multiple of the node limit. Rules that match far more often
+    /// than the e-graph may grow are stopped before their matches fill the memory.
+    const MATCHES_PER_NODE: usize = 64;
+
+    fn matches(&self) -> usize {
+        self.nodes.saturating_mul(Limits::MATCHES_PER_NODE)
+    }
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// In the last iteration every rule was applied to every match and nothing changed.
+    Saturated,
+    /// The run had found enough for its caller.
+    Enough,
+    /// The iterations were used up while the e-graph still changed.
+    IterationLimit,
+    /// Applying this rule once more would have passed the node limit.
+    NodeLimit {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// This rule had more matches in one iteration than could ever be applied.
+    MatchLimit {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// Two different constants met in one class, so some rule is wrong.
+    Contradiction {
+        /// The rules whose equalities met in the class, the last to be applied first.
+        rules: Vec<&'static str>,
+        /// The constants.
+        #[serde(skip)]
+        constants: (Scalar, Scalar),
+        /// The class, as some of its terms.
+        class: String,
+    },
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StopReason::Saturated => write!(f, "saturated"),
+            StopReason::Enough => write!(f, "enough was found"),
+            StopReason::IterationLimit => write!(f, "iteration limit"),
+            StopReason::NodeLimit { rule } => write!(f, "node limit, at rule `{rule}`"),
+            StopReason::MatchLimit { rule } => write!(f, "match limit, at rule `{rule}`"),
+            StopReason::Contradiction { rules, constants: (a, b), class } => {
+                let rules = rules.iter().map(|rule| format!("`{rule}`")).join(", ");
+                write!(f, "contradiction: {a} = {b} in the class of {class}, by {rules}")
+            }
+        }
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The iteration, from 1.
+    pub iteration: usize,
+    /// The e-nodes so far.
+    pub nodes: usize,
+    /// The e-classes so far.
+    pub classes: usize,
+}
+
+/// What a rule did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleReport {
+    /// The rule.
+    pub rule: &'static str,
+    /// Matches found that it had not been applied to; one that waits for a condition is counted
+    /// again when its classes change.
+    pub matches: usize,
+    /// Matches that a condition refused, each counted in every iteration.
+    pub refused: usize,
+    /// Times that it was applied.
+    pub applications: usize,
+    /// Applications that found an equality that was not known.
+    pub unions: usize,
+    /// E-nodes that it added.
+    pub nodes: usize,
+    /// The same for each iteration.
+    pub growth: Vec<usize>,
+    /// Time spent matching and applying it.
+    #[serde(skip)]
+    pub time: Spent,
+}
+
+/// Time that something took. All times are equal, so that two runs which did the same are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent(pub Duration);
+
+impl PartialEq for Spent {
+    fn eq(&self, _: &Spent) -> bool {
+        true
+    }
+}
+
+impl Eq for Spent {}
+
+impl RuleReport {
+    /// Of a rule that has done nothing yet.
+    pub fn new(rule: &'static str) -> RuleReport {
+        RuleReport {
+            rule,
+            matches: 0,
+            refused: 0,
+            applications: 0,
+            unions: 0,
+            nodes: 0,
+            growth: Vec::new(),
+            time: Spent::default(),
+        }
+    }
+
+    /// Adds what the rule did in another run.
+    pub fn add(&mut self, other: &RuleReport) {
+        self.matches += other.matches;
+        self.refused += other.refused;
+        self.applications += other.applications;
+        self.unions += other.unions;
+        self.nodes += other.nodes;
+        self.growth.extend(&other.growth);
+        self.time.0 += other.time.0;
+    }
+
+    /// Whether it changed anything.
+    pub fn fired(&self) -> bool {
+        self.unions > 0 || self.nodes > 0
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Saturation {
+    /// Iterations begun.
+    pub iterations: usize,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// E-nodes at the end.
+    pub nodes: usize,
+    /// E-classes at the end.
+    pub classes: usize,
+    /// What each rule did, in the order given.
+    pub rules: Vec<RuleReport>,
+    /// The least exact of the rules that changed something; `None` if none did.
+    pub exact: Option<Exactness>,
+}
+
+impl Saturation {
+    /// The rules that changed something, in the order given.
+    pub fn fired(&self) -> impl Iterator<Item = &RuleReport> {
+        self.rules.iter().filter(|report| report.fired())
+    }
+}
+
+/// Applies rules to an e-graph until nothing changes or a limit is reached. The e-graph is clean
+/// afterwards.
+pub fn saturate<A: Knowledge>(
+    egraph: &mut EGraph<A>,
+    rules: &[&CompiledRule],
+    limits: &Limits,
+    progress: &mut dyn FnMut(Progress),
+) -> Saturation {
+    saturate_until(egraph, rules, limits, &|_| false, progress)
+}
+
+/// Does the same until `enough` holds before an iteration.
+pub fn saturate_until<A: Knowledge>(
+    egraph: &mut EGraph<A>,
+    rules: &[&CompiledRule],
+    limits: &Limits,
+    enough: &dyn Fn(&EGraph<A>) -> bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Saturation {
+    let mut run = Run::new(egraph, rules, limits);
+    let mut iterations = 0;
+    let stop = run.start().err().unwrap_or_else(|| {
+        loop {
+            if enough(run.egraph) {
+                break StopReason::Enough;
+            }
+            if iterations == limits.iterations {
+                break StopReason::IterationLimit;
+            }
+            iterations += 1;
+            let result = iteration(&mut run);
+            progress(Progress {
+                iteration: iterations,
+                nodes: run.nodes(),
+                classes: run.egraph.number_of_classes(),
+            });
+            match result {
+                Ok(true) => {}
+                Ok(false) => break StopReason::Saturated,
+                Err(stop) => break stop,
+            }
+        }
+    });
+    let reports = run.finish();
+    let fired = reports.iter().zip(rules).filter(|(report, _)| report.fired());
+    let exact = fired.map(|(_, rule)| rule.exact).max();
+    Saturation {
+        iterations,
+        stop,
+        nodes: egraph.total_number_of_nodes(),
+        classes: egraph.number_of_classes(),
+        rules: reports,
+        exact,
+    }
+}
+
+/// Applies every rule to every match that it has not been applied to. Answers whether anything
+/// changed.
+fn iteration<A: Knowledge>(run: &mut Run<'_, A>) -> Result<bool, StopReason> {
+    let changes = run.changes();
+    let found = run.search()?;
+    // Every rule has matches of its own, if only none.
+    for matches in found.chunk_by(|a, b| a.rule == b.rule) {
+        let start = Instant::now();
+        let rule = matches[0].rule;
+        let applied = matches.iter().try_for_each(|matches| run.apply_all(rule, &matches.rows));
+        run.applied_in(rule, start.elapsed());
+        applied?;
+    }
+    run.rebuild()?;
+    Ok(run.changes() != changes)
+}

@@ -1,0 +1,394 @@
+//! One run's state, and the application of one rule to one match: conditions, the node limit, new
+//! nodes, the union.
+
+use super::rows::RowSet;
+use super::subsumed::Subsumed;
+use super::touched::Touched;
+use super::{Limits, RuleReport, StopReason, blame};
+use crate::knowledge::{EGraph, Knowledge};
+use crate::{CompiledRule, Operand, Step};
+use egg::{Id, Language};
+use ember_language::term::{Head, Node};
+use ember_values::scalar::BinaryOp;
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Matches for which memory is read together before they are applied.
+const BLOCK: usize = 32;
+
+/// A row of classes; those of all but the widest rules fit in place.
+pub(super) type Row = SmallVec<[Id; 8]>;
+
+/// A run of saturation.
+pub(super) struct Run<'a, A: Knowledge> {
+    pub egraph: &'a mut EGraph<A>,
+    pub rules: &'a [&'a CompiledRule],
+    pub limits: &'a Limits,
+    pub(super) reports: Vec<RuleReport>,
+    /// For each rule with conditions, the matches that it was applied to: asking and applying again
+    /// would change nothing. Rules without are only ever given new matches.
+    pub(super) applied: Vec<RowSet>,
+    /// For each rule, the matches to which it may yet apply when more is known of their classes.
+    pub(super) waiting: Vec<Vec<Id>>,
+    pub(super) touched: Touched,
+    /// Every union: the two classes, and the rule that found them equal.
+    unions: Vec<(Id, Id, usize)>,
+    /// Nodes taken out of the search.
+    subsumed: Subsumed,
+    /// Nodes in the e-graph, and nodes ever made, when congruence was last restored.
+    counted: (usize, usize),
+    /// The right side being built: the class of each step that was looked up, where it exists,
+    found: Vec<Option<Id>>,
+    /// and that of each step so far.
+    built: Vec<Id>,
+    /// The integer of each step, where it is known.
+    known: Vec<Option<i64>>,
+}
+
+impl<'a, A: Knowledge> Run<'a, A> {
+    pub fn new(
+        egraph: &'a mut EGraph<A>,
+        rules: &'a [&'a CompiledRule],
+        limits: &'a Limits,
+    ) -> Run<'a, A> {
+        Run {
+            reports: rules.iter().map(|rule| RuleReport::new(rule.name.as_str())).collect(),
+            applied: rules.iter().map(|rule| RowSet::new(rule.width() - 1)).collect(),
+            waiting: vec![Vec::new(); rules.len()],
+            touched: Touched::default(),
+            egraph,
+            rules,
+            limits,
+            unions: Vec::new(),
+            subsumed: Subsumed::default(),
+            counted: (0, 0),
+            found: Vec::new(),
+            built: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// Makes the e-graph clean and adds the integers that conditions name.
+    pub fn start(&mut self) -> Result<(), StopReason> {
+        self.rebuild()?;
+        for rule in 0..self.rules.len() {
+            let integers: BTreeSet<i64> = self.rules[rule].integers().collect();
+            for n in integers {
+                self.literal(rule, n)?;
+            }
+        }
+        self.rebuild()
+    }
+
+    /// Leaves the e-graph clean and without a ceiling.
+    pub fn finish(mut self) -> Vec<RuleReport> {
+        // The reason for which the run ends is known already.
+        let _ = self.rebuild();
+        self.egraph.analysis.set_node_ceiling(None);
+        self.reports
+    }
+
+    /// A number that grows with every change of the e-graph.
+    pub fn changes(&self) -> usize {
+        self.egraph.nodes().len() + self.unions.len()
+    }
+
+    /// The nodes in the e-graph. Nodes that became equal are counted apart until congruence is
+    /// restored.
+    pub fn nodes(&self) -> usize {
+        let (nodes, made) = self.counted;
+        nodes + (self.egraph.nodes().len() - made)
+    }
+
+    /// Whether the e-graph is too large for the cache.
+    pub fn is_large(&self) -> bool {
+        self.egraph.nodes().len() >= 1 << 15
+    }
+
+    /// Restores congruence.
+    pub fn rebuild(&mut self) -> Result<(), StopReason> {
+        self.egraph.rebuild();
+        self.subsumed.remove(self.egraph);
+        let made = self.egraph.nodes().len();
+        self.counted = (self.egraph.total_number_of_nodes(), made);
+        let room = self.limits.nodes.saturating_sub(self.counted.0);
+        self.egraph.analysis.set_node_ceiling(Some(made.saturating_add(room)));
+        self.contradiction()
+    }
+
+    /// Notes the time that applying a rule took in this iteration, and how many nodes it added.
+    pub fn applied_in(&mut self, rule: usize, time: Duration) {
+        let report = &mut self.reports[rule];
+        report.time.0 += time;
+        let before: usize = report.growth.iter().sum();
+        report.growth.push(report.nodes - before);
+    }
+
+    /// Applies a rule to matches, one row after the other.
+    pub fn apply_all(&mut self, rule: usize, rows: &[Id]) -> Result<(), StopReason> {
+        let width = 1 + self.rules[rule].matched;
+        let mut slots = Vec::with_capacity(self.rules[rule].width());
+        for block in rows.chunks(width * BLOCK) {
+            if self.is_large() {
+                self.warm(rule, block, width);
+            }
+            for row in block.chunks_exact(width) {
+                slots.clear();
+                slots.extend(row[1..].iter().map(|id| self.egraph.find(*id)));
+                self.apply(rule, row, &mut slots)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what adding the nodes of a block will read first. In a large e-graph almost every look-up
+    /// waits for memory; nothing depends on what is read here, so that the block waits once.
+    fn warm(&self, rule: usize, block: &[Id], width: usize) {
+        let compiled = self.rules[rule];
+        let over =
+            |node: &Node, row: &[Id]| node.clone().map_children(|slot| row[1 + usize::from(slot)]);
+        for row in block.chunks_exact(width) {
+            compiled.first.iter().for_each(|node| self.egraph.touch(over(node, row)));
+            row.iter().for_each(|id| self.egraph.touch_class(*id));
+        }
+    }
+
+    /// Applies a rule to a match, given also as the classes of today in its slots.
+    fn apply(&mut self, rule: usize, row: &[Id], slots: &mut Vec<Id>) -> Result<(), StopReason> {
+        let compiled = self.rules[rule];
+        let early = compiled
+            .early
+            .iter()
+            .all(|t| A::holds(self.egraph, t.predicate, &self.args(&t.args, slots)));
+        if !early {
+            self.reports[rule].refused += 1;
+        } else if !compiled.fors.is_empty() {
+            self.range(rule, row[0], slots)?;
+        } else if self.instantiate(rule, row[0], slots)? {
+            if compiled.conditional() {
+                self.applied[rule].insert(&row[1..]);
+            }
+            return Ok(());
+        }
+        // More may be known later: a condition may hold, a generator give another number.
+        self.waiting[rule].extend_from_slice(row);
+        Ok(())
+    }
+
+    /// Gives the variables of `:for` their values, one after the other, and applies the rule.
+    fn range(&mut self, rule: usize, root: Id, slots: &mut Vec<Id>) -> Result<(), StopReason> {
+        let compiled = self.rules[rule];
+        if let Some(range) = compiled.fors.get(slots.len() - compiled.matched) {
+            let values = A::values(self.egraph, range.generator, &self.args(&range.args, slots));
+            for value in values {
+                let literal = self.literal(rule, value)?;
+                slots.push(literal);
+                self.range(rule, root, slots)?;
+                slots.pop();
+            }
+            return Ok(());
+        }
+        let row: Row = slots.iter().map(|id| self.egraph.find(*id)).collect();
+        if self.applied[rule].contains(&row) {
+            return Ok(());
+        }
+        let late = compiled
+            .late
+            .iter()
+            .all(|t| A::holds(self.egraph, t.predicate, &self.args(&t.args, &row)));
+        if !late {
+            self.reports[rule].refused += 1;
+        } else if self.instantiate(rule, root, &row)? {
+            self.applied[rule].insert(&row);
+        }
+        Ok(())
+    }
+
+    /// The classes that a condition is asked about. Its integers are in the e-graph since the
+    /// start.
+    fn args(&self, args: &[Operand], slots: &[Id]) -> Row {
+        let class = |arg: &Operand| match arg {
+            Operand::Slot(slot) => slots.get(*slot).map(|id| self.egraph.find(*id)),
+            Operand::Int(n) => self.egraph.lookup(Node::int(*n)),
+        };
+        args.iter().filter_map(class).collect()
+    }
+
+    /// The class of an integer.
+    fn literal(&mut self, rule: usize, n: i64) -> Result<Id, StopReason> {
+        let node = Node::int(n);
+        if let Some(id) = self.egraph.lookup(node.clone()) {
+            return Ok(id);
+        }
+        self.make_room(rule, 1)?;
+        self.reports[rule].nodes += 1;
+        Ok(self.egraph.add(node))
+    }
+
+    /// Ends the run unless this many nodes can be added. Answers whether congruence was restored to
+    /// make room.
+    fn make_room(&mut self, rule: usize, new: usize) -> Result<bool, StopReason> {
+        let before = self.nodes();
+        if before.saturating_add(new) <= self.limits.nodes {
+            return Ok(false);
+        }
+        let stop = StopReason::NodeLimit { rule: self.rules[rule].name.as_str() };
+        if self.egraph.clean {
+            return Err(stop);
+        }
+        self.rebuild()?;
+        // Restoring congruence costs a pass over everything, so it must free a share of that.
+        let freed = before.saturating_sub(self.nodes());
+        if freed < new.max(self.limits.nodes / 64) { Err(stop) } else { Ok(true) }
+    }
+
+    /// Builds the right side and unites it with the left side's class. Answers whether the rule
+    /// was applicable: a number that it computes may not exist.
+    fn instantiate(&mut self, rule: usize, root: Id, slots: &[Id]) -> Result<bool, StopReason> {
+        let compiled = self.rules[rule];
+        let made = self.egraph.nodes().len();
+        let most = compiled.plan.len().saturating_mul(1 + A::FOLDED_NODES);
+        if !compiled.computes && self.nodes().saturating_add(most) <= self.limits.nodes {
+            // There is room even if every node is new and folded, so none need be looked up beforehand.
+            self.found.clear();
+        } else {
+            let Some(missing) = self.look_up(compiled, slots) else {
+                self.reports[rule].refused += 1;
+                return Ok(false);
+            };
+            if missing > 0 && self.make_room(rule, missing)? {
+                self.look_up(compiled, slots);
+            }
+        }
+        let built = self.build(compiled, slots, root);
+        self.egraph.analysis.reserve_nodes(0);
+        let Some((new, united)) = built else { return Ok(false) };
+        if united {
+            self.unions.push((root, new, rule));
+        }
+        self.egraph.analysis.journal().applied(compiled.name, root, slots, new, united);
+        let report = &mut self.reports[rule];
+        report.applications += 1;
+        report.unions += usize::from(united);
+        report.nodes += self.egraph.nodes().len() - made;
+        if compiled.subsume {
+            self.subsume(compiled, slots);
+        }
+        if self.egraph.analysis.ceiling_reached() {
+            return Err(StopReason::NodeLimit { rule: compiled.name.as_str() });
+        }
+        self.contradiction()?;
+        Ok(true)
+    }
+
+    /// Looks up each step of the right side. Answers how many nodes are missing; `None` if a
+    /// number cannot be computed.
+    fn look_up(&mut self, rule: &CompiledRule, slots: &[Id]) -> Option<usize> {
+        self.found.clear();
+        self.known.clear();
+        let mut missing = 0;
+        for step in &rule.plan {
+            let (class, known) = match step {
+                Step::Slot(slot) => {
+                    let id = self.egraph.find(*slots.get(*slot)?);
+                    (Some(id), A::integer(&self.egraph[id].data))
+                }
+                Step::Compute(op, a, b) => {
+                    let n = compute(*op, self.known[*a]?, self.known[*b]?)?;
+                    (self.egraph.lookup(Node::int(n)), Some(n))
+                }
+                Step::Node(node) => {
+                    let known = match node.head() {
+                        Head::Int(n) => Some(n),
+                        Head::Op(_) | Head::Real(_) => None,
+                    };
+                    let class =
+                        with_children(node, &self.found).and_then(|node| self.egraph.lookup(node));
+                    (class, known)
+                }
+            };
+            missing += usize::from(class.is_none());
+            self.found.push(class);
+            self.known.push(known);
+        }
+        Some(missing)
+    }
+
+    /// Adds the nodes of the right side that are not known to exist, the last to the class of the left
+    /// side. Answers its id, and whether it was not in that class.
+    fn build(&mut self, rule: &CompiledRule, slots: &[Id], root: Id) -> Option<(Id, bool)> {
+        let mut missing = self.found.iter().filter(|class| class.is_none()).count();
+        self.built.clear();
+        for (i, step) in rule.plan.iter().enumerate() {
+            let known = self.found.get(i).copied().flatten();
+            if known.is_none() {
+                // What folding this step adds must leave room for the others.
+                missing = missing.saturating_sub(1);
+                self.egraph.analysis.reserve_nodes(missing);
+            }
+            let id = match (known, step) {
+                (Some(known), _) => known,
+                (None, Step::Slot(slot)) => *slots.get(*slot)?,
+                (None, Step::Node(node)) => {
+                    let built = &self.built;
+                    let node = node.clone().map_children(|child| built[usize::from(child)]);
+                    if i + 1 == rule.plan.len() {
+                        return Some(self.egraph.add_to(root, node));
+                    }
+                    self.egraph.add(node)
+                }
+                (None, Step::Compute(..)) => {
+                    self.egraph.add(Node::int(self.known.get(i).copied()??))
+                }
+            };
+            self.built.push(id);
+        }
+        let new = *self.built.last()?;
+        Some((new, self.egraph.union(root, new)))
+    }
+
+    /// Takes the node that a rule was applied to out of the search.
+    fn subsume(&mut self, rule: &CompiledRule, slots: &[Id]) {
+        let mut classes: Vec<Option<Id>> = Vec::with_capacity(rule.left.len());
+        let mut root = None;
+        for step in &rule.left {
+            let (class, node) = match step {
+                Step::Slot(slot) => (slots.get(*slot).copied(), None),
+                Step::Node(node) => {
+                    let node = with_children(node, &classes);
+                    (node.clone().and_then(|node| self.egraph.lookup(node)), node)
+                }
+                Step::Compute(..) => (None, None),
+            };
+            classes.push(class);
+            root = node;
+        }
+        self.subsumed.add(root);
+    }
+
+    fn contradiction(&self) -> Result<(), StopReason> {
+        match self.egraph.analysis.contradiction() {
+            None => Ok(()),
+            Some(constants) => {
+                Err(blame::contradiction(self.egraph, constants, &self.unions, &|rule| {
+                    self.rules[rule].name.as_str()
+                }))
+            }
+        }
+    }
+}
+
+/// A node of a plan with classes for children; `None` while one of them does not exist yet.
+fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
+    let mut node = node.clone();
+    for child in node.children_mut() {
+        *child = built.get(usize::from(*child)).copied().flatten()?;
+    }
+    Some(node)
+}
+
+/// The number that `(! OP A B)` stands for; `None` where it does not exist.
+pub fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+    op.checked(a, b)
+}

@@ -1,0 +1,316 @@
+//! Addresses, loads and stores, and what may be read as frozen.
+
+use super::op::{At, Op};
+use super::value::{Address, Place, Value};
+use super::{Error, Interpreter};
+use ember_targets::tensor::Tensor;
+use ember_values::scalar::{BinaryOp, DType, Scalar};
+
+impl Interpreter {
+    /// The address that the node at a position is.
+    pub(super) fn address(&mut self, at: At) -> Result<Address, Error> {
+        match self.program.ops[at] {
+            Op::Root { tensor, writable } => {
+                Ok(Address::One(Place { tensor, depth: 0, position: 0, writable, frozen: false }))
+            }
+            Op::Freeze { address } => Ok(match self.address(address)? {
+                Address::One(place) => Address::One(frozen(place)),
+                Address::Lanes(lanes) => {
+                    Address::Lanes(lanes.into_iter().map(|place| place.map(frozen)).collect())
+                }
+            }),
+            _ => stacker::maybe_grow(super::eval::RED_ZONE, super::eval::SEGMENT, || {
+                self.compound_address(at)
+            }),
+        }
+    }
+
+    fn compound_address(&mut self, at: At) -> Result<Address, Error> {
+        match self.program.ops[at] {
+            Op::Index { address, index } => {
+                let address = self.address(address)?;
+                let index = self.value(index)?;
+                match (address, index) {
+                    (Address::One(place), Value::Scalar(i)) => {
+                        self.within(place, i).map(Address::One)
+                    }
+                    (Address::One(place), Value::Lanes(lanes)) => {
+                        let place =
+                            |i: Option<Scalar>| i.map(|i| self.within(place, i)).transpose();
+                        lanes.into_iter().map(place).collect::<Result<_, _>>().map(Address::Lanes)
+                    }
+                    (Address::Lanes(places), Value::Scalar(i)) => {
+                        let place = |p: Option<Place>| p.map(|p| self.within(p, i)).transpose();
+                        places.into_iter().map(place).collect::<Result<_, _>>().map(Address::Lanes)
+                    }
+                    (Address::Lanes(places), Value::Lanes(lanes)) => {
+                        if places.len() != lanes.len() {
+                            return Err(self.lanes_error(at, places.len(), lanes.len()));
+                        }
+                        let both = places.into_iter().zip(lanes);
+                        both.map(|(p, i)| p.zip(i).map(|(p, i)| self.within(p, i)).transpose())
+                            .collect::<Result<_, _>>()
+                            .map(Address::Lanes)
+                    }
+                }
+            }
+            Op::Vec { v, e, n, hi, x } => {
+                let mut lanes = Vec::new();
+                self.block(v, e, n, hi, |this, active| {
+                    lanes.push(if active { Some(this.place(x)?) } else { None });
+                    Ok(())
+                })?;
+                Ok(Address::Lanes(lanes))
+            }
+            Op::Rename { x, y, t } => self.renamed(x, y, |this| this.address(t)),
+            Op::Fix { x, v, t } => self.fixed(x, v, |this| this.address(t)),
+            _ => Err(self.wrong(at, "an address")),
+        }
+    }
+
+    /// The single place at a position.
+    pub(super) fn place(&mut self, at: At) -> Result<Place, Error> {
+        match self.address(at)? {
+            Address::One(place) => Ok(place),
+            Address::Lanes(lanes) => Err(self.lanes_error(at, lanes.len(), 1)),
+        }
+    }
+
+    pub(super) fn tensor(&self, place: Place) -> (&str, &Tensor) {
+        (&self.names[place.tensor as usize], &self.tensors[place.tensor as usize])
+    }
+
+    /// The part of a place at an index of its first free dimension.
+    pub(super) fn within(&self, place: Place, index: Scalar) -> Result<Place, Error> {
+        let (name, tensor) = self.tensor(place);
+        let depth = place.depth as usize;
+        let Some(&extent) = tensor.shape.get(depth) else {
+            return Err(self.rank_error(place, depth + 1));
+        };
+        let Scalar::I64(index) = index else {
+            return Err(Error::types("at".to_string(), &[index.dtype()]));
+        };
+        match u64::try_from(index) {
+            Ok(i) if i < extent => {
+                Ok(Place { depth: place.depth + 1, position: place.position * extent + i, ..place })
+            }
+            _ => Err(Error::OutOfBounds {
+                tensor: name.to_string(),
+                dimension: depth,
+                index,
+                extent,
+            }),
+        }
+    }
+
+    pub(super) fn rank_error(&self, place: Place, indices: usize) -> Error {
+        let (name, tensor) = self.tensor(place);
+        Error::Rank { tensor: name.to_string(), rank: tensor.shape.len(), indices }
+    }
+
+    /// What was written may be read as frozen from here on.
+    pub(super) fn barrier(&mut self) {
+        self.written.fill(false);
+        self.frozen.fill(false);
+    }
+
+    /// The element at a place.
+    pub(super) fn get(&mut self, place: Place) -> Result<Scalar, Error> {
+        if place.frozen {
+            if self.written[place.tensor as usize] {
+                return Err(Error::Unfrozen(self.tensor(place).0.to_string()));
+            }
+            self.frozen[place.tensor as usize] = true;
+        }
+        let element = self.tensor(place).1;
+        if place.depth as usize != element.shape.len() {
+            return Err(self.rank_error(place, place.depth as usize));
+        }
+        element.get(place.position).ok_or_else(|| self.rank_error(place, place.depth as usize))
+    }
+
+    /// Writes the element at a place.
+    pub(super) fn set(&mut self, place: Place, value: Scalar) -> Result<(), Error> {
+        let (name, tensor) = self.tensor(place);
+        if place.depth as usize != tensor.shape.len() {
+            return Err(self.rank_error(place, place.depth as usize));
+        }
+        if tensor.dtype != value.dtype() {
+            return Err(Error::types("a store".to_string(), &[tensor.dtype, value.dtype()]));
+        }
+        if !place.writable {
+            return Err(Error::ReadOnly(name.to_string()));
+        }
+        if self.frozen[place.tensor as usize] {
+            return Err(Error::Unfrozen(name.to_string()));
+        }
+        self.written[place.tensor as usize] = true;
+        let written = self.tensors[place.tensor as usize].set(place.position, value);
+        // What is left are elements that are computed on demand.
+        if written { Ok(()) } else { Err(Error::ReadOnly(self.tensor(place).0.to_string())) }
+    }
+
+    /// Loads the element or the active lanes at an address.
+    pub(super) fn load(&mut self, address: At, stream: bool) -> Result<Value, Error> {
+        let address = self.address(address)?;
+        let load = |this: &mut Self, place: Place| {
+            if stream && place.writable {
+                return Err(Error::MutableLoad(this.tensor(place).0.to_string()));
+            }
+            this.get(place)
+        };
+        match address {
+            Address::One(place) => load(self, place).map(Value::Scalar),
+            Address::Lanes(lanes) => lanes
+                .into_iter()
+                .map(|place| place.map(|place| load(self, place)).transpose())
+                .collect::<Result<_, _>>()
+                .map(Value::Lanes),
+        }
+    }
+
+    /// Stores an element or the active lanes of a vector, in order.
+    pub(super) fn store_lanes(
+        &mut self,
+        at: At,
+        address: Address,
+        value: Value,
+    ) -> Result<(), Error> {
+        match (address, value) {
+            (Address::One(place), Value::Scalar(value)) => self.set(place, value),
+            (Address::Lanes(places), Value::Lanes(lanes)) if places.len() == lanes.len() => {
+                for (place, value) in places.into_iter().zip(lanes) {
+                    let Some(place) = place else { continue };
+                    self.set(place, value.ok_or(Error::InactiveLane)?)?;
+                }
+                Ok(())
+            }
+            (address, value) => Err(self.lanes_error(at, address.lanes(), value.lanes())),
+        }
+    }
+
+    /// `element := element op value` for an element or the active lanes of a vector, in order.
+    pub(super) fn accumulate(
+        &mut self,
+        at: At,
+        op: BinaryOp,
+        address: Address,
+        value: Value,
+    ) -> Result<(), Error> {
+        if address.lanes() != value.lanes() {
+            return Err(self.lanes_error(at, address.lanes(), value.lanes()));
+        }
+        let values = match value {
+            Value::Scalar(x) => vec![Some(x)],
+            Value::Lanes(lanes) => lanes,
+        };
+        for (place, value) in address.into_iter().zip(values) {
+            // An inactive lane of the value is the operation's identity, as in a reduction.
+            let (Some(place), Some(value)) = (place, value) else { continue };
+            let element = self.get(place)?;
+            let sum = self.apply(at, op, element, value)?;
+            self.set(place, sum)?;
+        }
+        Ok(())
+    }
+
+    /// `a op b` of two scalars.
+    pub(super) fn apply(
+        &self,
+        at: At,
+        op: BinaryOp,
+        a: Scalar,
+        b: Scalar,
+    ) -> Result<Scalar, Error> {
+        op.apply(a, b).ok_or_else(|| Error::types(self.head(at), &[a.dtype(), b.dtype()]))
+    }
+
+    /// The tensor that an address is in, and how many of its indices are fixed. No index is
+    /// evaluated: a shape or type is asked of tensors, not of elements.
+    pub(super) fn declared(&self, mut at: At) -> Result<(&Tensor, usize), Error> {
+        let mut depth = 0;
+        loop {
+            match self.program.ops[at] {
+                Op::Root { tensor, .. } => return Ok((&self.tensors[tensor as usize], depth)),
+                Op::Index { address, .. } => (at, depth) = (address, depth + 1),
+                Op::Vec { x, .. }
+                | Op::Rename { t: x, .. }
+                | Op::Fix { t: x, .. }
+                | Op::Freeze { address: x } => at = x,
+                _ => return Err(self.wrong(at, "an address")),
+            }
+        }
+    }
+
+    /// Runs `body` in the store that a statement leaves; what that changed is then as it was before.
+    pub(super) fn after<T>(
+        &mut self,
+        s: At,
+        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = self.tensors.clone();
+        self.statement(s)?;
+        let changed = self.tensors.clone();
+        let result = body(self);
+        for (tensor, (before, changed)) in self.tensors.iter_mut().zip(before.iter().zip(&changed))
+        {
+            for at in 0..tensor.len() {
+                if let (Some(old), new) = (before.get(at), changed.get(at))
+                    && new != Some(old)
+                {
+                    tensor.set(at, old);
+                }
+            }
+        }
+        result
+    }
+
+    /// Writes zeros into the tensor of an address.
+    pub(super) fn clear(&mut self, mut at: At) -> Result<(), Error> {
+        loop {
+            match self.program.ops[at] {
+                Op::Root { tensor, writable: true } => {
+                    let tensor = &mut self.tensors[tensor as usize];
+                    *tensor = Tensor::zeros(tensor.dtype, tensor.shape.clone());
+                    return Ok(());
+                }
+                Op::Index { address, .. } => at = address,
+                _ => return Err(self.wrong(at, "an address of a tensor that is written")),
+            }
+        }
+    }
+
+    /// The element type of an address or a tensor.
+    pub(super) fn dtype(&self, at: At) -> Result<DType, Error> {
+        match self.program.ops[at] {
+            Op::Tensor(whole) => self.element_type(whole),
+            _ => self.declared(at).map(|(tensor, _)| tensor.dtype),
+        }
+    }
+
+    /// An extent of the tensor that an address is in, counted from its first free dimension.
+    pub(super) fn dimension(&mut self, of: At, k: At) -> Result<Value, Error> {
+        let k = self.index(k)?;
+        let (tensor, depth) = self.declared(of)?;
+        let extent = usize::try_from(k).ok().and_then(|k| tensor.shape.get(depth.checked_add(k)?));
+        let extent = extent.and_then(|n| i64::try_from(*n).ok());
+        extent
+            .map(|n| Value::Scalar(Scalar::I64(n)))
+            .ok_or(Error::Sort { expected: "a dimension of the tensor", found: k.to_string() })
+    }
+
+    /// The element of a place with one free dimension.
+    pub(super) fn at(&mut self, place: Place, index: i64) -> Result<Scalar, Error> {
+        self.get(self.within(place, Scalar::I64(index))?)
+    }
+
+    /// An index that a tensor holds.
+    pub(super) fn integer(&self, x: Scalar) -> Result<i64, Error> {
+        x.as_i64().ok_or_else(|| Error::types("an index".to_string(), &[x.dtype()]))
+    }
+}
+
+/// A place that is only read behind a barrier.
+fn frozen(place: Place) -> Place {
+    Place { writable: false, frozen: true, ..place }
+}

@@ -1,0 +1,134 @@
+//! Statements that write whole tensors: outputs, their parts, and matrix products.
+
+use super::op::{At, Part, Whole};
+use super::value::Place;
+use super::{Error, Interpreter};
+use ember_values::scalar::Scalar;
+
+impl Interpreter {
+    /// Writes every element of a tensor, or the part of an output that it is, in order.
+    pub(super) fn output(&mut self, to: At, part: Part, from: At) -> Result<(), Error> {
+        let to = self.place(to)?;
+        let extents = &self.tensor(to).1.shape[to.depth as usize..];
+        let extents: Vec<i64> =
+            extents.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect();
+        let (counts, slot, shift) = match (part, extents.as_slice()) {
+            (Part::Whole, all @ ([_] | [_, _] | [_, _, _])) => {
+                self.demand(from, all)?;
+                (all.to_vec(), None, 0)
+            }
+            (Part::Slot(k), &[rows, _, columns]) => (vec![rows, columns], Some(self.index(k)?), 0),
+            (Part::Columns(k), &[rows, _]) => {
+                let columns = self.extent_of(&self.shape(from)?, 1)?;
+                (vec![rows, columns], None, self.index(k)?)
+            }
+            _ => return Err(self.rank_error(to, extents.len())),
+        };
+        self.each_index(&counts, |this, index| {
+            let value = this.element_at(from, index)?;
+            let mut place = to;
+            for (at, i) in index.iter().enumerate() {
+                let last = at + 1 == index.len();
+                if let Some(slot) = slot.filter(|_| last) {
+                    place = this.within(place, Scalar::I64(slot))?;
+                }
+                let i = if last { i.wrapping_add(shift) } else { *i };
+                place = this.within(place, Scalar::I64(i))?;
+            }
+            this.set(place, value)
+        })
+    }
+
+    /// Calls `f` with every index below these extents, in row-major order.
+    pub(super) fn each_index(
+        &mut self,
+        extents: &[i64],
+        mut f: impl FnMut(&mut Self, &[i64]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if extents.iter().any(|n| *n <= 0) {
+            return Ok(());
+        }
+        let mut index = vec![0; extents.len()];
+        loop {
+            f(self, &index)?;
+            let Some(at) = (0..extents.len()).rev().find(|at| index[*at] + 1 < extents[*at]) else {
+                return Ok(());
+            };
+            index[at] += 1;
+            index[at + 1..].fill(0);
+        }
+    }
+
+    /// What a tensor asks of an output that all of it goes to, beyond what its elements do.
+    fn demand(&mut self, from: At, expected: &[i64]) -> Result<(), Error> {
+        let whole = self.whole(from)?;
+        match whole {
+            Whole::Sddmm { offsets, .. } => {
+                let entries = expected.first().copied().unwrap_or(0);
+                let mut end = 0;
+                let rows = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
+                for row in 0..rows {
+                    let (lo, hi) = self.lookups(offsets, row)?;
+                    if lo != end || hi < lo {
+                        return Err(Error::Offsets(entries));
+                    }
+                    end = hi;
+                }
+                if end != entries {
+                    return Err(Error::Offsets(entries));
+                }
+            }
+            Whole::Messages { edge, offsets, indices, x, y, scratch } => {
+                for row in 0..expected.first().copied().unwrap_or(0) {
+                    self.edges(from, edge, (offsets, indices, x, y, scratch), row)?;
+                }
+            }
+            Whole::Matmul { a, b, transposed } => self.fits(expected, a, b, transposed)?,
+            Whole::Blocks { .. } | Whole::Triangle { .. } => {}
+            _ => return Ok(()),
+        }
+        let found = self.shape(from)?;
+        if found == expected || matches!(whole, Whole::Messages { .. }) {
+            return Ok(());
+        }
+        Err(Error::Shape { expected: expected.to_vec(), found })
+    }
+
+    /// `out := a · b`, element by element.
+    pub(super) fn matmul(
+        &mut self,
+        at: At,
+        out: At,
+        a: At,
+        b: At,
+        transposed: bool,
+    ) -> Result<(), Error> {
+        let to = self.place(out)?;
+        let extents = self.extents(out)?;
+        self.fits(&extents, a, b, transposed)?;
+        let mut products: Vec<(Place, Scalar)> = Vec::new();
+        self.each_index(&extents, |this, index| {
+            let place =
+                index.iter().try_fold(to, |place, i| this.within(place, Scalar::I64(*i)))?;
+            products.push((place, this.product(at, (a, b, transposed), index)?));
+            Ok(())
+        })?;
+        // An operand that is the output itself is read before it is written.
+        products.into_iter().try_for_each(|(place, value)| self.set(place, value))
+    }
+
+    /// Whether a product of two matrices has these extents.
+    fn fits(&self, out: &[i64], a: At, b: At, transposed: bool) -> Result<(), Error> {
+        let (a, b) = (self.extents(a)?, self.extents(b)?);
+        let inner = |k, n, x, y| if transposed { [n, k] == [x, y] } else { [k, n] == [x, y] };
+        let fits = match (out, a.as_slice(), b.as_slice()) {
+            (&[m, n], &[am, k], &[x, y]) => m == am && inner(k, n, x, y),
+            (&[q, m, n], &[aq, am, k], &[ref bq @ .., x, y]) => {
+                let batch = aq == q && bq.len() < 2 && bq.iter().all(|n| *n == q);
+                batch && m == am && inner(k, n, x, y)
+            }
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(Error::Shape { expected: out.to_vec(), found: a }) }
+    }
+}

@@ -1,0 +1,436 @@
+//! Whole tensors: element types, shapes and single elements. Statements that write whole tensors are in
+//! [`super::outputs`].
+
+use super::eval::{RED_ZONE, SEGMENT};
+use super::op::{At, Map, Mode, Op, Score, Whole};
+use super::value::Value;
+use super::{Error, Interpreter};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+
+impl Interpreter {
+    /// The tensor that the node at a position is.
+    pub(super) fn whole(&self, at: At) -> Result<Whole, Error> {
+        match self.program.ops[at] {
+            Op::Tensor(whole) => Ok(whole),
+            _ => Err(self.wrong(at, "a tensor")),
+        }
+    }
+
+    /// The element type of a tensor.
+    pub(super) fn element_type(&self, whole: Whole) -> Result<DType, Error> {
+        let of = match whole {
+            Whole::Cast { to, .. } => return Ok(to),
+            Whole::Stored { address: x }
+            | Whole::Dequantise { scales: x, .. }
+            | Whole::Bag { table: x, .. }
+            | Whole::Gather { table: x, .. }
+            | Whole::Blocks { table: x, .. }
+            | Whole::Sddmm { a: x, .. }
+            | Whole::Messages { y: x, .. }
+            | Whole::Triples { entities: x, .. }
+            | Whole::Map { x, .. }
+            | Whole::Zip { a: x, .. }
+            | Whole::Scale { x, .. }
+            | Whole::Bias { x, .. }
+            | Whole::RowFold { x, .. }
+            | Whole::Rows { x, .. }
+            | Whole::Matmul { a: x, .. }
+            | Whole::Triangle { x } => x,
+        };
+        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.dtype(of))
+    }
+
+    /// The free extents of an address.
+    pub(super) fn extents(&self, at: At) -> Result<Vec<i64>, Error> {
+        let (tensor, depth) = self.declared(at)?;
+        Ok(tensor.shape.iter().skip(depth).map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect())
+    }
+
+    /// The extents of a tensor.
+    pub(super) fn shape(&self, at: At) -> Result<Vec<i64>, Error> {
+        let whole = self.whole(at)?;
+        stacker::maybe_grow(RED_ZONE, SEGMENT, || match whole {
+            Whole::Stored { address } | Whole::Dequantise { q: address, .. } => {
+                self.extents(address)
+            }
+            Whole::Bag { table: x, offsets, .. } | Whole::Messages { y: x, offsets, .. } => {
+                let bags = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
+                Ok(vec![bags, self.extent_of(&self.shape(x)?, 1)?])
+            }
+            Whole::Gather { table, indices } => {
+                let rows = self.extent_of(&self.extents(indices)?, 0)?;
+                Ok(vec![rows, self.extent_of(&self.shape(table)?, 1)?])
+            }
+            Whole::Sddmm { indices: of, .. } | Whole::Triples { heads: of, .. } => {
+                Ok(vec![self.extent_of(&self.extents(of)?, 0)?])
+            }
+            Whole::Blocks { table, indices } => {
+                let (indices, table) = (self.extents(indices)?, self.shape(table)?);
+                let (rows, columns) = (self.extent_of(&table, 1)?, self.extent_of(&table, 2)?);
+                let rows = indices.get(1).map_or(rows, |blocks| blocks.saturating_mul(rows));
+                Ok(vec![self.extent_of(&indices, 0)?, rows, columns])
+            }
+            Whole::Cast { x, .. }
+            | Whole::Map { x, .. }
+            | Whole::Zip { a: x, .. }
+            | Whole::Scale { x, .. }
+            | Whole::Bias { x, .. }
+            | Whole::Rows { x, .. } => self.shape(x),
+            Whole::RowFold { x, .. } => {
+                let mut shape = self.shape(x)?;
+                shape.pop();
+                Ok(shape)
+            }
+            Whole::Matmul { a, b, transposed } => {
+                let (mut a, b) = (self.extents(a)?, self.extents(b)?);
+                a.pop();
+                a.push(self.extent_of(&b, (b.len() - usize::from(transposed)).wrapping_sub(1))?);
+                Ok(a)
+            }
+            Whole::Triangle { x } => {
+                let x = self.shape(x)?;
+                let n = self.extent_of(&x, 1)?;
+                Ok(vec![self.extent_of(&x, 0)?, n.saturating_mul(n.saturating_sub(1)) / 2])
+            }
+        })
+    }
+
+    pub(super) fn extent_of(&self, shape: &[i64], k: usize) -> Result<i64, Error> {
+        let found = || format!("one of {} dimensions", shape.len());
+        shape.get(k).copied().ok_or_else(|| Error::Sort { expected: "a tensor", found: found() })
+    }
+
+    /// An extent of a tensor, as a value.
+    pub(super) fn extent(&mut self, of: At, k: At) -> Result<Value, Error> {
+        let k = usize::try_from(self.index(k)?).unwrap_or(usize::MAX);
+        let shape = self.shape(of)?;
+        self.extent_of(&shape, k).map(|n| Value::Scalar(Scalar::I64(n)))
+    }
+
+    /// One element of a tensor, at positions that are terms.
+    pub(super) fn element(&mut self, of: At, index: &[At]) -> Result<Value, Error> {
+        let index: Vec<i64> = index.iter().map(|i| self.index(*i)).collect::<Result<_, _>>()?;
+        self.element_at(of, &index).map(Value::Scalar)
+    }
+
+    pub(super) fn element_at(&mut self, of: At, index: &[i64]) -> Result<Scalar, Error> {
+        self.step()?;
+        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.computed(of, index))
+    }
+
+    fn computed(&mut self, of: At, index: &[i64]) -> Result<Scalar, Error> {
+        match (self.whole(of)?, index) {
+            (Whole::Stored { address }, index) => {
+                let mut place = self.place(address)?;
+                for i in index {
+                    place = self.within(place, Scalar::I64(*i))?;
+                }
+                self.get(place)
+            }
+            (Whole::Bag { mode, table, indices, offsets, weights }, &[bag, column]) => {
+                let rows = (mode, table, indices, offsets, weights);
+                self.bag(of, rows, bag, column)
+            }
+            (Whole::Gather { table, indices }, &[row, column]) => {
+                let row = self.looked_up(indices, row)?;
+                self.element_at(table, &[row, column])
+            }
+            (Whole::Sddmm { offsets, indices, a, b }, &[entry]) => {
+                let row = self.row_of(offsets, entry)?;
+                let column = self.looked_up(indices, entry)?;
+                self.dot(of, a, row, b, column)
+            }
+            (Whole::Messages { edge, offsets, indices, x, y, scratch }, &[row, column]) => {
+                let mut sum = self.start(BinaryOp::Add, y)?;
+                for (l, edge) in self.edges(of, edge, (offsets, indices, x, y, scratch), row)? {
+                    let other = self.looked_up(indices, l)?;
+                    let y = self.element_at(y, &[other, column])?;
+                    let message = self.apply(of, BinaryOp::Mul, edge, y)?;
+                    sum = self.apply(of, BinaryOp::Add, sum, message)?;
+                }
+                Ok(sum)
+            }
+            (Whole::Triples { score, entities, relations, heads, rels, tails }, &[at]) => {
+                let rows = [heads, rels, tails].map(|indices| self.looked_up(indices, at));
+                let [head, relation, tail] = rows;
+                let rows = [head?, relation?, tail?];
+                self.triple(of, score, [entities, relations, entities], rows)
+            }
+            (Whole::Blocks { table, indices }, &[at, row, column]) => {
+                let place = self.place(indices)?;
+                if self.extents(indices)?.len() == 1 {
+                    let block = self.looked_up(indices, at)?;
+                    return self.element_at(table, &[block, row, column]);
+                }
+                let rows = self.extent_of(&self.shape(table)?, 1)?.max(1);
+                let place = self.within(place, Scalar::I64(at))?;
+                let block = self.at(place, row.div_euclid(rows))?;
+                let block = self.integer(block)?;
+                self.element_at(table, &[block, row.rem_euclid(rows), column])
+            }
+            (Whole::Dequantise { q, scales }, &[row, column]) => {
+                let (to, q, scales) = (self.dtype(scales)?, self.place(q)?, self.place(scales)?);
+                let (q, scales) =
+                    (self.within(q, Scalar::I64(row))?, self.within(scales, Scalar::I64(row))?);
+                let (scale, bias) = (self.at(scales, 0)?, self.at(scales, 1)?);
+                let x = self.at(q, column)?.cast(to);
+                let x = self.apply(of, BinaryOp::Mul, x, scale)?;
+                self.apply(of, BinaryOp::Add, x, bias)
+            }
+            (Whole::Cast { to, x }, index) => Ok(self.element_at(x, index)?.cast(to)),
+            (Whole::Map { f, x }, index) => {
+                let x = self.element_at(x, index)?;
+                self.mapped(of, f, x)
+            }
+            (Whole::Zip { op, a, b }, index) => {
+                let (a, b) = (self.element_at(a, index)?, self.element_at(b, index)?);
+                self.apply(of, op, a, b)
+            }
+            (Whole::Scale { by, x }, index) => {
+                let (by, x) = (self.scalar(by)?, self.element_at(x, index)?);
+                self.apply(of, BinaryOp::Mul, by, x)
+            }
+            (Whole::Bias { x, bias }, &[.., column]) => {
+                let x = self.element_at(x, index)?;
+                let bias = self.place(bias)?;
+                let bias = self.at(bias, column)?;
+                self.apply(of, BinaryOp::Add, x, bias)
+            }
+            (Whole::RowFold { op, x }, index) => {
+                let shape = self.shape(x)?;
+                let mut sum = self.start(op, x)?;
+                let mut index = index.to_vec();
+                for column in 0..self.extent_of(&shape, index.len())? {
+                    index.push(column);
+                    let x = self.element_at(x, &index)?;
+                    index.pop();
+                    sum = self.apply(of, op, sum, x)?;
+                }
+                Ok(sum)
+            }
+            (Whole::Rows { op, x, m }, &[ref row @ .., _]) => {
+                let (x, m) = (self.element_at(x, index)?, self.element_at(m, row)?);
+                self.apply(of, op, x, m)
+            }
+            (Whole::Matmul { a, b, transposed }, index) => {
+                self.product(of, (a, b, transposed), index)
+            }
+            (Whole::Triangle { x }, &[b, at]) => {
+                let mut row = 1;
+                let mut first = 0;
+                while first + row <= at {
+                    self.step()?;
+                    first += row;
+                    row += 1;
+                }
+                self.element_at(x, &[b, row, at - first])
+            }
+            _ => Err(self.wrong(of, "a tensor of this rank")),
+        }
+    }
+
+    /// What a fold of elements of a tensor or an address starts from.
+    fn start(&self, op: BinaryOp, like: At) -> Result<Scalar, Error> {
+        let dtype = self.dtype(like)?;
+        op.identity(dtype).ok_or_else(|| Error::types(op.name().to_string(), &[dtype]))
+    }
+
+    /// An element of a bag.
+    fn bag(
+        &mut self,
+        of: At,
+        (mode, table, indices, offsets, weights): (Mode, At, At, At, Option<At>),
+        bag: i64,
+        column: i64,
+    ) -> Result<Scalar, Error> {
+        let (lo, hi) = self.lookups(offsets, bag)?;
+        let dtype = self.dtype(table)?;
+        let (op, start) = match mode {
+            Mode::Sum | Mode::Mean => (BinaryOp::Add, self.start(BinaryOp::Add, table)?),
+            Mode::Max if lo < hi => (BinaryOp::Max, self.start(BinaryOp::Max, table)?),
+            // The maximum of nothing.
+            Mode::Max => return self.start(BinaryOp::Add, table),
+        };
+        let mut sum = start;
+        for l in lo..hi {
+            self.step()?;
+            let row = self.looked_up(indices, l)?;
+            let x = self.element_at(table, &[row, column])?;
+            let x = match weights {
+                Some(weights) => {
+                    let weights = self.place(weights)?;
+                    let weight = self.at(weights, l)?;
+                    self.apply(of, BinaryOp::Mul, weight, x)?
+                }
+                None => x,
+            };
+            sum = self.apply(of, op, sum, x)?;
+        }
+        if mode == Mode::Mean {
+            let rows = Scalar::I64(hi.wrapping_sub(lo).max(1)).cast(dtype);
+            sum = self.apply(of, BinaryOp::Div, sum, rows)?;
+        }
+        Ok(sum)
+    }
+
+    /// The lookups of a row.
+    pub(super) fn lookups(&mut self, offsets: At, row: i64) -> Result<(i64, i64), Error> {
+        Ok((self.looked_up(offsets, row)?, self.looked_up(offsets, row.wrapping_add(1))?))
+    }
+
+    /// An index that an address of rank 1 holds.
+    fn looked_up(&mut self, indices: At, at: i64) -> Result<i64, Error> {
+        let place = self.place(indices)?;
+        let index = self.at(place, at)?;
+        self.integer(index)
+    }
+
+    /// The row that an entry of a matrix in CSR form is in.
+    fn row_of(&mut self, offsets: At, entry: i64) -> Result<i64, Error> {
+        let rows = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
+        for row in 0..rows {
+            self.step()?;
+            let (lo, hi) = self.lookups(offsets, row)?;
+            if lo <= entry && entry < hi {
+                return Ok(row);
+            }
+        }
+        Err(Error::Offsets(entry))
+    }
+
+    /// `Σ a[i][k] · b[j][k]` over the columns of `a`.
+    fn dot(&mut self, of: At, a: At, i: i64, b: At, j: i64) -> Result<Scalar, Error> {
+        let mut sum = self.start(BinaryOp::Add, a)?;
+        for k in 0..self.extent_of(&self.shape(a)?, 1)? {
+            let (a, b) = (self.element_at(a, &[i, k])?, self.element_at(b, &[j, k])?);
+            let product = self.apply(of, BinaryOp::Mul, a, b)?;
+            sum = self.apply(of, BinaryOp::Add, sum, product)?;
+        }
+        Ok(sum)
+    }
+
+    /// The edges of a row and what their function makes of their products.
+    pub(super) fn edges(
+        &mut self,
+        of: At,
+        f: Map,
+        (offsets, indices, x, y, scratch): (At, At, At, At, At),
+        row: i64,
+    ) -> Result<Vec<(i64, Scalar)>, Error> {
+        let (lo, hi) = self.lookups(offsets, row)?;
+        let mut edges = Vec::new();
+        for l in lo..hi {
+            // A lowering may put the value there.
+            let place = self.place(scratch)?;
+            self.within(place, Scalar::I64(l))?;
+            let other = self.looked_up(indices, l)?;
+            let product = self.dot(of, x, row, y, other)?;
+            edges.push((l, self.mapped(of, f, product)?));
+        }
+        Ok(edges)
+    }
+
+    /// The score of a triple, whose rows of the tables are given.
+    fn triple(
+        &mut self,
+        of: At,
+        score: Score,
+        tables: [At; 3],
+        rows: [i64; 3],
+    ) -> Result<Scalar, Error> {
+        let zero = self.start(BinaryOp::Add, tables[0])?;
+        let columns = self.extent_of(&self.shape(tables[0])?, 1)?;
+        let half = columns / 2;
+        let complex = matches!(score, Score::ComplEx | Score::RotatE);
+        let (add, sub, mul) = (BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul);
+        let mut sum = zero;
+        for k in 0..if complex { half } else { columns } {
+            let mut real = [zero; 3];
+            let mut imaginary = [zero; 3];
+            for at in 0..3 {
+                real[at] = self.element_at(tables[at], &[rows[at], k])?;
+                if complex {
+                    imaginary[at] = self.element_at(tables[at], &[rows[at], half + k])?;
+                }
+            }
+            let ([h, r, t], [hi, ri, ti]) = (real, imaginary);
+            let op = |op, a, b| self.apply(of, op, a, b);
+            let x = match score {
+                Score::TransE => {
+                    let x = op(sub, op(add, h, r)?, t)?;
+                    op(BinaryOp::Max, x, op(sub, zero, x)?)?
+                }
+                Score::DistMult => op(mul, op(mul, h, r)?, t)?,
+                Score::ComplEx | Score::RotatE => {
+                    let re = op(sub, op(mul, h, r)?, op(mul, hi, ri)?)?;
+                    let im = op(add, op(mul, h, ri)?, op(mul, hi, r)?)?;
+                    if score == Score::ComplEx {
+                        op(add, op(mul, re, t)?, op(mul, im, ti)?)?
+                    } else {
+                        let (x, y) = (op(sub, re, t)?, op(sub, im, ti)?);
+                        let x = op(add, op(mul, x, x)?, op(mul, y, y)?)?;
+                        self.unary(of, UnaryOp::Sqrt, x)?
+                    }
+                }
+            };
+            sum = self.apply(of, add, sum, x)?;
+        }
+        match score {
+            Score::TransE | Score::RotatE => self.apply(of, sub, zero, sum),
+            Score::DistMult | Score::ComplEx => Ok(sum),
+        }
+    }
+
+    /// An element of a matrix product.
+    pub(super) fn product(
+        &mut self,
+        of: At,
+        (a, b, transposed): (At, At, bool),
+        index: &[i64],
+    ) -> Result<Scalar, Error> {
+        let &[ref batch @ .., i, j] = index else {
+            return Err(self.wrong(of, "a tensor of this rank"));
+        };
+        let batched = self.extents(b)?.len() > 2;
+        let inner = self.extents(a)?;
+        let inner = self.extent_of(&inner, inner.len().wrapping_sub(1))?;
+        let start = self.start(BinaryOp::Add, a)?;
+        let (mut a, mut b) = (self.place(a)?, self.place(b)?);
+        for n in batch {
+            a = self.within(a, Scalar::I64(*n))?;
+            b = if batched { self.within(b, Scalar::I64(*n))? } else { b };
+        }
+        let mut sum = start;
+        let a = self.within(a, Scalar::I64(i))?;
+        for k in 0..inner {
+            self.step()?;
+            let (row, column) = if transposed { (j, k) } else { (k, j) };
+            let x = self.at(a, k)?;
+            let row = self.within(b, Scalar::I64(row))?;
+            let y = self.at(row, column)?;
+            let product = self.apply(of, BinaryOp::Mul, x, y)?;
+            sum = self.apply(of, BinaryOp::Add, sum, product)?;
+        }
+        Ok(sum)
+    }
+
+    /// A function of one scalar.
+    pub(super) fn mapped(&self, at: At, f: Map, x: Scalar) -> Result<Scalar, Error> {
+        let constant = |value| Scalar::from_f64(x.dtype(), value);
+        match f {
+            Map::Identity => Ok(x),
+            Map::Relu => self.apply(at, BinaryOp::Max, x, constant(0.0)),
+            Map::Exp => self.unary(at, UnaryOp::Exp, x),
+            Map::Sigmoid => {
+                let negated = self.apply(at, BinaryOp::Sub, constant(0.0), x)?;
+                let power = self.unary(at, UnaryOp::Exp, negated)?;
+                let sum = self.apply(at, BinaryOp::Add, constant(1.0), power)?;
+                self.apply(at, BinaryOp::Div, constant(1.0), sum)
+            }
+        }
+    }
+
+    fn unary(&self, at: At, op: UnaryOp, x: Scalar) -> Result<Scalar, Error> {
+        op.apply(x).ok_or_else(|| Error::types(self.head(at), &[x.dtype()]))
+    }
+}

@@ -1,0 +1,177 @@
+//! Calls of predicates and generators: names resolved, arguments counted and sorted.
+
+use super::book::{Arg, Call};
+use super::check::Conditions;
+use super::infer::{Inference, SortCell};
+use super::signature::Sort;
+use super::syntax::RuleForm;
+use crate::codes::Code;
+use crate::conditions::{GENERATORS, Generator, PREDICATES, Predicate, VARIABLE};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::sexp::Sexp;
+use crate::suggest::unknown;
+use crate::term::{Head, parse_head};
+use egg::{Symbol, Var};
+use std::collections::BTreeMap;
+
+/// What predicates and generators have in common.
+trait Callable: Sized + 'static {
+    const WHAT: &'static str;
+    /// The codes where none is given, and where there is none of the name.
+    const EXPECTED: Code;
+    const UNKNOWN: Code;
+    const ALL: &'static [Self];
+    fn name(&self) -> &'static str;
+    fn doc(&self) -> &'static str;
+    fn sorts(&self) -> &'static [&'static str];
+}
+
+impl Callable for Predicate {
+    const WHAT: &'static str = "predicate";
+    const EXPECTED: Code = Code::NotAPredicate;
+    const UNKNOWN: Code = Code::UnknownPredicate;
+    const ALL: &'static [Predicate] = PREDICATES;
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn doc(&self) -> &'static str {
+        self.doc
+    }
+    fn sorts(&self) -> &'static [&'static str] {
+        self.sorts
+    }
+}
+
+impl Callable for Generator {
+    const WHAT: &'static str = "generator";
+    const EXPECTED: Code = Code::NotAGenerator;
+    const UNKNOWN: Code = Code::UnknownGenerator;
+    const ALL: &'static [Generator] = GENERATORS;
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn doc(&self) -> &'static str {
+        self.doc
+    }
+    fn sorts(&self) -> &'static [&'static str] {
+        self.sorts
+    }
+}
+
+/// Resolves every call of a rule.
+pub(super) fn resolve(form: &RuleForm, errors: &mut Vec<Diagnostic>) -> Conditions {
+    let mut conditions = Conditions { fors: Vec::new(), guards: Vec::new() };
+    for (x, call) in &form.fors {
+        match resolve_call(call) {
+            Ok(resolved) => conditions.fors.push((x.clone(), resolved, call.span)),
+            Err(error) => errors.push(error),
+        }
+    }
+    for call in &form.whens {
+        match resolve_call(call) {
+            Ok(resolved) => conditions.guards.push((resolved, call.span)),
+            Err(error) => errors.push(error),
+        }
+    }
+    conditions
+}
+
+fn resolve_call<F: Callable>(call: &Sexp) -> Result<Call<F>, Diagnostic> {
+    let Some((name, rest)) = call.form() else {
+        return Err(Diagnostic::error(format!("expected a {}", F::WHAT), call.span, "not a call")
+            .with_code(F::EXPECTED)
+            .with_help("write (NAME ARG …)"));
+    };
+    let Some(what) = F::ALL.iter().find(|f| f.name() == name) else {
+        let names: Vec<&str> = F::ALL.iter().map(Callable::name).collect();
+        let span = call.list().map_or(call.span, |l| l[0].span);
+        return Err(unknown(F::WHAT, name, span, names).with_code(F::UNKNOWN));
+    };
+    if rest.len() != what.sorts().len() {
+        return Err(Diagnostic::error(
+            format!("wrong number of arguments for `{name}`"),
+            call.span,
+            format!("{} expected, {} given", what.sorts().len(), rest.len()),
+        )
+        .with_code(Code::Arity)
+        .with_help(format!("`{name}`: {}", what.doc())));
+    }
+    let args = rest.iter().map(argument).collect::<Result<_, _>>()?;
+    Ok(Call { what, args })
+}
+
+fn argument(item: &Sexp) -> Result<Arg, Diagnostic> {
+    match item.atom().map(|text| (text, parse_head(text))) {
+        Some((_, Head::Int(n))) => Ok(Arg::Int(n)),
+        Some((text, Head::Op(name))) if text.starts_with('?') && text.len() > 1 => {
+            Ok(Arg::Var(Var::from(name)))
+        }
+        _ => Err(Diagnostic::error(
+            "expected a variable or an integer",
+            item.span,
+            "conditions speak of variables of the left side",
+        )
+        .with_code(Code::NotAnArgument)
+        .with_help("name the subterm on the left side, with :where if need be")),
+    }
+}
+
+/// Infers the sorts that calls ask of their arguments.
+pub(super) fn infer(
+    inference: &mut Inference,
+    conditions: &Conditions,
+    errors: &mut Vec<Diagnostic>,
+) {
+    for (x, call, span) in &conditions.fors {
+        let value = inference.known(Sort::named(Sort::VALUE));
+        let cell = inference.variable(Symbol::from(&x.text), x.span);
+        if let Err((found, expected)) = inference.unify(cell, value) {
+            errors.push(
+                Diagnostic::error(
+                    format!("expected {found}, found {expected}"),
+                    x.span,
+                    "ranges over integers",
+                )
+                .with_code(Code::SortsDiffer),
+            );
+        }
+        infer_call(inference, call, *span, errors);
+    }
+    for (call, span) in &conditions.guards {
+        infer_call(inference, call, *span, errors);
+    }
+}
+
+fn infer_call<F: Callable>(
+    inference: &mut Inference,
+    call: &Call<F>,
+    span: Span,
+    errors: &mut Vec<Diagnostic>,
+) {
+    let mut any: BTreeMap<&str, SortCell> = BTreeMap::new();
+    for (k, (arg, &sort)) in call.args.iter().zip(call.what.sorts()).enumerate() {
+        let expected = if sort == VARIABLE {
+            inference.variable_sort()
+        } else if !sort.starts_with('\'') {
+            inference.known(Sort::named(sort))
+        } else {
+            *any.entry(sort).or_insert_with(|| inference.free())
+        };
+        let found = match arg {
+            Arg::Var(variable) => inference.variable(Symbol::from(variable.to_string()), span),
+            Arg::Int(_) => inference.known(Sort::named(Sort::VALUE)),
+        };
+        if let Err((found, expected)) = inference.unify(found, expected) {
+            let name = call.what.name();
+            errors.push(
+                Diagnostic::error(
+                    format!("expected {expected}, found {found}"),
+                    span,
+                    format!("argument {} of `{name}`", k + 1),
+                )
+                .with_code(Code::SortsDiffer)
+                .with_help(format!("`{name}`: {}", call.what.doc())),
+            );
+        }
+    }
+}

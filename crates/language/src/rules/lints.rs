@@ -1,0 +1,217 @@
+//! Warnings that only `check` looks for: rules that can never fire, that another makes needless, and that
+//! make terms without end.
+
+use super::book::{Arg, Call, Rule, RuleBook};
+use super::shape::{Sides, Special, growing_instance};
+use super::signature::Operator;
+use super::tree::COMPUTE;
+use crate::codes::Code;
+use crate::conditions::Predicate;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::term::{Head, Node};
+use egg::{ENodeOrVar, Language, PatternAst, Symbol};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Predicates of which no term satisfies both.
+const EXCLUSIVE: [(&str, &str); 1] = [("float", "index")];
+
+/// What is odd about the rules of a book.
+pub(super) fn lints(book: &RuleBook) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    never_asked(book, &mut found);
+    never_made(book, &mut found);
+    needless(book, &mut found);
+    endless(book, &mut found);
+    found
+}
+
+fn never(rule: &Rule, label: String) -> Diagnostic {
+    Diagnostic::error(format!("`{}` can never fire", rule.name), rule.span, label)
+        .with_code(Code::Never)
+        .warning()
+}
+
+/// Rules whose conditions hold of nothing.
+fn never_asked(book: &RuleBook, found: &mut Vec<Diagnostic>) {
+    for rule in &book.rules {
+        let guards = &rule.guards;
+        let alone = guards.iter().find(|guard| is_false(guard)).map(written);
+        let pair = || {
+            let pairs = guards
+                .iter()
+                .enumerate()
+                .flat_map(|(k, a)| guards[..k].iter().map(move |b| (b, a)));
+            let (a, b) = pairs.into_iter().find(|(a, b)| exclude(a, b))?;
+            Some(format!("{} and {}", written(a), written(b)))
+        };
+        if let Some(what) = alone.or_else(pair) {
+            let warning = never(rule, format!("nothing satisfies {what}"));
+            found.push(warning.with_help("remove a condition, or the rule"));
+        }
+    }
+}
+
+/// Whether a condition is false whatever its variables stand for.
+fn is_false(guard: &Call<Predicate>) -> bool {
+    match (guard.what.name, guard.args.as_slice()) {
+        ("at-most", [Arg::Int(a), Arg::Int(b)]) => a > b,
+        ("below", [Arg::Int(a), Arg::Int(b)]) => a >= b,
+        ("below" | "different" | "not-free", [a, b]) => a == b,
+        ("divides", [Arg::Int(a), Arg::Int(b)]) => b.checked_rem(*a) != Some(0),
+        _ => false,
+    }
+}
+
+/// Whether two conditions cannot both hold.
+fn exclude(a: &Call<Predicate>, b: &Call<Predicate>) -> bool {
+    let (first, second) = (a.what.name, b.what.name);
+    let exclusive = EXCLUSIVE.contains(&(first, second)) || EXCLUSIVE.contains(&(second, first));
+    match (a.args.as_slice(), b.args.as_slice()) {
+        // An address lacks one number of indices.
+        ([x, Arg::Int(m)], [y, Arg::Int(n)]) if first == "rank" && second == "rank" => {
+            x == y && m != n
+        }
+        (x, y) => exclusive && x == y,
+    }
+}
+
+/// A condition as it stands in a file.
+fn written(guard: &Call<Predicate>) -> String {
+    let args = guard.args.iter().map(|arg| match arg {
+        Arg::Var(v) => format!(" {v}"),
+        Arg::Int(n) => format!(" {n}"),
+    });
+    format!("({}{})", guard.what.name, args.collect::<String>())
+}
+
+type Key = (Symbol, usize);
+
+/// The operators of a pattern, but for numbers, names and what computes numbers.
+fn operators(pattern: &PatternAst<Node>) -> impl Iterator<Item = Key> + '_ {
+    pattern.as_ref().iter().filter_map(|node| match node {
+        ENodeOrVar::ENode(node) => match node.head() {
+            Head::Op(name) if !name.as_str().starts_with('%') && name.as_str() != COMPUTE => {
+                Some((name, node.children().len()))
+            }
+            Head::Op(_) | Head::Int(_) | Head::Real(_) => None,
+        },
+        ENodeOrVar::Var(_) => None,
+    })
+}
+
+/// Rules that match an operator which no input has and no rule that fires makes.
+fn never_made(book: &RuleBook, found: &mut Vec<Diagnostic>) {
+    let declared = book.signature.operators();
+    // Where nothing is said of inputs, they may be anything.
+    let any = declared.iter().all(|op| !op.input);
+    let defined = |op: &Operator| book.definitions.get(op.name, op.args.len()).is_some();
+    let inputs = declared.iter().filter(|op| op.input || any || defined(op));
+    let mut made: BTreeSet<Key> = inputs.map(|op| (op.name, op.args.len())).collect();
+    let needs: Vec<BTreeSet<Key>> = book
+        .rules
+        .iter()
+        .map(|rule| {
+            let patterns = rule.wheres.iter().map(|(_, pattern)| pattern);
+            patterns.chain([&rule.lhs]).flat_map(operators).collect()
+        })
+        .collect();
+    let mut users: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+    for (at, needs) in needs.iter().enumerate() {
+        needs.iter().for_each(|key| users.entry(*key).or_default().push(at));
+    }
+    let lacks = |needs: &BTreeSet<Key>, made: &BTreeSet<Key>| {
+        needs.iter().filter(|key| !made.contains(*key)).count()
+    };
+    let mut waits: Vec<usize> = needs.iter().map(|needs| lacks(needs, &made)).collect();
+    let mut fires: Vec<usize> = (0..waits.len()).filter(|at| waits[*at] == 0).collect();
+    while let Some(at) = fires.pop() {
+        for key in operators(&book.rules[at].rhs) {
+            if made.insert(key) {
+                for user in users.get(&key).into_iter().flatten() {
+                    waits[*user] -= 1;
+                    if waits[*user] == 0 {
+                        fires.push(*user);
+                    }
+                }
+            }
+        }
+    }
+    for (rule, needs) in book.rules.iter().zip(&needs) {
+        let missing = needs.iter().filter(|key| !made.contains(*key));
+        // The order of symbols is that of their making; a reader wants that of names.
+        let missing = missing.min_by_key(|(name, arity)| (name.as_str(), *arity));
+        if let Some((name, arity)) = missing {
+            let warning =
+                never(rule, format!("no input has `{name}`, and no rule that fires makes one"));
+            let place = book.signature.operator(*name, *arity).map(|op| op.span);
+            let warning = with_place(warning, place, "declared here");
+            found.push(
+                warning.with_help("add a rule that makes it, or say :input where it is declared"),
+            );
+        }
+    }
+}
+
+fn with_place(warning: Diagnostic, place: Option<Span>, label: &str) -> Diagnostic {
+    match place {
+        Some(span) => warning.with_related(span, label),
+        None => warning,
+    }
+}
+
+/// Rules that another rule of the same set makes needless.
+fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
+    // Rules that may be special cases of each other start with one operator.
+    let mut alike: FxHashMap<(usize, Key), Vec<usize>> = FxHashMap::default();
+    let sides: Vec<Sides> = book.rules.iter().map(|rule| Sides::of(rule).0).collect();
+    for (at, rule) in book.rules.iter().enumerate() {
+        if let Some(key) = rule.lhs.as_ref().last().and_then(root) {
+            alike.entry((rule.set, key)).or_default().push(at);
+        }
+    }
+    for (at, rule) in book.rules.iter().enumerate() {
+        let Some(key) = rule.lhs.as_ref().last().and_then(root) else { continue };
+        let alike = alike.get(&(rule.set, key)).into_iter().flatten();
+        let mut others = alike.map(|other| (*other, &book.rules[*other]));
+        let special = Special::new(rule);
+        let general = others.find(|(other, general)| {
+            *other != at
+                && general.phase == rule.phase
+                && general.exact <= rule.exact
+                && sides[*other] != sides[at]
+                && special.of(general)
+        });
+        if let Some((_, general)) = general {
+            let message = format!("`{}` does nothing that `{}` does not", rule.name, general.name);
+            let warning = Diagnostic::error(message, rule.span, "a special case of the other")
+                .with_code(Code::SpecialCase)
+                .warning();
+            let warning = warning.with_related(general.span, "the general case");
+            found.push(warning.with_help("remove it"));
+        }
+    }
+}
+
+fn root(node: &ENodeOrVar<Node>) -> Option<Key> {
+    match node {
+        ENodeOrVar::ENode(node) => match node.head() {
+            Head::Op(name) => Some((name, node.children().len())),
+            Head::Int(_) | Head::Real(_) => None,
+        },
+        ENodeOrVar::Var(_) => None,
+    }
+}
+
+/// Rules that apply to what they have made, though they have conditions.
+fn endless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
+    for rule in book.rules.iter().filter(|rule| !rule.guards.is_empty()) {
+        if growing_instance(rule, &book.rules) {
+            let message = format!("`{}` grows without end", rule.name);
+            let label = "its right side contains its left side, of which the same conditions hold";
+            let warning =
+                Diagnostic::error(message, rule.span, label).with_code(Code::Grows).warning();
+            found.push(warning.with_help("add a condition that fails on the result"));
+        }
+    }
+}

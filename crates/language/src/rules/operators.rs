@@ -1,0 +1,501 @@
+//! The operator table: everything that stages ask of an operator, resolved once from its declaration.
+//!
+//! A row says which primitive the operator is and where its operands stand, its element type and lanes, what it
+//! reads and writes, and which variable it binds. What is declared nowhere is not known, and whoever asks gets
+//! nothing: no rule fires on it and nothing moves across it.
+
+use super::attributes::Attributes;
+use super::signature::{Operator, Signature, Sort, SortTerm};
+use super::syntax::Word;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::suggest::unknown;
+use crate::term::{Head, Node};
+use egg::{Id, Language, Symbol};
+use ember_values::primitive::{Price, Primitive, Row, Typing, Width};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The kind of the terms of a sort: in what way they mean something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A scalar or lanes.
+    Value,
+    /// A place in memory.
+    Address,
+    /// A change of memory.
+    Statement,
+    /// A function from indices to scalars.
+    Tensor,
+    /// A name of the model.
+    Name,
+    /// A literal real number.
+    Number,
+    /// A loop variable.
+    Variable,
+    /// An element type.
+    Type,
+    /// A binary operation.
+    Operation,
+    /// A name that only the operator around it reads.
+    Label,
+}
+
+impl Kind {
+    /// Every kind with the word after `:kind`.
+    pub const ALL: [(&'static str, Kind); 10] = [
+        ("value", Kind::Value),
+        ("address", Kind::Address),
+        ("statement", Kind::Statement),
+        ("tensor", Kind::Tensor),
+        ("name", Kind::Name),
+        ("number", Kind::Number),
+        ("variable", Kind::Variable),
+        ("type", Kind::Type),
+        ("operation", Kind::Operation),
+        ("label", Kind::Label),
+    ];
+
+    /// Whether terms of this kind are evaluated, in an environment and a store.
+    pub fn is_evaluated(self) -> bool {
+        matches!(self, Kind::Value | Kind::Address | Kind::Statement | Kind::Tensor)
+    }
+}
+
+/// Where the terms of a sort run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// On the access unit.
+    Access,
+    /// On the execute unit.
+    Execute,
+    /// On both: access and execute code, nested.
+    Both,
+}
+
+impl Unit {
+    /// Every unit with the word after `:unit`.
+    pub const ALL: [(&'static str, Unit); 3] =
+        [("access", Unit::Access), ("execute", Unit::Execute), ("both", Unit::Both)];
+}
+
+/// The operands of a loop, by their positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The variable that it binds.
+    pub variable: usize,
+    /// The first value, on the unit that runs the body.
+    pub lo: usize,
+    /// The bound that no value reaches.
+    pub hi: usize,
+    /// The distance of two values.
+    pub step: usize,
+    /// What is run for each value.
+    pub body: usize,
+    /// Of a reduction, the operation and the start.
+    pub folds: Option<(usize, usize)>,
+    /// Of a loop of both units, lo and hi on the access unit.
+    pub access: Option<(usize, usize)>,
+}
+
+/// The addresses that an operator touches by itself, by the positions of its operands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Read.
+    pub reads: Vec<usize>,
+    /// Written.
+    pub writes: Vec<usize>,
+}
+
+/// What is known of an operator.
+#[derive(Clone, Debug)]
+pub struct OpInfo {
+    /// Its name.
+    pub name: Symbol,
+    /// What its operands are called, where that is known.
+    pub operands: Vec<Option<Symbol>>,
+    /// The kinds of its operands; `None` for a sort of no declared kind, and for any sort.
+    pub operand_kinds: Vec<Option<Kind>>,
+    /// The kind of the whole.
+    pub kind: Option<Kind>,
+    /// Where it runs; `None` for what runs nowhere yet.
+    pub unit: Option<Unit>,
+    /// Its primitive's row.
+    pub row: Option<&'static Row>,
+    /// The operator that it erases to; itself, where it says `:means`.
+    pub erased: Option<Symbol>,
+    /// Of the primitive's operands, in the order of its row, the positions here.
+    parts: Vec<Option<usize>>,
+    /// The element type.
+    pub typing: Option<Typing<usize>>,
+    /// The lanes.
+    pub width: Option<Width<usize>>,
+    /// What it touches by itself, besides what its operands do.
+    pub touches: Option<Touches>,
+    /// Operands that are literal numbers.
+    pub literals: Vec<usize>,
+    /// Whether it works lane by lane.
+    pub lanewise: bool,
+    /// Its cost class.
+    pub price: Option<Price>,
+    /// The argument that is a variable which it binds, and the argument in which it is bound.
+    pub binds: Option<(usize, usize)>,
+    /// Whether it makes a variable.
+    pub makes_variable: bool,
+    /// Whether it only changes the sort.
+    pub boundary: bool,
+}
+
+impl OpInfo {
+    /// The primitive that it is.
+    #[inline]
+    pub fn primitive(&self) -> Option<Primitive> {
+        self.row.map(|row| row.primitive)
+    }
+
+    /// Whether it is a primitive.
+    #[inline]
+    pub fn is(&self, primitive: Primitive) -> bool {
+        self.primitive() == Some(primitive)
+    }
+
+    /// The first operands in the order of the primitive's row.
+    #[inline]
+    pub fn parts<const N: usize>(&self, children: &[Id]) -> Option<[Id; N]> {
+        let mut found = [Id::from(0); N];
+        for (at, slot) in found.iter_mut().enumerate() {
+            *slot = *children.get((*self.parts.get(at)?)?)?;
+        }
+        Some(found)
+    }
+
+    /// The positions of all operands in the order of the primitive's row; those that it lacks are missing.
+    pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
+        self.parts.iter().filter_map(|part| *part)
+    }
+
+    /// The position of an operand by its name in the primitive's row.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        let at = self.row?.parts().position(|(part, _)| part == name)?;
+        *self.parts.get(at)?
+    }
+
+    /// The operands of a loop, if it is one.
+    pub fn looped(&self) -> Option<Loop> {
+        let at = |name: &str| self.position(name);
+        let folds = match self.primitive()? {
+            Primitive::For => None,
+            Primitive::Reduce => Some((at("op")?, at("start")?)),
+            _ => return None,
+        };
+        Some(Loop {
+            variable: at("variable")?,
+            lo: at("lo")?,
+            hi: at("hi")?,
+            step: at("step")?,
+            body: at("body")?,
+            folds,
+            access: at("access-lo").zip(at("access-hi")),
+        })
+    }
+
+    /// Whether it means what its operand means, on whatever unit.
+    pub fn is_transparent(&self) -> bool {
+        self.is(Primitive::Same)
+    }
+
+    /// Whether rules make its facts: what runs nowhere yet.
+    pub fn has_facts(&self) -> bool {
+        self.unit.is_none()
+            && (self.row.is_some() || self.touches.is_some() || self.typing.is_some())
+    }
+}
+
+/// The operators of the dialects that were loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Operators {
+    rows: FxHashMap<(Symbol, usize), OpInfo>,
+    makers: FxHashSet<Symbol>,
+    named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
+    names_are_variables: bool,
+}
+
+impl Operators {
+    /// An operator by its name and number of operands.
+    #[inline]
+    pub fn get(&self, name: Symbol, arity: usize) -> Option<&OpInfo> {
+        self.rows.get(&(name, arity))
+    }
+
+    /// The operator of a node; `None` for numbers, names of the model and what is declared nowhere.
+    #[inline]
+    pub fn of(&self, node: &Node) -> Option<&OpInfo> {
+        match node.head() {
+            Head::Op(name) => self.get(name, node.children().len()),
+            Head::Int(_) | Head::Real(_) => None,
+        }
+    }
+
+    /// The operands of a node that is a primitive, in the order of the primitive's row.
+    #[inline]
+    pub fn parts<const N: usize>(&self, node: &Node, primitive: Primitive) -> Option<[Id; N]> {
+        self.of(node).filter(|info| info.is(primitive))?.parts(node.children())
+    }
+
+    /// The primitive of a node.
+    #[inline]
+    pub fn primitive(&self, node: &Node) -> Option<Primitive> {
+        self.of(node)?.primitive()
+    }
+
+    /// Which argument of an operator is a variable that it binds, and in which other.
+    #[inline]
+    pub fn binds(&self, name: Symbol, arity: usize) -> Option<(usize, usize)> {
+        self.get(name, arity)?.binds
+    }
+
+    /// Whether an operator makes a variable. A name of the model may be one.
+    #[inline]
+    pub fn makes_variable(&self, name: Symbol, arity: usize) -> bool {
+        match self.get(name, arity) {
+            Some(info) => info.makes_variable,
+            None => arity == 0 && self.names_are_variables && name.as_str().starts_with('%'),
+        }
+    }
+
+    /// Whether an operator of this name makes variables, with whatever number of operands.
+    pub fn makes_variables(&self, name: Symbol) -> bool {
+        self.makers.contains(&name)
+    }
+
+    /// The operator that is a primitive on a unit; where several are, the first that was declared.
+    pub fn named(&self, primitive: Primitive, unit: Option<Unit>) -> Option<Symbol> {
+        self.named.get(&(primitive, unit)).copied()
+    }
+
+    /// Every operator, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &OpInfo> {
+        self.rows.values()
+    }
+
+    /// Resolves what a signature declares.
+    pub(super) fn resolve(signature: &Signature, errors: &mut Vec<Diagnostic>) -> Operators {
+        let variables = signature.variable_sorts();
+        let mut operators = Operators {
+            names_are_variables: variables.contains(&Sort::named(Sort::NAME)),
+            ..Operators::default()
+        };
+        for op in signature.operators() {
+            let makes_variable =
+                op.binds.is_none() && op.result.named().is_some_and(|s| variables.contains(&s));
+            if makes_variable {
+                operators.makers.insert(op.name);
+            }
+            let info = Resolver { signature, errors }.operator(op, makes_variable);
+            if let Some(primitive) = info.primitive().filter(|_| !info.boundary) {
+                operators.named.entry((primitive, info.unit)).or_insert(op.name);
+            }
+            operators.rows.insert((op.name, op.args.len()), info);
+        }
+        operators
+    }
+}
+
+/// The most operators that one erases to in turn.
+const LONGEST_CHAIN: usize = 16;
+
+struct Resolver<'a> {
+    signature: &'a Signature,
+    errors: &'a mut Vec<Diagnostic>,
+}
+
+/// A primitive's row, and of its operands the positions in an operator.
+#[derive(Clone, Default)]
+struct Arranged {
+    row: Option<&'static Row>,
+    erased: Option<Symbol>,
+    parts: Vec<Option<usize>>,
+    operands: Vec<Option<Symbol>>,
+}
+
+impl Resolver<'_> {
+    fn operator(&mut self, op: &Operator, makes_variable: bool) -> OpInfo {
+        let kind_of = |sort: &SortTerm| self.signature.sort(sort.named()?.name())?.kind;
+        let kind = kind_of(&op.result);
+        let operand_kinds: Vec<Option<Kind>> = op.args.iter().map(kind_of).collect();
+        let unit = op.result.named().and_then(|s| self.signature.sort(s.name())?.unit);
+        let mut arranged = self.arrange(op, 0).unwrap_or_default();
+        if arranged.row.is_none()
+            && matches!(kind, Some(Kind::Label | Kind::Type | Kind::Operation))
+        {
+            arranged.row = Row::named("label");
+        }
+        if arranged.operands.is_empty() {
+            arranged.operands.clone_from(&op.operands);
+        }
+        let Arranged { row, erased, parts, operands } = arranged;
+        let at = |name: &str| {
+            let part = row?.parts().position(|(part, _)| part == name)?;
+            parts.get(part).copied().flatten()
+        };
+        let attributes = &op.attributes;
+        let own = |word: &Word| {
+            operands.iter().position(|name| name.is_some_and(|n| n.as_str() == word.text))
+        };
+        let mut named = |word: &Word| {
+            let found = own(word);
+            if found.is_none() {
+                let names = operands.iter().flatten().map(|name| name.as_str());
+                let error = unknown("operand", &word.text, word.span, names);
+                self.errors.push(error.with_code(Code::UnknownOperand));
+            }
+            found
+        };
+        let typing = match &attributes.typing {
+            Some(Typing::I64) => Some(Typing::I64),
+            Some(Typing::Of(word)) => named(word).map(Typing::Of),
+            Some(Typing::Named(word)) => named(word).map(Typing::Named),
+            None => row.and_then(|row| row.typing).and_then(|typing| {
+                Some(match typing {
+                    Typing::I64 => Typing::I64,
+                    Typing::Of(name) => Typing::Of(at(name)?),
+                    Typing::Named(name) => Typing::Named(at(name)?),
+                })
+            }),
+        };
+        let width = match &attributes.width {
+            Some(Width::One) => Some(Width::One),
+            Some(Width::Of(word)) => named(word).map(Width::Of),
+            Some(Width::Count(word)) => named(word).map(Width::Count),
+            None => row.and_then(|row| row.width).and_then(|width| {
+                Some(match width {
+                    Width::One => Width::One,
+                    Width::Of(name) => Width::Of(at(name)?),
+                    Width::Count(name) => Width::Count(at(name)?),
+                })
+            }),
+        };
+        let mut list =
+            |words: &Option<Vec<Word>>, of_row: fn(&Row) -> &'static [&'static str]| match words {
+                Some(words) => words.iter().filter_map(&mut named).collect(),
+                None => row.into_iter().flat_map(of_row).filter_map(|name| at(name)).collect(),
+            };
+        let reads: Vec<usize> = list(&attributes.reads, |row| row.reads);
+        let writes: Vec<usize> = list(&attributes.writes, |row| row.writes);
+        // What a barrier parts does not change places, so that its effects are none that a set could say.
+        let said = attributes.reads.is_some() || attributes.writes.is_some() || row.is_some();
+        let parts_memory = row.is_some_and(|row| row.primitive == Primitive::Barrier);
+        let literals = row.into_iter().flat_map(|row| row.literals).filter_map(|name| at(name));
+        OpInfo {
+            name: op.name,
+            kind,
+            unit,
+            row,
+            erased,
+            typing,
+            width,
+            touches: (said && !parts_memory).then_some(Touches { reads, writes }),
+            literals: literals.collect(),
+            lanewise: attributes.lanewise || row.is_some_and(|row| row.lanewise),
+            price: attributes.price.or(row.map(|row| row.price)),
+            binds: op.binds,
+            makes_variable,
+            boundary: op.boundary,
+            operand_kinds,
+            operands,
+            parts,
+        }
+    }
+
+    /// The primitive of an operator that says `:means` or `:erases`, and where its operands stand.
+    fn arrange(&mut self, op: &Operator, depth: usize) -> Option<Arranged> {
+        let Attributes { means, erases, .. } = &op.attributes;
+        match (means, erases) {
+            (Some(_), Some(word)) => {
+                let message = format!("`{}` says both `:means` and `:erases`", op.name);
+                let error = Diagnostic::error(message, word.span, "one of them is enough");
+                self.errors.push(error.with_code(Code::TwoMeanings));
+                None
+            }
+            (Some(word), None) => {
+                let row = Row::named(&word.text)?;
+                let names: Vec<(&str, bool)> = row.parts().collect();
+                let (parts, operands) = self.place(op, word, &names, row.required())?;
+                Some(Arranged { row: Some(row), erased: Some(op.name), parts, operands })
+            }
+            (None, Some(word)) => {
+                let target = self.target(op, word)?;
+                if depth > LONGEST_CHAIN {
+                    let message = format!("`{}` erases to itself", op.name);
+                    let error = Diagnostic::error(message, word.span, "through this operator");
+                    self.errors.push(error.with_code(Code::ErasesToItself));
+                    return None;
+                }
+                let below = self.arrange(&target, depth + 1)?;
+                let row = below.row?;
+                // The primitive's operands that the target has must be here as well.
+                let names: Vec<(&str, bool)> = row
+                    .parts()
+                    .zip(&below.parts)
+                    .map(|((name, _), part)| (name, part.is_some()))
+                    .collect();
+                let required = names.iter().filter(|(_, required)| *required).count();
+                let (parts, operands) = self.place(op, word, &names, required)?;
+                Some(Arranged { row: Some(row), erased: below.erased, parts, operands })
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// The operator that another erases to: the one of this name that has a meaning.
+    fn target(&mut self, op: &Operator, word: &Word) -> Option<Operator> {
+        let named = |other: &&Operator| other.name.as_str() == word.text && other.name != op.name;
+        let found = self.signature.operators().iter().find(named).cloned();
+        if found.is_none() {
+            let names = self.signature.operators().iter().map(|other| other.name.as_str());
+            let error = unknown("operator", &word.text, word.span, names);
+            self.errors.push(error.with_code(Code::UnknownOperator));
+        }
+        found
+    }
+
+    /// The positions of a primitive's operands in an operator, by their names, and what its operands are called.
+    /// Operands without names are the primitive's in its order.
+    fn place(
+        &mut self,
+        op: &Operator,
+        word: &Word,
+        names: &[(&str, bool)],
+        required: usize,
+    ) -> Option<(Vec<Option<usize>>, Vec<Option<Symbol>>)> {
+        let unnamed = op.operands.iter().all(Option::is_none);
+        if unnamed && (required..=names.len()).contains(&op.args.len()) {
+            // Operands that may be missing are there only where none before them is.
+            let order = names.iter().filter(|(_, required)| *required);
+            let order: Vec<&str> = match op.args.len() == required {
+                true => order.map(|(name, _)| *name).collect(),
+                false => names.iter().take(op.args.len()).map(|(name, _)| *name).collect(),
+            };
+            let place = |(name, _): &(&str, bool)| order.iter().position(|own| own == name);
+            let operands = order.iter().map(|name| Some(Symbol::from(*name))).collect();
+            return Some((names.iter().map(place).collect(), operands));
+        }
+        let place = |name: &str| {
+            op.operands.iter().position(|own| own.is_some_and(|own| own.as_str() == name))
+        };
+        let missing = names.iter().find(|(name, required)| *required && place(name).is_none());
+        if let Some((name, _)) = missing {
+            let order = names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
+            self.errors.push(
+                Diagnostic::error(
+                    format!("`{}` has no operand `{name}`", op.name),
+                    word.span,
+                    "which this asks for",
+                )
+                .with_code(Code::UnknownOperand)
+                .with_help(format!("call its operands, in any order, {order}: (NAME SORT)")),
+            );
+            return None;
+        }
+        Some((names.iter().map(|(name, _)| place(name)).collect(), op.operands.clone()))
+    }
+}

@@ -1,0 +1,321 @@
+//! What two patterns have in common: the same up to renaming, or one inside the other.
+
+use super::book::{Arg, Call, Rule};
+use crate::conditions::Predicate;
+use crate::term::{Head, Node};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// A node of a pattern: what it is, and the numbers of its parts.
+type Part = (Result<Head, Var>, SmallVec<[usize; 4]>);
+
+/// Structural numbers of pattern nodes: two nodes have one number where they are one term.
+#[derive(Default)]
+pub struct Numbers {
+    known: FxHashMap<Part, usize>,
+}
+
+impl Numbers {
+    /// The numbers of every node of a pattern.
+    pub fn of(&mut self, pattern: &PatternAst<Node>) -> Vec<usize> {
+        let mut numbers: Vec<usize> = Vec::with_capacity(pattern.len());
+        for node in pattern {
+            let key = match node {
+                ENodeOrVar::Var(v) => (Err(*v), SmallVec::new()),
+                ENodeOrVar::ENode(n) => {
+                    let children = n.children().iter().map(|c| numbers[usize::from(*c)]);
+                    (Ok(n.head()), children.collect())
+                }
+            };
+            let next = self.known.len();
+            numbers.push(*self.known.entry(key).or_insert(next));
+        }
+        numbers
+    }
+
+    /// The number of a variable, if it has been seen.
+    pub fn variable(&self, variable: Var) -> Option<usize> {
+        self.known.get(&(Err(variable), SmallVec::new())).copied()
+    }
+}
+
+/// The sides of a rule with its variables numbered in the order in which they stand.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sides {
+    lhs: String,
+    rhs: String,
+}
+
+impl Sides {
+    /// The sides of a rule, and its conditions with the variables numbered alike.
+    pub fn of(rule: &Rule) -> (Sides, BTreeSet<String>) {
+        let mut names = BTreeMap::new();
+        let lhs = written(&rule.lhs, &mut names);
+        let rhs = written(&rule.rhs, &mut names);
+        (Sides { lhs, rhs }, conditions(rule, &mut names))
+    }
+
+    /// Whether the sides are one term.
+    pub fn equal(&self) -> bool {
+        self.lhs == self.rhs
+    }
+}
+
+/// The conditions of a rule, with its variables numbered.
+fn conditions(rule: &Rule, names: &mut BTreeMap<Var, usize>) -> BTreeSet<String> {
+    let mut conditions = BTreeSet::new();
+    for (x, pattern) in &rule.wheres {
+        let x = number(*x, names);
+        conditions.insert(format!("where {x} {}", written(pattern, names)));
+    }
+    let mut call = |name: &str, args: &[Arg]| {
+        let mut text = name.to_owned();
+        for arg in args {
+            let _ = match arg {
+                Arg::Var(v) => write!(text, " ?{}", number(*v, names)),
+                Arg::Int(n) => write!(text, " {n}"),
+            };
+        }
+        text
+    };
+    for (x, generator) in &rule.fors {
+        let values = call(generator.what.name, &generator.args);
+        let x = call("for", &[Arg::Var(*x)]);
+        conditions.insert(format!("{x} {values}"));
+    }
+    for guard in &rule.guards {
+        conditions.insert(call(guard.what.name, &guard.args));
+    }
+    conditions
+}
+
+fn number(variable: Var, names: &mut BTreeMap<Var, usize>) -> usize {
+    let next = names.len();
+    *names.entry(variable).or_insert(next)
+}
+
+/// A pattern as text. A node that stands in several places is written once and referred to, so
+/// that abbreviations do not blow it up.
+fn written(pattern: &PatternAst<Node>, names: &mut BTreeMap<Var, usize>) -> String {
+    let mut text = String::new();
+    let numbers = Numbers::default().of(pattern);
+    let mut reached = vec![false; pattern.len()];
+    if let Some(root) = reached.last_mut() {
+        *root = true;
+    }
+    for (i, node) in pattern.as_ref().iter().enumerate().rev() {
+        if reached[i] {
+            node.children().iter().for_each(|c| reached[usize::from(*c)] = true);
+        }
+    }
+    let mut order: BTreeMap<usize, usize> = BTreeMap::new();
+    for (i, node) in pattern.as_ref().iter().enumerate() {
+        if !reached[i] || order.contains_key(&numbers[i]) {
+            continue;
+        }
+        order.insert(numbers[i], order.len());
+        let _ = match node {
+            ENodeOrVar::Var(v) => write!(text, "?{}", number(*v, names)),
+            ENodeOrVar::ENode(n) => write!(text, "({}", n.head()),
+        };
+        for child in node.children() {
+            let _ = write!(text, " {}", order[&numbers[usize::from(*child)]]);
+        }
+        text.push(';');
+    }
+    text
+}
+
+/// Whether the right side contains a larger instance of the left side, so that the rule applies to its
+/// own result without end. A mere renaming, as in commutativity, is not larger, nor is what one of `rules`
+/// takes back.
+pub(super) fn instance_of_left(rule: &Rule, rules: &[Rule]) -> bool {
+    instances_of_left(rule, rules, |_| true)
+}
+
+/// The same, where what the rule asks of its variables is asked of the same ones again.
+pub(super) fn growing_instance(rule: &Rule, rules: &[Rule]) -> bool {
+    let guards = rule.guards.iter().flat_map(|guard| &guard.args);
+    let asked = guards.chain(rule.fors.iter().flat_map(|(_, call)| &call.args));
+    let mut asked: BTreeSet<Var> = asked.filter_map(variable).collect();
+    asked.extend(rule.wheres.iter().map(|(x, _)| *x));
+    instances_of_left(rule, rules, |bound| {
+        let itself = |v: &Var| match bound.get(v) {
+            Some(at) => rule.rhs[Id::from(*at)] == ENodeOrVar::Var(*v),
+            // What is bound by no left side is asked for anew.
+            None => true,
+        };
+        asked.iter().all(itself)
+    })
+}
+
+fn variable(arg: &Arg) -> Option<Var> {
+    match arg {
+        Arg::Var(v) => Some(*v),
+        Arg::Int(_) => None,
+    }
+}
+
+/// Whether the right side contains a larger instance of the left side that is wanted.
+fn instances_of_left(
+    rule: &Rule,
+    rules: &[Rule],
+    wanted: impl Fn(&BTreeMap<Var, usize>) -> bool,
+) -> bool {
+    let mut numbers = Numbers::default();
+    let left = numbers.of(&rule.lhs).last().copied();
+    let numbers = numbers.of(&rule.rhs);
+    let outside = outside(&rule.rhs, &numbers, left);
+    (0..rule.rhs.len()).any(|at| {
+        let Some(bound) = matches(&rule.lhs, &rule.rhs, &numbers, at) else { return false };
+        let larger = |(v, at): (&Var, &usize)| {
+            let is_node = matches!(rule.rhs[Id::from(*at)], ENodeOrVar::ENode(_));
+            let back = || rules.iter().any(|known| takes_back(known, rule, &numbers, *v, *at));
+            is_node && outside.contains(v) && !back()
+        };
+        bound.iter().any(larger) && wanted(&bound)
+    })
+}
+
+/// The variables of a right side outside of the left side, if that stands in it: another term for one that
+/// is only in there makes nothing new, because the left side is equal to what is there already.
+fn outside(rhs: &PatternAst<Node>, numbers: &[usize], left: Option<usize>) -> BTreeSet<Var> {
+    let mut open = vec![rhs.len() - 1];
+    let mut seen = vec![false; rhs.len()];
+    let mut found = BTreeSet::new();
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut seen[at], true) || Some(numbers[at]) == left {
+            continue;
+        }
+        match &rhs[Id::from(at)] {
+            ENodeOrVar::Var(v) => {
+                found.insert(*v);
+            }
+            ENodeOrVar::ENode(node) => open.extend(node.children().iter().map(|c| usize::from(*c))),
+        }
+    }
+    found
+}
+
+/// Whether a rule, unconditionally, makes a variable of a part of another's right side.
+fn takes_back(known: &Rule, rule: &Rule, numbers: &[usize], variable: Var, at: usize) -> bool {
+    let free = known.guards.is_empty() && known.wheres.is_empty() && known.fors.is_empty();
+    let Some(ENodeOrVar::Var(result)) = known.rhs.as_ref().last() else { return false };
+    let stands = |bound: BTreeMap<Var, usize>| {
+        bound.get(result).is_some_and(|at| rule.rhs[Id::from(*at)] == ENodeOrVar::Var(variable))
+    };
+    free && matches(&known.lhs, &rule.rhs, numbers, at).is_some_and(stands)
+}
+
+/// A rule that may be a special case of others.
+pub(super) struct Special<'a> {
+    rule: &'a Rule,
+    numbers: Numbers,
+    left: Vec<usize>,
+    right: usize,
+}
+
+impl Special<'_> {
+    /// A rule.
+    pub fn new(rule: &Rule) -> Special<'_> {
+        let mut numbers = Numbers::default();
+        let left = numbers.of(&rule.lhs);
+        let right = numbers.of(&rule.rhs).last().copied().unwrap_or_default();
+        Special { rule, numbers, left, right }
+    }
+
+    /// Whether it does only what a more general rule does too: its left side is an instance of the other's,
+    /// its right side is the same instance, and it asks for as much.
+    pub fn of(&self, general: &Rule) -> bool {
+        let rule = self.rule;
+        if !general.wheres.is_empty() || !general.fors.is_empty() || general.subsume != rule.subsume
+        {
+            return false;
+        }
+        if !may_match(&general.lhs, &rule.lhs) {
+            return false;
+        }
+        let root = rule.lhs.len() - 1;
+        let Some(bound) = matches(&general.lhs, &rule.lhs, &self.left, root) else { return false };
+        general.guards.iter().all(|guard| self.asks(guard, &bound))
+            && self.instance(&general.rhs, &bound) == Some(self.right)
+    }
+
+    /// Whether the rule has this condition of a general one, on what its variables stand for.
+    fn asks(&self, guard: &Call<Predicate>, bound: &BTreeMap<Var, usize>) -> bool {
+        let arg = |arg: &Arg| match arg {
+            Arg::Int(n) => Some(Arg::Int(*n)),
+            Arg::Var(v) => match &self.rule.lhs[Id::from(*bound.get(v)?)] {
+                ENodeOrVar::Var(v) => Some(Arg::Var(*v)),
+                ENodeOrVar::ENode(node) => match node.head() {
+                    Head::Int(n) => Some(Arg::Int(n)),
+                    Head::Op(_) | Head::Real(_) => None,
+                },
+            },
+        };
+        let args: Option<Vec<Arg>> = guard.args.iter().map(arg).collect();
+        let same = |own: &Call<Predicate>| {
+            own.what.name == guard.what.name && args.as_ref() == Some(&own.args)
+        };
+        self.rule.guards.iter().any(same)
+    }
+
+    /// The number of what a general right side stands for, if that is a part of the rule.
+    fn instance(&self, rhs: &PatternAst<Node>, bound: &BTreeMap<Var, usize>) -> Option<usize> {
+        let mut instance: Vec<Option<usize>> = Vec::with_capacity(rhs.len());
+        for node in rhs {
+            let number = match node {
+                ENodeOrVar::Var(v) => bound.get(v).map(|at| self.left[*at]),
+                ENodeOrVar::ENode(node) => {
+                    let children = node.children().iter().map(|c| instance[usize::from(*c)]);
+                    let children: Option<SmallVec<[usize; 4]>> = children.collect();
+                    let key = children.map(|children| (Ok(node.head()), children));
+                    key.and_then(|key| self.numbers.known.get(&key).copied())
+                }
+            };
+            instance.push(number);
+        }
+        instance.last().copied().flatten()
+    }
+}
+
+/// Whether the operands of two left sides fit at first sight. Most rules are told apart by this.
+fn may_match(general: &PatternAst<Node>, rule: &PatternAst<Node>) -> bool {
+    let (Some(a), Some(b)) = (general.as_ref().last(), rule.as_ref().last()) else { return false };
+    let mut pairs = a.children().iter().zip(b.children());
+    pairs.all(|(x, y)| match (&general[*x], &rule[*y]) {
+        (ENodeOrVar::Var(_), _) => true,
+        (ENodeOrVar::ENode(a), ENodeOrVar::ENode(b)) => a.matches(b),
+        (ENodeOrVar::ENode(_), ENodeOrVar::Var(_)) => false,
+    })
+}
+
+/// What the variables of a pattern stand for where it matches another at a node.
+fn matches(
+    pattern: &PatternAst<Node>,
+    term: &PatternAst<Node>,
+    numbers: &[usize],
+    at: usize,
+) -> Option<BTreeMap<Var, usize>> {
+    let mut bound: BTreeMap<Var, usize> = BTreeMap::new();
+    let mut open = vec![(pattern.len() - 1, at)];
+    while let Some((p, t)) = open.pop() {
+        match (&pattern[Id::from(p)], &term[Id::from(t)]) {
+            (ENodeOrVar::Var(v), _) => {
+                let first = *bound.entry(*v).or_insert(t);
+                if numbers[first] != numbers[t] {
+                    return None;
+                }
+            }
+            (ENodeOrVar::ENode(a), ENodeOrVar::ENode(b)) if a.matches(b) => {
+                let pairs = a.children().iter().zip(b.children());
+                open.extend(pairs.map(|(x, y)| (usize::from(*x), usize::from(*y))));
+            }
+            _ => return None,
+        }
+    }
+    Some(bound)
+}

@@ -1,0 +1,62 @@
+//! Rules as their files say them: of each its form, in which terms are still texts, and what dialects
+//! declare. Nothing here is checked beyond its shape; [`super::load`] makes a book of the same forms.
+
+use super::book::{Exactness, RuleBook};
+use super::load;
+use super::signature::{Operator, Signature};
+use super::syntax::{self, Form, RuleForm};
+use crate::diagnostic::{Checked, Sources};
+use crate::sexp::Sexp;
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Rules by name, and what is declared of operators.
+#[derive(Default)]
+pub struct Stated {
+    rules: FxHashMap<String, Arc<(Exactness, RuleForm)>>,
+    signature: Signature,
+}
+
+impl Stated {
+    /// Reads rule files and folders of them; all errors at once.
+    pub fn read(sources: &mut Sources, paths: &[PathBuf]) -> Checked<Stated> {
+        let (mut book, mut errors) = (RuleBook::default(), Vec::new());
+        let forms = load::forms(sources, paths, &mut errors);
+        let (forms, _) = load::stated(&mut book, forms, &mut errors);
+        let mut rules = FxHashMap::default();
+        for (set, form) in forms {
+            let own = form.exact.as_ref().and_then(|word| load::exactness(word, &mut errors));
+            let exact = own.unwrap_or(book.sets[set].exact);
+            rules.insert(form.name.text.clone(), Arc::new((exact, form)));
+        }
+        load::finish(Stated { rules, signature: book.signature }, errors).map(|(stated, _)| stated)
+    }
+
+    /// Adds a rule that stands elsewhere; also gives whether there was one of its name.
+    pub fn give(&mut self, form: &Sexp) -> Option<bool> {
+        let mut errors = Vec::new();
+        let Some(Form::Rule(rule)) = syntax::form(form, &mut errors) else { return None };
+        let exact = match &rule.exact {
+            Some(word) => load::exactness(word, &mut errors)?,
+            None => Exactness::Bitwise,
+        };
+        let name = rule.name.text.clone();
+        errors.is_empty().then(|| self.rules.insert(name, Arc::new((exact, *rule))).is_some())
+    }
+
+    /// Whether there are no rules.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// A rule, and how exact it is. One of two directions has one name.
+    pub fn rule(&self, name: &str) -> Option<Arc<(Exactness, RuleForm)>> {
+        self.rules.get(name).cloned()
+    }
+
+    /// An operator, by its name and number of arguments.
+    pub fn operator(&self, name: &str, arity: usize) -> Option<&Operator> {
+        self.signature.operator(name.into(), arity)
+    }
+}

@@ -1,0 +1,497 @@
+//! The forms of a rule file, read from S-expressions: their shape, and nothing about what names
+//! mean. Terms stay S-expressions here.
+
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::sexp::{Kind, Sexp};
+use crate::suggest::unknown;
+
+/// A word and where it stands.
+#[derive(Clone, Debug)]
+pub struct Word {
+    /// The word.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A top-level form, unchecked.
+#[derive(Debug)]
+pub(super) enum Form {
+    Dialect(DialectForm),
+    Ruleset(RulesetForm),
+    Rule(Box<RuleForm>),
+    Schedule(ScheduleForm),
+    /// Named steps, written as a schedule is.
+    Steps(ScheduleForm),
+    Define(DefineForm),
+    /// The path of a file, as it is written.
+    Include(Word),
+    /// The operator whose push-down rules follow from what operators are.
+    Derive(Word),
+}
+
+/// `(define (NAME ?a …) "doc" TERM)`.
+#[derive(Debug)]
+pub(super) struct DefineForm {
+    pub name: Word,
+    pub left: Sexp,
+    pub parameters: Vec<Word>,
+    pub doc: String,
+    pub body: Sexp,
+}
+
+/// `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
+#[derive(Debug)]
+pub(super) struct DialectForm {
+    pub name: Word,
+    pub doc: String,
+    pub input: bool,
+    pub items: Vec<Sexp>,
+}
+
+/// `(ruleset NAME "doc" [:phase P] [:exact E])`.
+#[derive(Debug)]
+pub(super) struct RulesetForm {
+    pub name: Word,
+    pub doc: String,
+    pub phase: Option<Word>,
+    pub exact: Option<Word>,
+}
+
+/// `(rule NAME "doc" LEFT => RIGHT …)`.
+#[derive(Debug)]
+pub struct RuleForm {
+    /// Its name.
+    pub name: Word,
+    /// What it does, in a sentence.
+    pub doc: String,
+    /// The left side.
+    pub lhs: Sexp,
+    /// The right side.
+    pub rhs: Sexp,
+    /// Whether it is `<=>`.
+    pub both_ways: bool,
+    /// Patterns of variables that are bound before, of `:where`, and of new ones, of `:with`.
+    pub wheres: Vec<(Word, Sexp)>,
+    /// The variables of `:with`.
+    pub withs: Vec<Word>,
+    /// Variables and their generators.
+    pub fors: Vec<(Word, Sexp)>,
+    /// Abbreviations.
+    pub lets: Vec<(Word, Sexp)>,
+    /// Conditions.
+    pub whens: Vec<Sexp>,
+    /// When it is meant to run.
+    pub phase: Option<Word>,
+    /// How exactly it keeps results.
+    pub exact: Option<Word>,
+    /// Terms, and what it must turn them into.
+    pub tests: Vec<(Sexp, Sexp)>,
+    /// Terms that it must not apply to.
+    pub counter_tests: Vec<Sexp>,
+    /// Where `:subsume` stands.
+    pub subsume: Option<Span>,
+}
+
+/// `(schedule NAME "doc" STEP…)`, or `(steps NAME "doc" STEP…)`.
+#[derive(Debug)]
+pub(super) struct ScheduleForm {
+    pub name: Word,
+    pub doc: String,
+    pub steps: Vec<Sexp>,
+}
+
+pub(super) const FORMS: [&str; 9] =
+    ["include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule", "steps"];
+/// What a dialect says in which the terms are written that rules start from.
+pub(super) const INPUT: &str = ":input";
+pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
+pub(super) const RULE_KEYS: [&str; 10] = [
+    ":where",
+    ":with",
+    ":for",
+    ":let",
+    ":when",
+    ":phase",
+    ":exact",
+    ":test",
+    ":counter-test",
+    ":subsume",
+];
+
+/// Reads one top-level form. What is wrong with it goes into `errors`.
+pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
+    let Some((head, items)) = sexp.form() else {
+        errors.push(
+            Diagnostic::error("expected a form", sexp.span, "this is not a form")
+                .with_code(Code::NotAForm)
+                .with_help(format!("a rule file consists of ({} …)", FORMS.join(" …), ("))),
+        );
+        return None;
+    };
+    let result = match head {
+        "dialect" => dialect(sexp.span, items).map(Form::Dialect),
+        "ruleset" => ruleset(sexp.span, items, errors).map(Form::Ruleset),
+        "rule" => rule(sexp.span, items, errors).map(|r| Form::Rule(Box::new(r))),
+        "commutes" => commutes(sexp.span, items).map(|r| Form::Rule(Box::new(r))),
+        "schedule" => schedule(sexp.span, items, "schedule").map(Form::Schedule),
+        "steps" => schedule(sexp.span, items, "steps").map(Form::Steps),
+        "define" => define(sexp.span, items).map(Form::Define),
+        "include" => include(sexp.span, items).map(Form::Include),
+        "derive" => derive(sexp.span, items).map(Form::Derive),
+        _ => {
+            let span = sexp.list().map_or(sexp.span, |l| l[0].span);
+            Err(unknown("form", head, span, FORMS).with_code(Code::UnknownForm))
+        }
+    };
+    result.map_err(|e| errors.push(e)).ok()
+}
+
+/// The next item as a word.
+pub(super) fn word(item: Option<&Sexp>, what: &str, form: Span) -> Result<Word, Diagnostic> {
+    match item {
+        Some(sexp) => match sexp.atom() {
+            Some(text) => Ok(Word { text: text.to_owned(), span: sexp.span }),
+            None => Err(Diagnostic::error(
+                format!("expected {what}"),
+                sexp.span,
+                "expected a word here",
+            )
+            .with_code(Code::NoWord)),
+        },
+        None => Err(Diagnostic::error(format!("{what} is missing"), form, "in this form")
+            .with_code(Code::Missing)),
+    }
+}
+
+/// The next item as a documentation text.
+pub(super) fn doc(item: Option<&Sexp>, form: Span) -> Result<String, Diagnostic> {
+    let help = "say in one sentence, in double quotes, what it is for";
+    match item {
+        Some(sexp) => match sexp.text() {
+            // Texts span lines in the files; a reader wants them as one.
+            Some(text) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
+            None => {
+                Err(Diagnostic::error("expected a documentation text", sexp.span, "not a text")
+                    .with_code(Code::NoDoc)
+                    .with_help(help))
+            }
+        },
+        None => Err(Diagnostic::error("the documentation text is missing", form, "in this form")
+            .with_code(Code::NoDoc)
+            .with_help(help)),
+    }
+}
+
+/// A keyword and the items up to the next one.
+pub(super) struct Section<'a> {
+    pub key: Word,
+    pub items: &'a [Sexp],
+}
+
+/// Splits items into those before the first keyword and the sections behind it. Unknown keywords
+/// are errors and left out.
+pub(super) fn sections<'a>(
+    items: &'a [Sexp],
+    known: &[&str],
+    errors: &mut Vec<Diagnostic>,
+) -> (&'a [Sexp], Vec<Section<'a>>) {
+    let is_key = |s: &Sexp| s.atom().is_some_and(|w| w.starts_with(':'));
+    let first = items.iter().position(is_key).unwrap_or(items.len());
+    let (fixed, mut rest) = items.split_at(first);
+    let mut found = Vec::new();
+    while let Some((head, tail)) = rest.split_first() {
+        let (values, next) = tail.split_at(tail.iter().position(is_key).unwrap_or(tail.len()));
+        rest = next;
+        let key = Word { text: head.atom().unwrap_or_default().to_owned(), span: head.span };
+        if known.contains(&key.text.as_str()) {
+            found.push(Section { key, items: values });
+        } else {
+            errors.push(
+                unknown("keyword", &key.text, key.span, known.iter().copied())
+                    .with_code(Code::UnknownKeyword),
+            );
+        }
+    }
+    (fixed, found)
+}
+
+fn dialect(span: Span, items: &[Sexp]) -> Result<DialectForm, Diagnostic> {
+    let name = word(items.first(), "the name of the dialect", span)?;
+    let doc = doc(items.get(1), span)?;
+    let items = &items[2..];
+    let input = items.first().and_then(Sexp::atom) == Some(INPUT);
+    let items = items[usize::from(input)..].to_vec();
+    Ok(DialectForm { name, doc, input, items })
+}
+
+fn derive(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {
+    no_more(items, 1)?;
+    word(items.first(), "the operator whose rules are derived", span)
+}
+
+fn include(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {
+    no_more(items, 1)?;
+    match items.first().map(|item| (item.span, item.text())) {
+        Some((span, Some(text))) => Ok(Word { text: text.to_owned(), span }),
+        other => Err(Diagnostic::error(
+            "expected the path of a file",
+            other.map_or(span, |(span, _)| span),
+            "not a text",
+        )
+        .with_code(Code::NoPath)
+        .with_help("write (include \"PATH\"), from the folder of this file")),
+    }
+}
+
+fn define(span: Span, items: &[Sexp]) -> Result<DefineForm, Diagnostic> {
+    let shape = "write (define (NAME ?a …) \"doc\" TERM)";
+    let Some((left, (head, rest))) =
+        items.first().and_then(|left| Some((left, left.list()?.split_first()?)))
+    else {
+        let span = items.first().map_or(span, |item| item.span);
+        return Err(Diagnostic::error("what is defined is missing", span, "not (NAME ?a …)")
+            .with_code(Code::NothingDefined)
+            .with_help(shape));
+    };
+    let name = word(Some(head), "the name of the operator", left.span)?;
+    let mut parameters: Vec<Word> = Vec::new();
+    for item in rest {
+        let text = item.atom().filter(|text| text.starts_with('?') && text.len() > 1);
+        let Some(text) = text else {
+            return Err(Diagnostic::error("expected a variable", item.span, "not a parameter")
+                .with_code(Code::NotAParameter)
+                .with_help(shape));
+        };
+        if let Some(first) = parameters.iter().find(|known| known.text == text) {
+            return Err(Diagnostic::error(
+                format!("parameter `{text}` stands twice"),
+                item.span,
+                "again here",
+            )
+            .with_code(Code::ParameterTwice)
+            .with_related(first.span, "first here"));
+        }
+        parameters.push(Word { text: text.to_owned(), span: item.span });
+    }
+    let doc = doc(items.get(1), span)?;
+    let Some(body) = items.get(2) else {
+        return Err(Diagnostic::error("the definition is missing", span, "in this form")
+            .with_code(Code::NoDefinition)
+            .with_help(shape));
+    };
+    no_more(items, 3)?;
+    Ok(DefineForm { name, left: left.clone(), parameters, doc, body: body.clone() })
+}
+
+fn schedule(span: Span, items: &[Sexp], head: &str) -> Result<ScheduleForm, Diagnostic> {
+    let name = word(items.first(), &format!("the name of the {head}"), span)?;
+    let doc = doc(items.get(1), span)?;
+    Ok(ScheduleForm { name, doc, steps: items[2..].to_vec() })
+}
+
+fn ruleset(
+    span: Span,
+    items: &[Sexp],
+    errors: &mut Vec<Diagnostic>,
+) -> Result<RulesetForm, Diagnostic> {
+    let (fixed, rest) = sections(items, &RULESET_KEYS, errors);
+    let name = word(fixed.first(), "the name of the rule set", span)?;
+    let doc = doc(fixed.get(1), span)?;
+    no_more(fixed, 2)?;
+    let (mut phase, mut exact) = (None, None);
+    for section in &rest {
+        let slot = if section.key.text == ":phase" { &mut phase } else { &mut exact };
+        once(slot, section, errors);
+    }
+    Ok(RulesetForm { name, doc, phase, exact })
+}
+
+/// `(commutes NAME OP "doc")` is the rule that swaps the operands of OP.
+fn commutes(span: Span, items: &[Sexp]) -> Result<RuleForm, Diagnostic> {
+    let name = word(items.first(), "the name of the rule", span)?;
+    let op = word(items.get(1), "the operator that commutes", span)?;
+    let doc = doc(items.get(2), span)?;
+    no_more(items, 3)?;
+    Ok(RuleForm::swap(name, doc, &op))
+}
+
+impl RuleForm {
+    /// The rule that swaps the operands of an operator.
+    pub fn swap(name: Word, doc: String, op: &Word) -> RuleForm {
+        let side = |words: [&str; 3]| {
+            let items = words.map(|w| Sexp { span: op.span, kind: Kind::Atom(w.to_owned()) });
+            Sexp { span: op.span, kind: Kind::List(items.to_vec()) }
+        };
+        let lhs = side([&op.text, "?a", "?b"]);
+        let rhs = side([&op.text, "?b", "?a"]);
+        RuleForm::new(name, doc, lhs, rhs, false)
+    }
+
+    /// A rule that says nothing but its sides.
+    pub fn new(name: Word, doc: String, lhs: Sexp, rhs: Sexp, both_ways: bool) -> RuleForm {
+        RuleForm {
+            name,
+            doc,
+            lhs,
+            rhs,
+            both_ways,
+            wheres: Vec::new(),
+            withs: Vec::new(),
+            fors: Vec::new(),
+            lets: Vec::new(),
+            whens: Vec::new(),
+            phase: None,
+            exact: None,
+            tests: Vec::new(),
+            counter_tests: Vec::new(),
+            subsume: None,
+        }
+    }
+}
+
+fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<RuleForm, Diagnostic> {
+    let (fixed, rest) = sections(items, &RULE_KEYS, errors);
+    let name = word(fixed.first(), "the name of the rule", span)?;
+    let doc = doc(fixed.get(1), span)?;
+    let arrow_help = "write LEFT => RIGHT, or LEFT <=> RIGHT for both directions";
+    let part = |i: usize, what: &str, code| {
+        fixed.get(i).cloned().ok_or_else(|| {
+            Diagnostic::error(format!("{what} of the rule is missing"), span, "in this rule")
+                .with_code(code)
+                .with_help(arrow_help)
+        })
+    };
+    let lhs = part(2, "the left side", Code::NoSide)?;
+    let arrow = part(3, "the arrow", Code::NoArrow)?;
+    let both_ways = match arrow.atom() {
+        Some("=>") => false,
+        Some("<=>") => true,
+        _ => {
+            return Err(Diagnostic::error(
+                "expected `=>` or `<=>`",
+                arrow.span,
+                "the sides of a rule are separated by an arrow",
+            )
+            .with_code(Code::NoArrow)
+            .with_help(arrow_help));
+        }
+    };
+    let rhs = part(4, "the right side", Code::NoSide)?;
+    no_more(fixed, 5)?;
+
+    let mut form = RuleForm::new(name, doc, lhs, rhs, both_ways);
+    for section in &rest {
+        match section.key.text.as_str() {
+            ":where" => form.wheres.extend(variable_and(section, "PATTERN", errors)),
+            ":with" => {
+                if let Some((name, pattern)) = variable_and(section, "PATTERN", errors) {
+                    form.withs.push(name.clone());
+                    form.wheres.push((name, pattern));
+                }
+            }
+            ":for" => form.fors.extend(variable_and(section, "(GENERATOR ?a …)", errors)),
+            ":let" => form.lets.extend(variable_and(section, "TERM", errors)),
+            ":when" => form.whens.extend(some(section, "(PREDICATE ARG …)", errors)),
+            ":phase" => once(&mut form.phase, section, errors),
+            ":exact" => once(&mut form.exact, section, errors),
+            ":test" => {
+                for test in some(section, "(INPUT EXPECTED)", errors) {
+                    match test.list() {
+                        Some([input, expected]) => {
+                            form.tests.push((input.clone(), expected.clone()));
+                        }
+                        _ => errors.push(
+                            Diagnostic::error(
+                                "a test is a pair of terms",
+                                test.span,
+                                "this is not a pair",
+                            )
+                            .with_code(Code::NotATest)
+                            .with_help("write :test (INPUT EXPECTED)"),
+                        ),
+                    }
+                }
+            }
+            ":counter-test" => form.counter_tests.extend(some(section, "INPUT", errors)),
+            _ => {
+                if let Some(extra) = section.items.first() {
+                    errors.push(
+                        Diagnostic::error("`:subsume` takes no value", extra.span, "remove this")
+                            .with_code(Code::TakesNoValue),
+                    );
+                }
+                form.subsume = Some(section.key.span);
+            }
+        }
+    }
+    Ok(form)
+}
+
+/// A keyword's items, at least one.
+fn some(section: &Section, what: &str, errors: &mut Vec<Diagnostic>) -> Vec<Sexp> {
+    if section.items.is_empty() {
+        errors.push(needs(section, what));
+    }
+    section.items.to_vec()
+}
+
+/// A keyword's variable and what is said of it.
+fn variable_and(
+    section: &Section,
+    what: &str,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<(Word, Sexp)> {
+    if let [name, value] = section.items
+        && let Some(text) = name.atom().filter(|t| t.starts_with('?') && t.len() > 1)
+    {
+        return Some((Word { text: text.to_owned(), span: name.span }, value.clone()));
+    }
+    errors.push(needs(section, &format!("?x {what}")));
+    None
+}
+
+/// A keyword's single word, given once.
+fn once(slot: &mut Option<Word>, section: &Section, errors: &mut Vec<Diagnostic>) {
+    match section.items {
+        [item] if item.atom().is_some() => {
+            let text = item.atom().unwrap_or_default().to_owned();
+            if slot.is_some() {
+                errors.push(
+                    Diagnostic::error(
+                        format!("`{}` is given twice", section.key.text),
+                        section.key.span,
+                        "the second one",
+                    )
+                    .with_code(Code::KeywordTwice),
+                );
+            }
+            *slot = Some(Word { text, span: item.span });
+        }
+        _ => errors.push(needs(section, "WORD")),
+    }
+}
+
+fn needs(section: &Section, what: &str) -> Diagnostic {
+    let key = &section.key.text;
+    Diagnostic::error(
+        format!("`{key}` has the wrong shape"),
+        section.key.span,
+        format!("expected {key} {what}"),
+    )
+    .with_code(Code::WrongShape)
+}
+
+/// That a form has only `n` items before its keywords.
+fn no_more(items: &[Sexp], n: usize) -> Result<(), Diagnostic> {
+    match items.get(n) {
+        Some(extra) => Err(Diagnostic::error(
+            "unexpected item",
+            extra.span,
+            "the form is complete before this",
+        )
+        .with_code(Code::TooMuch)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,230 @@
+//! The reader: text to S-expressions with spans. Iterative, so that no nesting overflows the stack.
+//!
+//! Every text format of the project (models, rules, SCF, SLC and DLC programs) is read here first.
+//! A comment runs from `;` to the end of the line.
+
+use crate::codes::Code;
+use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
+use crate::lex::{Token, TokenKind, tokens};
+
+/// The deepest nesting that is read. Later stages may recurse over what the reader returns.
+pub const MAX_DEPTH: usize = 10_000;
+
+/// Stack for one level of a text, and by how much the stack grows where less is left.
+const RED_ZONE: usize = 64 << 10;
+const SEGMENT: usize = 1 << 20;
+
+/// An S-expression and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sexp {
+    /// Its text.
+    pub span: Span,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What an S-expression is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A bare word: a name, a number, a keyword such as `:when`, a pattern variable such as `?x`.
+    Atom(String),
+    /// Text in double quotes, with `\"`, `\\` and `\n` resolved.
+    Text(String),
+    /// A parenthesised list.
+    List(Vec<Sexp>),
+}
+
+impl Sexp {
+    /// The word, if it is one.
+    pub fn atom(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Atom(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The quoted text, if it is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is a list.
+    pub fn list(&self) -> Option<&[Sexp]> {
+        match &self.kind {
+            Kind::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// All words in it, in no particular order.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        let mut open = vec![self];
+        std::iter::from_fn(move || {
+            let next = open.pop()?;
+            open.extend(next.list().unwrap_or_default());
+            Some(next.atom())
+        })
+        .flatten()
+    }
+
+    /// For a list that starts with a word: that word and the other items.
+    pub fn form(&self) -> Option<(&str, &[Sexp])> {
+        let (head, rest) = self.list()?.split_first()?;
+        Some((head.atom()?, rest))
+    }
+
+    /// For a list that starts with a certain word: the other items.
+    pub fn items(&self, head: &str) -> Option<&[Sexp]> {
+        self.form().filter(|(word, _)| *word == head).map(|(_, items)| items)
+    }
+}
+
+/// Keywords such as `:when` behind a form's other items, each with what follows it.
+pub fn clauses(items: &[Sexp]) -> impl Iterator<Item = (&str, &[Sexp])> {
+    let keyword = |item: &Sexp| item.atom().is_some_and(|word| word.starts_with(':'));
+    let clauses = items.chunk_by(move |_, next| !keyword(next));
+    clauses.filter_map(|clause| Some((clause[0].atom()?, &clause[1..])))
+}
+
+/// Runs one level of a recursion over what may nest as deep as a text.
+pub fn deeper<R>(run: impl FnOnce() -> R) -> R {
+    stacker::maybe_grow(RED_ZONE, SEGMENT, run)
+}
+
+/// Reads every expression of a text. Reports all unbalanced parentheses and bad texts at once.
+pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
+    let text = sources.get(file).text.as_str();
+    let mut errors = Vec::new();
+    // The lists still open, outermost first: where each starts and what it holds so far. The last
+    // entry of `top` is what is being read into.
+    let mut open: Vec<(Span, Vec<Sexp>)> = Vec::new();
+    let mut top: Vec<Sexp> = Vec::new();
+    for Token { kind, range } in tokens(text) {
+        let span = Span::new(file, range.clone());
+        let kind = match kind {
+            TokenKind::Comment => continue,
+            TokenKind::Open => {
+                if open.len() >= MAX_DEPTH {
+                    errors.push(
+                        Diagnostic::error(
+                            format!("parentheses nest deeper than {MAX_DEPTH}"),
+                            span,
+                            "this one is too deep",
+                        )
+                        .with_code(Code::TooDeep)
+                        .with_help("split the expression into smaller ones"),
+                    );
+                    // Nothing below would be used, and the expression could not be dropped safely.
+                    return Err(errors);
+                }
+                open.push((span, std::mem::take(&mut top)));
+                continue;
+            }
+            TokenKind::Close => {
+                match open.pop() {
+                    Some((from, outer)) => {
+                        let items = std::mem::replace(&mut top, outer);
+                        let span = Span { start: from.start, ..span };
+                        top.push(Sexp { span, kind: Kind::List(items) });
+                    }
+                    None => errors.push(
+                        Diagnostic::error("`)` without its `(`", span, "nothing is open here")
+                            .with_code(Code::Unbalanced)
+                            .with_help("remove it, or add the `(` that it should close"),
+                    ),
+                }
+                continue;
+            }
+            TokenKind::Text { closed: true } => {
+                Kind::Text(unescaped(&text[range.start + 1..range.end - 1]))
+            }
+            TokenKind::Text { closed: false } => {
+                let quote = Span::new(file, range.start..range.start + 1);
+                errors.push(
+                    Diagnostic::error(
+                        "text without its closing `\"`",
+                        quote,
+                        "the text starts here",
+                    )
+                    .with_code(Code::OpenText)
+                    .with_help("add a `\"` where the text ends"),
+                );
+                continue;
+            }
+            TokenKind::Word => Kind::Atom(text[range].to_owned()),
+        };
+        top.push(Sexp { span, kind });
+    }
+    errors.extend(open.iter().map(|(span, _)| {
+        Diagnostic::error("`(` without its `)`", *span, "this list is never closed")
+            .with_code(Code::Unbalanced)
+            .with_help("add the `)` that closes it")
+    }));
+    if errors.is_empty() { Ok(top) } else { Err(errors) }
+}
+
+/// A text in double quotes, from which the reader has the same text.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '"' | '\\' => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The content of a quoted text.
+fn unescaped(raw: &str) -> String {
+    let mut content = String::with_capacity(raw.len());
+    let mut chars = raw.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => content.extend(chars.next().map(|c| if c == 'n' { '\n' } else { c })),
+            c => content.push(c),
+        }
+    }
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Checked<Vec<Sexp>> {
+        let mut sources = Sources::default();
+        let file = sources.add("<test>", text);
+        read(&sources, file)
+    }
+
+    #[test]
+    fn reads_words_texts_lists_and_comments() {
+        let items = read_text("(a ; comment )\n \"b\\\"c\" (d)) 7").expect("reads");
+        assert_eq!(items.len(), 2);
+        let list = items[0].list().expect("a list");
+        assert_eq!(list[0].atom(), Some("a"));
+        assert_eq!(list[1].text(), Some("b\"c"));
+        assert_eq!(list[2].form().map(|(head, rest)| (head, rest.len())), Some(("d", 0)));
+        assert_eq!(items[1].span.range(), 28..29);
+    }
+
+    #[test]
+    fn reports_every_unbalanced_parenthesis() {
+        assert_eq!(read_text(") (a (b \"c").expect_err("unbalanced").len(), 4);
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_and_not_an_overflow() {
+        let errors = read_text(&"(".repeat(100_000)).expect_err("too deep");
+        assert_eq!(errors.len(), 1);
+        let deep = format!("{}{}", "(".repeat(MAX_DEPTH), ")".repeat(MAX_DEPTH));
+        assert_eq!(read_text(&deep).expect("deep enough").len(), 1);
+    }
+}

@@ -1,0 +1,60 @@
+//! The lines of a large text, one at a time, numbered, and of bounded length.
+
+use super::Problem;
+use ember_language::load;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// The longest line, in bytes: none of the formats needs a tenth of it.
+const LONGEST: u64 = 4096;
+
+/// Lines of a text.
+pub(super) struct Lines<R> {
+    reader: R,
+    line: String,
+    number: u64,
+}
+
+impl Lines<BufReader<File>> {
+    /// Opens a regular file.
+    pub(super) fn open(path: &Path) -> Result<Self, Problem> {
+        let file = load::open(path).map_err(|reason| (reason.to_string(), None))?;
+        Ok(Lines::new(BufReader::with_capacity(1 << 16, file)))
+    }
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(reader: R) -> Lines<R> {
+        Lines { reader, line: String::new(), number: 0 }
+    }
+
+    /// The next line without white space around it; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<&str>, Problem> {
+        self.line.clear();
+        self.number += 1;
+        let read = self.reader.by_ref().take(LONGEST).read_line(&mut self.line);
+        match read {
+            Ok(0) => Ok(None),
+            Ok(n) if n as u64 == LONGEST && !self.line.ends_with('\n') => {
+                Err(self.problem(format!("longer than {LONGEST} bytes")))
+            }
+            Ok(_) => Ok(Some(self.line.trim())),
+            Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
+                Err(self.problem("not text".to_owned()))
+            }
+            Err(e) => Err((e.to_string(), None)),
+        }
+    }
+
+    /// A problem of the line read last.
+    pub(super) fn problem(&self, what: String) -> Problem {
+        (format!("line {}: {what}", self.number), None)
+    }
+
+    /// Shows a word of the line in a message: short, and without characters that do not print.
+    pub(super) fn show(word: &str) -> String {
+        let short: String = word.chars().take(20).collect();
+        format!("`{}`", short.escape_debug())
+    }
+}

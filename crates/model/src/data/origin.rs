@@ -1,0 +1,159 @@
+//! Inputs whose data comes from one graph or from one set of triples: these are made once, and what
+//! they say of extents is bound to sizes.
+
+use super::instantiate::Maker;
+use super::{HELD_LIMIT, graph, held};
+use crate::model::{Extent, GraphFrom, Origin, OriginPart as Part, Source};
+use ember_language::diagnostic::{Diagnostic, Span};
+use ember_targets::tensor::Tensor;
+use ember_values::scalar::Scalar;
+
+/// A graph or triples, made.
+pub(super) enum Built {
+    /// A graph's rows.
+    Graph(graph::Csr),
+    /// Triples: heads, relations, tails; and how many entities and relations there are.
+    Triples { parts: [Vec<i64>; 3], entities: u64, relations: u64 },
+    /// One that could not be made, which has been told.
+    Broken,
+}
+
+impl<'a> Maker<'a> {
+    /// Takes an input's data from a graph or from triples, which are made if they are not yet.
+    pub(super) fn take_part(&mut self, at: usize, of: &'a str, part: Part, span: Span) {
+        let Some((origin, declared)) = self.model.data.origins.get(of) else { return };
+        if !self.built.contains_key(of) {
+            let built = self.build(origin).unwrap_or_else(|(message, help)| {
+                let error = Diagnostic::error(message, *declared, "not usable");
+                self.errors.push(Diagnostic { help, ..error });
+                Built::Broken
+            });
+            self.built.insert(of, built);
+        }
+        let input = self.input(at);
+        let Some(elements) = self.built.get(of).and_then(|built| built.part(part)) else { return };
+        let len = elements.len();
+        let rank = input.tensor.shape.len();
+        if rank != 1 {
+            let message = format!("`{}` is of rank {rank}", input.tensor.name);
+            let label = format!("what is taken of `{of}` is of rank 1");
+            let error = Diagnostic::error(message, span, label);
+            self.errors.push(error.with_related(input.tensor.span, "declared here"));
+            return;
+        }
+        self.bind(input, &[Some(len as u64)], span);
+        if !self.hold(&input.tensor, len as u64, 8, span) {
+            return;
+        }
+        let dtype = input.tensor.dtype;
+        let data = match elements {
+            Elements::Integers(values) => self.integers(input, values, span),
+            Elements::Reals(values) => Some(held(dtype, values.into_iter().map(Scalar::F64))),
+        };
+        if let Some(data) = data {
+            self.made.insert(at, Tensor { dtype, shape: vec![len as u64], data });
+        }
+    }
+
+    fn build(&self, origin: &Origin) -> Result<Built, graph::Problem> {
+        match origin {
+            Origin::Graph { from: GraphFrom::Drawn(drawn), batch } => {
+                let rows = batch.unwrap_or(drawn.nodes);
+                // Rows of a batch have as many entries as others on average.
+                let share = rows.min(drawn.nodes) as f64 / drawn.nodes.max(1) as f64;
+                let held = drawn.nodes as f64 * 24.0 + drawn.edges as f64 * share * 16.0;
+                if held > HELD_LIMIT as f64 {
+                    let message =
+                        format!("a graph of {} nodes and {} edges", drawn.nodes, drawn.edges);
+                    let help = "too large to be held in memory; take a part: `(batch ROWS)`";
+                    return Err((message, Some(help.to_owned())));
+                }
+                Ok(Built::Graph(drawn.generate(self.seed)?.matrix(rows)))
+            }
+            Origin::Graph { from: GraphFrom::File { path, options }, batch } => {
+                let full = self.model.data.directory.join(path);
+                let read = graph::read(&full, options);
+                let mut graph =
+                    read.map_err(|(reason, help)| (format!("{}: {reason}", full.display()), help))?;
+                graph.truncate(batch.unwrap_or(u64::MAX));
+                Ok(Built::Graph(graph))
+            }
+            Origin::Triples { from, batch } => {
+                let count = batch.unwrap_or(u64::MAX).min(from.triples);
+                if count > HELD_LIMIT / 32 {
+                    return Err((format!("{count} triples are too many to be held"), None));
+                }
+                let mut parts = [(); 3].map(|()| Vec::with_capacity(count as usize));
+                for triple in from.generate(self.seed).take(count as usize) {
+                    for (part, n) in parts.iter_mut().zip(triple) {
+                        part.push(n as i64);
+                    }
+                }
+                Ok(Built::Triples { parts, entities: from.entities, relations: from.relations })
+            }
+        }
+    }
+
+    /// Sizes that indices from graphs and triples point into and that nothing else gives: as many as
+    /// the graph has columns, or the triples entities or relations.
+    pub(super) fn bind_pointed(&mut self) {
+        for used in self.model.index_uses() {
+            let Some((Source::Part { of, part }, span)) = self.source(used.indices.0) else {
+                continue;
+            };
+            let count = self.built.get(of.as_str()).and_then(|built| built.pointed(*part));
+            if let (Some(count), Extent::Size { name, plus }) = (count, &used.rows)
+                && let Some(n) = count.checked_sub(*plus)
+            {
+                self.give(name, n, *span);
+            }
+        }
+    }
+}
+
+/// The elements of a part.
+enum Elements {
+    Integers(Vec<i64>),
+    Reals(Vec<f64>),
+}
+
+impl Elements {
+    fn len(&self) -> usize {
+        match self {
+            Elements::Integers(values) => values.len(),
+            Elements::Reals(values) => values.len(),
+        }
+    }
+}
+
+impl Built {
+    fn part(&self, part: Part) -> Option<Elements> {
+        let integers = match (self, part) {
+            (Built::Graph(graph), Part::Offsets) => {
+                graph.offsets.iter().map(|n| *n as i64).collect()
+            }
+            (Built::Graph(graph), Part::Neighbours) => {
+                graph.columns.iter().map(|n| i64::from(*n)).collect()
+            }
+            (Built::Graph(graph), Part::Values) => {
+                let ones = || vec![1.0; graph.columns.len()];
+                return Some(Elements::Reals(graph.values.clone().unwrap_or_else(ones)));
+            }
+            (Built::Triples { parts, .. }, Part::Heads) => parts[0].clone(),
+            (Built::Triples { parts, .. }, Part::Relations) => parts[1].clone(),
+            (Built::Triples { parts, .. }, Part::Tails) => parts[2].clone(),
+            _ => return None,
+        };
+        Some(Elements::Integers(integers))
+    }
+
+    /// How many positions a part's elements are drawn from.
+    fn pointed(&self, part: Part) -> Option<u64> {
+        match (self, part) {
+            (Built::Graph(graph), Part::Neighbours) => Some(graph.width),
+            (Built::Triples { entities, .. }, Part::Heads | Part::Tails) => Some(*entities),
+            (Built::Triples { relations, .. }, Part::Relations) => Some(*relations),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Operators that rule files define, in a model: each is written out as what it stands for.
+//!
+//! The same operation is written a little differently in terms and in models, whose readers know what
+//! terms must say; the table here is the difference.
+
+use super::operator::{self, Value};
+use super::read::Reader;
+use egg::{ENodeOrVar, Id, Language, Symbol};
+use ember_language::diagnostic::Span;
+use ember_language::rules::Definition;
+use ember_language::sexp::{Kind, Sexp};
+use ember_language::term::{Head, Node};
+
+/// The most words that definitions may put into one model.
+const MAX_WORDS: usize = 100_000;
+
+/// Operators whose operands stand in another order in models: for each, which of a term's operands.
+const ORDER: [(&str, &[usize]); 4] = [
+    ("emb.spmm", &[3, 1, 0, 2]),
+    ("emb.sddmm", &[2, 3, 1, 0]),
+    ("emb.mp", &[0, 3, 4, 2, 1]),
+    // A model writes a constant without its type, which is that of what it is used with.
+    ("const", &[1]),
+];
+
+/// Words that terms prefix with what they are.
+const PREFIXES: [&str; 3] = ["mode.", "edge.", "score."];
+
+/// Reads an operator that is defined in a rule file; `None` where it is none, or it has been reported.
+pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Option<Value>> {
+    let (head, args) = item.form()?;
+    let definition = reader.definitions.get(Symbol::from(head), args.len())?.clone();
+    Some(written_out(reader, item, args, &definition))
+}
+
+fn written_out(
+    reader: &mut Reader,
+    item: &Sexp,
+    args: &[Sexp],
+    definition: &Definition,
+) -> Option<Value> {
+    let uses = uses(definition);
+    reader.written = reader.written.saturating_add(uses.iter().sum());
+    if reader.written > MAX_WORDS {
+        let message = format!("definitions stand for more than {MAX_WORDS} words");
+        reader.error_with_help(item.span, message, "one too many", "use fewer of them");
+        return None;
+    }
+    let mut operands = Vec::with_capacity(args.len());
+    for (arg, parameter) in args.iter().zip(&definition.parameters) {
+        let at = definition.body.iter().position(|node| *node == ENodeOrVar::Var(*parameter));
+        // What is used several times is computed once.
+        if arg.list().is_some() && at.is_some_and(|at| uses[at] > 1) {
+            let value = operator::read(reader, arg)?;
+            let name = reader.stored_name(value, arg.span);
+            operands.push(Sexp { span: arg.span, kind: Kind::Atom(name) });
+        } else {
+            operands.push(arg.clone());
+        }
+    }
+    let mut written: Vec<Sexp> = Vec::with_capacity(definition.body.len());
+    for node in &definition.body {
+        let sexp = match node {
+            ENodeOrVar::Var(v) => {
+                let at = definition.parameters.iter().position(|p| p == v)?;
+                operands[at].clone()
+            }
+            ENodeOrVar::ENode(node) => {
+                Sexp { span: item.span, kind: word(node, &written, item.span) }
+            }
+        };
+        written.push(sexp);
+    }
+    operator::read(reader, &written.pop()?)
+}
+
+/// How often each node of a definition stands in it, written out as a tree.
+fn uses(definition: &Definition) -> Vec<usize> {
+    let body = &definition.body;
+    let mut uses = vec![0_usize; body.len()];
+    if let Some(root) = uses.last_mut() {
+        *root = 1;
+    }
+    for at in (0..body.len()).rev() {
+        let times = uses[at];
+        for child in body[Id::from(at)].children() {
+            let child = &mut uses[usize::from(*child)];
+            *child = child.saturating_add(times);
+        }
+    }
+    uses
+}
+
+/// A node as a model writes it, from what its operands have become.
+fn word(node: &Node, written: &[Sexp], span: Span) -> Kind {
+    let operands: Vec<&Sexp> = node.children().iter().map(|c| &written[usize::from(*c)]).collect();
+    let name = match node.head() {
+        Head::Op(name) => name.as_str(),
+        Head::Int(_) | Head::Real(_) => return Kind::Atom(node.head().to_string()),
+    };
+    if operands.is_empty() {
+        let plain = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+        return Kind::Atom(plain.unwrap_or(name).trim_start_matches('%').to_owned());
+    }
+    let order = ORDER.iter().find(|(known, _)| *known == name).map(|(_, order)| *order);
+    let ordered: Vec<Sexp> = match order {
+        Some(order) => {
+            order.iter().filter_map(|k| operands.get(*k).map(|x| (*x).clone())).collect()
+        }
+        None => operands.into_iter().cloned().collect(),
+    };
+    match (name, ordered.as_slice()) {
+        // An address or a tensor is called by its name in a model.
+        ("emb.tensor" | "in" | "out" | "freeze" | "const", [only]) => only.kind.clone(),
+        _ => {
+            let mut items = vec![Sexp { span, kind: Kind::Atom(name.to_owned()) }];
+            items.extend(ordered);
+            Kind::List(items)
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Operands: tensors by name or expressions in place, what is stored before it is used, and the
+//! checks of ranks, types and extents.
+
+use super::operator::{self, Value};
+use super::read::Reader;
+use super::{Computed, Declared, Expr, Extent, Kind, Op, Part, Role, Statement, TensorId, Unary};
+use ember_language::diagnostic::{Diagnostic, Span};
+use ember_language::sexp::Sexp;
+use ember_language::suggest;
+use ember_values::scalar::DType;
+use itertools::Itertools;
+
+/// What becomes of an operand that is not a tensor's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Computed where it is used, as each element is used once.
+    Once,
+    /// The same unless it is dear, as elements may be used many times.
+    Often,
+    /// Stored, as the operator takes memory.
+    Stored,
+}
+
+/// A tensor that is about to be computed.
+pub(super) struct Target {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+}
+
+/// Whether an operator writes whole tensors, so that no element of it can be had on its own.
+fn is_statement(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Sddmm { .. }
+            | Op::Mp { .. }
+            | Op::Kg { .. }
+            | Op::BlockGather { .. }
+            | Op::Matmul { .. }
+            | Op::Triangle(_)
+    )
+}
+
+/// Whether an element takes no more than loads and simple arithmetic.
+pub(super) fn is_cheap(expr: &Expr) -> bool {
+    expr.walk().all(|part| {
+        matches!(
+            part.op,
+            Op::Tensor(_)
+                | Op::Dequantise { .. }
+                | Op::Cast(_)
+                | Op::Unary(Unary::Relu, _)
+                | Op::Binary(..)
+                | Op::Scale(..)
+                | Op::Bias(..)
+                | Op::Rows(..)
+        )
+    })
+}
+
+impl Reader {
+    /// An operand: an expression that stands in it, computed in place or stored.
+    pub(super) fn operand(&mut self, item: &Sexp, keep: Keep) -> Option<Expr> {
+        if item.atom().is_some() {
+            return self.tensor(item, Role::Values).map(|id| self.reference(id, item.span));
+        }
+        match operator::read(self, item)? {
+            Value::Whole(expr) if !is_statement(&expr.op) && self.in_place(&expr, keep) => {
+                Some(expr)
+            }
+            value => Some(self.stored(value, item.span)),
+        }
+    }
+
+    fn in_place(&self, expr: &Expr, keep: Keep) -> bool {
+        match keep {
+            Keep::Once => true,
+            Keep::Often => is_cheap(expr),
+            Keep::Stored => false,
+        }
+    }
+
+    /// An operand of one of some ranks.
+    pub(super) fn ranked(
+        &mut self,
+        item: &Sexp,
+        what: &str,
+        ranks: &[usize],
+        keep: Keep,
+    ) -> Option<Expr> {
+        let expr = self.operand(item, keep)?;
+        self.rank(item, what, ranks, &expr).then_some(expr)
+    }
+
+    fn rank(&mut self, item: &Sexp, what: &str, ranks: &[usize], expr: &Expr) -> bool {
+        let found = expr.shape.len();
+        if ranks.contains(&found) {
+            return true;
+        }
+        let list: Vec<String> = ranks.iter().map(usize::to_string).collect();
+        let message = format!("{what} must have rank {}", list.join(" or "));
+        let label = format!("{} has rank {found}", shown(item));
+        self.about(expr, Diagnostic::error(message, item.span, label));
+        false
+    }
+
+    /// Adds an error about an operand, which also says where the operand is declared.
+    pub(super) fn about(&mut self, expr: &Expr, error: Diagnostic) {
+        let declared = match expr.op {
+            Op::Tensor(id) => Some(self.declared(id).span),
+            _ => None,
+        };
+        self.errors.push(match declared {
+            Some(span) => error.with_related(span, "declared here"),
+            None => error,
+        });
+    }
+
+    /// A tensor that must be stored, of one rank, by its identifier.
+    pub(super) fn address(
+        &mut self,
+        item: &Sexp,
+        what: &str,
+        ranks: &[usize],
+    ) -> Option<(TensorId, Expr)> {
+        let expr = self.ranked(item, what, ranks, Keep::Stored)?;
+        match expr.op {
+            Op::Tensor(id) => Some((id, expr)),
+            _ => None,
+        }
+    }
+
+    /// An input of indices or offsets.
+    pub(super) fn positions(
+        &mut self,
+        item: &Sexp,
+        role: Role,
+        ranks: &[usize],
+    ) -> Option<(TensorId, Vec<Extent>)> {
+        let what = role.name();
+        let help = "positions are checked before a run, so they cannot be computed in it";
+        if item.atom().is_none() {
+            let message = format!("{what} must be an input");
+            self.error_with_help(item.span, message, "not the name of an input", help);
+            return None;
+        }
+        let id = self.tensor(item, role)?;
+        let expr = self.reference(id, item.span);
+        if id.0 >= self.inputs.len() {
+            let message = format!("{what} must be an input");
+            let label = format!("{} is computed", shown(item));
+            let error = Diagnostic::error(message, item.span, label).with_help(help);
+            self.about(&expr, error);
+            return None;
+        }
+        let fits = self.rank(item, what, ranks, &expr);
+        if !matches!(expr.dtype, DType::I32 | DType::I64) {
+            let message = format!("{what} must be i32 or i64");
+            let label = format!("{} is {}", shown(item), expr.dtype);
+            self.about(&expr, Diagnostic::error(message, item.span, label));
+            return None;
+        }
+        fits.then_some((id, expr.shape))
+    }
+
+    /// A tensor by its name: an input, which gets a role, or one that was computed before.
+    fn tensor(&mut self, item: &Sexp, role: Role) -> Option<TensorId> {
+        let word = self.word("a tensor", item)?;
+        let n = self.inputs.len();
+        if let Some(at) = self.computed.iter().position(|c| c.tensor.name == word) {
+            return Some(TensorId(n + at));
+        }
+        if let Some(at) = self.inputs.iter().position(|(input, _)| input.tensor.name == word) {
+            let before = *self.inputs[at].1.get_or_insert(role);
+            if before != role {
+                let names = (before.name(), role.name());
+                let message = format!("`{word}` cannot be both {} and {}", names.0, names.1);
+                let label = format!("as {}, and before as {}", role.name(), before.name());
+                self.error(item.span, message, label);
+                return None;
+            }
+            return Some(TensorId(at));
+        }
+        if self.broken.contains(word) {
+            return None;
+        }
+        if let Some(later) = self.plans.iter().position(|plan| plan.name == word) {
+            self.not_yet(later, item);
+            return None;
+        }
+        let inputs = self.inputs.iter().map(|(input, _)| input.tensor.name.as_str());
+        let computed = self.plans.iter().take(self.current).map(|plan| plan.name.as_str());
+        let error = suggest::unknown("tensor", word, item.span, inputs.chain(computed).unique());
+        self.errors.push(error);
+        None
+    }
+
+    /// The error for a tensor that is computed by this statement or a later one.
+    fn not_yet(&mut self, later: usize, item: &Sexp) {
+        let (plan, current) = (&self.plans[later], &self.plans[self.current]);
+        let name = &plan.name;
+        let error = if later == self.current {
+            let message = format!("`{name}` is used to compute itself");
+            Diagnostic::error(message, item.span, "not computed yet")
+        } else if self.needs(later, &current.name) {
+            let message = format!("`{}` and `{name}` are used to compute each other", current.name);
+            Diagnostic::error(message, item.span, "not computed yet")
+                .with_related(plan.span, format!("this needs `{}`", current.name))
+        } else {
+            let message = format!("`{name}` is used before it is computed");
+            Diagnostic::error(message, item.span, "not computed yet")
+                .with_related(plan.span, "computed here")
+                .with_help(format!("put `{name}` before `{}`", current.name))
+        };
+        self.errors.push(error);
+    }
+
+    /// Whether a planned tensor needs another, through any number of others.
+    fn needs(&self, plan: usize, name: &str) -> bool {
+        let mut seen = vec![false; self.plans.len()];
+        let mut open = vec![plan];
+        while let Some(next) = open.pop() {
+            if std::mem::replace(&mut seen[next], true) {
+                continue;
+            }
+            let uses = &self.plans[next].uses;
+            if uses.contains(name) {
+                return true;
+            }
+            let others = self.plans.iter().enumerate();
+            open.extend(others.filter(|(_, p)| uses.contains(&p.name)).map(|(i, _)| i));
+        }
+        false
+    }
+
+    /// The declaration of a tensor that has been read.
+    fn declared(&self, id: TensorId) -> &Declared {
+        match self.inputs.get(id.0) {
+            Some((input, _)) => &input.tensor,
+            None => &self.computed[id.0 - self.inputs.len()].tensor,
+        }
+    }
+
+    /// A tensor as an expression.
+    pub(super) fn reference(&self, id: TensorId, span: Span) -> Expr {
+        let Declared { dtype, shape, .. } = self.declared(id);
+        Expr { op: Op::Tensor(id), dtype: *dtype, shape: shape.clone(), span }
+    }
+
+    /// Adds the statements that compute a tensor.
+    pub(super) fn compute(&mut self, value: Value, target: Target) -> TensorId {
+        let (parts, dtype, shape) = match value {
+            Value::Whole(expr) => {
+                let (dtype, shape) = (expr.dtype, expr.shape.clone());
+                (vec![(Part::Whole, expr)], dtype, shape)
+            }
+            Value::Parts { parts, dtype, shape } => (parts, dtype, shape),
+        };
+        let Target { name, kind, span } = target;
+        let id = TensorId(self.inputs.len() + self.computed.len());
+        self.computed.push(Computed { tensor: Declared { name, dtype, shape, span }, kind });
+        let statement = |(part, value)| Statement { target: id, part, value };
+        self.statements.extend(parts.into_iter().map(statement));
+        id
+    }
+
+    /// Stores a value in a temporary, unless it is a tensor already.
+    pub(super) fn stored(&mut self, value: Value, span: Span) -> Expr {
+        if let Value::Whole(expr @ Expr { op: Op::Tensor(_), .. }) = value {
+            return expr;
+        }
+        let target = Target { name: self.fresh_name(), kind: Kind::Temporary, span };
+        let id = self.compute(value, target);
+        self.reference(id, span)
+    }
+
+    /// The same, for the name of the tensor.
+    pub(super) fn stored_name(&mut self, value: Value, span: Span) -> String {
+        let expr = self.stored(value, span);
+        match expr.op {
+            Op::Tensor(id) => self.declared(id).name.clone(),
+            _ => String::new(),
+        }
+    }
+
+    /// A name for what the current statement needs: `out.1`, `out.2`, …
+    pub(super) fn fresh_name(&mut self) -> String {
+        loop {
+            self.generated += 1;
+            let name = format!("{}.{}", self.plans[self.current].name, self.generated);
+            if !self.is_named(&name) {
+                return name;
+            }
+        }
+    }
+
+    /// Checks that an operand has the element type of another.
+    pub(super) fn same_type(
+        &mut self,
+        item: &Sexp,
+        (what, expr): (&str, &Expr),
+        (other, dtype): (&str, DType),
+    ) -> Option<()> {
+        if expr.dtype == dtype {
+            return Some(());
+        }
+        let message = format!("{what} must have the element type of {other}");
+        let label = format!("{} is {}, not {dtype}", shown(item), expr.dtype);
+        self.about(expr, Diagnostic::error(message, item.span, label));
+        None
+    }
+
+    /// Checks that two extents are written the same.
+    pub(super) fn same_extent(
+        &mut self,
+        span: Span,
+        (what, found): (&str, &Extent),
+        (other, wanted): (&str, &Extent),
+    ) -> Option<()> {
+        if found == wanted {
+            return Some(());
+        }
+        let message = format!("{what} and {other} must be equally many");
+        let label = format!("{found} here, {wanted} there");
+        match (found, wanted) {
+            (Extent::Const(_), Extent::Const(_)) => {
+                self.error(span, message, label);
+            }
+            _ => {
+                let help = "the shapes must say so by the same size or number";
+                self.error_with_help(span, message, label, help);
+            }
+        }
+        None
+    }
+
+    /// An extent that must be a number in the model file, as others are computed from it.
+    pub(super) fn constant(&mut self, span: Span, what: &str, extent: &Extent) -> Option<u64> {
+        let n = extent.constant();
+        if n.is_none() {
+            let help = "write a number as this extent of the input that it comes from";
+            let message = format!("{what} must be a number");
+            self.error_with_help(span, message, format!("the size `{extent}`"), help);
+        }
+        n
+    }
+
+    /// A word of a closed list.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        what: &str,
+        item: &Sexp,
+        all: &[T],
+        name: fn(T) -> &'static str,
+    ) -> Option<T> {
+        let word = self.word(&format!("a {what}"), item)?;
+        let found = all.iter().copied().find(|x| name(*x) == word);
+        if found.is_none() {
+            let names = all.iter().map(|x| name(*x));
+            self.errors.push(suggest::unknown(what, word, item.span, names));
+        }
+        found
+    }
+}
+
+/// How labels call an operand: by its name where it has one.
+pub(super) fn shown(item: &Sexp) -> String {
+    item.atom().map_or_else(|| "this".to_owned(), |word| format!("`{word}`"))
+}

@@ -1,0 +1,356 @@
+//! The forms of a model file: `model`, `input`, `let`, `output`, `programs` and `data`.
+
+use super::operand::Target;
+use super::{
+    Computed, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement, TensorId,
+    operator, source,
+};
+use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
+use ember_language::rules::Definitions;
+use ember_language::sexp::{self, Sexp};
+use ember_language::suggest;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The most inputs of a model.
+const MAX_INPUTS: usize = 1024;
+
+/// The most tensors that a model file computes by name.
+const MAX_STEPS: usize = 1024;
+
+/// After so many errors, the rest of the file is not read.
+const MAX_ERRORS: usize = 100;
+
+/// What has been read so far.
+#[derive(Default)]
+pub(super) struct Reader {
+    pub(super) errors: Vec<Diagnostic>,
+    /// Inputs; the role is settled when what is computed is read.
+    pub(super) inputs: Vec<(Input, Option<Role>)>,
+    /// What is computed by the statements read so far.
+    pub(super) computed: Vec<Computed>,
+    pub(super) statements: Vec<Statement>,
+    /// What the file computes, by name, in order.
+    pub(super) plans: Vec<Plan>,
+    /// The plan that is being read, how many names have been made for it, and how deep in its
+    /// operators the reader is.
+    pub(super) current: usize,
+    pub(super) generated: usize,
+    pub(super) depth: usize,
+    /// Tensors that were named but not understood: using one is no further error.
+    pub(super) broken: BTreeSet<String>,
+    /// What several inputs take their data from, and where it is described.
+    pub(super) origins: BTreeMap<String, (Origin, Span)>,
+    /// Every size and where it is first mentioned.
+    pub(super) sizes: BTreeMap<String, Span>,
+    /// Every tensor and where it is declared.
+    pub(super) tensors: BTreeMap<String, Span>,
+    programs: Vec<HandWritten>,
+    /// Operators that rule files define, and how many words they have put into the model.
+    pub(super) definitions: Definitions,
+    pub(super) written: usize,
+}
+
+/// A tensor that the file computes.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) span: Span,
+    /// The words in its expression, the names of other tensors among them.
+    pub(super) uses: BTreeSet<String>,
+}
+
+/// Reads the one model of a text, which may use operators with a definition.
+pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -> Checked<Model> {
+    let items = sexp::read(sources, file)?;
+    let mut reader = Reader { definitions: definitions.clone(), ..Reader::default() };
+    let mut found: Option<(&Sexp, &[Sexp])> = None;
+    for item in &items {
+        if reader.full() {
+            break;
+        }
+        match (item.form(), found) {
+            (Some(("model", rest)), None) => found = Some((item, rest)),
+            (Some(("model", _)), Some((first, _))) => reader.errors.push(
+                Diagnostic::error("a second model in one file", head_span(item), "another starts")
+                    .with_related(head_span(first), "the first is here")
+                    .with_help("put each model into a file of its own"),
+            ),
+            _ => reader.unknown_form(item, &["model"]),
+        }
+    }
+    let Some((form, rest)) = found else {
+        if reader.errors.is_empty() {
+            let end = sources.get(file).text.len();
+            reader
+                .error(Span::new(file, end..end), "no model in this file", "nothing is here")
+                .help = Some("write `(model NAME (input …) … (output …) (data …))`".to_owned());
+        }
+        return Err(reader.errors);
+    };
+    let mut directory = sources.get(file).path.clone();
+    directory.pop();
+    let model = reader.model(form, rest, directory).filter(|_| reader.errors.is_empty());
+    // Data is read after all inputs, but what is wrong is told in the order of the text.
+    reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
+    model.ok_or(reader.errors)
+}
+
+/// Where a list's opening parenthesis and first word stand; the whole of anything else.
+pub(super) fn head_span(item: &Sexp) -> Span {
+    match item.list().and_then(|items| items.first()) {
+        Some(head) => Span { end: head.span.end, ..item.span },
+        None => item.span,
+    }
+}
+
+impl Reader {
+    /// Whether there are so many errors that no more are looked for.
+    pub(super) fn full(&self) -> bool {
+        self.errors.len() >= MAX_ERRORS
+    }
+
+    /// Adds an error and returns it for more to be said.
+    pub(super) fn error(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> &mut Diagnostic {
+        self.errors.push(Diagnostic::error(message, span, label));
+        let last = self.errors.len() - 1;
+        &mut self.errors[last]
+    }
+
+    /// Adds an error with help.
+    pub(super) fn error_with_help(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.error(span, message, label).help = Some(help.into());
+    }
+
+    /// The error for something that is none of the forms that may stand in its place.
+    pub(super) fn unknown_form(&mut self, item: &Sexp, known: &[&str]) {
+        let span = head_span(item);
+        match item.form() {
+            Some((head, _)) => {
+                let names = known.iter().copied();
+                self.errors.push(suggest::unknown("form", head, span, names));
+            }
+            None => {
+                let names = suggest::list(known.iter().copied());
+                self.error_with_help(
+                    span,
+                    "a form was expected",
+                    "this is none",
+                    format!("a list starting with one of: {names}"),
+                );
+            }
+        }
+    }
+
+    fn model(&mut self, form: &Sexp, rest: &[Sexp], directory: PathBuf) -> Option<Model> {
+        let Some((name, items)) = rest.split_first() else {
+            self.error(form.span, "a model needs a name", "no name follows `model`");
+            return None;
+        };
+        let name = self.name("model", name);
+        let (mut steps, mut data) = (Vec::new(), Vec::new());
+        for item in items {
+            if self.full() {
+                break;
+            }
+            match item.form() {
+                Some(("input", _)) if self.inputs.len() == MAX_INPUTS => {
+                    let message = format!("a model has at most {MAX_INPUTS} inputs");
+                    self.error(head_span(item), message, "one too many");
+                    return None;
+                }
+                Some(("let" | "output", _)) if steps.len() == MAX_STEPS => {
+                    let message = format!("a model computes at most {MAX_STEPS} tensors");
+                    self.error(head_span(item), message, "one too many");
+                    return None;
+                }
+                Some(("input", rest)) => self.input(item, rest),
+                Some(("let", rest)) => steps.push((item, rest, Kind::Temporary)),
+                Some(("output", rest)) => steps.push((item, rest, Kind::Output)),
+                Some(("data", rest)) => data.push((item, rest)),
+                Some(("programs", rest)) => self.programs(rest, &directory),
+                _ => self.unknown_form(item, &["input", "let", "output", "data", "programs"]),
+            }
+        }
+        let all_read = self.steps(form, &steps);
+        let spec = source::read(self, data.first().map(|(_, rest)| *rest), directory);
+        for pair in data.windows(2) {
+            self.second("a model has one data form", pair[1].0, pair[0].0);
+        }
+        // Without all of what is computed nobody knows what is used.
+        if all_read {
+            self.unused();
+        }
+        let inputs = std::mem::take(&mut self.inputs);
+        let settle = |(input, role): (Input, Option<Role>)| Some(Input { role: role?, ..input });
+        let inputs = inputs.into_iter().map(settle).collect::<Option<_>>()?;
+        Some(Model {
+            name: name?,
+            inputs,
+            computed: std::mem::take(&mut self.computed),
+            statements: std::mem::take(&mut self.statements),
+            data: spec,
+            programs: std::mem::take(&mut self.programs),
+        })
+    }
+
+    /// Reads what is computed, in order; whether all of it could be read.
+    fn steps(&mut self, form: &Sexp, steps: &[(&Sexp, &[Sexp], Kind)]) -> bool {
+        if !steps.iter().any(|(_, _, kind)| *kind == Kind::Output) {
+            self.error_with_help(
+                head_span(form),
+                "a model needs an output",
+                "this model has none",
+                "add `(output NAME (emb.bag sum TABLE INDICES OFFSETS))`",
+            );
+        }
+        let mut expressions = Vec::new();
+        for (item, rest, kind) in steps {
+            let [name, expression] = rest else {
+                let (what, word) = match kind {
+                    Kind::Output => ("an output", "output"),
+                    _ => ("a temporary", "let"),
+                };
+                self.error_with_help(
+                    item.span,
+                    format!("{what} has a name and an operation"),
+                    "not these two",
+                    format!("write `({word} NAME (emb.bag sum TABLE INDICES OFFSETS))`"),
+                );
+                if let Some(name) = rest.first().and_then(Sexp::atom) {
+                    self.broken.insert(name.to_owned());
+                }
+                continue;
+            };
+            // A tensor without a proper name is read too, so that all that is wrong is told.
+            let word = self.name("tensor", name).unwrap_or_default();
+            if !word.is_empty() {
+                self.declare(&word, name.span);
+            }
+            self.plans.push(Plan { name: word, span: name.span, uses: words(expression) });
+            expressions.push((expression, *kind));
+        }
+        let mut all_read = expressions.len() == steps.len();
+        for (i, (expression, kind)) in expressions.into_iter().enumerate() {
+            (self.current, self.generated) = (i, 0);
+            let Plan { name, span, .. } = self.plans[i].clone();
+            match operator::read(self, expression) {
+                Some(value) => {
+                    self.compute(value, Target { name, kind, span });
+                }
+                None => {
+                    self.broken.insert(name);
+                    all_read = false;
+                }
+            }
+        }
+        all_read
+    }
+
+    /// Reports inputs and temporaries that nothing uses.
+    fn unused(&mut self) {
+        for (input, _) in self.inputs.iter().filter(|(_, role)| role.is_none()) {
+            let message = format!("input `{}` is not used", input.tensor.name);
+            let error = Diagnostic::error(message, input.tensor.span, "no operation takes it");
+            self.errors.push(error.with_help("remove it, or pass it to an operation"));
+        }
+        let read: BTreeSet<TensorId> =
+            self.statements.iter().flat_map(|statement| statement.reads()).collect();
+        for (i, computed) in self.computed.iter().enumerate() {
+            if computed.kind == Kind::Temporary && !read.contains(&TensorId(self.inputs.len() + i))
+            {
+                let Declared { name, span, .. } = &computed.tensor;
+                let message = format!("`{name}` is computed and not used");
+                let error = Diagnostic::error(message, *span, "no operation takes it");
+                let help = "remove it, or write `output` in the place of `let`";
+                self.errors.push(error.with_help(help));
+            }
+        }
+    }
+
+    /// Hand-written programs to compare with: `(NAME "FILE")` each.
+    fn programs(&mut self, items: &[Sexp], directory: &Path) {
+        for item in items {
+            let Some((name, path)) = (match item.list() {
+                Some([name, path]) => name.atom().zip(path.text()),
+                _ => None,
+            }) else {
+                self.error_with_help(
+                    item.span,
+                    "a program was expected",
+                    "not a name and a file",
+                    "write `(NAME \"FILE.dlc\")`, the file relative to the model",
+                );
+                continue;
+            };
+            match self.programs.iter().find(|p| p.name == name).map(|p| p.span) {
+                Some(before) => {
+                    let message = format!("a second program named `{name}`");
+                    let error = Diagnostic::error(message, item.span, "another");
+                    self.errors.push(error.with_related(before, "one before it"));
+                }
+                None => self.programs.push(HandWritten {
+                    name: name.to_owned(),
+                    path: directory.join(path),
+                    span: item.span,
+                }),
+            }
+        }
+    }
+
+    fn second(&mut self, message: &str, item: &Sexp, before: &Sexp) {
+        let error = Diagnostic::error(message, head_span(item), "another");
+        self.errors.push(error.with_related(head_span(before), "one before it"));
+    }
+
+    fn input(&mut self, form: &Sexp, rest: &[Sexp]) {
+        let [name_item, dtype, shape] = rest else {
+            self.error_with_help(
+                form.span,
+                "an input has a name, an element type and a shape",
+                "not these three",
+                "write `(input NAME f32 (rows 64))`",
+            );
+            if let Some(name) = rest.first().and_then(Sexp::atom) {
+                self.broken.insert(name.to_owned());
+            }
+            return;
+        };
+        let Some(name) = self.name("tensor", name_item) else { return };
+        let free = self.declare(&name, name_item.span);
+        let (dtype, shape) = (self.dtype(dtype), self.shape(shape));
+        let (Some(dtype), Some(shape)) = (dtype, shape) else {
+            self.broken.insert(name);
+            return;
+        };
+        if !free {
+            self.broken.insert(name);
+            return;
+        }
+        let (shape, extent_spans) = shape.into_iter().unzip();
+        let tensor = Declared { name, dtype, shape, span: name_item.span };
+        self.inputs.push((Input { tensor, role: Role::Values, extent_spans }, None));
+    }
+}
+
+/// Every word of an expression.
+fn words(expression: &Sexp) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    let mut open = vec![expression];
+    while let Some(item) = open.pop() {
+        words.extend(item.atom().map(str::to_owned));
+        open.extend(item.list().into_iter().flatten());
+    }
+    words
+}

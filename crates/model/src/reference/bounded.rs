@@ -1,0 +1,134 @@
+//! Numbers with a bound of their rounding error: how far a floating-point result may be from what
+//! exact arithmetic gives, in whichever order its sums are added.
+//!
+//! Each operation has one rounding, of at most `u |x|`, `u` being the unit roundoff (2^-24 for f32,
+//! 2^-53 for f64); a sum of `n` terms in any order is within `γ(n) Σ|x|` of the exact one, `γ(n) = n u /
+//! (1 - n u)` (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., §3.1 and §4.2); and
+//! what operands may be off is passed on by each operation's own law. A bound is infinite where one
+//! order may overflow and another may not, and NaN where terms that are themselves infinite or NaN
+//! decide the result in every order.
+
+use super::element::Number;
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+
+/// A number of a floating-point type with so many bits of precision.
+#[derive(Clone, Copy)]
+pub(super) struct Bounded<const BITS: i32> {
+    x: f64,
+    error: f64,
+}
+
+/// A sum of terms in any order.
+#[derive(Clone, Copy)]
+pub(super) struct Sum {
+    x: f64,
+    error: f64,
+    /// The sum of the magnitudes; NaN where a term decides the sum.
+    magnitude: f64,
+    terms: f64,
+}
+
+/// Roundings of an exponential beyond half a unit: `libm` promises less than one unit in the last
+/// place, and 2 leave room for what its argument was rounded to.
+const EXP_UNITS: f64 = 4.0;
+
+/// Roundings of a quotient, which may also be a product with a rounded reciprocal.
+const DIV_UNITS: f64 = 3.0;
+
+impl<const BITS: i32> Bounded<BITS> {
+    const UNIT: f64 = 1.0 / (1u64 << BITS) as f64;
+    const LARGEST: f64 = if BITS == 24 { f32::MAX as f64 } else { f64::MAX };
+    /// What a rounding below the normal numbers may be off.
+    const TINY: f64 = if BITS == 24 { 1.5e-45 } else { 5e-324 };
+
+    /// A result with the error that its operands and roundings give it.
+    fn settled(x: f64, error: f64, finite: bool) -> Self {
+        let error = match finite {
+            true if x.abs() <= Self::LARGEST / 2.0 => error,
+            true => f64::INFINITY,
+            false if x.is_finite() => Self::UNIT * x.abs(),
+            false => f64::NAN,
+        };
+        // An operand that may be anything makes the result anything.
+        Bounded { x, error: if finite && error.is_nan() { f64::INFINITY } else { error } }
+    }
+}
+
+impl<const BITS: i32> Number for Bounded<BITS> {
+    const ZERO: Self = Bounded { x: 0.0, error: 0.0 };
+    const LEAST: Self = Bounded { x: f64::NEG_INFINITY, error: 0.0 };
+    type Sum = Sum;
+    const EMPTY: Sum = Sum { x: 0.0, error: 0.0, magnitude: 0.0, terms: 0.0 };
+
+    #[inline(always)]
+    fn accumulate(sum: &mut Sum, term: Self) {
+        sum.x += term.x;
+        sum.error += term.error;
+        sum.magnitude += if term.x.is_finite() { term.x.abs() + term.error } else { f64::NAN };
+        sum.terms += 1.0;
+    }
+
+    fn total(sum: Sum) -> Self {
+        let roundings = sum.terms * Self::UNIT;
+        let gamma = if roundings < 1.0 { roundings / (1.0 - roundings) } else { f64::INFINITY };
+        let x = sum.x;
+        let error = if sum.magnitude.is_nan() {
+            f64::NAN
+        } else if sum.magnitude > Self::LARGEST / 2.0 {
+            f64::INFINITY
+        } else if sum.terms <= 1.0 {
+            sum.error
+        } else {
+            sum.error + gamma * sum.magnitude
+        };
+        Bounded { x, error }
+    }
+
+    fn apply(op: BinaryOp, a: Self, b: Self) -> Self {
+        let finite = a.x.is_finite() && b.x.is_finite();
+        let x = op.f64(a.x, b.x);
+        let error = match op {
+            BinaryOp::Add | BinaryOp::Sub => a.error + b.error + Self::UNIT * x.abs(),
+            BinaryOp::Mul => {
+                let passed = a.x.abs() * b.error + b.x.abs() * a.error + a.error * b.error;
+                passed + Self::UNIT * x.abs() + Self::TINY
+            }
+            BinaryOp::Div => {
+                let room = b.x.abs() - b.error;
+                let passed = (a.error + x.abs() * b.error) / room;
+                let passed = if room > 0.0 { passed } else { f64::INFINITY };
+                passed + DIV_UNITS * (Self::UNIT * x.abs() + Self::TINY)
+            }
+            // The greater of two is off by no more than the worse of them.
+            BinaryOp::Max | BinaryOp::Min | BinaryOp::Lt => {
+                let error = a.error.max(b.error);
+                return Bounded { x, error: if x.is_finite() { error } else { f64::NAN } };
+            }
+        };
+        Self::settled(x, error, finite)
+    }
+
+    fn function(op: UnaryOp, a: Self) -> Self {
+        let x = op.f64(a.x);
+        let error = match op {
+            UnaryOp::Exp => x * (a.error.exp_m1() + EXP_UNITS * Self::UNIT) + Self::TINY,
+            UnaryOp::Sqrt if a.x + a.error < 0.0 => return Bounded { x, error: f64::NAN },
+            UnaryOp::Sqrt => {
+                let least = (a.x - a.error).max(0.0).sqrt();
+                ((a.x + a.error).sqrt() - x).max(x - least) + Self::UNIT * x
+            }
+        };
+        Self::settled(x, error, a.x.is_finite())
+    }
+
+    fn convert(x: Scalar, error: f64, _: DType) -> Self {
+        let x = x.as_f64();
+        let exact = BITS == 53 || f64::from(x as f32) == x || !x.is_finite();
+        let rounding = if exact { 0.0 } else { Self::UNIT * x.abs() };
+        Self::settled(x, error + rounding, x.is_finite())
+    }
+
+    fn value(self) -> (Scalar, f64) {
+        (Scalar::F64(self.x), self.error)
+    }
+}

@@ -1,0 +1,148 @@
+//! Whether a program's output is the reference's: bit for bit, or within the rounding error that
+//! another order of the same operations can have.
+
+use ember_language::rules::Exactness;
+use ember_targets::tensor::Tensor;
+use ember_values::scalar::{DType, Scalar};
+use std::fmt;
+
+/// The first element of a program's output that is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mismatch {
+    /// An element.
+    Element {
+        /// The name of the tensor.
+        tensor: String,
+        /// Its index.
+        index: Vec<u64>,
+        /// The reference's value.
+        expected: Scalar,
+        /// The program's value.
+        got: Scalar,
+        /// How far they may be apart; 0 where they must agree in every bit.
+        bound: f64,
+    },
+    /// An output that the program does not have.
+    Missing {
+        /// Its name.
+        name: String,
+    },
+    /// The whole: another type or shape.
+    Shape {
+        /// The name of the tensor.
+        tensor: String,
+        /// The reference's.
+        expected: (DType, Vec<u64>),
+        /// The program's.
+        got: (DType, Vec<u64>),
+    },
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Element { tensor, index, expected, got, bound } => {
+                write!(f, "element {index:?} of `{tensor}` is {got}, expected {expected}")?;
+                if *bound > 0.0 { write!(f, " to within {bound:e}") } else { Ok(()) }
+            }
+            Mismatch::Missing { name } => write!(f, "the program has no tensor `{name}`"),
+            Mismatch::Shape { tensor, expected, got } => write!(
+                f,
+                "`{tensor}` is {} {:?}, expected {} {:?}",
+                got.0, got.1, expected.0, expected.1
+            ),
+        }
+    }
+}
+
+/// Compares a tensor of a program with the reference's, `errors` being what
+/// [`error_bounds`](super::error_bounds) says of it, or nothing.
+///
+/// Without errors, or where programs must be exact, every element must be the same. Else two elements
+/// may be apart by twice the error, as either may be off by it; where the error is NaN they must be
+/// the same, and where it is infinite they may be anything.
+pub fn compare(
+    name: &str,
+    expected: &Tensor,
+    got: &Tensor,
+    exactness: Exactness,
+    errors: &[f64],
+) -> Result<(), Mismatch> {
+    let kind = |t: &Tensor| (t.dtype, t.shape.clone());
+    if kind(expected) != kind(got) {
+        let (expected, got) = (kind(expected), kind(got));
+        return Err(Mismatch::Shape { tensor: name.to_owned(), expected, got });
+    }
+    let pairs = (0..expected.len()).map(|i| (i, expected.get(i), got.get(i)));
+    for (i, a, b) in pairs.filter(|(_, a, b)| a != b) {
+        let (Some(a), Some(b)) = (a, b) else { continue };
+        let error = errors.get(i as usize).filter(|_| exactness != Exactness::Bitwise);
+        let bound = 2.0 * error.copied().unwrap_or(0.0);
+        let near = error.is_some() && (a.as_f64() - b.as_f64()).abs() <= bound;
+        if !near && bound != f64::INFINITY {
+            let bound = if bound.is_nan() { 0.0 } else { bound };
+            let (tensor, index) = (name.to_owned(), index(i, &expected.shape));
+            return Err(Mismatch::Element { tensor, index, expected: a, got: b, bound });
+        }
+    }
+    Ok(())
+}
+
+/// The index of a row-major position.
+fn index(position: u64, shape: &[u64]) -> Vec<u64> {
+    let mut rest = position;
+    let mut index: Vec<u64> = shape
+        .iter()
+        .rev()
+        .map(|n| {
+            let i = rest % n.max(&1);
+            rest /= n.max(&1);
+            i
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ember_targets::tensor::Data;
+    use std::sync::Arc;
+
+    fn row(x: &[f32]) -> Tensor {
+        let data = Data::F32(Arc::new(x.to_vec()));
+        Tensor { dtype: DType::F32, shape: vec![1, x.len() as u64], data }
+    }
+
+    fn within(a: f32, b: f32, exactness: Exactness, error: f64) -> bool {
+        compare("out", &row(&[a]), &row(&[b]), exactness, &[error]).is_ok()
+    }
+
+    #[test]
+    fn bitwise_tells_zeros_apart_and_not_nans() {
+        assert!(within(f32::NAN, -f32::NAN, Exactness::Bitwise, 1.0));
+        assert!(!within(0.0, -0.0, Exactness::Bitwise, 1.0));
+        assert!(within(0.0, -0.0, Exactness::Reassoc, 0.0));
+    }
+
+    #[test]
+    fn errors_are_allowed_where_orders_differ() {
+        let next = 1.0 + f32::EPSILON;
+        assert!(!within(1.0, next, Exactness::Bitwise, 1.0));
+        assert!(within(1.0, next, Exactness::Reassoc, 1e-7));
+        assert!(!within(1.0, 1.0001, Exactness::Reassoc, 1e-5));
+        assert!(!within(1.0, f32::NAN, Exactness::Approx, 1.0));
+        assert!(within(1.0, f32::INFINITY, Exactness::Reassoc, f64::INFINITY), "one overflows");
+        assert!(!within(f32::INFINITY, 1.0, Exactness::Reassoc, f64::NAN), "a term is inf");
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let (a, b) = (row(&[1.0, 2.0, 3.0]), row(&[1.0, 5.0, 6.0]));
+        let error = compare("out", &a, &b, Exactness::Approx, &[]).expect_err("differs");
+        assert_eq!(error.to_string(), "element [0, 1] of `out` is 5.0, expected 2.0");
+        let error = compare("out", &a, &row(&[1.0]), Exactness::Bitwise, &[]).expect_err("differs");
+        assert_eq!(error.to_string(), "`out` is f32 [1, 1], expected f32 [1, 3]");
+    }
+}

@@ -1,0 +1,188 @@
+//! The numbers that expressions are evaluated in: elements as they are. Elements with a bound of
+//! their rounding error are in [`super::bounded`].
+
+use ember_targets::tensor::{Data, Tensor};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+
+/// An element of a tensor. Models ask for no operation that the element's type does not have.
+pub(super) trait Number: Copy + Send + Sync + 'static {
+    /// +0.0.
+    const ZERO: Self;
+
+    /// What the maximum of nothing is.
+    const LEAST: Self;
+
+    /// A sum that is not finished.
+    type Sum: Copy + Send + Sync + 'static;
+
+    /// The sum of nothing, +0.0.
+    const EMPTY: Self::Sum;
+
+    /// Adds the next term to a sum.
+    fn accumulate(sum: &mut Self::Sum, x: Self);
+
+    /// A finished sum.
+    fn total(sum: Self::Sum) -> Self;
+
+    /// A binary operation.
+    fn apply(op: BinaryOp, a: Self, b: Self) -> Self;
+
+    /// A function.
+    fn function(op: UnaryOp, x: Self) -> Self;
+
+    /// Converts a value, and how far it may be off, to a type that these numbers stand for.
+    fn convert(x: Scalar, error: f64, to: DType) -> Self;
+
+    /// The value, and how far it may be off.
+    fn value(self) -> (Scalar, f64);
+
+    /// Fills a buffer from an input of this type, from a row-major position on.
+    fn read(tensor: &Tensor, start: u64, row: &mut [Self]) -> Option<()> {
+        for (i, x) in row.iter_mut().enumerate() {
+            *x = Self::convert(tensor.get(start + i as u64)?, 0.0, tensor.dtype);
+        }
+        Some(())
+    }
+
+    fn mul(self, other: Self) -> Self {
+        Self::apply(BinaryOp::Mul, self, other)
+    }
+
+    fn add(self, other: Self) -> Self {
+        Self::apply(BinaryOp::Add, self, other)
+    }
+
+    fn sub(self, other: Self) -> Self {
+        Self::apply(BinaryOp::Sub, self, other)
+    }
+
+    /// `0 - x`.
+    fn negated(self) -> Self {
+        Self::ZERO.sub(self)
+    }
+
+    /// `max(x, 0)`.
+    fn relu(self) -> Self {
+        Self::apply(BinaryOp::Max, self, Self::ZERO)
+    }
+
+    /// `1 / (1 + exp(0 - x))` in a floating-point type.
+    fn sigmoid(self, dtype: DType) -> Self {
+        let one = Self::convert(Scalar::I64(1), 0.0, dtype);
+        Self::apply(BinaryOp::Div, one, one.add(Self::function(UnaryOp::Exp, self.negated())))
+    }
+}
+
+macro_rules! number {
+    ($t:ty, $variant:ident, $dtype:expr, $zero:expr, $least:expr, $apply:expr, $function:expr) => {
+        impl Number for $t {
+            const ZERO: Self = $zero;
+            const LEAST: Self = $least;
+            type Sum = $t;
+            const EMPTY: Self = $zero;
+
+            #[inline(always)]
+            fn accumulate(sum: &mut Self, x: Self) {
+                *sum = Self::apply(BinaryOp::Add, *sum, x);
+            }
+
+            #[inline(always)]
+            fn total(sum: Self) -> Self {
+                sum
+            }
+
+            #[inline(always)]
+            fn apply(op: BinaryOp, a: Self, b: Self) -> Self {
+                $apply(op, a, b)
+            }
+
+            #[inline(always)]
+            fn function(op: UnaryOp, x: Self) -> Self {
+                $function(op, x)
+            }
+
+            #[inline(always)]
+            fn convert(x: Scalar, _: f64, _: DType) -> Self {
+                match x.cast($dtype) {
+                    Scalar::$variant(x) => x,
+                    _ => $zero,
+                }
+            }
+
+            fn value(self) -> (Scalar, f64) {
+                (Scalar::$variant(self), 0.0)
+            }
+
+            fn read(tensor: &Tensor, start: u64, row: &mut [Self]) -> Option<()> {
+                match &tensor.data {
+                    Data::$variant(v) => {
+                        let start = usize::try_from(start).ok()?;
+                        row.copy_from_slice(v.get(start..start.checked_add(row.len())?)?);
+                    }
+                    Data::Hashed(h) => {
+                        for (i, x) in row.iter_mut().enumerate() {
+                            let Scalar::$variant(element) = h.at($dtype, start + i as u64) else {
+                                return None;
+                            };
+                            *x = element;
+                        }
+                    }
+                    _ => return None,
+                }
+                Some(())
+            }
+        }
+    };
+}
+
+number!(f32, F32, DType::F32, 0.0, f32::NEG_INFINITY, BinaryOp::f32, UnaryOp::f32);
+number!(f64, F64, DType::F64, 0.0, f64::NEG_INFINITY, BinaryOp::f64, UnaryOp::f64);
+number!(i64, I64, DType::I64, 0, i64::MIN, BinaryOp::i64, |_, x| x);
+number!(
+    i32,
+    I32,
+    DType::I32,
+    0,
+    i32::MIN,
+    |op: BinaryOp, a: i32, b: i32| op.i64(i64::from(a), i64::from(b)) as i32,
+    |_, x| x
+);
+
+/// An element of a type without arithmetic, with how far it may be off.
+#[derive(Clone, Copy)]
+pub(super) struct Kept(Scalar, f64);
+
+impl Number for Kept {
+    const ZERO: Self = Kept(Scalar::U8(0), 0.0);
+    const LEAST: Self = Self::ZERO;
+    type Sum = Kept;
+    const EMPTY: Self = Self::ZERO;
+
+    fn accumulate(_: &mut Self, _: Self) {}
+
+    fn total(sum: Self) -> Self {
+        sum
+    }
+
+    fn apply(_: BinaryOp, a: Self, _: Self) -> Self {
+        a
+    }
+
+    fn function(_: UnaryOp, x: Self) -> Self {
+        x
+    }
+
+    fn convert(x: Scalar, error: f64, to: DType) -> Self {
+        // What may be off may also round to a neighbour of what it should.
+        let unit = match to {
+            DType::F16 => x.as_f64().abs() * 2f64.powi(-11),
+            DType::BF16 => x.as_f64().abs() * 2f64.powi(-8),
+            _ => 1.0,
+        };
+        Kept(x.cast(to), if error == 0.0 { 0.0 } else { error + 2.0 * unit })
+    }
+
+    fn value(self) -> (Scalar, f64) {
+        (self.0, self.1)
+    }
+}

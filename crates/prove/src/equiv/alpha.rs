@@ -1,0 +1,283 @@
+//! Whether a class holds a term up to the names of its loop variables.
+//!
+//! A rule that makes a loop names its variable from what it was made of. Looking for a program whatever
+//! its variables are called takes no rule that renames, and none of the forms which such rules make.
+
+use crate::chains::Terms;
+use egg::{Id, Language, RecExpr};
+use ember_analysis::facts::EGraph;
+use ember_language::rules::Operators;
+use ember_language::sexp::deeper;
+use ember_language::term::{Head, Node, Term};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Pairs of a part and a class that are looked at, at most.
+const MOST: usize = 200_000;
+
+/// Names of outermost loops that are given, at most.
+const MOST_FORMS: usize = 8;
+
+/// Which variable of the search stands for each of a term's, by its number, where the class holds the
+/// term up to such names. Each loop of the term has a number of its own.
+pub(super) fn found(
+    egraph: &EGraph,
+    operators: &Arc<Operators>,
+    class: Id,
+    term: &Term,
+) -> Option<BTreeMap<i64, Id>> {
+    let root = Id::from(term.len().checked_sub(1)?);
+    let names = BTreeMap::new();
+    let mut search = Search { egraph, operators, term, names, tried: FxHashMap::default() };
+    let fits = search.fits(root, egraph.find(class));
+    let names = search.names.into_iter();
+    fits.then(|| names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect())
+}
+
+/// What a term's outermost loops, one within the other, may be called, where the class holds loops with the
+/// same bounds there: for each of its forms, which variables of the search stand for the term's.
+pub(super) fn outermost(
+    egraph: &EGraph,
+    operators: &Arc<Operators>,
+    class: Id,
+    term: &Term,
+) -> Vec<BTreeMap<i64, Id>> {
+    let Some(mut root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
+    let mut classes = vec![class];
+    while let (Some("forget"), [_, body]) = (term[root].name(), term[root].children()) {
+        root = *body;
+        let forms = classes.iter().flat_map(|class| &egraph[*class].nodes);
+        let bodies = forms
+            .filter(|form| form.name() == Some("forget"))
+            .filter_map(|form| form.children().get(1));
+        classes = bodies.map(|body| egraph.find(*body)).collect();
+    }
+    let mut found: Vec<BTreeMap<i64, Id>> = Vec::new();
+    for form in classes.iter().flat_map(|class| &egraph[*class].nodes) {
+        let names = BTreeMap::new();
+        let mut search = Search { egraph, operators, term, names, tried: FxHashMap::default() };
+        let mut within = search.looped(root, form);
+        while let Some((part, class)) = within {
+            let forms = egraph[class].nodes.iter();
+            within = forms.filter_map(|form| search.looped(part, form)).next();
+        }
+        let names = search.names.into_iter();
+        let names: BTreeMap<i64, Id> =
+            names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect();
+        if !names.is_empty() && !found.contains(&names) {
+            found.push(names);
+        }
+        if found.len() == MOST_FORMS {
+            break;
+        }
+    }
+    found
+}
+
+/// The number of a loop variable.
+fn number(term: &Term, variable: Id) -> Option<i64> {
+    let (Some("var"), [name, ..]) = (term[variable].name(), term[variable].children()) else {
+        return None;
+    };
+    let (Some("depth"), [number]) = (term[*name].name(), term[*name].children()) else {
+        return None;
+    };
+    match term[*number].head() {
+        Head::Int(n) => Some(n),
+        Head::Op(_) | Head::Real(_) => None,
+    }
+}
+
+/// Variables of the term, and what stands for them.
+type Named = Vec<(Id, Id)>;
+
+struct Search<'a> {
+    egraph: &'a EGraph,
+    operators: &'a Arc<Operators>,
+    term: &'a Term,
+    /// What stands for the variables of the loops around and of those that were found.
+    names: BTreeMap<Id, Id>,
+    /// What came of holding a part against a class, with which variables around: the names within.
+    tried: FxHashMap<(Id, Id, Named), Option<Named>>,
+}
+
+impl Search<'_> {
+    /// Whether the class holds the part, with the names so far; adds those of loops within.
+    fn fits(&mut self, part: Id, class: Id) -> bool {
+        if self.tried.len() > MOST {
+            return false;
+        }
+        deeper(|| self.fits_here(part, class))
+    }
+
+    fn fits_here(&mut self, part: Id, class: Id) -> bool {
+        let term = self.term;
+        let node = &term[part];
+        if node.name() == Some("var") {
+            return self.names.get(&part) == Some(&class);
+        }
+        let key = (part, class, self.around(part));
+        if let Some(known) = self.tried.get(&key) {
+            let Some(within) = known.clone() else { return false };
+            return within
+                .into_iter()
+                .all(|(v, name)| *self.names.entry(v).or_insert(name) == name);
+        }
+        let binder = match node.head() {
+            Head::Op(name) => self.operators.binds(name, node.children().len()),
+            Head::Int(_) | Head::Real(_) => None,
+        };
+        let (head, arity) = (node.head(), node.children().len());
+        let forms: Vec<Node> = self.egraph[class]
+            .nodes
+            .iter()
+            .filter(|n| n.head() == head && n.children().len() == arity)
+            .cloned()
+            .collect();
+        let before = self.names.clone();
+        let mut fits = false;
+        for form in forms {
+            fits = match binder {
+                Some((variable, _)) => {
+                    self.binds(node.children()[variable], form.children()[variable])
+                        && self.all(node, &form, Some(variable))
+                }
+                None => self.all(node, &form, None),
+            };
+            if fits {
+                break;
+            }
+            self.names.clone_from(&before);
+        }
+        let within = self.names.iter().filter(|(v, _)| !before.contains_key(v));
+        let within = fits.then(|| within.map(|(v, name)| (*v, *name)).collect());
+        self.tried.insert(key, within);
+        fits
+    }
+
+    fn all(&mut self, node: &Node, form: &Node, but: Option<usize>) -> bool {
+        let pairs: Vec<(usize, Id, Id)> = node
+            .children()
+            .iter()
+            .zip(form.children())
+            .enumerate()
+            .map(|(at, (part, class))| (at, *part, self.egraph.find(*class)))
+            .collect();
+        pairs.into_iter().all(|(at, part, class)| Some(at) == but || self.fits(part, class))
+    }
+
+    /// Where a part and a form are loops with the same bounds: names the variable, and gives both bodies.
+    fn looped(&mut self, part: Id, form: &Node) -> Option<(Id, Id)> {
+        let node = &self.term[part];
+        let (own, other) = (node.children(), form.children());
+        let Head::Op(name) = node.head() else { return None };
+        let (variable, body) = self.operators.binds(name, own.len())?;
+        let alike = form.head() == node.head() && other.len() == own.len();
+        let alike = alike && self.binds(own[variable], other[variable]);
+        alike.then(|| (own[body], self.egraph.find(other[body])))
+    }
+
+    /// Whether a class is a variable with the bounds of one of the term, which no loop around has.
+    fn binds(&mut self, variable: Id, class: Id) -> bool {
+        let class = self.egraph.find(class);
+        let term = self.term;
+        let &[_, lo, hi, step] = term[variable].children() else { return false };
+        let around =
+            self.names.iter().any(|(v, known)| *known == class && self.encloses(*v, variable));
+        if around {
+            return false;
+        }
+        let named = self.egraph[class].nodes.iter().find(|n| n.name() == Some("var"));
+        let Some(&[_, a, b, c]) = named.map(Language::children) else { return false };
+        let bounds = [(lo, a), (hi, b), (step, c)].map(|(x, y)| (x, self.egraph.find(y)));
+        if !bounds.into_iter().all(|(part, class)| self.fits(part, class)) {
+            return false;
+        }
+        self.names.insert(variable, class);
+        true
+    }
+
+    /// Whether a loop over the one variable stands around that over the other.
+    fn encloses(&self, outer: Id, inner: Id) -> bool {
+        let mut open: Vec<Id> = Vec::new();
+        for node in self.term {
+            let Head::Op(name) = node.head() else { continue };
+            if let Some((variable, body)) = self.operators.binds(name, node.children().len())
+                && node.children()[variable] == outer
+            {
+                open.push(node.children()[body]);
+            }
+        }
+        let mut seen = FxHashSet::default();
+        while let Some(at) = open.pop() {
+            if at == inner {
+                return true;
+            }
+            open.extend(self.term[at].children().iter().filter(|c| seen.insert(**c)));
+        }
+        false
+    }
+
+    /// What stands for the variables that a part mentions.
+    fn around(&self, part: Id) -> Vec<(Id, Id)> {
+        if self.names.is_empty() {
+            return Vec::new();
+        }
+        let mut open = vec![part];
+        let mut seen = BTreeSet::new();
+        let mut found = BTreeSet::new();
+        while let Some(at) = open.pop() {
+            if let Some(class) = self.names.get(&at) {
+                found.insert((at, *class));
+            }
+            open.extend(self.term[at].children().iter().filter(|c| seen.insert(**c)));
+        }
+        found.into_iter().collect()
+    }
+}
+
+/// A term with the variables of the search that stand for its own.
+pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &BTreeMap<i64, Id>) -> Term {
+    let mut made = Terms::default();
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for (at, node) in term.into_iter().enumerate() {
+        let mut parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
+        // Bounds stay as the loop has them.
+        let class = number(term, Id::from(at)).and_then(|number| names.get(&number));
+        let variable =
+            class.and_then(|c| egraph[*c].nodes.iter().find(|n| n.name() == Some("var")));
+        if let (Some(name), Some(own)) =
+            (variable.and_then(|v| v.children().first()), parts.first_mut())
+        {
+            *own = put(&mut made, &egraph.id_to_expr(*name));
+        }
+        ids.push(made.add(Node::new(node.head(), &parts)));
+    }
+    let root = ids.last().copied().unwrap_or_default();
+    Terms::of(&made.finish(), root)
+}
+
+/// Adds the loop variables of a term, with their bounds and nothing else.
+pub(super) fn add_variables(egraph: &mut EGraph, term: &Term) {
+    let nodes = term.as_ref();
+    let mut wanted = vec![false; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        wanted[at] |= node.name() == Some("var");
+        if wanted[at] {
+            node.children().iter().for_each(|c| wanted[usize::from(*c)] = true);
+        }
+    }
+    let mut ids: Vec<Id> = vec![Id::default(); nodes.len()];
+    for (at, node) in nodes.iter().enumerate().filter(|(at, _)| wanted[*at]) {
+        ids[at] = egraph.add(node.clone().map_children(|c| ids[usize::from(c)]));
+    }
+}
+
+fn put(made: &mut Terms, term: &RecExpr<Node>) -> Id {
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for node in term {
+        ids.push(made.add(node.clone().map_children(|c| ids[usize::from(c)])));
+    }
+    ids.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,439 @@
+//! Writing a certificate: the chain of a proof, with all that is needed to check it by itself.
+
+use super::chain::{Hidden, is_word};
+use super::declare::Declarations;
+use super::forms::{atom, form, list, printed, text};
+use super::means::{Means, root, written};
+use crate::chains::{Gap, Link, subterm};
+use Uncertified::Lost;
+use egg::{ENodeOrVar, Id, Symbol};
+use ember_analysis::facts::EGraph;
+use ember_certify::{Checker, Refusal, Rules};
+use ember_engine::CompiledRule;
+use ember_language::rules::{Exactness, Rule, RuleBook};
+use ember_language::sexp::Sexp;
+use ember_language::term::Term;
+use ember_model::model::Extent;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// How deep proofs may stand within proofs.
+const DEEPEST: usize = 6;
+
+/// What a certificate is written from.
+pub struct Proved<'a> {
+    /// The e-graph of the search, recorded.
+    pub search: &'a EGraph,
+    /// The rules.
+    pub book: &'a RuleBook,
+    /// The same, compiled.
+    pub compiled: &'a [CompiledRule],
+    /// The same, as the checker reads them.
+    pub rules: &'a Rules,
+    /// The tensors.
+    pub declarations: &'a Declarations,
+    /// Both programs, with variables named by their loops.
+    pub terms: &'a [Term; 2],
+    /// What certificates of other parts of the programs declare.
+    pub before: &'a [Sexp],
+    /// Whether the search knew that offsets rise.
+    pub rows: bool,
+}
+
+/// Why there is no certificate of a proof.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Uncertified {
+    /// Without the rules as the checker reads them nothing is recorded.
+    #[error("none was asked for")]
+    NotAsked,
+    /// The chain has too many or too large terms.
+    #[error("the chain is too long to be written out")]
+    TooLong,
+    /// Proofs of bounds and patterns have such proofs themselves.
+    #[error("proofs nest too deep")]
+    TooDeep,
+    /// Two terms of the search are not found to be equal again.
+    #[error("no chain from {0} to {1}")]
+    NoChain(Term, Term),
+    /// Something that the search must have had, or the certificate must have.
+    #[error("{0}")]
+    Lost(&'static str),
+    /// The checker does not see that a condition holds.
+    #[error("{rule}: {why}")]
+    Condition {
+        /// The rule.
+        rule: &'static str,
+        /// What the checker says.
+        why: Refusal,
+    },
+    /// The checker refuses the certificate, or a part of it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// A certificate.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    /// Its form.
+    pub(super) form: Sexp,
+    /// What it trusts beside its rules, a line each.
+    pub trusted: Vec<String>,
+    /// The rules of its steps, and how often each was applied.
+    pub rules: Vec<(String, usize)>,
+    /// Its steps, those within others aside.
+    pub steps: usize,
+    /// The least exact of its rules.
+    pub exact: Exactness,
+}
+
+impl Certificate {
+    /// Of declarations and both programs, and of steps that lead from the one to the other.
+    pub(super) fn new(
+        mut forms: Vec<Sexp>,
+        steps: Vec<Sexp>,
+        rules: Vec<(String, usize)>,
+        exact: Exactness,
+    ) -> Certificate {
+        let count = steps.len();
+        forms.insert(0, form("exact", [atom(exact.name())]));
+        forms.push(form("steps", steps));
+        let form = form("certificate", forms);
+        Certificate { form, trusted: Vec::new(), rules, steps: count, exact }
+    }
+
+    /// Its text.
+    pub fn text(&self) -> String {
+        let trusted = self.trusted.iter().map(|line| format!("; {line}\n"));
+        trusted.collect::<String>() + &printed(&self.form)
+    }
+
+    /// Its declarations, in order.
+    pub(super) fn declarations(&self) -> &[Sexp] {
+        match self.form.items("certificate") {
+            Some([_, declarations @ .., _, _, _]) => declarations,
+            _ => &[],
+        }
+    }
+
+    /// What it assumes of data, a line each.
+    pub(super) fn assumed(&self) -> impl Iterator<Item = String> {
+        self.declarations().iter().filter_map(|declaration| {
+            let ("input", [name, _, _, rises]) = declaration.form()? else { return None };
+            let ([end], name) = (rises.items("rises-to")?, name.atom()?) else { return None };
+            Some(format!(
+                "assumed: `{name}` starts from 0, never falls and ends at {}",
+                end.atom()?
+            ))
+        })
+    }
+
+    /// One of its programs, by its side.
+    pub(super) fn program(&self, side: &str) -> Option<&Sexp> {
+        let forms = self.form.items("certificate")?;
+        forms.iter().find_map(|form| form.items(side))?.first()
+    }
+
+    /// Its steps.
+    pub(super) fn proof(&self) -> &[Sexp] {
+        let forms = self.form.items("certificate").unwrap_or_default();
+        forms.last().and_then(|form| form.items("steps")).unwrap_or_default()
+    }
+}
+
+/// Writes the certificate of a proof; an error says why there is none. It assumes no more of offsets than
+/// it needs.
+pub fn certify(proved: &Proved<'_>) -> Result<Certificate, Uncertified> {
+    let rises = proved.rows && proved.declarations.rising().next().is_some();
+    let first = certify_with(proved, (true, false));
+    let others = [(true, true), (false, false), (false, true)].into_iter();
+    let others = others.filter(|(_, assumed)| rises || !assumed);
+    others.fold(first, |found, way| found.or_else(|why| certify_with(proved, way).map_err(|_| why)))
+}
+
+/// The same, with rules applied to the shortest terms or not, and offsets assumed to rise or not.
+fn certify_with(
+    proved: &Proved<'_>,
+    (short, rises): (bool, bool),
+) -> Result<Certificate, Uncertified> {
+    let mut writer = Writer {
+        book: proved.book,
+        compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
+        hidden: Hidden::new(proved.search, (proved.book, proved.compiled), short),
+        checker: Checker::new(proved.rules),
+        names: BTreeMap::new(),
+        spellings: FxHashMap::default(),
+        words: FxHashMap::default(),
+        declared: Vec::new(),
+        programs: FxHashMap::default(),
+        counts: Vec::new(),
+    };
+    writer.write(proved, rises)
+}
+
+/// A certificate that is being written.
+pub(super) struct Writer<'a> {
+    book: &'a RuleBook,
+    compiled: FxHashMap<Symbol, &'a CompiledRule>,
+    pub(super) hidden: Hidden<'a>,
+    checker: Checker<'a>,
+    /// What the variable of a class is called.
+    pub(super) names: BTreeMap<Id, String>,
+    /// How a variable is called in its declaration, and the bounds that the checker knows to be the same.
+    pub(super) spellings: FxHashMap<Id, (Sexp, Vec<[Term; 3]>)>,
+    /// The words of variables by how these are spelled, as text.
+    pub(super) words: FxHashMap<String, String>,
+    /// The declarations so far, in order.
+    declared: Vec<Sexp>,
+    /// The variables of the programs as they stand there.
+    pub(super) programs: FxHashMap<Id, [Term; 4]>,
+    counts: Vec<(String, usize)>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, proved: &Proved<'_>, rises: bool) -> Result<Certificate, Uncertified> {
+        for declaration in proved.before {
+            self.say(declaration.clone())?;
+        }
+        let tensors = if proved.before.is_empty() { &proved.declarations.tensors[..] } else { &[] };
+        for declared in tensors {
+            let shape = declared.shape.iter().map(|e: &Extent| atom(e.to_string())).collect();
+            let [head, name, dtype] = declared.words().map(atom);
+            let mut declaration = vec![head, name, dtype, list(shape)];
+            if let Some(end) = declared.rises_to.as_ref().filter(|_| rises) {
+                declaration.push(form("rises-to", [atom(end.to_string())]));
+            }
+            self.say(list(declaration))?;
+        }
+        let equations = proved.declarations.equations().filter(|_| proved.before.is_empty());
+        for equation in equations {
+            self.say(equation.declaration())?;
+        }
+        for term in proved.terms {
+            self.remember(term);
+        }
+        let lost = || Lost("a program is not in the search");
+        let start = self.hidden.hide(&proved.terms[0]).ok_or_else(lost)?;
+        let end = self.hidden.hide(&proved.terms[1]).ok_or_else(lost)?;
+        let mut programs = Vec::new();
+        for (head, term) in [("left", &start), ("right", &end)] {
+            programs.push(form(head, [self.term(term)?]));
+        }
+        for term in proved.terms {
+            self.spell_program(term)?;
+        }
+        let links = self.hidden.chain(&start, &end).map_err(|gap| match gap {
+            Gap::TooLong => Uncertified::TooLong,
+            Gap::NotEqual => Lost("the chain was not found again"),
+        })?;
+        let mut steps = Vec::new();
+        self.steps(&start, links, (0, &[]), &mut steps)?;
+        let mut forms = std::mem::take(&mut self.declared);
+        // Parts before have steps of their own.
+        let exact = self.exactness(forms.iter().skip(proved.before.len()).chain(&steps));
+        forms.extend(programs);
+        Ok(Certificate::new(forms, steps, std::mem::take(&mut self.counts), exact))
+    }
+
+    /// The least exact of the rules that are applied anywhere.
+    fn exactness<'f>(&self, forms: impl Iterator<Item = &'f Sexp>) -> Exactness {
+        let mut exact = Exactness::Bitwise;
+        let mut open: Vec<&Sexp> = forms.collect();
+        while let Some(next) = open.pop() {
+            if let Some((name, [_, direction, ..])) = next.form()
+                && matches!(direction.atom(), Some("forward" | "backward"))
+            {
+                exact = self.book.rule(name).map_or(exact, |rule| exact.max(rule.exact));
+            }
+            open.extend(next.list().unwrap_or_default());
+        }
+        exact
+    }
+
+    /// Adds a declaration, which the checker must take over.
+    pub(super) fn say(&mut self, declaration: Sexp) -> Result<(), Uncertified> {
+        self.checker.declare(&declaration)?;
+        if let Some([word, bounds, ..]) = declaration.items("variable") {
+            self.words.insert(printed(bounds), word.atom().unwrap_or_default().to_owned());
+        }
+        self.declared.push(declaration);
+        Ok(())
+    }
+
+    /// Adds the steps of a chain.
+    fn steps(
+        &mut self,
+        from: &Term,
+        links: Vec<Link>,
+        (depth, within): (usize, &[usize]),
+        steps: &mut Vec<Sexp>,
+    ) -> Result<(), Uncertified> {
+        if depth > DEEPEST {
+            return Err(Uncertified::TooDeep);
+        }
+        let mut before = from.clone();
+        for Link { whole, at } in links {
+            let Some((position, name, forward)) = at else { continue };
+            let part =
+                |term: &Term| subterm(term, &position).ok_or(Lost("a position that is not there"));
+            let (old, new) = (part(&before)?, part(&whole)?);
+            let place = [within, &position[..]].concat();
+            let at = form("at", place.iter().map(|n| atom(n.to_string())));
+            match self.hidden.applied(name) {
+                None => {
+                    let (old, new) = (self.term(&old)?, self.term(&new)?);
+                    self.checker.computed(&old, &new)?;
+                    steps.push(form("computed", [at, old, new]));
+                    self.count("computed", depth);
+                }
+                Some(applied) => {
+                    let rule = self
+                        .book
+                        .rule(applied.rule.as_str())
+                        .ok_or(Lost("a rule without a name"))?;
+                    let sides = if forward { [&old, &new] } else { [&new, &old] };
+                    let mut means = Means::default();
+                    means.fit(&rule.lhs, sides[0]);
+                    means.fit(&rule.rhs, sides[1]);
+                    match self.application(rule, &applied.slots, &mut means, depth) {
+                        Ok(parts) => steps.push(self.step(rule, at, forward, parts)),
+                        Err(_) if depth < DEEPEST => {
+                            let links = (&old, &new, forward, at);
+                            let within = (depth, &place[..]);
+                            self.detour(rule, &applied.slots, means, links, within, steps)?;
+                        }
+                        Err(why) => return Err(why),
+                    }
+                    self.count(rule.name.as_str(), depth);
+                }
+            }
+            before = whole;
+        }
+        Ok(())
+    }
+
+    /// A step that applies a rule. What a rule of two directions says backwards is the rule itself there.
+    fn step(&self, rule: &Rule, at: Sexp, forward: bool, parts: Vec<Sexp>) -> Sexp {
+        let name = self.stated(rule);
+        let forward = forward == (name == rule.name.as_str());
+        let direction = atom(if forward { "forward" } else { "backward" });
+        form(name, [at, direction].into_iter().chain(parts))
+    }
+
+    /// The name under which a rule stands in its file.
+    fn stated<'r>(&self, rule: &'r Rule) -> &'r str {
+        let name = rule.name.as_str();
+        let base = name.strip_suffix("-rev").filter(|base| {
+            let sides = self.book.rule(base).map(|base| (&base.lhs, &base.rhs));
+            sides == Some((&rule.rhs, &rule.lhs))
+        });
+        base.unwrap_or(name)
+    }
+
+    fn count(&mut self, name: &str, depth: usize) {
+        if depth > 0 {
+            return;
+        }
+        match self.counts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, n)) => *n += 1,
+            None => self.counts.push((name.to_owned(), 1)),
+        }
+    }
+
+    /// Applies a rule to the shortest terms that its variables may stand for, of which more is known than
+    /// of those that stand there; with steps to them before, and from what it makes of them after.
+    fn detour(
+        &mut self,
+        rule: &Rule,
+        slots: &[Id],
+        mut means: Means,
+        (old, new, forward, at): (&Term, &Term, bool, Sexp),
+        (depth, place): (usize, &[usize]),
+        steps: &mut Vec<Sexp>,
+    ) -> Result<(), Uncertified> {
+        let compiled =
+            *self.compiled.get(&rule.name).ok_or(Lost("a rule that was not compiled"))?;
+        for (v, class) in compiled.variables.iter().zip(slots) {
+            let term = self.hidden.smallest(*class).ok_or(Lost("a class without terms"))?;
+            means.of.insert(*v, term);
+        }
+        let sides = [&rule.lhs, &rule.rhs].map(|side| means.build(side, root(side)));
+        let [Some(left), Some(right)] = sides else {
+            return Err(Lost("a side without a term"));
+        };
+        let (from, to) = if forward { (left, right) } else { (right, left) };
+        let lost = |_| Lost("no chain to a shorter term");
+        if *old != from {
+            let links = self.hidden.chain(old, &from).map_err(lost)?;
+            self.steps(old, links, (depth + 1, place), steps)?;
+        }
+        let parts = self.application(rule, slots, &mut means, depth)?;
+        steps.push(self.step(rule, at, forward, parts));
+        if to != *new {
+            let links = self.hidden.chain(&to, new).map_err(lost)?;
+            self.steps(&to, links, (depth + 1, place), steps)?;
+        }
+        Ok(())
+    }
+
+    /// What the variables of a rule stand for, and why its conditions hold.
+    fn application(
+        &mut self,
+        rule: &Rule,
+        slots: &[Id],
+        means: &mut Means,
+        depth: usize,
+    ) -> Result<Vec<Sexp>, Uncertified> {
+        let compiled =
+            *self.compiled.get(&rule.name).ok_or(Lost("a rule that was not compiled"))?;
+        for (v, class) in compiled.variables.iter().zip(slots) {
+            if !means.of.contains_key(v) {
+                let term = self.hidden.smallest(*class).ok_or(Lost("a class without terms"))?;
+                means.of.insert(*v, term);
+            }
+        }
+        for (v, pattern) in &rule.wheres {
+            // A loop variable is a word, which tells nothing of its parts.
+            if let (Some(word), ENodeOrVar::ENode(node)) =
+                (means.of.get(v).and_then(|t| is_word(t.as_ref().last()?)), &pattern[root(pattern)])
+                && node.name() == Some("var")
+            {
+                means.targets.push((written(pattern, root(pattern)), word));
+            }
+        }
+        let patterns = [&rule.lhs, &rule.rhs].into_iter().chain(rule.wheres.iter().map(|(_, p)| p));
+        for pattern in patterns {
+            self.variables_of(pattern, means, depth)?;
+        }
+        let mut items = Vec::new();
+        for (v, term) in &means.of {
+            let mut item = vec![self.term(term)?];
+            if let Some((_, pattern)) = rule.wheres.iter().find(|(known, _)| known == v) {
+                let to = means.build(pattern, root(pattern));
+                let to = to.ok_or(Lost("a pattern that cannot be written"))?;
+                if *term != to {
+                    self.lead(term, &to, (depth + 1, &[]), &mut item)?;
+                }
+            }
+            items.push(form(&v.to_string(), item));
+        }
+        let applied = self.checker.applied(self.stated(rule), &items);
+        let (_, reasons) =
+            applied.map_err(|why| Uncertified::Condition { rule: rule.name.as_str(), why })?;
+        items.insert(0, form("because", reasons.into_iter().map(text)));
+        Ok(items)
+    }
+
+    /// Adds the steps from one term to another, which is a part of what they are taken in.
+    pub(super) fn lead(
+        &mut self,
+        from: &Term,
+        to: &Term,
+        (depth, within): (usize, &[usize]),
+        steps: &mut Vec<Sexp>,
+    ) -> Result<(), Uncertified> {
+        let links = self.hidden.chain(from, to);
+        let links = links.map_err(|_| Uncertified::NoChain(from.clone(), to.clone()))?;
+        self.steps(from, links, (depth, within), steps)
+    }
+}

@@ -1,0 +1,283 @@
+//! Chains of rules in which loop variables are words.
+//!
+//! A variable is a term with its bounds inside, and an equality within them would change the variable at
+//! one place and not at the others. So every variable of the e-graph becomes a word, `@` and the number
+//! of its class; what its bounds are is said once, beside the chain.
+
+use super::invariants::{Instead, Invariants};
+use crate::chains::{Gap, Link, canonical, deeply, fresh, links};
+use egg::{CostFunction, Id, Language, RecExpr, Symbol};
+use ember_analysis::facts::{EGraph, Facts};
+use ember_egraph::Extractor;
+use ember_engine::journal::Entry;
+use ember_engine::saturate::compute;
+use ember_engine::{CompiledRule, Step};
+use ember_language::rules::RuleBook;
+use ember_language::term::{Node, Term};
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
+use std::collections::hash_map::Entry as MapEntry;
+
+/// The name of a computed equality.
+pub(super) const COMPUTED: &str = "computed";
+
+/// The equalities of a search, with loop variables as words.
+pub(super) struct Hidden<'a> {
+    search: &'a EGraph,
+    rules: FxHashMap<Symbol, &'a CompiledRule>,
+    proof: egg::EGraph<Node, ()>,
+    /// Whether rules are applied to the shortest terms.
+    short: bool,
+    /// The smallest term of every class, once it was asked for.
+    smallest: OnceCell<Smallest<'a>>,
+}
+
+/// An application of a rule that was recorded.
+pub(super) struct Applied {
+    pub rule: Symbol,
+    /// The classes of its variables, in the order of the compiled rule's slots.
+    pub slots: Box<[Id]>,
+}
+
+/// The word of the variable of a class.
+pub(super) fn word(class: Id) -> String {
+    format!("@{}", usize::from(class))
+}
+
+/// The class of a variable's word.
+pub(super) fn class_of(name: &str) -> Option<Id> {
+    name.strip_prefix('@')?.parse::<usize>().ok().map(Id::from)
+}
+
+/// The class of a variable that stands as a word.
+pub(super) fn is_word(node: &Node) -> Option<Id> {
+    node.name().filter(|_| node.children().is_empty()).and_then(class_of)
+}
+
+fn is_variable(node: &Node) -> bool {
+    node.name() == Some("var") && node.children().len() == 4
+}
+
+impl<'a> Hidden<'a> {
+    /// What was recorded in a search with the rules of a book. With `short`, rules are applied to the shortest terms of their
+    /// variables where that can be, of which conditions are told best; else to those that stood there.
+    pub fn new(
+        search: &'a EGraph,
+        (book, compiled): (&RuleBook, &'a [CompiledRule]),
+        short: bool,
+    ) -> Hidden<'a> {
+        let mut hidden = Hidden {
+            search,
+            rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
+            proof: fresh(),
+            short,
+            smallest: OnceCell::new(),
+        };
+        let own = add_all(search, &mut hidden.proof);
+        let entries = search.analysis.journal().entries();
+        let invariants = Invariants::new(book, compiled);
+        let instead = match short {
+            true => invariants.instead(search, &hidden.rules),
+            false => Instead::default(),
+        };
+        let mut shortest: FxHashMap<Id, Option<Id>> = FxHashMap::default();
+        for entry in entries {
+            if let (true, Entry::Rule { united: true, slots, .. }) = (short, entry) {
+                for slot in slots {
+                    let class = search.find(*slot);
+                    if let MapEntry::Vacant(new) = shortest.entry(class) {
+                        let term = hidden.smallest(class);
+                        new.insert(term.and_then(|term| put(&mut hidden.proof, &term)));
+                    }
+                }
+            }
+        }
+        if short {
+            hidden.compute(entries, &own);
+            for (at, entry) in entries.iter().enumerate() {
+                hidden.unite(at, entry, &|id| shortest.get(&search.find(id)).copied().flatten());
+            }
+            hidden.proof.rebuild();
+        }
+        for (at, entry) in entries.iter().enumerate() {
+            let others = instead.get(&at).into_iter().flatten();
+            let others: FxHashMap<Id, Option<Id>> =
+                others.map(|(id, term)| (*id, put(&mut hidden.proof, term))).collect();
+            let slot = |id| match others.get(&id) {
+                Some(other) => *other,
+                None => own.get(usize::from(id)).copied(),
+            };
+            hidden.unite(at, entry, &slot);
+            hidden.compute(std::slice::from_ref(entry), &own);
+        }
+        hidden.proof.rebuild();
+        hidden
+    }
+
+    /// Makes equal what facts gave shorter nodes for.
+    fn compute(&mut self, entries: &[Entry], own: &[Id]) {
+        for entry in entries {
+            if let Entry::Computed { class, folded } = entry {
+                let (a, b) = (own[usize::from(*class)], own[usize::from(*folded)]);
+                self.proof.union_trusted(a, b, COMPUTED);
+            }
+        }
+    }
+
+    /// Makes the sides of an application equal, with the terms that `slot` gives for its variables.
+    fn unite(&mut self, at: usize, entry: &Entry, slot: &dyn Fn(Id) -> Option<Id>) {
+        let Entry::Rule { rule, slots, united: true, .. } = entry else { return };
+        let Some(compiled) = self.rules.get(rule).copied() else { return };
+        if let Some((left, right)) = sides(self.search, &mut self.proof, (compiled, slots), slot) {
+            self.proof.union_trusted(left, right, format!("{rule}#{at}"));
+        }
+    }
+
+    /// A chain from one term to another, both with variables as words.
+    pub fn chain(&mut self, from: &Term, to: &Term) -> Result<Vec<Link>, Gap> {
+        deeply(|| links(&mut self.proof, from, to))
+    }
+
+    /// The recorded application that a step's name stands for; `None` for a computed one.
+    pub fn applied(&self, name: Symbol) -> Option<Applied> {
+        let (_, at) = name.as_str().rsplit_once('#')?;
+        match self.search.analysis.journal().entries().get(at.parse::<usize>().ok()?)? {
+            Entry::Rule { rule, slots, .. } => Some(Applied { rule: *rule, slots: slots.clone() }),
+            Entry::Computed { .. } => None,
+        }
+    }
+
+    /// A term with its variables as words; `None` where it is not in the search.
+    pub fn hide(&self, term: &Term) -> Option<Term> {
+        let mut made: Term = RecExpr::default();
+        let mut ids: Vec<(Id, Id)> = Vec::with_capacity(term.len());
+        for node in term {
+            let class = self.search.lookup(node.clone().map_children(|c| ids[usize::from(c)].1))?;
+            let class = self.search.find(class);
+            let node = match is_variable(node) {
+                true => Node::op(&word(class), &[]),
+                false => node.clone().map_children(|c| ids[usize::from(c)].0),
+            };
+            ids.push((made.add(node), class));
+        }
+        Some(canonical(&made))
+    }
+
+    /// The smallest term of a class, with variables as words.
+    pub fn smallest(&self, class: Id) -> Option<Term> {
+        let class = self.search.find(class);
+        let variable = self.search[class].nodes.iter().any(is_variable);
+        if variable {
+            let mut term: Term = RecExpr::default();
+            term.add(Node::op(&word(class), &[]));
+            return Some(term);
+        }
+        let smallest =
+            self.smallest.get_or_init(|| Extractor::new(self.search, Words { short: self.short }));
+        smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
+    }
+
+    /// The bounds of a variable, outermost variables first: name, lo, hi and step.
+    pub fn variable(&self, class: Id) -> Option<[Term; 4]> {
+        let node =
+            self.search[self.search.find(class)].nodes.iter().find(|node| is_variable(node))?;
+        let parts: Option<Vec<Term>> = node.children().iter().map(|c| self.smallest(*c)).collect();
+        parts?.try_into().ok()
+    }
+}
+
+/// All nodes of a search with loop variables as words, in another e-graph; their ids there.
+pub(super) fn add_all(search: &EGraph, proof: &mut egg::EGraph<Node, ()>) -> Vec<Id> {
+    let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
+    for (at, node) in search.nodes().iter().enumerate() {
+        let node = match is_variable(node) {
+            true => Node::op(&word(search.find(Id::from(at))), &[]),
+            false => node.clone().map_children(|c| own[usize::from(c)]),
+        };
+        own.push(proof.add_uncanonical(node));
+    }
+    own
+}
+
+/// Both sides of an application in another e-graph, with the terms that `slot` gives for its variables.
+pub(super) fn sides(
+    search: &EGraph,
+    proof: &mut egg::EGraph<Node, ()>,
+    (rule, slots): (&CompiledRule, &[Id]),
+    slot: &dyn Fn(Id) -> Option<Id>,
+) -> Option<(Id, Id)> {
+    let left = build(search, proof, &rule.left, slots, slot);
+    let right = build(search, proof, &rule.plan, slots, slot);
+    left.zip(right)
+}
+
+/// Builds a side of a rule. Beside each part is kept its class in the search, by which variables are known.
+fn build(
+    search: &EGraph,
+    proof: &mut egg::EGraph<Node, ()>,
+    steps: &[Step],
+    slots: &[Id],
+    slot: &dyn Fn(Id) -> Option<Id>,
+) -> Option<Id> {
+    let mut built: Vec<(Id, Option<Id>)> = Vec::with_capacity(steps.len());
+    let integer = |(_, class): (Id, Option<Id>)| class.and_then(|c| search[c].data.integer());
+    for step in steps {
+        let next = match step {
+            Step::Slot(k) => {
+                let id = *slots.get(*k)?;
+                (slot(id)?, Some(search.find(id)))
+            }
+            Step::Node(node) => {
+                let parts = node.children().iter().map(|c| built[usize::from(*c)]);
+                let classes: Option<Vec<Id>> = parts.map(|(_, class)| class).collect();
+                let class =
+                    classes.and_then(|classes| search.lookup(Node::new(node.head(), &classes)));
+                let node = match (is_variable(node), class) {
+                    (true, Some(class)) => Node::op(&word(search.find(class)), &[]),
+                    (true, None) => return None,
+                    _ => node.clone().map_children(|c| built[usize::from(c)].0),
+                };
+                (proof.add_uncanonical(node), class)
+            }
+            Step::Compute(op, a, b) => {
+                let (a, b) = (integer(built[*a])?, integer(built[*b])?);
+                let n = Node::int(compute(*op, a, b)?);
+                (proof.add_uncanonical(n.clone()), search.lookup(n))
+            }
+        };
+        built.push(next);
+    }
+    built.last().map(|(id, _)| *id)
+}
+
+/// Adds a term.
+pub(super) fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> {
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for node in term {
+        ids.push(proof.add_uncanonical(node.clone().map_children(|c| ids[usize::from(c)])));
+    }
+    ids.last().copied()
+}
+
+/// The size of a term, in which a variable counts as one word.
+struct Words {
+    /// Whether renamings count for as much as they hide.
+    short: bool,
+}
+
+type Smallest<'a> = Extractor<'a, Words, Node, Facts>;
+
+impl CostFunction<Node> for Words {
+    type Cost = u64;
+
+    fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
+        // Renamings are not part of programs, so that what is shown has none where it can.
+        let own = match node.name() {
+            Some("var") => return 1,
+            Some("after" | "fix" | "rename" | "vec") if self.short => 1000,
+            Some("after" | "fix" | "rename" | "vec") => 8,
+            _ => 1,
+        };
+        node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))
+    }
+}

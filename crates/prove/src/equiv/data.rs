@@ -1,0 +1,336 @@
+//! The data of one try: sizes and inputs, read from a text or made for the purpose, and written so
+//! that it can be read again.
+
+use super::declare::{Declarations, Declared, Purpose};
+use super::roles::{Role, Roles};
+use ember_interpret::{EDGES, Store};
+use ember_language::diagnostic::{Checked, Diagnostic, Span};
+use ember_language::sexp::Sexp;
+use ember_targets::tensor::{Data as Elements, Tensor};
+use ember_values::scalar::{DType, Scalar};
+use fastrand::Rng;
+use std::collections::BTreeMap;
+
+/// What tensors that are written hold before a program runs, if not zeros: numbers from this one on, so that
+/// neither two tensors nor two neighbours in one hold the same.
+const BEFORE: u64 = 77;
+
+/// Sizes and inputs.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The sizes, by name, without those that have a number added.
+    pub sizes: BTreeMap<String, u64>,
+    /// The inputs, by name.
+    pub inputs: BTreeMap<String, Tensor>,
+}
+
+/// How data is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fill {
+    /// Small numbers that differ, rows in order, bags of one size.
+    Plain,
+    /// The n-th of all contents of positions, in order; numbers as in [`Fill::Plain`].
+    Counted(u64),
+    /// Anything; with the numbers that are easily got wrong, if they are asked for.
+    Random {
+        /// Whether zeros of both signs, NaN and the like are among them.
+        edges: bool,
+    },
+}
+
+impl Given {
+    /// The store that a program starts from: what it writes holds zeros, or something else.
+    pub fn store(&self, declarations: &Declarations, zeros: bool) -> Store {
+        let sizes = declarations.all_sizes(&self.sizes);
+        let mut store = Store { tensors: self.inputs.clone(), sizes };
+        let written = declarations.tensors.iter().filter(|t| t.purpose != Purpose::Input);
+        for (number, declared) in written.enumerate() {
+            let Some(shape) = shape(declared, &self.sizes) else { continue };
+            let mut tensor = Tensor::zeros(declared.dtype, shape);
+            if !zeros {
+                for at in 0..tensor.len() {
+                    let before = BEFORE + 10 * (number as u64 % 7) + at % 10;
+                    tensor.set(at, Scalar::from_f64(declared.dtype, before as f64));
+                }
+            }
+            store.tensors.insert(declared.name.clone(), tensor);
+        }
+        store
+    }
+
+    /// Elements of all inputs.
+    pub fn elements(&self) -> u64 {
+        self.inputs.values().map(Tensor::len).sum()
+    }
+
+    /// Makes data; `None` where the sizes allow none, or none with so few elements of all tensors.
+    pub(super) fn make(
+        declarations: &Declarations,
+        roles: &Roles,
+        (sizes, most): (&BTreeMap<String, u64>, u64),
+        fill: Fill,
+        rng: &mut Rng,
+    ) -> Option<Given> {
+        let mut total = 0u64;
+        for tensor in &declarations.tensors {
+            let len = shape(tensor, sizes)?.iter().fold(1, |n: u64, e| n.saturating_mul(*e));
+            total = total.saturating_add(len);
+        }
+        if total > most {
+            return None;
+        }
+        let mut maker = Maker { sizes, fill, rng, count: 0 };
+        if let Fill::Counted(n) = fill {
+            maker.count = n;
+        }
+        let mut inputs = BTreeMap::new();
+        for (at, declared) in declarations.tensors.iter().enumerate() {
+            if declared.purpose == Purpose::Input {
+                let tensor = maker.tensor(declared, roles.of.get(&declared.name), at)?;
+                inputs.insert(declared.name.clone(), tensor);
+            }
+        }
+        Some(Given { sizes: sizes.clone(), inputs })
+    }
+
+    /// Reads the items of a `(data …)` form.
+    pub(super) fn read(items: &[Sexp], declarations: &Declarations) -> Checked<Given> {
+        let mut errors = Vec::new();
+        let mut sizes = BTreeMap::new();
+        let mut texts: BTreeMap<&str, (&[Sexp], Span)> = BTreeMap::new();
+        for item in items {
+            match item.form() {
+                Some(("size", [name, n])) => {
+                    let n = n.atom().and_then(|n| n.parse::<u64>().ok());
+                    match name.atom().zip(n) {
+                        Some((name, n)) => {
+                            sizes.insert(name.to_owned(), n);
+                        }
+                        None => errors.push(usage(item.span)),
+                    }
+                }
+                Some((name, [values])) => match values.form() {
+                    Some(("values", rows)) => {
+                        texts.insert(name, (rows, values.span));
+                    }
+                    _ => errors.push(usage(values.span)),
+                },
+                _ => errors.push(usage(item.span)),
+            }
+        }
+        let mut inputs = BTreeMap::new();
+        let end = items.last().map(|item| item.span);
+        for declared in declarations.tensors.iter().filter(|t| t.purpose == Purpose::Input) {
+            match (texts.remove(declared.name.as_str()), shape(declared, &sizes)) {
+                (Some((rows, span)), Some(shape)) => match elements(declared, &shape, rows) {
+                    Some(elements) => {
+                        let data = Elements::held(declared.dtype, elements.into_iter());
+                        let tensor = Tensor { dtype: declared.dtype, shape, data };
+                        inputs.insert(declared.name.clone(), tensor);
+                    }
+                    None => {
+                        let message = format!("not the elements of `{}`", declared.name);
+                        let label = format!("its shape is {shape:?}, its type {}", declared.dtype);
+                        errors.push(Diagnostic::error(message, span, label));
+                    }
+                },
+                (None, _) => errors.push(lacks(&format!("`{}` has no data", declared.name), end)),
+                (_, None) => {
+                    let message = format!("a size of `{}` is not given", declared.name);
+                    errors.push(lacks(&message, end));
+                }
+            }
+        }
+        for (name, (_, span)) in texts {
+            errors.push(Diagnostic::error(
+                format!("no input is called `{name}`"),
+                span,
+                "its data",
+            ));
+        }
+        if errors.is_empty() { Ok(Given { sizes, inputs }) } else { Err(errors) }
+    }
+
+    /// The data as forms, one a line: those of a `(data …)` form.
+    pub(super) fn forms(&self, declarations: &Declarations) -> Vec<String> {
+        let sizes = self.sizes.iter().map(|(name, n)| format!("(size {name} {n})"));
+        let inputs = declarations.tensors.iter().filter_map(|declared| {
+            let tensor = self.inputs.get(&declared.name)?;
+            Some(format!("({} (values{}))", declared.name, rows(tensor, 0, 0)))
+        });
+        sizes.chain(inputs).collect()
+    }
+}
+
+fn usage(span: Span) -> Diagnostic {
+    let error = Diagnostic::error("not data", span, "not understood");
+    error.with_help("write `(size NAME NUMBER)` or `(NAME (values X …))`, rows in parentheses")
+}
+
+fn lacks(message: &str, end: Option<Span>) -> Diagnostic {
+    match end {
+        Some(span) => Diagnostic::error(message, span, "the data ends here"),
+        None => Diagnostic::global(message),
+    }
+}
+
+/// The extents of a tensor; `None` where one is not known or they are too large.
+fn shape(declared: &Declared, sizes: &BTreeMap<String, u64>) -> Option<Vec<u64>> {
+    let shape: Vec<u64> =
+        declared.shape.iter().map(|extent| extent.value(sizes)).collect::<Option<_>>()?;
+    let len = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent))?;
+    (len <= 1 << 32).then_some(shape)
+}
+
+/// The elements that nested lists spell, row by row.
+fn elements(declared: &Declared, shape: &[u64], rows: &[Sexp]) -> Option<Vec<Scalar>> {
+    let mut level: Vec<&[Sexp]> = vec![rows];
+    for (dimension, extent) in shape.iter().enumerate() {
+        if level.iter().any(|items| items.len() as u64 != *extent) {
+            return None;
+        }
+        if dimension + 1 < shape.len() {
+            level = level.into_iter().flatten().map(Sexp::list).collect::<Option<_>>()?;
+        }
+    }
+    let number = |item: &Sexp| declared.dtype.number(item.atom()?);
+    level.into_iter().flatten().map(number).collect()
+}
+
+/// A part of a tensor as nested lists, with a space before each item.
+fn rows(tensor: &Tensor, dimension: usize, part: u64) -> String {
+    let Some(extent) = tensor.shape.get(dimension) else { return String::new() };
+    let last = dimension + 1 == tensor.shape.len();
+    let item = |i: u64| {
+        let at = part * extent + i;
+        if last {
+            return tensor.get(at).map(|x| format!(" {x}")).unwrap_or_default();
+        }
+        format!(" ({})", rows(tensor, dimension + 1, at).trim_start())
+    };
+    (0..*extent).map(item).collect()
+}
+
+struct Maker<'a> {
+    sizes: &'a BTreeMap<String, u64>,
+    fill: Fill,
+    rng: &'a mut Rng,
+    /// What is left of the number of a counted content.
+    count: u64,
+}
+
+impl Maker<'_> {
+    fn tensor(&mut self, declared: &Declared, role: Option<&Role>, at: usize) -> Option<Tensor> {
+        let shape = shape(declared, self.sizes)?;
+        let mut tensor = Tensor::zeros(declared.dtype, shape);
+        let len = tensor.len();
+        let integers = match role {
+            Some(Role::Indices(below)) => self.indices(len, below.value(self.sizes)?)?,
+            Some(Role::Offsets(end)) => self.offsets(len, end.value(self.sizes)?, true)?,
+            Some(Role::Bounds(end)) => self.offsets(len, end.value(self.sizes)?, false)?,
+            None => {
+                for i in 0..len {
+                    let x = self.number(declared.dtype, at as u64 + i);
+                    tensor.set(i, x);
+                }
+                return Some(tensor);
+            }
+        };
+        for (i, n) in integers.into_iter().enumerate() {
+            tensor.set(i as u64, Scalar::I64(n).cast(declared.dtype));
+        }
+        Some(tensor)
+    }
+
+    /// The next number below a bound.
+    fn below(&mut self, bound: u64) -> u64 {
+        match self.fill {
+            Fill::Counted(_) => {
+                let digit = self.count % bound;
+                self.count /= bound;
+                digit
+            }
+            _ => self.rng.u64(0..bound),
+        }
+    }
+
+    fn indices(&mut self, len: u64, rows: u64) -> Option<Vec<i64>> {
+        if rows == 0 {
+            return (len == 0).then(Vec::new);
+        }
+        let all = self.rng.u8(0..6);
+        let one = |maker: &mut Self, i: u64| match (maker.fill, all) {
+            (Fill::Plain, _) => i % rows,
+            (Fill::Random { .. }, 0) => rows - 1,
+            (Fill::Random { .. }, 1) => 0,
+            _ => maker.below(rows),
+        };
+        Some((0..len).map(|i| one(self, i) as i64).collect())
+    }
+
+    /// Offsets, or any bounds of loops that end somewhere.
+    fn offsets(&mut self, len: u64, end: u64, strict: bool) -> Option<Vec<i64>> {
+        let Some(last) = len.checked_sub(1) else { return Some(Vec::new()) };
+        if last == 0 && strict {
+            return (end == 0).then(|| vec![0]);
+        }
+        let mut offsets: Vec<u64> = match self.fill {
+            Fill::Plain => (0..len).map(|i| (i * end).div_ceil(last.max(1))).collect(),
+            _ => (0..len).map(|_| self.below(end + 1)).collect(),
+        };
+        let random = matches!(self.fill, Fill::Random { .. });
+        if strict || !(random && self.rng.u8(0..4) == 0) {
+            offsets.sort_unstable();
+        }
+        if strict || (random && self.rng.bool()) {
+            offsets[0] = 0;
+            offsets[last as usize] = end;
+        }
+        Some(offsets.into_iter().map(|n| n as i64).collect())
+    }
+
+    fn number(&mut self, dtype: DType, at: u64) -> Scalar {
+        let plain = (at * 3 % 7 + 1) as f64;
+        let x = match self.fill {
+            Fill::Plain | Fill::Counted(_) => plain,
+            Fill::Random { edges: true } if dtype.is_float() => {
+                EDGES[self.rng.usize(0..EDGES.len())]
+            }
+            Fill::Random { .. } if dtype.is_storage() => self.rng.u8(0..15).into(),
+            Fill::Random { .. } => f64::from(self.rng.i8(-4..=8)),
+        };
+        Scalar::from_f64(dtype, x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ember_language::diagnostic::Sources;
+    use ember_language::sexp;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut sources = Sources::default();
+        let text = "(input a f32 (n 2)) (input o i64 ((+ n 1))) (input b f64 (3))";
+        let file = sources.add("a", text);
+        let mut declarations = Declarations::default();
+        for form in sexp::read(&sources, file).expect("it is balanced") {
+            declarations.read(&form, |_| false).expect("a declaration");
+        }
+        let mut rng = Rng::with_seed(7);
+        for n in 0..3 {
+            let sizes = BTreeMap::from([("n".to_owned(), n)]);
+            let fill = Fill::Random { edges: true };
+            let made =
+                Given::make(&declarations, &Roles::default(), (&sizes, 1 << 13), fill, &mut rng);
+            let made = made.expect("it fits");
+            let written = made.forms(&declarations).join("\n");
+            let file = sources.add("b", written.clone());
+            let items = sexp::read(&sources, file).expect("it is balanced");
+            let read = Given::read(&items, &declarations).expect("it reads back");
+            assert_eq!(read.forms(&declarations).join("\n"), written);
+            assert_eq!(read.elements(), n * 2 + n + 4);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! What both sides speak of: tensors with their types and shapes, and the sizes that shapes mention.
+//!
+//! A program text says so in front of the program, in the words of a model file:
+//! `(input NAME DTYPE (EXTENT …))`, `(output …)`, and `(scratch …)` for memory that nobody looks at
+//! afterwards. Of an input that holds offsets, `(rises-to EXTENT)` behind its shape says so. Models and DLC programs declare what they use themselves.
+
+use super::equation::Equation;
+use super::layout::Layout;
+use ember_compile::decouple::ModelContext;
+use ember_language::diagnostic::{Checked, Diagnostic, Span};
+use ember_language::sexp::Sexp;
+use ember_language::suggest;
+use ember_language::term::{Head, parse_head};
+use ember_model::model::{Extent, Kind, Model};
+use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
+use ember_values::scalar::DType;
+use std::collections::BTreeMap;
+
+/// The heads of declarations.
+pub(super) const FORMS: [&str; 3] = ["input", "output", "scratch"];
+
+/// The largest number that a text may give as an extent, or add to a size.
+const MAX_EXTENT: u64 = 1 << 40;
+
+/// What a tensor is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is only read.
+    Input,
+    /// It is written, and compared.
+    Output,
+    /// It may be written, and what it holds afterwards is nobody's to read.
+    Scratch,
+}
+
+/// A tensor of both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its extents.
+    pub shape: Vec<Extent>,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Of offsets: where they end. They start from 0 and never fall.
+    pub rises_to: Option<Extent>,
+}
+
+/// The tensors of both sides, in the order in which they were declared.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Declarations {
+    /// The tensors.
+    pub tensors: Vec<Declared>,
+    /// What inputs hold that are made of others, each of those before it.
+    pub layouts: Vec<Layout>,
+}
+
+impl Declarations {
+    /// What a model declares.
+    pub fn of_model(model: &Model) -> Declarations {
+        let inputs = model.inputs.iter().map(|input| (&input.tensor, Purpose::Input));
+        let computed = model.computed.iter().map(|computed| {
+            let output = computed.kind == Kind::Output;
+            (&computed.tensor, if output { Purpose::Output } else { Purpose::Scratch })
+        });
+        let tensors = inputs.chain(computed).map(|(tensor, purpose)| Declared {
+            name: tensor.name.clone(),
+            dtype: tensor.dtype,
+            shape: tensor.shape.clone(),
+            purpose,
+            rises_to: None,
+        });
+        let mut declarations = Declarations { tensors: tensors.collect(), layouts: Vec::new() };
+        // Data in which they do not is refused.
+        for used in model.offsets_uses() {
+            let (offsets, indices) = (model.tensor(used.offsets), model.tensor(used.indices));
+            let own = declarations.tensors.iter_mut().find(|own| own.name == offsets.name);
+            if let (Some(own), Some(end)) = (own, indices.shape.first()) {
+                own.rises_to.get_or_insert_with(|| end.clone());
+            }
+        }
+        declarations
+    }
+
+    /// What a DLC program declares; all that it writes is an output.
+    pub fn of_program(program: &Program) -> Declarations {
+        let extent = |dim: &Dim| match dim {
+            Dim::Const(n) => Extent::Const(*n),
+            Dim::Size(id) => sized(&program.sizes[id.index()]),
+        };
+        let tensors = program.tensors.iter().map(|tensor| Declared {
+            name: tensor.name.clone(),
+            dtype: tensor.dtype,
+            shape: tensor.shape.iter().map(extent).collect(),
+            purpose: if tensor.writable { Purpose::Output } else { Purpose::Input },
+            rises_to: None,
+        });
+        Declarations { tensors: tensors.collect(), layouts: Vec::new() }
+    }
+
+    /// The tensor of a name.
+    pub fn tensor(&self, name: &str) -> Option<&Declared> {
+        self.tensors.iter().find(|tensor| tensor.name == name)
+    }
+
+    /// Takes over the tensors of another side. What both declare must be the same; what only one
+    /// compares is memory of its own, and so are the tensors that a model needs on the way.
+    pub fn join(&mut self, other: Declarations) -> Checked<()> {
+        let mut errors = Vec::new();
+        for theirs in other.tensors {
+            let Some(ours) = self.tensors.iter_mut().find(|ours| ours.name == theirs.name) else {
+                self.tensors.push(theirs);
+                continue;
+            };
+            if (ours.dtype, &ours.shape) != (theirs.dtype, &theirs.shape) {
+                let message = format!(
+                    "the sides disagree about `{}`: {} and {}",
+                    ours.name,
+                    ours.text(),
+                    theirs.text()
+                );
+                errors.push(Diagnostic::global(message));
+                continue;
+            }
+            match (&ours.rises_to, &theirs.rises_to) {
+                (Some(own), Some(other)) if own != other => {
+                    let message = format!(
+                        "the sides disagree about `{}`: it rises to {own} and {other}",
+                        ours.name
+                    );
+                    errors.push(Diagnostic::global(message));
+                }
+                (None, Some(other)) => ours.rises_to = Some(other.clone()),
+                _ => {}
+            }
+            if ours.purpose != theirs.purpose {
+                let input = |p: Purpose| p == Purpose::Input;
+                if input(ours.purpose) || input(theirs.purpose) {
+                    let message = format!("only one side writes `{}`", ours.name);
+                    errors.push(Diagnostic::global(message));
+                }
+                ours.purpose = Purpose::Scratch;
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// What holds because of layouts.
+    pub(super) fn equations(&self) -> impl Iterator<Item = &Equation> {
+        self.layouts.iter().flat_map(|layout| &layout.equations)
+    }
+
+    /// The names of what is compared.
+    pub fn outputs(&self) -> Vec<String> {
+        let written = self.tensors.iter().filter(|tensor| tensor.purpose == Purpose::Output);
+        written.map(|tensor| tensor.name.clone()).collect()
+    }
+
+    /// The names of memory that nobody looks at afterwards.
+    pub fn scratch(&self) -> impl Iterator<Item = &str> {
+        let scratch = self.tensors.iter().filter(|tensor| tensor.purpose == Purpose::Scratch);
+        scratch.map(|tensor| tensor.name.as_str())
+    }
+
+    /// The names of inputs whose elements never fall.
+    pub fn rising(&self) -> impl Iterator<Item = &str> {
+        let rising = self.tensors.iter().filter(|tensor| tensor.rises_to.is_some());
+        rising.map(|tensor| tensor.name.as_str())
+    }
+
+    /// The names of the sizes that shapes mention, without what is added to them.
+    pub fn sizes(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for extent in self.tensors.iter().flat_map(|own| own.shape.iter().chain(&own.rises_to)) {
+            if let Extent::Size { name, .. } = extent
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
+    /// The same as programs declare it, with extents such as `bags+1` as sizes of their own.
+    pub fn context(&self) -> ModelContext {
+        let mut sizes: Vec<String> = self.sizes();
+        let mut tensors = Vec::new();
+        for tensor in &self.tensors {
+            let dim = |extent: &Extent| match extent {
+                Extent::Const(n) => Dim::Const(*n),
+                Extent::Size { .. } => {
+                    let name = extent.to_string();
+                    let at = sizes.iter().position(|size| *size == name).unwrap_or_else(|| {
+                        sizes.push(name);
+                        sizes.len() - 1
+                    });
+                    Dim::Size(SizeId(at as u32))
+                }
+            };
+            let shape = tensor.shape.iter().map(dim).collect();
+            let (name, dtype) = (tensor.name.clone(), tensor.dtype);
+            let writable = tensor.purpose != Purpose::Input;
+            tensors.push(TensorDecl { name, dtype, shape, writable });
+        }
+        ModelContext { name: "equiv".to_owned(), sizes, tensors }
+    }
+
+    /// The values of all sizes, also of those with a number added, from those of their names.
+    pub fn all_sizes(&self, sizes: &BTreeMap<String, u64>) -> BTreeMap<String, i64> {
+        let known = self.tensors.iter().flat_map(|tensor| &tensor.shape).filter_map(|extent| {
+            Some((extent.to_string(), i64::try_from(extent.value(sizes)?).ok()?))
+        });
+        let own =
+            sizes.iter().filter_map(|(name, n)| Some((name.clone(), i64::try_from(*n).ok()?)));
+        own.chain(known.filter(|(name, _)| parse_name(name))).collect()
+    }
+
+    /// Reads one declaration.
+    pub(super) fn read(&mut self, form: &Sexp, reserved: impl Fn(&str) -> bool) -> Checked<()> {
+        let declared = read(form)?;
+        let Some((name, span)) =
+            form.list().and_then(|items| Some((items[1].atom()?, items[1].span)))
+        else {
+            return Ok(());
+        };
+        if reserved(name) {
+            let error = Diagnostic::error(
+                format!("`{name}` cannot name a tensor"),
+                span,
+                "an operator is called so",
+            );
+            return Err(vec![error]);
+        }
+        if self.tensor(name).is_some() {
+            let message = format!("`{name}` is declared twice");
+            return Err(vec![Diagnostic::error(message, span, "a second time here")]);
+        }
+        self.tensors.push(declared);
+        Ok(())
+    }
+}
+
+impl Declared {
+    fn text(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
+        format!("{} ({})", self.dtype, shape.join(" "))
+    }
+
+    /// What the declaration starts with in a program text: its head, the name and the type.
+    pub(super) fn words(&self) -> [String; 3] {
+        let head = match self.purpose {
+            Purpose::Input => FORMS[0],
+            Purpose::Output => FORMS[1],
+            Purpose::Scratch => FORMS[2],
+        };
+        [head.to_owned(), self.name.clone(), self.dtype.to_string()]
+    }
+
+    /// The declaration as a program text has it.
+    pub fn form(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
+        let rises = self.rises_to.as_ref().map(|end| format!(" (rises-to {end})"));
+        let (words, rises) = (self.words().join(" "), rises.unwrap_or_default());
+        format!("({words} ({}){rises})", shape.join(" "))
+    }
+}
+
+/// A size with a number behind it, as it is called in programs.
+fn sized(text: &str) -> Extent {
+    let split = text.rsplit_once('+').and_then(|(name, k)| Some((name, k.parse().ok()?)));
+    let (name, plus) = split.unwrap_or((text, 0));
+    Extent::Size { name: name.to_owned(), plus }
+}
+
+/// Whether a text is that of an extent with a name, not a number.
+fn parse_name(text: &str) -> bool {
+    matches!(parse_head(text), Head::Op(_))
+}
+
+fn read(form: &Sexp) -> Checked<Declared> {
+    let usage = |span: Span| {
+        let error = Diagnostic::error("not a declaration", span, "not understood");
+        vec![error.with_help("write `(input NAME DTYPE (EXTENT …))`, or `output`, or `scratch`")]
+    };
+    let Some((head, [name, dtype, shape, rises @ ..])) = form.form() else {
+        return Err(usage(form.span));
+    };
+    let purpose = match head {
+        "input" => Purpose::Input,
+        "output" => Purpose::Output,
+        _ => Purpose::Scratch,
+    };
+    let plain = |word: &&str| {
+        word.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) && parse_name(word)
+    };
+    let Some(tensor) = name.atom().filter(plain) else {
+        return Err(vec![Diagnostic::error("not a name for a tensor", name.span, "not a name")]);
+    };
+    let word = dtype.atom().unwrap_or("");
+    let Some(parsed) = DType::parse(word) else {
+        let names = DType::ALL.iter().map(|d| d.name());
+        return Err(vec![suggest::unknown("element type", word, dtype.span, names)]);
+    };
+    let Some(extents) = shape.list() else { return Err(usage(shape.span)) };
+    let extents: Option<Vec<Extent>> = extents.iter().map(extent).collect();
+    let Some(shape) = extents else {
+        let error = Diagnostic::error("not a shape", shape.span, "not understood");
+        let help = "an extent is a number, a size's name, or `(+ NAME NUMBER)`";
+        return Err(vec![error.with_help(help)]);
+    };
+    let offsets = purpose == Purpose::Input && parsed == DType::I64 && shape.len() == 1;
+    let rises_to = match rises {
+        [] => None,
+        [rises] => Some(end(rises).filter(|_| offsets).ok_or_else(|| {
+            let error =
+                Diagnostic::error("not a declaration of offsets", rises.span, "not understood");
+            vec![error.with_help("write `(input NAME i64 (EXTENT) (rises-to EXTENT))`")]
+        })?),
+        [_, more, ..] => return Err(usage(more.span)),
+    };
+    Ok(Declared { name: tensor.to_owned(), dtype: parsed, shape, purpose, rises_to })
+}
+
+/// Where offsets end that are said to rise.
+fn end(rises: &Sexp) -> Option<Extent> {
+    let [end] = rises.items("rises-to")? else { return None };
+    extent(end)
+}
+
+fn extent(item: &Sexp) -> Option<Extent> {
+    let number = |word: &str| word.parse::<u64>().ok().filter(|n| *n <= MAX_EXTENT);
+    let named = |name: &str, plus: u64| {
+        let fits = parse_name(name) && !name.starts_with(['%', '?', ':']);
+        fits.then(|| Extent::Size { name: name.to_owned(), plus })
+    };
+    match (item.atom(), item.form()) {
+        (Some(word), _) => match (number(word), word.rsplit_once('+')) {
+            (Some(n), _) => Some(Extent::Const(n)),
+            (None, Some((name, plus))) => named(name, number(plus)?),
+            (None, None) => named(word, 0),
+        },
+        (None, Some(("+", [name, plus]))) => named(name.atom()?, number(plus.atom()?)?),
+        _ => None,
+    }
+}

@@ -1,0 +1,203 @@
+//! What proofs take from a layout: equations between values, as rules that hold for this comparison only.
+//! A certificate declares them, and its steps apply them as they apply rules.
+
+use super::declare::Declared;
+use super::forms::{atom, form, list, printed, text};
+use super::layout::Index;
+use egg::{PatternAst, Symbol, Var};
+use ember_language::conditions::PREDICATES;
+use ember_language::diagnostic::{FileId, Span};
+use ember_language::rules::{
+    Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, ScheduleStep, Sort,
+};
+use ember_language::sexp::Sexp;
+use ember_language::term::Node;
+use ember_model::model::Extent;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Two values that are the same.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Equation {
+    name: String,
+    sides: [Sexp; 2],
+    /// Loop variables whose bounds must be these.
+    bounds: Vec<(String, Sexp)>,
+    /// What must be a scalar index.
+    scalars: Vec<String>,
+    /// Whether the right side may be taken for the left one, too.
+    both: bool,
+}
+
+/// Why a layout is no equation.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum NoEquation {
+    #[error("no pattern: {0}")]
+    Pattern(String),
+    #[error("`{0}` cannot name an index")]
+    Index(String),
+    #[error("no such condition")]
+    Condition,
+}
+
+/// What a layout says: what an element is; and of an index from 0 on, that it ends within the tensor.
+pub(super) fn equations(
+    declared: &Declared,
+    indices: &[Index],
+    value: &Sexp,
+    ranges: &[Option<[Sexp; 2]>],
+) -> Result<Vec<Equation>, NoEquation> {
+    let name = &declared.name;
+    let variable = |index: &Index| format!("?{}", index.name);
+    let iv = |index: &Index| form("iv", [atom(variable(index))]);
+    let within = |index: &Index, lo: Sexp, hi: Sexp| {
+        let own = variable(index);
+        let parts = [atom(format!("{own}-name")), lo, hi, atom(format!("{own}-step"))];
+        (own, form("var", parts))
+    };
+    let mut place = form("in", [atom(format!("%{name}"))]);
+    for (index, range) in indices.iter().zip(ranges) {
+        let at = if range.is_some() { iv(index) } else { atom(variable(index)) };
+        place = form("at", [place, at]);
+    }
+    let bounds = indices.iter().zip(ranges).filter_map(|(index, range)| {
+        let [lo, hi] = range.clone()?;
+        Some(within(index, lo, hi))
+    });
+    let bounds: Vec<(String, Sexp)> = bounds.collect();
+    let plain = || indices.iter().zip(ranges).filter(|(_, range)| range.is_none());
+    // A load is looked for in both programs, and must say which element it is.
+    let both = bounds.is_empty()
+        && value.items("scf.load").is_some()
+        && plain().all(|(index, _)| value.words().any(|word| word == variable(index)));
+    let mut all = vec![Equation {
+        name: format!("layout:{name}"),
+        sides: [form("scf.load", [place]), value.clone()],
+        bounds,
+        scalars: plain().map(|(index, _)| variable(index)).collect(),
+        both,
+    }];
+    let extent = |extent: &Extent| match extent {
+        Extent::Const(n) => atom(n.to_string()),
+        Extent::Size { .. } => form("size", [atom(format!("%{extent}"))]),
+    };
+    for (k, range) in ranges.iter().enumerate() {
+        let Some([_, hi]) = range.as_ref().filter(|[lo, _]| lo.atom() == Some("0")) else {
+            continue;
+        };
+        // The other indices must be those of elements, since nothing is said of any others.
+        let mut hi = hi.clone();
+        let mut bounds = Vec::new();
+        for ((index, _), whole) in indices.iter().zip(ranges).zip(&declared.shape) {
+            let own = variable(index);
+            if hi.words().any(|word| word == own) {
+                hi = replaced(&hi, &own, &iv(index));
+                bounds.push(within(index, atom("0"), extent(whole)));
+            }
+        }
+        all.push(Equation {
+            name: format!("layout:{name}:{k}"),
+            sides: [form("scf.min", [extent(&declared.shape[k]), hi.clone()]), hi],
+            bounds,
+            scalars: Vec::new(),
+            both: false,
+        });
+    }
+    all.iter().try_for_each(|equation| equation.rules(0).map(drop))?;
+    Ok(all)
+}
+
+impl Equation {
+    /// The equation as a certificate declares it.
+    pub fn declaration(&self) -> Sexp {
+        let [left, right] = self.sides.clone();
+        let doc = text("What a layout says.".to_owned());
+        let mut items = vec![atom(&self.name), doc, left, atom("=>"), right];
+        for (variable, bounds) in &self.bounds {
+            items.extend([atom(":where"), atom(variable), bounds.clone()]);
+        }
+        if !self.scalars.is_empty() {
+            items.push(atom(":when"));
+            items.extend(self.scalars.iter().map(|v| form("index", [atom(v)])));
+        }
+        form("given", [form("rule", items)])
+    }
+
+    /// The rules that it is, of a set.
+    fn rules(&self, set: usize) -> Result<Vec<Rule>, NoEquation> {
+        let pattern = |of: &Sexp| -> Result<PatternAst<Node>, NoEquation> {
+            printed(of).parse().map_err(|_| NoEquation::Pattern(printed(of)))
+        };
+        let variable = |v: &String| v.parse::<Var>().map_err(|_| NoEquation::Index(v.clone()));
+        let [left, right] = [pattern(&self.sides[0])?, pattern(&self.sides[1])?];
+        let mut wheres = Vec::new();
+        for (v, bounds) in &self.bounds {
+            wheres.push((variable(v)?, pattern(bounds)?));
+        }
+        let index = PREDICATES.iter().find(|p| p.name == "index").ok_or(NoEquation::Condition)?;
+        let mut guards = Vec::new();
+        for v in &self.scalars {
+            guards.push(Call { what: index, args: vec![Arg::Var(variable(v)?)] });
+        }
+        let rule = |suffix: &str, lhs: &PatternAst<Node>, rhs: &PatternAst<Node>| Rule {
+            name: Symbol::from(format!("{}{suffix}", self.name)),
+            doc: "What a layout says.".to_owned(),
+            set,
+            phase: Phase::Optimise,
+            exact: Exactness::Bitwise,
+            sort: Some(Sort::named("Value")),
+            lhs: lhs.clone(),
+            wheres: wheres.clone(),
+            fors: Vec::new(),
+            guards: guards.clone(),
+            rhs: rhs.clone(),
+            variables: Vec::new(),
+            subsume: false,
+            tests: Vec::new(),
+            span: Span::new(FileId::default(), 0..0),
+        };
+        let mut rules = vec![rule("", &left, &right)];
+        rules.extend(self.both.then(|| rule("-rev", &right, &left)));
+        Ok(rules)
+    }
+}
+
+/// A book with the rules that equations are, in every step of its schedules.
+pub(super) fn extended<'e>(
+    book: &RuleBook,
+    equations: impl Iterator<Item = &'e Equation>,
+) -> RuleBook {
+    let mut book = book.clone();
+    let (set, first) = (book.sets.len(), book.rules.len());
+    let rules = equations.filter_map(|equation| equation.rules(set).ok()).flatten();
+    book.rules.extend(rules);
+    let own: Vec<usize> = (first..book.rules.len()).collect();
+    book.sets.push(RuleSet {
+        name: Symbol::from("layouts"),
+        doc: "what inputs hold".to_owned(),
+        phase: Phase::Optimise,
+        exact: Exactness::Bitwise,
+        rules: own.clone(),
+        span: Span::new(FileId::default(), 0..0),
+    });
+    let mut open: Vec<&mut ScheduleStep> =
+        book.schedules.iter_mut().flat_map(|schedule| &mut schedule.steps).collect();
+    while let Some(step) = open.pop() {
+        match step {
+            ScheduleStep::Saturate(rules) => rules.extend(&own),
+            ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => open.extend(steps),
+            ScheduleStep::Seq(steps) => open.extend(Arc::make_mut(steps)),
+            ScheduleStep::Keep(_) => {}
+        }
+    }
+    book
+}
+
+/// A text with another in the place of a word.
+fn replaced(of: &Sexp, from: &str, to: &Sexp) -> Sexp {
+    ember_language::sexp::deeper(|| match (of.atom(), of.list()) {
+        (Some(own), _) if own == from => to.clone(),
+        (_, Some(items)) => list(items.iter().map(|item| replaced(item, from, to)).collect()),
+        _ => of.clone(),
+    })
+}

@@ -1,0 +1,165 @@
+//! Rules that are right only where a term does not depend on a variable, in proofs.
+//!
+//! The search asks a class, which depends on no more than each of its terms, and the checker looks at the term
+//! that stands there. So a proof applies such a rule to a term of the class that does not depend on the
+//! variable, and to one that was in the class before: the shortest one may be there because of the rule.
+
+use super::chain::{add_all, is_word, sides};
+use egg::{CostFunction, Id, Language, Symbol};
+use ember_analysis::facts::EGraph;
+use ember_engine::CompiledRule;
+use ember_engine::journal::Entry;
+use ember_language::rules::Operators;
+use ember_language::rules::{Arg, RuleBook};
+use ember_language::term::{Head, Node, Term};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How often a class is searched for such terms, at most.
+const MOST: usize = 48;
+
+/// The size of a variable on which a term should not depend.
+const UNWANTED: u64 = 1 << 32;
+
+/// Terms to be taken instead of those that stand in slots, by the entry of the journal.
+pub(super) type Instead = FxHashMap<usize, Vec<(Id, Term)>>;
+
+/// The slots of each rule's variables where it asks that the second does not depend on the first.
+pub(super) struct Invariants(FxHashMap<Symbol, Vec<(usize, usize)>>);
+
+/// What an application asks for that does not hold of the terms as they stand: variables, and slots.
+struct Asked {
+    variables: BTreeSet<Id>,
+    slots: Vec<Id>,
+}
+
+impl Invariants {
+    /// Those of the rules of a book.
+    pub fn new(book: &RuleBook, compiled: &[CompiledRule]) -> Invariants {
+        let of = |rule: &CompiledRule| {
+            let guards = book.rule(rule.name.as_str()).map_or(&[][..], |rule| &rule.guards);
+            let slot = |arg: &Arg| match arg {
+                Arg::Var(v) => rule.variables.iter().position(|known| known == v),
+                Arg::Int(_) => None,
+            };
+            let asked = guards.iter().filter(|guard| guard.what.name == "not-free");
+            let asked =
+                asked.filter_map(|guard| slot(guard.args.first()?).zip(slot(guard.args.get(1)?)));
+            (rule.name, asked.collect())
+        };
+        Invariants(compiled.iter().map(of).collect())
+    }
+
+    /// What to take instead, told by doing again what the search did.
+    pub fn instead(&self, search: &EGraph, rules: &FxHashMap<Symbol, &CompiledRule>) -> Instead {
+        let mut again: egg::EGraph<Node, ()> = egg::EGraph::default();
+        let own = add_all(search, &mut again);
+        let entries = search.analysis.journal().entries();
+        let asked = self.asked(search, entries);
+        let mut found = Instead::default();
+        if asked.is_empty() {
+            return found;
+        }
+        let mut left = MOST;
+        for (at, entry) in entries.iter().enumerate() {
+            if let Some(Asked { variables, .. }) = asked.get(&at)
+                && !found.contains_key(&at)
+                && left > 0
+            {
+                left -= 1;
+                again.rebuild();
+                let shortest = egg::Extractor::new(&again, Size(variables));
+                // What is found now is right for what comes later, too.
+                for (later, other) in asked.range(at..) {
+                    if other.variables == *variables && !found.contains_key(later) {
+                        let best = other.slots.iter().map(|slot| {
+                            let (cost, term) = shortest.find_best(own[usize::from(*slot)]);
+                            (cost < UNWANTED).then_some((*slot, term))
+                        });
+                        found.extend(best.collect::<Option<Vec<_>>>().map(|best| (*later, best)));
+                    }
+                }
+            }
+            match entry {
+                Entry::Computed { class, folded } => {
+                    again.union(own[usize::from(*class)], own[usize::from(*folded)]);
+                }
+                Entry::Rule { rule, slots, united: true, .. } => {
+                    let slot = |id: Id| own.get(usize::from(id)).copied();
+                    let sides = rules
+                        .get(rule)
+                        .and_then(|rule| sides(search, &mut again, (rule, slots), &slot));
+                    if let Some((left, right)) = sides {
+                        again.union(left, right);
+                    }
+                }
+                Entry::Rule { .. } => {}
+            }
+        }
+        found
+    }
+
+    /// The applications of which something does not hold as they stand.
+    fn asked(&self, search: &EGraph, entries: &[Entry]) -> BTreeMap<usize, Asked> {
+        let free = free(search);
+        let mut all = BTreeMap::new();
+        for (at, entry) in entries.iter().enumerate() {
+            let Entry::Rule { rule, slots, united: true, .. } = entry else { continue };
+            let mut asked = Asked { variables: BTreeSet::new(), slots: Vec::new() };
+            for (x, of) in self.0.get(rule).into_iter().flatten() {
+                let (Some(x), Some(of)) = (slots.get(*x), slots.get(*of)) else { continue };
+                if free[usize::from(*of)].contains(&search.find(*x)) {
+                    asked.variables.insert(search.find(*x));
+                    asked.slots.push(*of);
+                }
+            }
+            if !asked.slots.is_empty() {
+                all.insert(at, asked);
+            }
+        }
+        all
+    }
+}
+
+/// The variables on which each node's term depends, as it was made, by their classes.
+fn free(search: &EGraph) -> Vec<BTreeSet<Id>> {
+    let operators: &Arc<Operators> = search.analysis.operators();
+    let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(search.nodes().len());
+    for (at, node) in search.nodes().iter().enumerate() {
+        if node.name() == Some("var") {
+            free.push(BTreeSet::from([search.find(Id::from(at))]));
+            continue;
+        }
+        let parts = node.children();
+        let binder = match node.head() {
+            Head::Op(name) => operators.binds(name, parts.len()),
+            Head::Int(_) | Head::Real(_) => None,
+        };
+        let mut own = BTreeSet::new();
+        for (place, part) in parts.iter().enumerate() {
+            let inside = binder.filter(|(x, body)| place == *x || place == *body);
+            let bound = inside.map(|(x, _)| search.find(parts[x]));
+            let part = free[usize::from(*part)].iter();
+            own.extend(part.filter(|v| Some(**v) != bound).copied());
+        }
+        free.push(own);
+    }
+    free
+}
+
+/// The size of a term in which some variables are not wanted, and renamings neither.
+struct Size<'a>(&'a BTreeSet<Id>);
+
+impl CostFunction<Node> for Size<'_> {
+    type Cost = u64;
+
+    fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
+        let own = match node.name() {
+            _ if is_word(node).is_some_and(|class| self.0.contains(&class)) => UNWANTED,
+            Some("after" | "fix" | "rename" | "vec") => 1000,
+            _ => 1,
+        };
+        node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))
+    }
+}

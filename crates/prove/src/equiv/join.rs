@@ -1,0 +1,55 @@
+//! One certificate of those of a program's parts. The parts stand one after the other with a barrier
+//! between any two of them, and what is proved of one is proved where it stands.
+
+use super::certificate::Certificate;
+use super::certificate::Uncertified::{self, Lost};
+use super::forms::{atom, form};
+use ember_language::rules::Exactness;
+use ember_language::sexp::Sexp;
+
+/// The certificate of whole programs from those of their parts, in order, each of which says all that those
+/// before it declare.
+pub(super) fn joined(parts: &[Certificate], dialect: &str) -> Result<Certificate, Uncertified> {
+    let last = parts.last().ok_or(Lost("there are no parts"))?;
+    let mut forms = last.declarations().to_vec();
+    for side in ["left", "right"] {
+        let programs: Option<Vec<&Sexp>> = parts.iter().map(|part| part.program(side)).collect();
+        forms
+            .push(form(side, sequence(programs.ok_or(Lost("a part without a program"))?, dialect)));
+    }
+    let mut rules: Vec<(String, usize)> = Vec::new();
+    let mut steps = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        // Before each part stand the others and as many barriers; all but the last are a first operand.
+        let mut place = vec![atom("1"); 2 * at];
+        place.extend((at + 1 < parts.len()).then(|| atom("0")));
+        steps.extend(part.proof().iter().map(|step| placed(step, &place)));
+        for (rule, n) in &part.rules {
+            match rules.iter_mut().find(|(known, _)| known == rule) {
+                Some((_, sum)) => *sum += n,
+                None => rules.push((rule.clone(), *n)),
+            }
+        }
+    }
+    let exact = parts.iter().map(|part| part.exact).max().unwrap_or(Exactness::Bitwise);
+    Ok(Certificate::new(forms, steps, rules, exact))
+}
+
+/// Parts one after the other, with barriers between.
+fn sequence(mut parts: Vec<&Sexp>, dialect: &str) -> Option<Sexp> {
+    let mut rest = parts.pop()?.clone();
+    let seq = format!("{dialect}.seq");
+    while let Some(part) = parts.pop() {
+        let behind = form(&seq, [atom(format!("{dialect}.barrier")), rest]);
+        rest = form(&seq, [part.clone(), behind]);
+    }
+    Some(rest)
+}
+
+/// A step of a part where the part stands.
+fn placed(step: &Sexp, place: &[Sexp]) -> Sexp {
+    let Some((name, [at, rest @ ..])) = step.form() else { return step.clone() };
+    let within = at.items("at").unwrap_or_default();
+    let at = form("at", place.iter().chain(within).cloned());
+    form(name, std::iter::once(at).chain(rest.iter().cloned()))
+}

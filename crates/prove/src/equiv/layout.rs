@@ -1,0 +1,264 @@
+//! Data layouts: inputs that are made of others, so that programs over the one and over the other may be
+//! compared.
+//!
+//! `(layout NAME (INDEX …) VALUE)` says what an input holds: its element at these indices is a value of other
+//! inputs, in the words of programs. An index is a name, and stands for all that the tensor has there; or
+//! `(NAME LO HI)`, where only those elements are said that stand from LO to below HI. The others may be
+//! anything, and each that is said is there.
+//!
+//! Data is made to be laid out so by running the loops that fill the tensor. What proofs take from a layout
+//! is [`super::equation`]'s.
+
+use super::data::Given;
+use super::declare::{Declarations, Purpose};
+use super::equation::{Equation, equations};
+use super::forms::printed;
+use super::sides::{What, program};
+use super::surface::{list, word, written_out_with};
+use egg::{Id, Language, Symbol};
+use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_interpret::Interpreter;
+use ember_language::diagnostic::{Checked, Diagnostic, Span};
+use ember_language::rules::RuleBook;
+use ember_language::sexp::Sexp;
+use ember_language::term::{Head, Term};
+use ember_values::scalar::DType;
+use std::borrow::Cow;
+
+/// Evaluated nodes after which filling a tensor is given up.
+const STEPS: u64 = 400_000;
+
+/// What an input holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// The input.
+    pub name: String,
+    /// The form as it was read.
+    text: Sexp,
+    /// The loops that fill it.
+    fill: Term,
+    /// What holds because of it.
+    pub(super) equations: Vec<Equation>,
+}
+
+/// An index of a layout.
+pub(super) struct Index {
+    pub name: String,
+    /// From where to where it is said; all, if not told.
+    pub range: Option<[Sexp; 2]>,
+    pub span: Span,
+}
+
+impl Layout {
+    /// Reads the layouts of both sides. Each may speak of those before it.
+    pub(super) fn read_all(
+        forms: &[Sexp],
+        book: &RuleBook,
+        declarations: &Declarations,
+    ) -> Checked<Vec<Layout>> {
+        let name = |form: &Sexp| form.list()?.get(1)?.atom().map(str::to_owned);
+        let names: Vec<Option<String>> = forms.iter().map(name).collect();
+        let (mut layouts, mut errors) = (Vec::new(), Vec::new());
+        for (at, form) in forms.iter().enumerate() {
+            match read(form, book, declarations, &names[at..]) {
+                Ok(layout) => layouts.push(layout),
+                Err(found) => errors.extend(found),
+            }
+        }
+        if errors.is_empty() { Ok(layouts) } else { Err(errors) }
+    }
+}
+
+impl Layout {
+    /// The form as it was read.
+    pub fn form(&self) -> String {
+        printed(&self.text)
+    }
+}
+
+/// Data in which every tensor that has a layout is as that says; `None` where it cannot be.
+pub(super) fn laid_out<'g>(
+    declarations: &Declarations,
+    given: &'g Given,
+) -> Option<Cow<'g, Given>> {
+    let mut given = Cow::Borrowed(given);
+    for layout in &declarations.layouts {
+        let store = given.store(declarations, true);
+        let mut run = Interpreter::new(&layout.fill, store).with_step_limit(STEPS);
+        run.run(run.root()).ok()?;
+        let filled = run.into_store().tensors.remove(&layout.name)?;
+        given.to_mut().inputs.insert(layout.name.clone(), filled);
+    }
+    Some(given)
+}
+
+/// Reads a layout. It must not speak of itself or of what is laid out behind it, which are the `names`.
+fn read(
+    form: &Sexp,
+    book: &RuleBook,
+    declarations: &Declarations,
+    names: &[Option<String>],
+) -> Checked<Layout> {
+    let usage = |span: Span| {
+        let error = Diagnostic::error("not a layout", span, "not understood");
+        let help = "write `(layout NAME (INDEX …) VALUE)`; an index is a name or `(NAME LO HI)`";
+        vec![error.with_help(help)]
+    };
+    let Some(("layout", [tensor, indices, value])) = form.form() else {
+        return Err(usage(form.span));
+    };
+    let name = tensor.atom().ok_or_else(|| usage(tensor.span))?;
+    let declared = declarations.tensor(name).filter(|t| t.purpose == Purpose::Input);
+    let Some(declared) = declared else {
+        let error = Diagnostic::error("a layout of what is no input", tensor.span, "not declared");
+        return Err(vec![error.with_help("write `(input NAME DTYPE (EXTENT …))` in front of it")]);
+    };
+    if names[1..].iter().any(|later| later.as_deref() == Some(name)) {
+        let error =
+            Diagnostic::error(format!("`{name}` has two layouts"), tensor.span, "the first");
+        return Err(vec![error]);
+    }
+    let read: Option<Vec<Index>> = indices.list().and_then(|all| all.iter().map(index).collect());
+    let indices = read.ok_or_else(|| usage(indices.span))?;
+    if indices.len() != declared.shape.len() {
+        let message = format!("`{name}` has another number of indices");
+        let label = format!("its rank is {}", declared.shape.len());
+        return Err(vec![Diagnostic::error(message, form.span, label)]);
+    }
+    let own: Vec<(String, Sexp)> = indices.iter().map(|i| (i.name.clone(), i.pattern())).collect();
+    let plain: Vec<(String, Sexp)> = indices
+        .iter()
+        .filter(|index| index.range.is_none())
+        .map(|index| (index.name.clone(), index.pattern()))
+        .collect();
+    let full = written_out_with(value, declarations, &own)?;
+    let mut parts = vec![full.clone()];
+    let mut ranges = Vec::new();
+    for index in &indices {
+        let Some([lo, hi]) = &index.range else {
+            ranges.push(None);
+            continue;
+        };
+        let ends = [
+            written_out_with(lo, declarations, &plain)?,
+            written_out_with(hi, declarations, &plain)?,
+        ];
+        parts.extend(ends.iter().cloned());
+        ranges.push(Some(ends));
+    }
+    for part in &parts {
+        only_inputs(part, declarations, names)?;
+    }
+    let fill = fill(form.span, (name, &indices), value, (book, declarations))?;
+    let operators = book.signature.table().clone();
+    let binds = |node: &ember_language::term::Node| match node.head() {
+        Head::Op(op) if op != Symbol::from("scf.for") => {
+            operators.binds(op, node.children().len()).is_some()
+        }
+        _ => false,
+    };
+    if fill.as_ref().iter().any(binds) {
+        let error = Diagnostic::error("a loop in a layout", value.span, "not a single value");
+        return Err(vec![error.with_help("an element is arithmetic on elements of other inputs")]);
+    }
+    let dtype = stored(&fill, book, declarations);
+    if dtype != Some(declared.dtype) {
+        let own = dtype.map_or("of no known type", DType::name);
+        let message = format!("`{name}` is {}, and its layout {own}", declared.dtype);
+        let error = Diagnostic::error(message, value.span, "the value of an element");
+        return Err(vec![error.with_help("`(scf.cast DTYPE VALUE)` converts")]);
+    }
+    let equations = equations(declared, &indices, &full, &ranges)
+        .map_err(|why| vec![Diagnostic::error("not a layout", form.span, why.to_string())])?;
+    Ok(Layout { name: name.to_owned(), text: form.clone(), fill, equations })
+}
+
+fn index(item: &Sexp) -> Option<Index> {
+    let (name, range) = match (item.atom(), item.form()) {
+        (Some(name), _) => (name, None),
+        (None, Some((name, [lo, hi]))) => (name, Some([lo.clone(), hi.clone()])),
+        _ => return None,
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(plain) {
+        return None;
+    }
+    Some(Index { name: name.to_owned(), range, span: item.span })
+}
+
+impl Index {
+    /// What stands for it in equations: any value, or that of a loop variable.
+    fn pattern(&self) -> Sexp {
+        let own = word(self.span, &format!("?{}", self.name));
+        match self.range {
+            None => own,
+            Some(_) => list(self.span, vec![word(self.span, "iv"), own]),
+        }
+    }
+}
+
+/// That a part of a layout speaks of inputs only, and of none that is laid out by it or behind it.
+fn only_inputs(part: &Sexp, declarations: &Declarations, names: &[Option<String>]) -> Checked<()> {
+    let mut open = vec![part];
+    while let Some(next) = open.pop() {
+        open.extend(next.list().unwrap_or_default());
+        let Some(tensor) = next.atom().and_then(|word| word.strip_prefix('%')) else { continue };
+        let written =
+            declarations.tensor(tensor).is_some_and(|known| known.purpose != Purpose::Input);
+        let why = match names.iter().any(|name| name.as_deref() == Some(tensor)) {
+            true => "which is not laid out before",
+            false if written => "which is written",
+            false => continue,
+        };
+        let message = format!("a layout speaks of `{tensor}`, {why}");
+        return Err(vec![Diagnostic::error(message, next.span, "it must be made of other inputs")]);
+    }
+    Ok(())
+}
+
+/// The element type of the value that loops store.
+fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) -> Option<DType> {
+    let context = declarations.context();
+    let operators = book.signature.table().clone();
+    let facts = Facts::new(&context.tensors, &context.sizes, operators, VectorUnit::default());
+    let mut egraph = EGraph::new(facts);
+    let mut ids: Vec<Id> = Vec::with_capacity(fill.len());
+    let mut found = None;
+    for node in fill {
+        if let (Some("scf.store"), [_, value]) = (node.name(), node.children()) {
+            found = egraph[ids[usize::from(*value)]].data.dtype;
+        }
+        ids.push(egraph.add(node.clone().map_children(|c| ids[usize::from(c)])));
+    }
+    found
+}
+
+/// The loops that fill a tensor, the ranges of whose indices may depend on the others.
+fn fill(
+    span: Span,
+    (name, indices): (&str, &[Index]),
+    value: &Sexp,
+    (book, declarations): (&RuleBook, &Declarations),
+) -> Checked<Term> {
+    let mut writing = declarations.clone();
+    let own = writing.tensors.iter_mut().find(|tensor| tensor.name == name);
+    own.into_iter().for_each(|tensor| tensor.purpose = Purpose::Scratch);
+    let at = |index: &Index| word(index.span, &index.name);
+    let mut place = vec![word(span, "at"), word(span, name)];
+    place.extend(indices.iter().map(at));
+    let mut body = list(span, vec![word(span, "scf.store"), list(span, place), value.clone()]);
+    let (told, all): (Vec<_>, Vec<_>) =
+        indices.iter().enumerate().partition(|(_, index)| index.range.is_some());
+    for (k, index) in told.into_iter().chain(all) {
+        let [lo, hi] = index.range.clone().unwrap_or_else(|| {
+            let whole = [word(span, "dim"), word(span, name), word(span, &k.to_string())];
+            [word(span, "0"), list(span, whole.to_vec())]
+        });
+        let parts = vec![word(span, "scf.for"), at(index), lo, hi, word(span, "1"), body];
+        body = list(span, parts);
+    }
+    match program(book, &body, &writing)? {
+        What::Term { term, .. } => Ok(term),
+        What::Dlc { .. } => Err(vec![Diagnostic::error("not a layout", span, "a DLC program")]),
+    }
+}

@@ -1,0 +1,461 @@
+//! A DLC program as the statement of one processor that its two halves make together.
+//!
+//! Both halves are run side by side, with terms in the place of values: what one marshals stands
+//! where the other pops it. A loop is run once, with a word for what each register holds when an
+//! iteration begins; what the register holds when it ends tells what it is: unchanged, the loop's own count, a
+//! reduction, or something that no later iteration asks for. Anything else is no statement, and why is
+//! said.
+//!
+//! The verifier has proved that the two halves do not disturb each other, so that the order of the
+//! access unit's actions is one in which everything may happen.
+
+mod values;
+mod writes;
+
+use crate::chains::Terms;
+use egg::{Id, Language};
+use ember_language::sexp::deeper;
+use ember_language::term::{Node, Term};
+use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
+use ember_values::scalar::BinaryOp;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
+use writes::{written, written_by};
+
+/// Why a DLC program is read as no statement.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the message of each says what it is")]
+pub enum NoStatement {
+    #[error("an operand that no callback pops")]
+    UnpoppedOperand,
+    #[error("an operand that a walk does not pop")]
+    OperandOfWalk,
+    #[error("a pop that meets no operand")]
+    PopOfNothing,
+    #[error("a walk that meets no traversal")]
+    WalkOfNothing,
+    #[error("a walk of a unit that does something at its ends")]
+    WalkWithEnds,
+    #[error("a barrier inside of a loop")]
+    BarrierInLoop,
+    #[error("a stream of a loop that does not run")]
+    IdleLoop,
+    #[error("a register carries a value from one iteration to the next")]
+    Carried,
+    #[error("what the register `{0}` holds where it is read is no value of the loops around")]
+    Register(String),
+    #[error("a fold over lanes that may be inactive")]
+    InactiveFold,
+    #[error("lanes that are stored and may not have been loaded")]
+    UnloadedLanes,
+}
+
+/// The statement of a verified program; or why it is none.
+pub fn lifted(program: &Program) -> Result<Term, NoStatement> {
+    let mut lift = Lift {
+        program,
+        made: Terms::default(),
+        registers: vec![None; program.registers.len()],
+        units: BTreeMap::new(),
+        loops: 0,
+        words: 0,
+        wrote: vec![BTreeSet::new()],
+        writing: BTreeSet::new(),
+        before: BTreeSet::new(),
+    };
+    let segments: Vec<&[Action]> = program.access.split(|a| *a == Action::Barrier).collect();
+    let mut parts = Vec::new();
+    for (at, actions) in segments.iter().enumerate() {
+        lift.writing = BTreeSet::new();
+        if at == 0 {
+            written(program, &program.main, &mut lift.writing);
+        }
+        written_by(program, actions, &mut lift.writing);
+        if at == 0 {
+            lift.body(&program.main, &mut Feed::default(), &mut parts)?;
+        } else {
+            parts.push(lift.op("scf.barrier", &[]));
+        }
+        lift.level(actions, &mut parts)?;
+        lift.before.append(&mut lift.writing);
+    }
+    let root = lift.sequence(parts);
+    Ok(Terms::of(&lift.made.finish(), root))
+}
+
+/// What the access unit hands to a body, in order.
+#[derive(Default)]
+struct Feed<'a> {
+    actions: &'a [Action],
+}
+
+impl<'a> Feed<'a> {
+    /// The next action that a body notices.
+    fn next(&mut self) -> Option<&'a Action> {
+        while let Some((first, rest)) = self.actions.split_first() {
+            self.actions = rest;
+            if !matches!(first, Action::Prefetch(_)) {
+                return Some(first);
+            }
+        }
+        None
+    }
+}
+
+struct Lift<'a> {
+    program: &'a Program,
+    made: Terms,
+    /// What each register holds; `None` where that is nothing that may be read.
+    registers: Vec<Option<Id>>,
+    /// The variables of the units that are running.
+    units: BTreeMap<UnitId, Id>,
+    /// Loops so far.
+    loops: i64,
+    /// Words given out.
+    words: usize,
+    /// What was written since each loop around began.
+    wrote: Vec<BTreeSet<TensorId>>,
+    /// What is written between the barriers around.
+    writing: BTreeSet<TensorId>,
+    /// What was written before the last barrier.
+    before: BTreeSet<TensorId>,
+}
+
+/// Appends what one iteration does.
+type Body<'b, 'p> = dyn FnMut(&mut Lift<'p>, &mut Vec<Id>) -> Result<(), NoStatement> + 'b;
+
+/// A loop's bounds and step.
+#[derive(Clone, Copy)]
+struct Bounds {
+    lo: Id,
+    hi: Id,
+    step: i64,
+}
+
+impl<'p> Lift<'p> {
+    fn op(&mut self, name: &str, parts: &[Id]) -> Id {
+        self.made.add(Node::op(name, parts))
+    }
+
+    fn int(&mut self, n: i64) -> Id {
+        self.made.add(Node::int(n))
+    }
+
+    fn node(&self, id: Id) -> Node {
+        // Every id is one that was given out.
+        self.made.get(id).cloned().unwrap_or_else(|| Node::int(0))
+    }
+
+    fn sequence(&mut self, mut parts: Vec<Id>) -> Id {
+        let Some(mut rest) = parts.pop() else { return self.op("scf.skip", &[]) };
+        while let Some(part) = parts.pop() {
+            rest = self.op("scf.seq", &[part, rest]);
+        }
+        rest
+    }
+
+    /// What a level of the access unit performs, with the callbacks that it calls.
+    fn level(&mut self, actions: &[Action], out: &mut Vec<Id>) -> Result<(), NoStatement> {
+        let mut feed = Feed { actions };
+        while let Some(action) = feed.next() {
+            match action {
+                Action::Callback(case) => {
+                    let body = &self.program.cases[case.index()].body;
+                    deeper(|| self.body(body, &mut feed, out))?;
+                }
+                Action::Traverse(unit) => self.traversed(*unit, out)?,
+                Action::Store { addr, value } => {
+                    let value = self.stream(*value)?;
+                    let address = self.place(addr, true, &mut |l, s| l.stream(*s))?;
+                    self.writes(addr.tensor, address, value, "scf.store", None, out)?;
+                }
+                Action::Operand(_) => return Err(NoStatement::UnpoppedOperand),
+                Action::Barrier => return Err(NoStatement::BarrierInLoop),
+                Action::Prefetch(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A unit's traversal with its callbacks.
+    fn traversed(&mut self, id: UnitId, out: &mut Vec<Id>) -> Result<(), NoStatement> {
+        let unit = &self.program.units[id.index()];
+        self.level(&unit.beg, out)?;
+        let bounds = self.unit(id)?;
+        self.looped(bounds, (None, Some(id)), out, &mut |l, inner| {
+            deeper(|| l.level(&unit.ite, inner))
+        })?;
+        self.level(&unit.end, out)
+    }
+
+    fn unit(&mut self, id: UnitId) -> Result<Bounds, NoStatement> {
+        let unit = &self.program.units[id.index()];
+        let (lo, hi) = (self.stream(unit.lo)?, self.stream(unit.hi)?);
+        Ok(Bounds { lo, hi, step: unit.step })
+    }
+
+    /// Statements of the execute unit.
+    fn body(
+        &mut self,
+        body: &[Stmt],
+        feed: &mut Feed<'_>,
+        out: &mut Vec<Id>,
+    ) -> Result<(), NoStatement> {
+        for statement in body {
+            match statement {
+                Stmt::Set(register, value) => {
+                    let value = self.value(value)?;
+                    self.registers[register.index()] = Some(value);
+                }
+                Stmt::Pop(register) => {
+                    let Some(Action::Operand(stream)) = feed.next() else {
+                        return Err(NoStatement::PopOfNothing);
+                    };
+                    let value = self.stream(*stream)?;
+                    self.registers[register.index()] = Some(value);
+                }
+                Stmt::Store(addr, value) => self.stored("scf.store", None, addr, value, out)?,
+                Stmt::Accumulate(op, addr, value) => {
+                    self.stored("scf.accumulate", Some(*op), addr, value, out)?;
+                }
+                Stmt::Matmul { out: to, a, b, transposed } => {
+                    let parts =
+                        [self.tensor(*to, true), self.tensor(*a, false), self.tensor(*b, false)];
+                    let name = if *transposed { "scf.matmul_t" } else { "scf.matmul" };
+                    out.push(self.op(name, &parts));
+                    self.forget(*to);
+                }
+                Stmt::For(Loop { var, lo, hi, step, body }) => {
+                    let bounds = Bounds { lo: self.value(lo)?, hi: self.value(hi)?, step: *step };
+                    self.looped(bounds, (Some(*var), None), out, &mut |l, inner| {
+                        deeper(|| l.body(body, &mut Feed::default(), inner))
+                    })?;
+                }
+                Stmt::Walk(unit, Loop { var, body, .. }) => {
+                    match feed.next() {
+                        Some(Action::Traverse(next)) if next == unit => {}
+                        _ => return Err(NoStatement::WalkOfNothing),
+                    }
+                    let actions = &self.program.units[unit.index()];
+                    if !actions.beg.is_empty() || !actions.end.is_empty() {
+                        return Err(NoStatement::WalkWithEnds);
+                    }
+                    let bounds = self.unit(*unit)?;
+                    self.looped(bounds, (Some(*var), Some(*unit)), out, &mut |l, inner| {
+                        deeper(|| {
+                            let mut feed = Feed { actions: &actions.ite };
+                            l.body(body, &mut feed, inner)?;
+                            match feed.next() {
+                                None => Ok(()),
+                                Some(_) => Err(NoStatement::OperandOfWalk),
+                            }
+                        })
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stored(
+        &mut self,
+        name: &str,
+        op: Option<BinaryOp>,
+        addr: &Addr<Expr>,
+        value: &Expr,
+        out: &mut Vec<Id>,
+    ) -> Result<(), NoStatement> {
+        let value = self.value(value)?;
+        let address = self.place(addr, true, &mut |l, e| l.value(e))?;
+        self.writes(addr.tensor, address, value, name, op, out)
+    }
+
+    fn writes(
+        &mut self,
+        tensor: TensorId,
+        address: Id,
+        value: Id,
+        name: &str,
+        op: Option<BinaryOp>,
+        out: &mut Vec<Id>,
+    ) -> Result<(), NoStatement> {
+        self.same_lanes(address, value)?;
+        let mut parts = vec![address, value];
+        if let Some(op) = op {
+            parts.insert(0, self.op(op.name(), &[]));
+        }
+        out.push(self.op(name, &parts));
+        self.forget(tensor);
+        Ok(())
+    }
+
+    /// What was loaded from a tensor before it is written is no term that may stand behind.
+    fn forget(&mut self, tensor: TensorId) {
+        if let Some(wrote) = self.wrote.last_mut() {
+            wrote.insert(tensor);
+        }
+        for at in 0..self.registers.len() {
+            if self.registers[at].is_some_and(|value| self.reads(value, &BTreeSet::from([tensor])))
+            {
+                self.registers[at] = None;
+            }
+        }
+    }
+
+    /// Whether evaluating a term reads one of these tensors.
+    fn reads(&self, term: Id, tensors: &BTreeSet<TensorId>) -> bool {
+        let names: BTreeSet<String> =
+            tensors.iter().map(|t| format!("%{}", self.program.tensors[t.index()].name)).collect();
+        self.mentions(term, |name| names.contains(name))
+    }
+
+    /// Whether a term mentions a word.
+    fn mentions(&self, term: Id, word: impl Fn(&str) -> bool) -> bool {
+        let mut open = vec![term];
+        let mut seen = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            let Some(node) = self.made.get(id) else { continue };
+            if node.children().is_empty() && node.name().is_some_and(&word) {
+                return true;
+            }
+            open.extend(node.children().iter().filter(|c| seen.insert(**c)));
+        }
+        false
+    }
+
+    /// A loop. `body` appends what one iteration does.
+    fn looped(
+        &mut self,
+        Bounds { lo, hi, step }: Bounds,
+        (register, unit): (Option<RegisterId>, Option<UnitId>),
+        out: &mut Vec<Id>,
+        body: &mut Body<'_, 'p>,
+    ) -> Result<(), NoStatement> {
+        // Each loop's name is its own, so that no value is caught that leaves its loop.
+        let number = self.int(self.loops);
+        self.loops += 1;
+        let name = self.op("depth", &[number]);
+        let stride = self.int(step);
+        let variable = self.op("var", &[name, lo, hi, stride]);
+        let index = self.op("iv", &[variable]);
+        let outside = self.registers.clone();
+        let mut words: Vec<Option<Id>> = Vec::with_capacity(outside.len());
+        for value in &outside {
+            let word = format!("@{}", self.words);
+            self.words += usize::from(value.is_some());
+            words.push(value.map(|_| self.op(&word, &[])));
+        }
+        self.registers.clone_from(&words);
+        if let Some(register) = register {
+            self.registers[register.index()] = Some(index);
+        }
+        let around = unit.and_then(|unit| self.units.insert(unit, variable));
+        self.wrote.push(BTreeSet::new());
+        let mut inner = Vec::new();
+        body(self, &mut inner)?;
+        let wrote = self.wrote.pop().unwrap_or_default();
+        if let Some(unit) = unit {
+            self.units.remove(&unit);
+            around.map(|variable| self.units.insert(unit, variable));
+        }
+        let after = std::mem::replace(&mut self.registers, vec![None; outside.len()]);
+
+        // What each register is, told by what it holds in the end.
+        let mut means: FxHashMap<Id, Id> = FxHashMap::default();
+        let mut folds: Vec<(usize, BinaryOp, Id, Id)> = Vec::new();
+        for (at, (before, word)) in outside.iter().zip(&words).enumerate() {
+            let (Some(before), Some(word)) = (*before, *word) else { continue };
+            let stale = self.reads(before, &wrote);
+            match after[at] {
+                Some(same) if same == word && !stale => {
+                    means.insert(word, before);
+                    self.registers[at] = Some(before);
+                }
+                Some(end) if before == lo && self.counts(end, word, step) => {
+                    means.insert(word, index);
+                }
+                Some(end) => {
+                    if let (Some((op, x)), false) = (self.folds(end, word), stale) {
+                        folds.push((at, op, x, before));
+                    }
+                }
+                None => {}
+            }
+        }
+        let mut done: FxHashMap<Id, Id> = FxHashMap::default();
+        let empty = inner.is_empty();
+        let whole = self.sequence(inner);
+        let whole = self.put(whole, &means, &mut done);
+        let own = |lift: &Self, term: Id| {
+            let names: BTreeSet<&str> =
+                words.iter().flatten().filter_map(|w| lift.made.get(*w)?.name()).collect();
+            lift.mentions(term, |name| names.contains(name))
+        };
+        if own(self, whole) {
+            return Err(NoStatement::Carried);
+        }
+        if !empty {
+            out.push(self.op("scf.for", &[variable, lo, hi, stride, whole]));
+        }
+        for (at, op, x, before) in folds {
+            let x = self.put(x, &means, &mut done);
+            if !own(self, x) && !self.reads(x, &wrote) {
+                let op = self.op(op.name(), &[]);
+                let fold = self.op("scf.reduce", &[op, variable, lo, hi, stride, before, x]);
+                self.registers[at] = Some(fold);
+            }
+        }
+        if let Some(around) = self.wrote.last_mut() {
+            around.extend(wrote);
+        }
+        Ok(())
+    }
+
+    /// Whether a term is a word's value a step further.
+    fn counts(&self, end: Id, word: Id, step: i64) -> bool {
+        let node = self.node(end);
+        let is_step = |id: Id| self.node(id) == Node::int(step);
+        match (node.name(), node.children()) {
+            (Some("scf.add"), &[a, b]) => (a == word && is_step(b)) || (b == word && is_step(a)),
+            _ => false,
+        }
+    }
+
+    /// The operation that takes a word's value to a term, and its other operand.
+    fn folds(&self, end: Id, word: Id) -> Option<(BinaryOp, Id)> {
+        let node = self.node(end);
+        let op = BinaryOp::parse(node.name()?.strip_prefix("scf.")?)?;
+        let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Max | BinaryOp::Min);
+        match *node.children() {
+            [a, x] if a == word && op != BinaryOp::Lt => Some((op, x)),
+            [x, b] if b == word && commutes => Some((op, x)),
+            _ => None,
+        }
+    }
+
+    /// A term with others for its words.
+    fn put(&mut self, term: Id, means: &FxHashMap<Id, Id>, done: &mut FxHashMap<Id, Id>) -> Id {
+        let mut open = vec![term];
+        while let Some(&at) = open.last() {
+            if done.contains_key(&at) {
+                open.pop();
+                continue;
+            }
+            if let Some(new) = means.get(&at) {
+                done.insert(at, *new);
+                continue;
+            }
+            let node = self.node(at);
+            let missing: Vec<Id> =
+                node.children().iter().filter(|c| !done.contains_key(c)).copied().collect();
+            if missing.is_empty() {
+                let new = self.made.add(node.map_children(|c| done[&c]));
+                done.insert(at, new);
+            } else {
+                open.extend(missing);
+            }
+        }
+        done[&term]
+    }
+}

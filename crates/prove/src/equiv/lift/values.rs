@@ -1,0 +1,278 @@
+//! Streams, expressions and addresses of a DLC program as terms of one processor.
+
+use super::{Lift, NoStatement};
+use egg::{Id, Language};
+use ember_language::sexp::deeper;
+use ember_language::term::{Head, Node};
+use ember_targets::dlc::{Addr, Expr, SizeId, StreamId, StreamKind, TensorId};
+use ember_values::scalar::Scalar;
+use std::collections::BTreeSet;
+
+impl Lift<'_> {
+    /// What a stream holds now.
+    pub(super) fn stream(&mut self, id: StreamId) -> Result<Id, NoStatement> {
+        deeper(|| self.stream_here(id))
+    }
+
+    fn stream_here(&mut self, id: StreamId) -> Result<Id, NoStatement> {
+        let program = self.program;
+        let stream = &program.streams[id.index()];
+        Ok(match &stream.kind {
+            StreamKind::Const(value) => self.scalar(*value),
+            StreamKind::Size(size) => self.size(*size),
+            StreamKind::IndVar(unit) => {
+                let variable = self.units.get(unit).copied();
+                let variable = variable.ok_or(NoStatement::IdleLoop)?;
+                self.op("iv", &[variable])
+            }
+            StreamKind::Mem { addr, .. } => {
+                let address = self.place(addr, false, &mut |l, s| l.stream(*s))?;
+                self.op("scf.load", &[address])
+            }
+            StreamKind::Broadcast(from) => {
+                let x = self.stream(*from)?;
+                let lanes = self.int(stream.ty.lanes.into());
+                self.op("scf.broadcast", &[lanes, x])
+            }
+            StreamKind::IndexCast(from) => {
+                let x = self.stream(*from)?;
+                let index = self.op("i64", &[]);
+                self.op("scf.cast", &[index, x])
+            }
+            StreamKind::Alu { op, a, b } => {
+                let parts = [self.stream(*a)?, self.stream(*b)?];
+                self.op(&format!("scf.{}", op.name()), &parts)
+            }
+        })
+    }
+
+    /// What an expression of the execute unit is worth now.
+    pub(super) fn value(&mut self, value: &Expr) -> Result<Id, NoStatement> {
+        deeper(|| self.value_here(value))
+    }
+
+    fn value_here(&mut self, value: &Expr) -> Result<Id, NoStatement> {
+        Ok(match value {
+            Expr::Register(register) => self.registers[register.index()].ok_or_else(|| {
+                NoStatement::Register(self.program.registers[register.index()].name.clone())
+            })?,
+            Expr::Const(value) => self.scalar(*value),
+            Expr::Size(size) => self.size(*size),
+            Expr::Load(addr) => {
+                let address = self.place(addr, false, &mut |l, e| l.value(e))?;
+                self.op("scf.load", &[address])
+            }
+            Expr::Unary(op, x) => {
+                let x = self.value(x)?;
+                self.op(&format!("scf.{}", op.name()), &[x])
+            }
+            Expr::Binary(op, a, b) => {
+                let parts = [self.value(a)?, self.value(b)?];
+                self.op(&format!("scf.{}", op.name()), &parts)
+            }
+            Expr::Select(c, a, b) => {
+                let parts = [self.value(c)?, self.value(a)?, self.value(b)?];
+                self.op("scf.select", &parts)
+            }
+            Expr::Fold(op, x) => {
+                let x = self.value(x)?;
+                if self.runs(x).into_iter().any(|run| !self.full(run)) {
+                    return Err(NoStatement::InactiveFold);
+                }
+                let op = self.op(op.name(), &[]);
+                self.op("scf.fold", &[op, x])
+            }
+            Expr::Cast(dtype, x) => {
+                let x = self.value(x)?;
+                let dtype = self.op(dtype.name(), &[]);
+                self.op("scf.cast", &[dtype, x])
+            }
+            Expr::Broadcast(lanes, x) => {
+                let x = self.value(x)?;
+                let lanes = self.int((*lanes).into());
+                self.op("scf.broadcast", &[lanes, x])
+            }
+            Expr::Iota(lanes, base) => {
+                let base = self.value(base)?;
+                let lanes = self.int((*lanes).into());
+                let end = self.op("scf.add", &[base, lanes]);
+                self.op("scf.lanes", &[lanes, end, base])
+            }
+        })
+    }
+
+    fn scalar(&mut self, value: Scalar) -> Id {
+        if let Scalar::I64(n) = value {
+            return self.int(n);
+        }
+        let dtype = self.op(value.dtype().name(), &[]);
+        let number = self.made.add(Node::new(Head::real(value.as_f64()), &[]));
+        self.op("const", &[dtype, number])
+    }
+
+    fn size(&mut self, size: SizeId) -> Id {
+        let name = format!("%{}", self.program.sizes[size.index()]);
+        let name = self.op(&name, &[]);
+        self.op("size", &[name])
+    }
+
+    /// A tensor. What an earlier part of the program wrote is read as frozen, as models read it.
+    pub(super) fn tensor(&mut self, id: TensorId, written: bool) -> Id {
+        let tensor = &self.program.tensors[id.index()];
+        let name = self.op(&format!("%{}", tensor.name), &[]);
+        if !tensor.writable {
+            return self.op("in", &[name]);
+        }
+        let out = self.op("out", &[name]);
+        match !written && self.before.contains(&id) && !self.writing.contains(&id) {
+            true => self.op("freeze", &[out]),
+            false => out,
+        }
+    }
+
+    /// An address, its indices given by `index`.
+    pub(super) fn place<I>(
+        &mut self,
+        addr: &Addr<I>,
+        written: bool,
+        index: &mut dyn FnMut(&mut Self, &I) -> Result<Id, NoStatement>,
+    ) -> Result<Id, NoStatement> {
+        let mut at = self.tensor(addr.tensor, written);
+        let last = addr.index.len().saturating_sub(1);
+        for (place, i) in addr.index.iter().enumerate() {
+            let mut i = index(self, i)?;
+            if let Some(lanes) = addr.lanes.as_ref().filter(|_| place == last) {
+                let limit = index(self, &lanes.limit)?;
+                let count = self.int(lanes.count.into());
+                i = self.op("scf.lanes", &[count, limit, i]);
+            }
+            at = self.op("at", &[at, i]);
+        }
+        Ok(at)
+    }
+
+    /// The runs of lanes that a term has.
+    fn runs(&self, term: Id) -> Vec<Id> {
+        let mut found = Vec::new();
+        let mut open = vec![term];
+        let mut seen = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            let node = self.node(id);
+            if node.name() == Some("scf.lanes") {
+                found.push(id);
+            }
+            open.extend(node.children().iter().filter(|c| seen.insert(**c)));
+        }
+        found
+    }
+
+    /// That where a run of lanes is written, what is written has the same lanes: the machine fills others
+    /// with zeros, of which a term knows nothing.
+    pub(super) fn same_lanes(&self, address: Id, value: Id) -> Result<(), NoStatement> {
+        let node = self.node(address);
+        let run = node.children().last().map(|i| self.node(*i));
+        let own = match run {
+            Some(run) if run.name() == Some("scf.lanes") => {
+                let [_, hi, base] = run.children() else { return Ok(()) };
+                Some(self.span(*hi, *base))
+            }
+            _ => None,
+        };
+        let fits = |run: Id| {
+            let node = self.node(run);
+            let [_, hi, base] = node.children() else { return false };
+            own == Some(self.span(*hi, *base)) || self.full(run)
+        };
+        match self.runs(value).into_iter().all(fits) {
+            true => Ok(()),
+            false => Err(NoStatement::UnloadedLanes),
+        }
+    }
+
+    fn number(&self, id: Id) -> Option<i64> {
+        match self.node(id).head() {
+            Head::Int(n) => Some(n),
+            Head::Op(_) | Head::Real(_) => None,
+        }
+    }
+
+    /// The bound and start of a run without what is added to both.
+    fn span(&self, hi: Id, base: Id) -> Span {
+        let (mut hi, mut base) = (Bound { term: Some(hi), plus: 0 }, base);
+        loop {
+            let start = self.node(base);
+            let (Some("scf.add"), &[k, rest]) = (start.name(), start.children()) else { break };
+            let end = hi.term.map(|id| self.node(id));
+            match (end.as_ref().map(|n| (n.name(), n.children())), self.number(k)) {
+                (Some((Some("scf.add"), &[other, more])), _) if other == k => hi.term = Some(more),
+                (_, Some(k)) if hi.term.is_none_or(|id| self.number(id).is_some()) => {
+                    let n = hi.term.and_then(|id| self.number(id)).unwrap_or(0);
+                    let Some(plus) = n.checked_add(hi.plus).and_then(|n| n.checked_sub(k)) else {
+                        break;
+                    };
+                    hi = Bound { term: None, plus };
+                }
+                _ => break,
+            }
+            base = rest;
+        }
+        if let Some(n) = hi.term.and_then(|id| self.number(id)) {
+            hi = Bound { term: None, plus: n };
+        }
+        // Between two numbers their distance is all that counts.
+        let start = self.number(base).filter(|_| hi.term.is_none());
+        match start.and_then(|start| hi.plus.checked_sub(start)) {
+            Some(plus) => Span { hi: Bound { term: None, plus }, base: None },
+            None => Span { hi, base: Some(base) },
+        }
+    }
+
+    /// Whether all lanes of a run are active, as far as numbers tell.
+    fn full(&self, run: Id) -> bool {
+        let node = self.node(run);
+        let &[count, hi, base] = node.children() else { return false };
+        let Span { hi: Bound { term, plus }, base: start } = self.span(hi, base);
+        let Some(count) = self.number(count) else { return false };
+        // A run that ends where its lanes do.
+        let end = self.node(hi);
+        if let (Some("scf.add"), &[a, b]) = (end.name(), end.children())
+            && a == base
+            && self.number(b) == Some(count)
+        {
+            return true;
+        }
+        let reaches =
+            |from: i64| term.is_none() && from.checked_add(count).is_some_and(|end| end <= plus);
+        let Some(start) = start else { return reaches(0) };
+        if let Some(from) = self.number(start) {
+            return reaches(from);
+        }
+        let iv = self.node(start);
+        let (Some("iv"), &[variable]) = (iv.name(), iv.children()) else { return false };
+        let variable = self.node(variable);
+        let &[_, lo, end, step] = variable.children() else { return false };
+        let (Some(lo), Some(end), Some(step)) =
+            (self.number(lo), self.number(end), self.number(step))
+        else {
+            return false;
+        };
+        // The last index of the loop.
+        let last = end.checked_sub(1).and_then(|n| n.checked_sub(lo)).filter(|n| *n >= 0);
+        last.is_none_or(|n| reaches(lo + n / step.max(1) * step))
+    }
+}
+
+/// A run's bound: a term, or a number.
+#[derive(PartialEq)]
+struct Bound {
+    term: Option<Id>,
+    plus: i64,
+}
+
+/// A run of lanes, by where it ends and where it starts.
+#[derive(PartialEq)]
+struct Span {
+    hi: Bound,
+    /// Where it starts, if not at 0.
+    base: Option<Id>,
+}

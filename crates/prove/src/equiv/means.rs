@@ -1,0 +1,118 @@
+//! What the variables of a rule stand for in one step of a proof, told from the two terms that it makes
+//! equal, in which loop variables are words; and patterns written with them.
+
+use super::chain::{is_word, word};
+use crate::chains::Terms;
+use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Var};
+use ember_language::sexp::deeper;
+use ember_language::term::{Head, Node, Term};
+use ember_values::scalar::BinaryOp;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// What the variables of a rule stand for, and which loop variables its patterns are, by their text.
+#[derive(Default)]
+pub(super) struct Means {
+    pub of: BTreeMap<Var, Term>,
+    pub targets: Vec<(PatternAst<Node>, Id)>,
+}
+
+impl Means {
+    /// Takes over what a term says where it is a pattern.
+    pub fn fit(&mut self, pattern: &PatternAst<Node>, term: &Term) {
+        let Some(last) = term.len().checked_sub(1) else { return };
+        let mut open = vec![(root(pattern), Id::from(last))];
+        while let Some((p, t)) = open.pop() {
+            match &pattern[p] {
+                ENodeOrVar::Var(v) => {
+                    self.of.entry(*v).or_insert_with(|| Terms::of(term, t));
+                }
+                ENodeOrVar::ENode(node) => match is_word(&term[t]) {
+                    Some(class) if node.name() == Some("var") => {
+                        self.targets.push((written(pattern, p), class));
+                    }
+                    _ if node.name() == Some("!") => {}
+                    _ => {
+                        let pairs = node.children().iter().zip(term[t].children());
+                        open.extend(pairs.map(|(p, t)| (*p, *t)));
+                    }
+                },
+            }
+        }
+    }
+
+    /// The loop variable that a part of a pattern is.
+    pub fn target(&self, pattern: &PatternAst<Node>, at: Id) -> Option<Id> {
+        let part = written(pattern, at);
+        self.targets.iter().find(|(known, _)| *known == part).map(|(_, class)| *class)
+    }
+
+    /// A part of a pattern with terms for its variables.
+    pub fn build(&self, pattern: &PatternAst<Node>, at: Id) -> Option<Term> {
+        let mut made = Terms::default();
+        let id = self.put(pattern, at, &mut made)?;
+        Some(Terms::of(&made.finish(), id))
+    }
+
+    fn put(&self, pattern: &PatternAst<Node>, at: Id, made: &mut Terms) -> Option<Id> {
+        let node = match &pattern[at] {
+            ENodeOrVar::Var(v) => return Some(copy(made, self.of.get(v)?)),
+            ENodeOrVar::ENode(node) => node,
+        };
+        if node.name() == Some("var")
+            && let Some(class) = self.target(pattern, at)
+        {
+            return Some(made.add(Node::op(&word(class), &[])));
+        }
+        let mut parts = Vec::new();
+        for child in node.children() {
+            parts.push(deeper(|| self.put(pattern, *child, made))?);
+        }
+        match (node.name(), parts.as_slice()) {
+            (Some("!"), [op, a, b]) => {
+                let number = |id: Id| match made.get(id)?.head() {
+                    Head::Int(n) => Some(n),
+                    _ => None,
+                };
+                let op = BinaryOp::parse(made.get(*op)?.name()?)?;
+                let n = ember_engine::saturate::compute(op, number(*a)?, number(*b)?)?;
+                Some(made.add(Node::int(n)))
+            }
+            _ => Some(made.add(Node::new(node.head(), &parts))),
+        }
+    }
+}
+
+/// The last part of a pattern.
+pub(super) fn root(pattern: &PatternAst<Node>) -> Id {
+    Id::from(pattern.len().saturating_sub(1))
+}
+
+/// A part of a pattern by itself.
+pub(super) fn written(pattern: &PatternAst<Node>, at: Id) -> PatternAst<Node> {
+    let mut made: PatternAst<Node> = RecExpr::default();
+    let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
+    let mut open = vec![at];
+    while let Some(&id) = open.last() {
+        let missing = pattern[id].children().iter().filter(|c| !placed.contains_key(c));
+        let missing: Vec<Id> = missing.rev().copied().collect();
+        if missing.is_empty() {
+            let node = pattern[id].clone().map_children(|c| placed[&c]);
+            let own = made.add(node);
+            placed.insert(id, own);
+            open.pop();
+        } else {
+            open.extend(missing);
+        }
+    }
+    made
+}
+
+/// Adds a term to others.
+fn copy(made: &mut Terms, term: &Term) -> Id {
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for node in term {
+        ids.push(made.add(node.clone().map_children(|c| ids[usize::from(c)])));
+    }
+    ids.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,206 @@
+//! Loop variables by the order of loops, so that two terms which differ in the names of their
+//! variables only are one.
+//!
+//! A variable is named by how many loops with the same bounds stand around its loop. Loops with other
+//! bounds do not count, so that most nests keep their names when their loops change places.
+
+use crate::chains::Terms;
+use egg::{Id, Language};
+use ember_analysis::facts::EGraph;
+use ember_language::rules::Operators;
+use ember_language::sexp::deeper;
+use ember_language::term::{Head, Node, Term};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The term with its bound variables named by the order of loops; variables that nothing binds stay.
+pub fn normalise(term: &Term, operators: &Arc<Operators>) -> Term {
+    named(term, operators, Naming::Alike)
+}
+
+/// The same with each variable named by how many loops at all stand around its loop.
+pub(super) fn apart(term: &Term, operators: &Arc<Operators>) -> Term {
+    named(term, operators, Naming::Around)
+}
+
+/// The same with a name of its own for the variable of each loop.
+pub(super) fn each(term: &Term, operators: &Arc<Operators>) -> Term {
+    named(term, operators, Naming::Each(0))
+}
+
+/// Whether two variables of loops around each other in a term have become one in an e-graph that holds it.
+pub fn captured(term: &Term, operators: &Arc<Operators>, egraph: &EGraph) -> bool {
+    // The variables that are bound somewhere in each part.
+    let mut inside: Vec<BTreeSet<Id>> = Vec::with_capacity(term.len());
+    let class = |at: Id| Some(egraph.find(egraph.lookup_expr(&Terms::of(term, at))?));
+    for node in term {
+        let children = node.children();
+        let mut own: BTreeSet<Id> = BTreeSet::new();
+        own.extend(children.iter().flat_map(|child| &inside[usize::from(*child)]));
+        let key = match node.head() {
+            Head::Op(name) => operators.binds(name, children.len()),
+            Head::Int(_) | Head::Real(_) => None,
+        };
+        if let Some((variable, body)) = key {
+            let (outer, inner) = (children[variable], &inside[usize::from(children[body])]);
+            let same = |other: &Id| *other != outer && class(*other) == class(outer);
+            if inner.iter().any(same) {
+                return true;
+            }
+            own.insert(outer);
+        }
+        inside.push(own);
+    }
+    false
+}
+
+/// What variables are named by.
+#[derive(Clone, Copy)]
+enum Naming {
+    /// The loops around with the same bounds.
+    Alike,
+    /// All loops around.
+    Around,
+    /// The loops so far, as many as there are.
+    Each(i64),
+}
+
+fn named(term: &Term, operators: &Arc<Operators>, naming: Naming) -> Term {
+    let Some(root) = term.len().checked_sub(1) else { return Term::default() };
+    let term = Terms::of(term, Id::from(root));
+    let root = Id::from(term.len() - 1);
+    let scopes = vec![Scope { around: None, from: root, to: root }];
+    let (made, known) = (Terms::default(), FxHashMap::default());
+    let mut names = Names { term: &term, operators, naming, made, scopes, known };
+    let root = names.node(root, 0);
+    let whole = names.made.finish();
+    Terms::of(&whole, root)
+}
+
+/// A loop around, as a variable and what it is called now; the first scope has none.
+struct Scope {
+    around: Option<usize>,
+    from: Id,
+    to: Id,
+}
+
+struct Names<'a> {
+    term: &'a Term,
+    operators: &'a Arc<Operators>,
+    naming: Naming,
+    made: Terms,
+    scopes: Vec<Scope>,
+    /// What was made of a node in a scope.
+    known: FxHashMap<(Id, usize), Id>,
+}
+
+impl Names<'_> {
+    fn node(&mut self, id: Id, scope: usize) -> Id {
+        if let Some(made) = self.known.get(&(id, scope)) {
+            return *made;
+        }
+        let made = deeper(|| self.fresh(id, scope));
+        self.known.insert((id, scope), made);
+        made
+    }
+
+    fn fresh(&mut self, id: Id, scope: usize) -> Id {
+        let node = &self.term[id];
+        let mut at = scope;
+        while let Some(around) = self.scopes[at].around {
+            if self.scopes[at].from == id {
+                return self.scopes[at].to;
+            }
+            at = around;
+        }
+        let key = match node.head() {
+            Head::Op(name) => self.operators.binds(name, node.children().len()),
+            Head::Int(_) | Head::Real(_) => None,
+        };
+        let Some((variable, body)) = key else {
+            let children: Vec<Id> = node.children().iter().map(|c| self.node(*c, scope)).collect();
+            return self.made.add(Node::new(node.head(), &children));
+        };
+        let from = node.children()[variable];
+        let inner = match self.renamed(from, scope) {
+            Some(to) => {
+                self.scopes.push(Scope { around: Some(scope), from, to });
+                self.scopes.len() - 1
+            }
+            None => scope,
+        };
+        let mut children = Vec::with_capacity(node.children().len());
+        for (at, child) in node.children().iter().enumerate() {
+            let own = at == variable || at == body;
+            children.push(self.node(*child, if own { inner } else { scope }));
+        }
+        self.made.add(Node::new(node.head(), &children))
+    }
+
+    /// What a variable is called that a loop in this scope binds; `None` for what is no variable.
+    fn renamed(&mut self, variable: Id, scope: usize) -> Option<Id> {
+        let node = &self.term[variable];
+        let (Some("var"), [_, lo, hi, step]) = (node.name(), node.children()) else { return None };
+        let bounds = [lo, hi, step].map(|id| self.node(*id, scope));
+        let mut same: i64 = 0;
+        let mut at = scope;
+        while let Some(around) = self.scopes[at].around {
+            let other = self.made.get(self.scopes[at].to);
+            let alike = other.is_some_and(|n| n.children().get(1..) == Some(&bounds[..]));
+            same += i64::from(alike || !matches!(self.naming, Naming::Alike));
+            at = around;
+        }
+        if let Naming::Each(next) = &mut self.naming {
+            same = *next;
+            *next += 1;
+        }
+        let number = self.made.add(Node::int(same));
+        let name = self.made.add(Node::op("depth", &[number]));
+        let [lo, hi, step] = bounds;
+        Some(self.made.add(Node::op("var", &[name, lo, hi, step])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::equiv::tests::operators;
+
+    fn same(a: &str, b: &str) -> bool {
+        let of = |text: &str| normalise(&text.parse().expect("a term"), &operators());
+        of(a) == of(b)
+    }
+
+    fn nest(outer: &str, inner: &str, body: &str) -> String {
+        let bounds = |name: &str| if name.starts_with("(var") { "0 4 1" } else { "0 9 1" };
+        let (o, i) = (bounds(outer), bounds(inner));
+        format!("(scf.for {outer} {o} (scf.for {inner} {i} {body}))")
+    }
+
+    #[test]
+    fn names_do_not_matter_and_uses_do() {
+        let (x, y) = ("(var (depth 0) 0 4 1)", "(var (outer (var a 0 4 1) 2) 0 4 1)");
+        let use_of = |a: &str, b: &str| format!("(scf.store (at o (iv {a})) (iv {b}))");
+        assert!(same(&nest(x, y, &use_of(x, y)), &nest(y, x, &use_of(y, x))));
+        assert!(!same(&nest(x, y, &use_of(x, y)), &nest(x, y, &use_of(y, x))));
+    }
+
+    #[test]
+    fn loops_around_each_other_may_be_named_apart() {
+        let nest = nest("(var a 0 9 1)", "(var a 0 4 1)", "scf.skip");
+        let term = nest.parse().expect("a term");
+        assert!(normalise(&term, &operators()).to_string().contains("(var (depth 0) 0 4 1)"));
+        assert!(apart(&term, &operators()).to_string().contains("(var (depth 1) 0 4 1)"));
+    }
+
+    #[test]
+    fn bounds_that_mention_a_variable_follow_it() {
+        let tiled = |name: &str| {
+            let t = format!("(var {name} 0 8 4)");
+            let i = format!("(var k (iv {t}) 8 1)");
+            format!("(scf.for {t} 0 8 4 (scf.for {i} (iv {t}) 8 1 (f (iv {i}))))")
+        };
+        assert!(same(&tiled("a"), &tiled("b")));
+    }
+}

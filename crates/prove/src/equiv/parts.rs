@@ -1,0 +1,218 @@
+//! Both programs cut into parts that may be proved to be equal one by one: statements one after the other,
+//! as many of each program as deal with the same tensors.
+//!
+//! Barriers and frozen reads do nothing but fault where what is read was written since the last barrier.
+//! Where no such read can be in a program, it does the same with a barrier between any two parts, each of
+//! which reads as frozen what others write; and it does the same where two statements change places of
+//! which neither writes what the other touches. That is how parts are written here, whatever the programs
+//! had: the first in the order of the second. This reading is trusted, and said so.
+
+use super::question::Question;
+use super::raise::raised;
+use crate::chains::Terms;
+use egg::{Id, Language, Symbol};
+use ember_analysis::effects::{Effects, Place};
+use ember_analysis::facts::EGraph;
+use ember_language::term::{Head, Node, Term};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A part of both programs.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// What it is of each program.
+    pub terms: [Term; 2],
+    /// What it is of the model to which both may be equal.
+    pub between: Option<Term>,
+}
+
+type Tensors = BTreeSet<Symbol>;
+
+/// One of a program's outermost statements.
+struct Statement {
+    term: Term,
+    touched: Tensors,
+    written: Tensors,
+}
+
+/// Statements of a program that is cut into parts, at most: they are put into order two by two.
+const MOST: usize = 256;
+
+/// The parts of two programs, where there are at least two and all is known that this needs.
+pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<Part>> {
+    let programs = question.terms.iter().chain(question.between);
+    let programs: Option<Vec<Vec<Statement>>> =
+        programs.map(|term| statements(&mut egraph, term)).collect();
+    let [first, second, model @ ..] = &mut programs?[..] else { return None };
+    // The parts stand in the order of the second program.
+    let others = [first].into_iter().chain(model);
+    let mut programs: Vec<Vec<Statement>> =
+        others.map(|program| ordered(std::mem::take(program), second)).collect();
+    programs.insert(1, std::mem::take(second));
+    let cuts = cuts(&programs);
+    if cuts.len() < 2 {
+        return None;
+    }
+    let mut from = vec![0; programs.len()];
+    let mut parts = Vec::new();
+    for to in cuts {
+        let pieces = programs.iter().zip(from.iter().zip(&to));
+        let pieces: Vec<&[Statement]> = pieces.map(|(p, (from, to))| &p[*from..*to]).collect();
+        let written: Tensors =
+            pieces.iter().copied().flatten().flat_map(|s| s.written.iter().copied()).collect();
+        let mut terms = pieces.iter().enumerate().map(|(at, piece)| {
+            // A model stands between programs of both units as what it was before it was split.
+            let seq = if question.units && at < 2 { "slc.seq" } else { "scf.seq" };
+            sequence(piece, &written, seq)
+        });
+        let [left, right] = [terms.next()??, terms.next()??];
+        let between = terms.next().flatten();
+        parts.push(Part { terms: [left, right], between });
+        from = to;
+    }
+    Some(parts)
+}
+
+/// The outermost statements of a program without barriers; `None` where some tensor may be read as frozen
+/// with no barrier after it was written, or where this is not known.
+fn statements(egraph: &mut EGraph, program: &Term) -> Option<Vec<Statement>> {
+    let mut found = Vec::new();
+    let mut since = (Tensors::new(), Tensors::new());
+    let mut open = vec![(Id::from(program.len().checked_sub(1)?), None)];
+    while let Some((at, unit)) = open.pop() {
+        let node = &program[at];
+        match (node.name().unwrap_or_default(), node.children()) {
+            ("slc", &[statement]) => open.push((statement, Some("slc"))),
+            ("slc.callback", &[statement]) => open.push((statement, Some("slc.callback"))),
+            ("scf.seq" | "slc.seq" | "exe.seq", &[first, then]) => {
+                open.extend([(then, unit), (first, unit)]);
+            }
+            ("scf.barrier" | "slc.barrier", []) => since = (Tensors::new(), Tensors::new()),
+            _ => {
+                let mut term = Terms::of(program, at);
+                let effects = effects(egraph, &term)?;
+                let tensors = |places: &BTreeSet<Place>| -> Tensors {
+                    places.iter().map(|place| place.tensor).collect()
+                };
+                let written = tensors(&effects.writes);
+                since.0.extend(&written);
+                since.1.extend(effects.reads.iter().filter(|p| p.frozen).map(|p| p.tensor));
+                if !since.0.is_disjoint(&since.1) {
+                    return None;
+                }
+                let touched = &written | &tensors(&effects.reads);
+                if let Some(unit) = unit {
+                    let root = Id::from(term.len() - 1);
+                    term.add(Node::op(unit, &[root]));
+                }
+                found.push(Statement { term, touched, written });
+                if found.len() > MOST {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(found)
+}
+
+/// A program in the order in which another writes the same tensors, as far as its statements may change
+/// places.
+fn ordered(mut program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
+    let place = |own: &Statement| {
+        like.iter().rposition(|other| !other.written.is_disjoint(&own.written)).unwrap_or(0)
+    };
+    let commute = |a: &Statement, b: &Statement| {
+        a.written.is_disjoint(&b.touched) && b.written.is_disjoint(&a.touched)
+    };
+    let mut made = Vec::with_capacity(program.len());
+    while !program.is_empty() {
+        let free = |at: &usize| program[..*at].iter().all(|before| commute(before, &program[*at]));
+        // The first of those left may always come next.
+        let next =
+            (0..program.len()).filter(free).min_by_key(|at| place(&program[*at])).unwrap_or(0);
+        made.push(program.remove(next));
+    }
+    made
+}
+
+/// What a statement reads and writes, whichever unit does it.
+fn effects(egraph: &mut EGraph, statement: &Term) -> Option<Effects> {
+    let root = egraph.add_expr(&raised(statement));
+    egraph[root].data.effects.clone()
+}
+
+/// How many statements of each program stand before the end of each part.
+fn cuts(programs: &[Vec<Statement>]) -> Vec<Vec<usize>> {
+    let all = |program: &Vec<Statement>| -> Tensors {
+        program.iter().flat_map(|s| s.touched.iter().copied()).collect()
+    };
+    let mut tensors = programs.iter().map(all);
+    let first = tensors.next().unwrap_or_default();
+    // What one program alone uses says nothing of what stands where in the others.
+    let common = tensors.fold(first, |common, other| &common & &other);
+    // How many statements touch no more than this, by what it is.
+    let reached = |program: &Vec<Statement>| -> BTreeMap<(usize, Tensors), usize> {
+        let mut so_far = Tensors::new();
+        let ends = program.iter().enumerate().map(|(at, statement)| {
+            so_far.extend(&statement.touched & &common);
+            ((so_far.len(), so_far.clone()), at + 1)
+        });
+        ends.collect()
+    };
+    let ends: Vec<_> = programs.iter().map(reached).collect();
+    let Some(first) = ends.first() else { return Vec::new() };
+    let mut from = vec![0; programs.len()];
+    let mut cuts: Vec<Vec<usize>> = Vec::new();
+    for so_far in first.keys() {
+        let to: Option<Vec<usize>> = ends.iter().map(|own| own.get(so_far).copied()).collect();
+        let Some(to) = to else { continue };
+        // Statements that deal with the same tensors one by one are parts of their own.
+        let many = to[0] - from[0];
+        let alike = |n: usize| {
+            let own = |at: usize| &programs[at][from[at] + n].touched & &common;
+            (1..programs.len()).all(|at| to[at] - from[at] == many && own(at) == own(0))
+        };
+        if (0..many).all(alike) {
+            cuts.extend((1..many).map(|n| from.iter().map(|from| from + n).collect()));
+        }
+        cuts.push(to.clone());
+        from = to;
+    }
+    cuts
+}
+
+/// Statements one after the other, in which all is frozen that is not written there.
+fn sequence(statements: &[Statement], written: &Tensors, seq: &str) -> Option<Term> {
+    let mut made = Terms::default();
+    let mut roots = Vec::new();
+    for Statement { term, .. } in statements {
+        let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+        for node in term {
+            let parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
+            let name = node.name().unwrap_or_default();
+            let id = match (name.rsplit_once('.').unwrap_or(("", name)), parts.as_slice()) {
+                ((_, "freeze"), &[frozen]) => frozen,
+                ((dialect, "out"), &[tensor]) => {
+                    let out = made.add(Node::new(node.head(), &parts));
+                    let known = made.get(tensor).map(Node::head);
+                    let fixed = matches!(known, Some(Head::Op(name)) if !written.contains(&name));
+                    match (fixed, dialect) {
+                        (false, _) => out,
+                        (true, "") => made.add(Node::op("freeze", &[out])),
+                        (true, dialect) => made.add(Node::op(&format!("{dialect}.freeze"), &[out])),
+                    }
+                }
+                _ => made.add(Node::new(node.head(), &parts)),
+            };
+            ids.push(id);
+        }
+        roots.extend(ids.pop());
+    }
+    let mut rest = roots.pop()?;
+    while let Some(part) = roots.pop() {
+        rest = made.add(Node::op(seq, &[part, rest]));
+    }
+    Some(Terms::of(&made.finish(), rest))
+}
+
+#[cfg(test)]
+mod tests;

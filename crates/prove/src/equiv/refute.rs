@@ -1,0 +1,359 @@
+//! Looking for data on which two programs differ: small data in order, data at the boundaries of the
+//! programs' own numbers, random data; and what was found, made smaller.
+
+use super::data::{Fill, Given};
+use super::declare::Purpose;
+use super::layout::laid_out;
+use super::sides::Sides;
+use super::simulate::{Difference, Outcome, compare};
+use ember_language::rules::Exactness;
+use ember_language::term::Head;
+use ember_model::model::Extent;
+use ember_targets::machine::Machine;
+use ember_values::scalar::Scalar;
+use fastrand::Rng;
+use itertools::Itertools;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Sizes of the smallest tries, and how many of them there are at most.
+const SMALL: u64 = 3;
+const SMALLEST: usize = 48;
+
+/// Numbers of the programs beyond which no boundary is tried.
+const MOST_BOUNDARY: i64 = 70;
+
+/// What one try may take.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Elements of all tensors.
+    elements: u64,
+    /// Evaluated nodes, after which a run is given up.
+    steps: u64,
+    /// Runs of both sides that may be spent on making a counterexample smaller.
+    shrinking: usize,
+    /// Whether there are a few tries only.
+    few: bool,
+}
+
+/// Tries are many and small.
+const MANY: Effort = Effort { elements: 1 << 13, steps: 400_000, shrinking: 1500, few: false };
+
+/// Programs whose weights alone are larger than that, and those that take longer, are tried a few times.
+const FEW: Effort = Effort { elements: 1 << 20, steps: 40_000_000, shrinking: 12, few: true };
+
+/// Data on which the sides differ.
+#[derive(Clone, Debug)]
+pub struct Counterexample {
+    /// The data.
+    pub given: Given,
+    /// Whether what is written held zeros before.
+    pub zeros: bool,
+    /// The first difference.
+    pub difference: Difference,
+}
+
+/// Tries data on both sides.
+pub(super) struct Tries<'a> {
+    sides: &'a Sides,
+    machine: Machine,
+    exact: Exactness,
+    rng: Rng,
+    names: Vec<String>,
+    boundaries: Vec<u64>,
+    effort: Effort,
+    /// Whether a fault of one side only tells them apart.
+    pub faults: bool,
+    /// Tries on which both had a result.
+    pub compared: usize,
+    /// Whether there is no data but that of some sizes.
+    pub concrete: bool,
+}
+
+impl<'a> Tries<'a> {
+    pub fn new(sides: &'a Sides, machine: &Machine, exact: Exactness, seed: u64) -> Tries<'a> {
+        let names = sides.declarations.sizes();
+        let machine = without_caches(machine);
+        Tries {
+            sides,
+            machine,
+            exact,
+            rng: Rng::with_seed(seed),
+            concrete: names.is_empty(),
+            names,
+            boundaries: boundaries(sides),
+            effort: MANY,
+            faults: true,
+            compared: 0,
+        }
+    }
+
+    /// The data that a text gives.
+    pub fn given(&mut self) -> Option<Counterexample> {
+        let given = match (&self.sides.given, &self.sides.model) {
+            (Some(given), _) => given.clone(),
+            (None, Some(file)) => {
+                let instance = file.model.instantiate(None).ok()?;
+                let declared = &self.sides.declarations;
+                let inputs = declared.tensors.iter().filter(|t| t.purpose == Purpose::Input);
+                let inputs: Option<BTreeMap<_, _>> = inputs
+                    .map(|t| Some((t.name.clone(), instance.tensors.get(&t.name)?.clone())))
+                    .collect();
+                let sizes = declared.sizes().into_iter();
+                let sizes =
+                    sizes.filter_map(|name| Some((name.clone(), *instance.sizes.get(&name)?)));
+                let given = Given { sizes: sizes.collect(), inputs: inputs? };
+                // Large data is for simulators.
+                Some(given).filter(|g| g.elements() <= MANY.elements)?
+            }
+            (None, None) => return None,
+        };
+        self.both(&given)
+    }
+
+    /// Small data, all sizes in order, and data at the boundaries.
+    pub fn quick(&mut self) -> Option<Counterexample> {
+        let small = self.small();
+        for sizes in &small {
+            for fill in [Fill::Plain, Fill::Random { edges: false }, Fill::Random { edges: true }] {
+                if let Some(found) = self.attempt(sizes, fill) {
+                    return Some(found);
+                }
+            }
+        }
+        for n in self.boundaries.clone() {
+            for sizes in self.around(n) {
+                for fill in [Fill::Plain, Fill::Random { edges: false }] {
+                    if let Some(found) = self.attempt(&sizes, fill) {
+                        return Some(found);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The smallest of larger tries, where none of the small ones said anything.
+    pub fn large(&mut self) -> Option<Counterexample> {
+        if self.compared > 0 {
+            return None;
+        }
+        self.effort = FEW;
+        self.all_of(1)
+    }
+
+    /// A try with ordered data and one with random data, all sizes the same.
+    fn all_of(&mut self, n: u64) -> Option<Counterexample> {
+        let sizes = self.names.iter().map(|name| (name.clone(), n)).collect();
+        [(Fill::Plain, true), (Fill::Random { edges: false }, false)].into_iter().find_map(
+            |(fill, zeros)| {
+                let given = self.made(&sizes, fill)?;
+                self.once(&given, zeros)
+            },
+        )
+    }
+
+    /// More of all kinds: every content of positions of the smallest, and random data; of larger tries, a few.
+    pub fn long(&mut self, rounds: usize) -> Option<Counterexample> {
+        if self.effort.few {
+            return (2..=SMALL).find_map(|n| self.all_of(n));
+        }
+        for sizes in self.small() {
+            for n in 0..(rounds / 16) as u64 {
+                if let Some(found) = self.attempt(&sizes, Fill::Counted(n)) {
+                    return Some(found);
+                }
+            }
+        }
+        for round in 0..rounds {
+            let most = [4, 9, 20][round % 3];
+            let sizes = self.names.clone().into_iter().map(|name| (name, self.rng.u64(0..=most)));
+            let sizes: BTreeMap<String, u64> = sizes.collect();
+            let fill = Fill::Random { edges: round % 4 == 0 };
+            if let Some(found) = self.attempt(&sizes, fill) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The smallest sizes, by their sum.
+    fn small(&self) -> Vec<BTreeMap<String, u64>> {
+        let named = |sizes: Vec<u64>| self.names.iter().cloned().zip(sizes).collect();
+        if self.names.is_empty() {
+            return vec![BTreeMap::new()];
+        }
+        // With many sizes there are too many to list them all; those that are alike come first.
+        if self.names.len() > 5 {
+            return (0..=SMALL).map(|n| named(vec![n; self.names.len()])).collect();
+        }
+        let all = self.names.iter().map(|_| 0..=SMALL).multi_cartesian_product();
+        let all = all.sorted_by_key(|sizes| sizes.iter().sum::<u64>());
+        // Some of every sum: the few largest find what needs several of everything.
+        let all: Vec<Vec<u64>> = all.collect();
+        let step = all.len().div_ceil(SMALLEST).max(1);
+        all.into_iter().step_by(step).map(named).collect()
+    }
+
+    /// Sizes of which one or all are a number.
+    fn around(&self, n: u64) -> Vec<BTreeMap<String, u64>> {
+        let alone = |of: &String| {
+            let size = |name: &String| (name.clone(), if name == of { n } else { 2 });
+            self.names.iter().map(size).collect()
+        };
+        let all = self.names.iter().map(|name| (name.clone(), n)).collect();
+        self.names.iter().map(alone).chain([all]).collect()
+    }
+
+    fn attempt(&mut self, sizes: &BTreeMap<String, u64>, fill: Fill) -> Option<Counterexample> {
+        let given = self.made(sizes, fill)?;
+        self.both(&given)
+    }
+
+    fn made(&mut self, sizes: &BTreeMap<String, u64>, fill: Fill) -> Option<Given> {
+        // Where sums may be reordered, numbers are those that are added exactly.
+        let fill = match fill {
+            Fill::Random { .. } if self.exact != Exactness::Bitwise => {
+                Fill::Random { edges: false }
+            }
+            fill => fill,
+        };
+        let Sides { declarations, roles, .. } = self.sides;
+        Given::make(declarations, roles, (sizes, self.effort.elements), fill, &mut self.rng)
+    }
+
+    /// Compares with zeros in what is written, and with something else.
+    fn both(&mut self, given: &Given) -> Option<Counterexample> {
+        [true, false].into_iter().find_map(|zeros| self.once(given, zeros))
+    }
+
+    fn once(&mut self, given: &Given, zeros: bool) -> Option<Counterexample> {
+        let given = &*laid_out(&self.sides.declarations, given)?;
+        match compare(self.sides, &self.machine, self.exact, (given, zeros), self.effort.steps) {
+            Outcome::Nothing => None,
+            Outcome::Same => {
+                self.compared += 1;
+                None
+            }
+            Outcome::Different(difference) if !self.faults && !difference.values => None,
+            Outcome::Different(difference) => {
+                self.compared += 1;
+                Some(Counterexample { given: given.clone(), zeros, difference })
+            }
+        }
+    }
+
+    /// A smaller counterexample: smaller sizes first, then simpler elements.
+    pub fn shrink(&mut self, found: Counterexample) -> Counterexample {
+        let mut best = found;
+        let mut left = self.effort.shrinking;
+        'sizes: loop {
+            for name in self.names.clone() {
+                let now = best.given.sizes.get(&name).copied().unwrap_or(0);
+                for n in (0..now).filter(|n| *n < 4 || *n + 2 >= now || *n == now / 2) {
+                    let mut sizes = best.given.sizes.clone();
+                    sizes.insert(name.clone(), n);
+                    for round in 0..6 {
+                        if left == 0 {
+                            break 'sizes;
+                        }
+                        left -= 1;
+                        let fill = match round {
+                            0 => Fill::Plain,
+                            _ => Fill::Random { edges: round == 5 },
+                        };
+                        if let Some(smaller) = self.attempt(&sizes, fill) {
+                            best = smaller;
+                            continue 'sizes;
+                        }
+                    }
+                }
+            }
+            break;
+        }
+        self.simplify(best, left)
+    }
+
+    /// Makes elements simpler, one at a time, where the sides still differ.
+    fn simplify(&mut self, mut best: Counterexample, mut left: usize) -> Counterexample {
+        let names: Vec<String> = best.given.inputs.keys().cloned().collect();
+        for name in names {
+            let len = best.given.inputs.get(&name).map_or(0, |t| t.len());
+            for at in 0..len {
+                let element = best.given.inputs.get(&name).and_then(|t| t.get(at));
+                for simpler in element.map(simpler).unwrap_or_default() {
+                    if left == 0 {
+                        return best;
+                    }
+                    left -= 1;
+                    let mut given = best.given.clone();
+                    let Some(tensor) = given.inputs.get_mut(&name) else { continue };
+                    if !tensor.set(at, simpler) || !self.fits(&given) {
+                        continue;
+                    }
+                    if let Some(found) = self.once(&given, best.zeros) {
+                        best = found;
+                        break;
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    /// Whether data keeps what models ask of it.
+    fn fits(&self, given: &Given) -> bool {
+        self.sides.roles.fit(given)
+    }
+}
+
+/// The machine with caches of few lines: results do not depend on them, and most of a run on little data would
+/// go into making large ones.
+fn without_caches(machine: &Machine) -> Machine {
+    let mut machine = machine.clone();
+    let line = machine.dram.line_bytes;
+    for cache in [&mut machine.l1, &mut machine.l2, &mut machine.llc] {
+        cache.bytes = cache.ways * line;
+    }
+    machine
+}
+
+/// A few simpler scalars of the same type.
+fn simpler(x: Scalar) -> Vec<Scalar> {
+    const MOST: usize = 4;
+    let dtype = x.dtype();
+    if dtype.is_float() {
+        let plain = [0.0, 1.0].into_iter().filter(|y| x.as_f64() != *y && x.as_f64() != 0.0);
+        let less =
+            smaller(x.as_f64() as i64).map(|n| n as f64).filter(|y| *y != x.as_f64()).take(MOST);
+        return plain.chain(less).map(|y| Scalar::from_f64(dtype, y)).collect();
+    }
+    let n = x.as_i64().unwrap_or(0);
+    let less = [0].into_iter().filter(|m| *m != n).chain(smaller(n).filter(|m| *m >= 0).take(MOST));
+    less.map(|m| Scalar::I64(m).cast(dtype)).collect()
+}
+
+/// Simpler integers, the simplest first: 0, the number without its sign, and from half of it ever nearer to it.
+fn smaller(n: i64) -> impl Iterator<Item = i64> {
+    let zero = (n != 0).then_some(0);
+    let positive = (n < -1).then(|| n.checked_abs()).flatten();
+    let halves = std::iter::successors(Some(n / 2), |half| Some(half / 2));
+    let nearer = halves.take_while(|half| *half != 0).map(move |half| n - half);
+    zero.into_iter().chain(positive).chain(nearer)
+}
+
+/// The numbers at which the programs may change what they do, and those around them.
+fn boundaries(sides: &Sides) -> Vec<u64> {
+    let mut numbers: BTreeSet<i64> = BTreeSet::new();
+    for side in [&sides.left, &sides.right] {
+        let Ok(term) = side.term() else { continue };
+        numbers.extend(term.into_iter().filter_map(|node| match node.head() {
+            Head::Int(n) => Some(n),
+            Head::Op(_) | Head::Real(_) => None,
+        }));
+    }
+    let extents = sides.declarations.tensors.iter().flat_map(|tensor| &tensor.shape);
+    numbers.extend(extents.filter_map(Extent::constant).filter_map(|n| i64::try_from(n).ok()));
+    let near = numbers.into_iter().filter(|n| (2..=MOST_BOUNDARY).contains(n));
+    let near = near.flat_map(|n| [n - 1, n, n + 1, 2 * n, 2 * n + 1]);
+    near.map(|n| n as u64).filter(|n| *n > SMALL).sorted().dedup().collect()
+}

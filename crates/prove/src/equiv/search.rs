@@ -1,0 +1,435 @@
+//! Looking for a proof: both sides in one e-graph, rules applied to both until they are one class, and
+//! the chain of rules that leads from the one to the other.
+
+use super::alpha;
+use super::certificate::Uncertified::{self, Lost};
+use super::certificate::{Certificate, Proved, certify};
+use super::equation::extended;
+use super::join::joined;
+use super::names::{apart, captured, each, normalise};
+use super::parts::{Part, parts};
+use super::question::{Question, question, unparted};
+use super::raise::raised;
+use super::sides::{Side, Sides, Unread};
+use egg::Id;
+use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_certify::{Rules, check};
+use ember_engine::CompiledRule;
+use ember_engine::drive::{Driven, Mark, drive};
+use ember_engine::saturate::{Limits, StopReason, saturate_until};
+use ember_language::diagnostic::Sources;
+use ember_language::rules::Operators;
+use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
+use ember_language::sexp;
+use ember_language::term::{Node, Term};
+use ember_targets::machine::Machine;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What is trusted where programs are compared part by part.
+const BARRIERS: &str =
+    "trusted: both programs are read as parts with barriers between, in the order of the second";
+
+/// How far a search has come.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// Why it ended.
+    pub stop: StopReason,
+    /// E-nodes.
+    pub nodes: usize,
+    /// Forms of each side's outermost operator that were found.
+    pub forms: [usize; 2],
+    /// Where both sides have parts, how many of those were proved to be equal before one was not, and how many
+    /// there are.
+    pub parts: Option<[usize; 2]>,
+}
+
+/// What came of a search.
+#[derive(Debug)]
+pub enum Found {
+    /// The sides are equal; with the certificate, or why there is none.
+    Equal(Result<Certificate, Uncertified>),
+    /// Not found to be equal.
+    Open(Reached),
+}
+
+/// What is searched with.
+#[derive(Clone, Copy)]
+pub struct Search<'a> {
+    /// The rules' declarations.
+    pub book: &'a RuleBook,
+    /// The rules, in the book's order.
+    pub compiled: &'a [CompiledRule],
+    /// Which rules run, in order.
+    pub schedule: &'a Schedule,
+    /// The machine, of which rules ask the length of vectors.
+    pub machine: &'a Machine,
+    /// The least exact rules that may run.
+    pub exact: Exactness,
+    /// Bounds on each saturation.
+    pub limits: Limits,
+    /// The rules as the checker reads them; without them nothing is recorded and no certificate
+    /// written.
+    pub certify: Option<&'a Rules>,
+}
+
+/// The terms of both sides, with variables named by their loops; a statement beside one that is split
+/// between the units is such a statement, too. An error where a side is no term.
+pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], Unread> {
+    let operators = book.signature.table().clone();
+    lifted(sides).map(|terms| terms.map(|term| normalise(&term, &operators)))
+}
+
+/// The same with variables as they were written.
+fn lifted(sides: &Sides) -> Result<[Term; 2], Unread> {
+    let lifted = |side: &Side| -> Result<Term, Unread> {
+        let term = side.term()?.clone();
+        Ok(if units(sides) && !side.is_split() { split(term) } else { term })
+    };
+    Ok([lifted(&sides.left)?, lifted(&sides.right)?])
+}
+
+/// Whether a side is a program of both units.
+pub(super) fn units(sides: &Sides) -> bool {
+    sides.left.is_split() || sides.right.is_split()
+}
+
+/// A statement that is split between the units.
+fn split(mut statement: Term) -> Term {
+    let root = Id::from(statement.len().saturating_sub(1));
+    statement.add(Node::op("slc", &[root]));
+    statement
+}
+
+impl Search<'_> {
+    /// Whether rules make two terms equal, without a proof.
+    pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
+        self.with_layouts(sides, |search| {
+            let between = search.between(sides);
+            let question = question(sides, terms, between.as_ref());
+            let forgetful = question.forgetful(&search.book.signature.table().clone());
+            search.sound(unparted(question, &forgetful), record, true).equal()
+        })
+    }
+
+    /// Searches for a proof that two terms are equal.
+    pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+        self.with_layouts(sides, |search| search.proved(sides, terms))
+    }
+
+    /// Searches with what layouts say as further rules.
+    fn with_layouts<R>(&self, sides: &Sides, run: impl FnOnce(&Search<'_>) -> R) -> R {
+        if sides.declarations.layouts.is_empty() {
+            return run(self);
+        }
+        let book = extended(self.book, sides.declarations.equations());
+        let compiled = ember_engine::compile(&book);
+        let schedule = book.schedule(self.schedule.name.as_str()).unwrap_or(self.schedule);
+        run(&Search { book: &book, compiled: &compiled, schedule, ..*self })
+    }
+
+    /// Proves both sides part by part where they have parts, then as a whole.
+    fn proved(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+        let between = self.between(sides);
+        let question = question(sides, terms, between.as_ref());
+        let operators = self.book.signature.table().clone();
+        let mut trusted: Vec<String> =
+            [&sides.left, &sides.right].into_iter().filter_map(Side::reading).collect();
+        let facts = question.egraph(&operators, self.vectors(), false);
+        let of_parts = parts(&question, facts).map(|parts| self.each(question, &parts));
+        let forgetful = question.forgetful(&operators);
+        let whole = || self.whole(unparted(question, &forgetful));
+        let (found, parts) = match of_parts {
+            Some((found @ Found::Equal(Ok(_)), _)) => {
+                trusted.push(BARRIERS.to_owned());
+                (found, None)
+            }
+            Some((_, proved)) => (whole(), Some(proved)),
+            None => (whole(), None),
+        };
+        match found {
+            Found::Open(reached) => Found::Open(Reached { parts, ..reached }),
+            Found::Equal(certificate) => Found::Equal(certificate.map(|certificate| {
+                let trusted = certificate.assumed().chain(trusted).collect();
+                Certificate { trusted, ..certificate }
+            })),
+        }
+    }
+
+    /// The model that is no side, with variables named by their loops.
+    fn between(&self, sides: &Sides) -> Option<Term> {
+        let operators = self.book.signature.table().clone();
+        sides.between.as_ref().map(|model| normalise(model, &operators))
+    }
+
+    fn vectors(&self) -> VectorUnit {
+        let core = &self.machine.core;
+        VectorUnit { simd_bytes: core.simd_bytes, registers: core.vector_registers }
+    }
+
+    /// Whether a certificate holds.
+    fn checked(&self, certificate: &Certificate) -> Result<(), Uncertified> {
+        let Some(rules) = self.certify else { return Ok(()) };
+        let mut sources = Sources::default();
+        let file = sources.add("<certificate>", certificate.text().as_str());
+        let forms = sexp::read(&sources, file).map_err(|_| Lost("it is not balanced"))?;
+        let form = forms.first().ok_or(Lost("it is empty"))?;
+        Ok(check(rules, form).map(drop)?)
+    }
+
+    /// Proves parts one by one, as far as they can be; also gives how many were proved, and how many there are.
+    fn each(&self, question: Question<'_>, parts: &[Part]) -> (Found, [usize; 2]) {
+        let mut certificates: Vec<Certificate> = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            let between = part.between.as_ref();
+            let before = certificates.last().map_or(&[][..], Certificate::declarations);
+            match self.whole(Question { terms: &part.terms, between, before, ..question }) {
+                Found::Equal(Ok(certificate)) => certificates.push(certificate),
+                other => return (other, [at, parts.len()]),
+            }
+        }
+        let dialect = if question.units { "slc" } else { "scf" };
+        let whole = joined(&certificates, dialect);
+        let whole = whole.and_then(|found| self.checked(&found).map(|()| found));
+        (Found::Equal(whole), [parts.len(); 2])
+    }
+
+    /// Searches for a proof in one e-graph. Where no certificate comes of one that matches names of loops, another
+    /// is looked for that rewrites them.
+    fn whole(&self, question: Question<'_>) -> Found {
+        let first = self.proof(question, true);
+        if self.certify.is_some() && matches!(first, Found::Equal(Err(_))) {
+            // Names make many forms, so that only small searches are worth it.
+            let limits = Limits { nodes: self.limits.nodes / 4, ..self.limits };
+            let second = Search { limits, ..*self }.proof(question, false);
+            if matches!(second, Found::Equal(Ok(_))) {
+                return second;
+            }
+        }
+        first
+    }
+
+    fn proof(&self, question: Question<'_>, twins: bool) -> Found {
+        let run = self.sound(question, self.certify.is_some(), twins);
+        if !run.equal() {
+            return Found::Open(run.reached());
+        }
+        let Some(rules) = self.certify else {
+            return Found::Equal(Err(Uncertified::NotAsked));
+        };
+        let proved = Proved {
+            search: &run.egraph,
+            book: self.book,
+            compiled: self.compiled,
+            rules,
+            declarations: question.declarations,
+            terms: &run.terms,
+            before: question.before,
+            rows: question.rows,
+        };
+        let certificate = certify(&proved);
+        Found::Equal(certificate.and_then(|found| self.checked(&found).map(|()| found)))
+    }
+
+    /// Runs the schedule. Where bounds that turned out to be the same made one variable of two, nothing that
+    /// was found means anything, and variables get names that keep them apart. With `twins`, sides are looked
+    /// for whatever their variables are called.
+    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+        let run = self.saturated(question, record, twins);
+        if !run.captured {
+            return run;
+        }
+        let operators = self.book.signature.table().clone();
+        let terms = question.terms.each_ref().map(|term| apart(term, &operators));
+        let between = question.between.map(|model| apart(model, &operators));
+        let question = Question { terms: &terms, between: between.as_ref(), ..question };
+        self.saturated(question, record, twins)
+    }
+
+    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+        let Question { units, terms, between, .. } = question;
+        let operators = self.book.signature.table().clone();
+        let mut egraph = question.egraph(&operators, self.vectors(), record);
+        let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
+        // Rules meet halfway: from one processor's statements down to both programs, and among those.
+        let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term)));
+        let model = between.map(|m| egraph.add_expr(m));
+        if units {
+            for statement in statements.into_iter().chain(model) {
+                egraph.add(Node::op("slc", &[statement]));
+            }
+        }
+        egraph.rebuild();
+        let mut run = Run {
+            search: self,
+            each: terms.each_ref().map(|term| each(term, &operators)),
+            operators,
+            egraph,
+            roots,
+            units,
+            statements,
+            model,
+            terms: terms.clone(),
+            named: terms.iter().chain(between).cloned().collect(),
+            first: Vec::new(),
+            twins,
+            stop: StopReason::Saturated,
+            captured: false,
+        };
+        drive(&mut run, &self.schedule.steps, self.limits.iterations);
+        run.captured = run.named.iter().any(|term| {
+            // Statements that come of programs of both units have loops with other bounds.
+            [term, &raised(term)].iter().any(|term| captured(term, &run.operators, &run.egraph))
+        });
+        run
+    }
+}
+
+struct Run<'a> {
+    search: &'a Search<'a>,
+    operators: Arc<Operators>,
+    egraph: EGraph,
+    roots: [Id; 2],
+    /// Whether the sides are programs of both units.
+    units: bool,
+    /// The statements of one processor that the sides come from.
+    statements: [Id; 2],
+    /// The model between them.
+    model: Option<Id>,
+    /// The sides as they are in the e-graph.
+    terms: [Term; 2],
+    /// All that was put into the e-graph, with the names that variables have there.
+    named: Vec<Term>,
+    /// The sides with a name for each loop.
+    each: [Term; 2],
+    /// The rules that split statements between the units.
+    first: Vec<usize>,
+    /// Whether sides are looked for under other names.
+    twins: bool,
+    stop: StopReason,
+    /// Whether two variables of loops around each other have become one.
+    captured: bool,
+}
+
+/// A side that was found under other names: which, and what its variables are called there.
+type Twin = (usize, BTreeMap<i64, Id>);
+
+impl Run<'_> {
+    fn equal(&self) -> bool {
+        !self.captured && self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+    }
+
+    /// Whether a class that should hold a side holds it under other names.
+    fn twin(&self, egraph: &EGraph) -> Option<Twin> {
+        for (side, own) in self.each.iter().enumerate() {
+            let own = raised(own);
+            for class in [self.statements[1 - side]].into_iter().chain(self.model) {
+                if egraph.find(class) == egraph.find(self.statements[side]) {
+                    continue;
+                }
+                if let Some(names) = alpha::found(egraph, &self.operators, class, &own) {
+                    return Some((side, names));
+                }
+            }
+        }
+        None
+    }
+
+    /// Adds the variables of each side's loops as they are where the loops around them are called as in the
+    /// other side. What one side has within them, such as strips, rules find by its bounds.
+    fn align(&mut self) {
+        for side in [0, 1] {
+            let own = raised(&self.each[side]);
+            let other = self.egraph.find(self.statements[1 - side]);
+            for names in alpha::outermost(&self.egraph, &self.operators, other, &own) {
+                let term = alpha::renamed(&self.egraph, &own, &names);
+                alpha::add_variables(&mut self.egraph, &term);
+            }
+        }
+        self.egraph.rebuild();
+    }
+
+    /// Goes on with a side under the names with which it was found.
+    fn adopt(&mut self, (side, names): Twin) {
+        let term = alpha::renamed(&self.egraph, &self.each[side], &names);
+        self.statements[side] = self.egraph.add_expr(&raised(&term));
+        self.roots[side] = self.egraph.add_expr(&term);
+        self.named.push(term.clone());
+        self.terms[side] = term;
+        if self.units {
+            self.egraph.add(Node::op("slc", &[self.statements[side]]));
+        }
+        self.egraph.rebuild();
+        if self.units {
+            let first = self.first.clone();
+            self.apply(&first, false);
+        }
+    }
+
+    /// Applies rules until nothing changes, or the sides meet.
+    fn apply(&mut self, rules: &[usize], twins: bool) -> Option<Twin> {
+        let Search { compiled, exact, limits, .. } = self.search;
+        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
+        let rules: Vec<&CompiledRule> = rules.collect();
+        let mut egraph = std::mem::replace(&mut self.egraph, EGraph::new(Facts::default()));
+        let twin = RefCell::new(None);
+        let met = |egraph: &EGraph| {
+            if egraph.find(self.roots[0]) == egraph.find(self.roots[1]) {
+                return true;
+            }
+            twin.replace(if twins { self.twin(egraph) } else { None });
+            twin.borrow().is_some()
+        };
+        let done = saturate_until(&mut egraph, &rules, limits, &met, &mut |_| {});
+        self.egraph = egraph;
+        self.stop = done.stop;
+        twin.into_inner()
+    }
+
+    fn reached(&self) -> Reached {
+        Reached {
+            stop: self.stop.clone(),
+            nodes: self.egraph.total_number_of_nodes(),
+            forms: self.roots.map(|root| self.egraph[root].nodes.len()),
+            parts: None,
+        }
+    }
+}
+
+impl Driven for Run<'_> {
+    fn saturate(&mut self, rules: &[usize]) {
+        if self.units && self.first.is_empty() {
+            self.first = rules.to_vec();
+        }
+        if self.twins {
+            self.align();
+        }
+        while let Some(twin) = self.apply(rules, self.twins) {
+            self.adopt(twin);
+            if self.ended() {
+                return;
+            }
+        }
+    }
+
+    /// Nothing is to be chosen.
+    fn keep(&mut self, _: usize) {}
+
+    /// The goal of every sketch here is that the sides are equal.
+    fn found(&self, _: &Sketch) -> bool {
+        false
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::of(&self.egraph, 0)
+    }
+
+    fn ended(&self) -> bool {
+        self.equal() || matches!(self.stop, StopReason::Contradiction { .. })
+    }
+
+    fn cut_short(&mut self) {
+        self.stop = StopReason::IterationLimit;
+    }
+}

@@ -1,0 +1,311 @@
+//! Reading the two sides: models, and programs as SCF, SLC or DLC text, with what they declare.
+
+use super::data::Given;
+use super::declare::{Declarations, FORMS};
+use super::layout::{Layout, laid_out};
+use super::lift::{NoStatement, lifted};
+use super::roles::Roles;
+use super::surface;
+use ember_compile::dlc_text::DlcText;
+use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
+use ember_language::load::load;
+use ember_language::rules::{RuleBook, Sort};
+use ember_language::sexp::{self, Sexp};
+use ember_language::term::Term;
+use ember_model::model::Model;
+use ember_targets::dlc::Program;
+use ember_targets::machine::Machine;
+use ember_targets::verify::{Limits, Verified};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// One of the two that are compared.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// What it is called in messages: its file, and which program of it.
+    pub name: String,
+    /// What it is.
+    pub what: What,
+}
+
+/// A DLC program that is read as no statement.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{name}`: {why}")]
+pub struct Unread {
+    /// The program.
+    pub name: String,
+    /// Why.
+    pub why: NoStatement,
+}
+
+/// What a side is.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A model or a program of the levels SCF and SLC: a term of sort Stmt or Slc.
+    Term {
+        /// The term, as it was written.
+        term: Term,
+        /// Its sort.
+        sort: Sort,
+    },
+    /// A DLC program.
+    Dlc {
+        /// The program.
+        program: Box<Program>,
+        /// The statement that its two halves make together; or why they make none.
+        term: Result<Term, NoStatement>,
+    },
+}
+
+impl What {
+    /// A verified DLC program.
+    pub fn dlc(program: Verified) -> What {
+        let program = program.into_program();
+        let term = lifted(&program);
+        What::Dlc { program: Box::new(program), term }
+    }
+}
+
+impl Side {
+    /// The term that proofs are about; an error says why there is none.
+    pub fn term(&self) -> Result<&Term, Unread> {
+        match &self.what {
+            What::Term { term, .. } | What::Dlc { term: Ok(term), .. } => Ok(term),
+            What::Dlc { term: Err(why), .. } => {
+                Err(Unread { name: self.name.clone(), why: why.clone() })
+            }
+        }
+    }
+
+    /// What a proof trusts beside its rules: that a DLC program does what it is read as.
+    pub fn reading(&self) -> Option<String> {
+        let name = &self.name;
+        match self.what {
+            What::Term { .. } => None,
+            What::Dlc { .. } => {
+                Some(format!("trusted: {name:?} does what the statement does that it is read as"))
+            }
+        }
+    }
+
+    /// Whether it is a program of both units, of which each statement says where it runs.
+    pub fn is_split(&self) -> bool {
+        matches!(&self.what, What::Term { sort, .. } if sort.name() == "Slc")
+    }
+}
+
+/// The file of a side that is a model.
+#[derive(Clone, Debug)]
+pub struct ModelFile {
+    /// The model.
+    pub model: Model,
+    /// Its text.
+    pub file: FileId,
+}
+
+/// Both sides, and what they speak of.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    /// The tensors.
+    pub declarations: Declarations,
+    /// What inputs are for, as far as that is known.
+    pub roles: Roles,
+    /// The one that is given first.
+    pub left: Side,
+    /// The other.
+    pub right: Side,
+    /// Data that a text gives, to be tried first.
+    pub given: Option<Given>,
+    /// The first side that is a model, or the model that declares what programs use.
+    pub model: Option<ModelFile>,
+    /// The term of a model that is no side: where both programs are equal to it, they are equal.
+    pub between: Option<Term>,
+}
+
+impl Sides {
+    /// Two programs over the same tensors.
+    pub fn of(declarations: Declarations, programs: [What; 2]) -> Sides {
+        let [left, right] = programs;
+        let side = |name: &str, what| Side { name: name.to_owned(), what };
+        let (left, right) = (side("the first", left), side("the second", right));
+        let roles = Roles::new(&declarations, &[], [&left, &right]);
+        Sides { declarations, roles, left, right, given: None, model: None, between: None }
+    }
+}
+
+/// What stands in one file.
+struct Text {
+    declarations: Option<Declarations>,
+    model: Option<ModelFile>,
+    sides: Vec<Side>,
+    given: Option<Given>,
+    /// What inputs hold, not read yet.
+    layouts: Vec<Sexp>,
+    /// Programs that were not read yet, since nothing was declared.
+    open: Vec<Sexp>,
+}
+
+/// Reads both sides from two files, or from one that holds two programs. `model` declares tensors for
+/// programs that do not.
+pub fn read(
+    sources: &mut Sources,
+    book: &RuleBook,
+    machine: &Machine,
+    paths: &[PathBuf],
+    model: Option<&Path>,
+) -> Checked<Sides> {
+    let mut errors = Vec::new();
+    let mut texts = Vec::new();
+    for path in paths.iter().map(PathBuf::as_path).chain(model) {
+        match file(sources, book, machine, path) {
+            Ok(text) => texts.push(text),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let declaring = if model.is_some() { texts.pop() } else { None };
+    let mut declarations: Option<Declarations> = None;
+    for own in texts.iter().chain(&declaring).filter_map(|text| text.declarations.as_ref()) {
+        match &mut declarations {
+            Some(known) => known.join(own.clone())?,
+            None => declarations = Some(own.clone()),
+        }
+    }
+    if let Some(declarations) = &mut declarations {
+        let forms: Vec<Sexp> = texts.iter().flat_map(|text| text.layouts.clone()).collect();
+        declarations.layouts = Layout::read_all(&forms, book, declarations)?;
+    }
+    let mut sides: Vec<Side> = Vec::new();
+    let mut models: Vec<ModelFile> = Vec::new();
+    let mut given = None;
+    for (text, path) in texts.into_iter().zip(paths) {
+        let many = text.open.len() > 1;
+        for (at, form) in text.open.iter().enumerate() {
+            let Some(declarations) = &declarations else {
+                let message = format!("nothing declares the tensors of `{}`", path.display());
+                let error = Diagnostic::error(message, form.span, "a program");
+                let help = "give a model with `--model`, or write `(input NAME DTYPE (EXTENT …))` and \
+                            `(output …)` in front of the program";
+                return Err(vec![error.with_help(help)]);
+            };
+            let name = match (many, at) {
+                (false, _) => path.display().to_string(),
+                (true, at) => format!("{}, program {}", path.display(), at + 1),
+            };
+            match program(book, form, declarations) {
+                Ok(what) => sides.push(Side { name, what }),
+                Err(found) => errors.extend(found),
+            }
+        }
+        sides.extend(text.sides);
+        models.extend(text.model);
+        given = given.or(text.given);
+    }
+    let mut between = None;
+    if let Some(text) = declaring {
+        between = text.sides.first().and_then(|side| side.term().ok().cloned());
+        models.extend(text.model);
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let found = sides.len();
+    let Ok([left, right]) = <[Side; 2]>::try_from(sides) else {
+        let error = Diagnostic::global(format!("programs that are given: {found}; needed are two"));
+        let help = "give two files, or one with two programs behind their declarations";
+        return Err(vec![error.with_help(help)]);
+    };
+    let declarations = declarations.unwrap_or_default();
+    if let Some(given) = &given
+        && laid_out(&declarations, given)
+            .is_none_or(|own| own.forms(&declarations) != given.forms(&declarations))
+    {
+        return Err(vec![Diagnostic::global(
+            "the data that is given is not laid out as it should be",
+        )]);
+    }
+    let roles = Roles::new(&declarations, &models, [&left, &right]);
+    let model = models.into_iter().next();
+    Ok(Sides { declarations, roles, left, right, given, model, between })
+}
+
+fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
+    let file = load(sources, path)?;
+    let forms = sexp::read(sources, file)?;
+    let mut text = Text {
+        declarations: None,
+        model: None,
+        sides: Vec::new(),
+        given: None,
+        layouts: Vec::new(),
+        open: Vec::new(),
+    };
+    let name = path.display().to_string();
+    match forms.first().and_then(Sexp::form) {
+        Some(("model", _)) => {
+            let model = Model::parse_with(sources, file, &book.definitions)?;
+            let term = book.definitions.expand(&model.root_term());
+            text.declarations = Some(Declarations::of_model(&model));
+            let what = What::Term { term, sort: Sort::named("Stmt") };
+            text.sides.push(Side { name: name.clone(), what });
+            text.model = Some(ModelFile { model, file });
+        }
+        Some(("dlc", _)) => {
+            let program = DlcText::read(sources, file)?.verify(&Limits::of(machine))?;
+            text.declarations = Some(Declarations::of_program(&program));
+            text.sides.push(Side { name: name.clone(), what: What::dlc(program) });
+        }
+        _ => programs(book, &forms, &mut text)?,
+    }
+    if text.sides.is_empty() && text.open.is_empty() && text.layouts.is_empty() {
+        return Err(vec![Diagnostic::global(format!("{name}: no program in it"))]);
+    }
+    Ok(text)
+}
+
+/// Declarations, data and programs.
+fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
+    let mut errors = Vec::new();
+    let mut declarations = Declarations::default();
+    let mut data = None;
+    let operators = book.signature.operators();
+    let reserved =
+        |name: &str| operators.iter().any(|op| op.args.is_empty() && op.name.as_str() == name);
+    for form in forms {
+        match form.form() {
+            Some((head, _)) if FORMS.contains(&head) => {
+                errors.extend(declarations.read(form, reserved).err().into_iter().flatten());
+            }
+            Some(("data", items)) => data = Some(items),
+            Some(("layout", _)) => text.layouts.push(form.clone()),
+            _ => text.open.push(form.clone()),
+        }
+    }
+    if let Some(items) = data {
+        match Given::read(items, &declarations) {
+            Ok(given) => text.given = Some(given),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if !declarations.tensors.is_empty() {
+        text.declarations = Some(declarations);
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// A program as a term.
+pub(super) fn program(book: &RuleBook, form: &Sexp, declarations: &Declarations) -> Checked<What> {
+    let full = surface::written_out(form, declarations)?;
+    let (term, sort) = book.signature.read_term(&full)?;
+    let term = book.definitions.expand(&term);
+    match sort.name() {
+        "Stmt" | "Slc" => Ok(What::Term { term, sort }),
+        other => {
+            let label = format!("this has the sort {other}");
+            let error = Diagnostic::error("not a program", form.span, label);
+            Err(vec![error.with_help("a program is `(dlc …)`, a Stmt or an Slc")])
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Running a side on data, and the first place where two results differ.
+
+use super::data::Given;
+use super::declare::{Declarations, Purpose};
+use super::sides::{Side, Sides, What};
+use ember_interpret::{Error, Interpreter, Store};
+use ember_language::rules::Exactness;
+use ember_sim::{Bindings, SimError};
+use ember_targets::dlc::Program;
+use ember_targets::machine::Machine;
+use ember_targets::tensor::Tensor;
+use ember_values::scalar::Scalar;
+use serde::Serialize;
+
+/// Simulated cycles after which a run is given up.
+const CYCLES: u64 = 20_000_000;
+
+/// A relative bound where sums may be reordered: tries have few operations, and numbers that are
+/// added exactly.
+const TOLERANCE: f64 = 1e-4;
+
+/// The first place where two programs differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The tensor; empty where a program has no result.
+    pub tensor: String,
+    /// The index of the element.
+    pub index: Vec<u64>,
+    /// What the first program has there, or why it has nothing.
+    pub left: String,
+    /// The same of the second.
+    pub right: String,
+    /// Whether both have a value there.
+    #[serde(skip)]
+    pub values: bool,
+}
+
+impl Difference {
+    /// The place as text.
+    pub fn place(&self) -> String {
+        let index: String = self.index.iter().map(|i| format!("[{i}]")).collect();
+        format!("{}{index}", self.tensor)
+    }
+}
+
+/// What came of running both sides.
+#[derive(Clone, Debug)]
+pub(super) enum Outcome {
+    /// Both have a result, and the same.
+    Same,
+    /// Neither has one, or it would take too long.
+    Nothing,
+    /// They differ.
+    Different(Difference),
+}
+
+/// Why a program has no result.
+pub enum Failure {
+    /// It would take too long.
+    Limit,
+    /// There is none.
+    Fault(String),
+}
+
+/// Runs both sides and compares their outputs. What they write holds zeros before, or something else. A term
+/// is given up after so many steps.
+pub(super) fn compare(
+    sides: &Sides,
+    machine: &Machine,
+    exact: Exactness,
+    (given, zeros): (&Given, bool),
+    steps: u64,
+) -> Outcome {
+    let store = given.store(&sides.declarations, zeros);
+    let left = run(&sides.left, machine, &store, steps);
+    let right = match &left {
+        Err(Failure::Limit) => return Outcome::Nothing,
+        _ => run(&sides.right, machine, &store, steps),
+    };
+    let fault = |left: &str, right: &str| {
+        Outcome::Different(Difference {
+            tensor: String::new(),
+            index: Vec::new(),
+            left: left.to_owned(),
+            right: right.to_owned(),
+            values: false,
+        })
+    };
+    match (left, right) {
+        (_, Err(Failure::Limit)) | (Err(_), Err(_)) | (Err(Failure::Limit), _) => Outcome::Nothing,
+        (Err(Failure::Fault(why)), Ok(_)) => fault(&why, "no fault"),
+        (Ok(_), Err(Failure::Fault(why))) => fault("no fault", &why),
+        (Ok(a), Ok(b)) => match difference(&sides.declarations, &a, &b, exact) {
+            Some(difference) => Outcome::Different(difference),
+            None => Outcome::Same,
+        },
+    }
+}
+
+fn run(side: &Side, machine: &Machine, store: &Store, steps: u64) -> Result<Store, Failure> {
+    match &side.what {
+        What::Term { term, .. } => {
+            let mut run = Interpreter::new(term, store.clone()).with_step_limit(steps);
+            match run.run(run.root()) {
+                Ok(()) => Ok(run.into_store()),
+                Err(Error::StepLimit(_)) => Err(Failure::Limit),
+                Err(error) => Err(Failure::Fault(error.to_string())),
+            }
+        }
+        What::Dlc { program, .. } => simulate(program, machine, store, CYCLES),
+    }
+}
+
+/// What a DLC program makes of a store in so many cycles at most.
+pub fn simulate(
+    program: &Program,
+    machine: &Machine,
+    store: &Store,
+    max_cycles: u64,
+) -> Result<Store, Failure> {
+    let missing = |name: &String| Failure::Fault(format!("there is no `{name}`"));
+    let tensor = |name: &String| store.tensors.get(name).cloned().ok_or_else(|| missing(name));
+    let size = |name: &String| store.sizes.get(name).copied().ok_or_else(|| missing(name));
+    let tensors = program.tensors.iter().map(|t| tensor(&t.name)).collect::<Result<_, _>>()?;
+    let sizes = program.sizes.iter().map(size).collect::<Result<_, _>>()?;
+    let options = ember_sim::Options { max_cycles, ..ember_sim::Options::default() };
+    match ember_sim::run(program, machine, Bindings { tensors, sizes }, options) {
+        Ok(outcome) => {
+            let mut after = store.clone();
+            for (declared, tensor) in program.tensors.iter().zip(outcome.tensors) {
+                after.tensors.insert(declared.name.clone(), tensor);
+            }
+            Ok(after)
+        }
+        Err(SimError::Limit { .. }) => Err(Failure::Limit),
+        Err(error) => Err(Failure::Fault(error.to_string())),
+    }
+}
+
+/// The first element of an output that differs.
+fn difference(
+    declarations: &Declarations,
+    left: &Store,
+    right: &Store,
+    exact: Exactness,
+) -> Option<Difference> {
+    for declared in declarations.tensors.iter().filter(|t| t.purpose == Purpose::Output) {
+        let (a, b) = (left.tensors.get(&declared.name)?, right.tensors.get(&declared.name)?);
+        let unlike = |at: &u64| match (a.get(*at), b.get(*at)) {
+            (Some(a), Some(b)) => !same(a, b, exact),
+            (a, b) => a.is_some() != b.is_some(),
+        };
+        let Some(at) = (0..a.len().max(b.len())).find(unlike) else { continue };
+        let value = |t: &Tensor| t.get(at).map_or_else(|| "missing".to_owned(), |x| x.to_string());
+        return Some(Difference {
+            tensor: declared.name.clone(),
+            index: index(at, &a.shape),
+            left: value(a),
+            right: value(b),
+            values: true,
+        });
+    }
+    None
+}
+
+fn same(a: Scalar, b: Scalar, exact: Exactness) -> bool {
+    if a == b || exact == Exactness::Bitwise || !a.dtype().is_float() {
+        return a == b;
+    }
+    let (x, y) = (a.as_f64(), b.as_f64());
+    (x - y).abs() <= x.abs().max(y.abs()).max(1.0) * TOLERANCE
+}
+
+/// The index of a row-major position.
+fn index(position: u64, shape: &[u64]) -> Vec<u64> {
+    let mut rest = position;
+    let mut index: Vec<u64> = Vec::with_capacity(shape.len());
+    for extent in shape.iter().rev() {
+        index.push(rest % extent.max(&1));
+        rest /= extent.max(&1);
+    }
+    index.reverse();
+    index
+}

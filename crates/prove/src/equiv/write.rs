@@ -1,0 +1,74 @@
+//! A counterexample as a file: a model with that data, or the programs with it in front.
+
+use super::refute::Counterexample;
+use super::sides::{ModelFile, Sides, What};
+use ember_language::diagnostic::Sources;
+use ember_language::print_term::print_term;
+use ember_language::sexp;
+use ember_targets::print::print;
+
+/// The text of a file on which the difference shows again. Where a side is a model, or one declares
+/// what programs use, it is that model with other data; else declarations, data and both programs.
+pub fn counterexample(sources: &Sources, sides: &Sides, found: &Counterexample) -> String {
+    let difference = &found.difference;
+    let what = match difference.values {
+        true => format!(
+            "{} is {} by the first program and {} by the second",
+            difference.place(),
+            difference.left,
+            difference.right
+        ),
+        false => format!("first program: {}; second: {}", difference.left, difference.right),
+    };
+    let before = match found.zeros {
+        true => "",
+        false => "; it shows where outputs do not hold zeros before",
+    };
+    let heading = format!("; {what}{before}\n");
+    let data = found.given.forms(&sides.declarations).join("\n    ");
+    let layouts = &sides.declarations.layouts;
+    // A model has no data for what only the other side reads.
+    let model = sides.model.as_ref().filter(|_| layouts.is_empty());
+    if let Some(text) = model.and_then(|file| with_data(sources, file, &data)) {
+        return heading + &text;
+    }
+    let mut text = heading;
+    for declared in &sides.declarations.tensors {
+        text += &format!("{}\n", declared.form());
+    }
+    for layout in layouts {
+        text += &layout.form();
+    }
+    text += &format!("(data\n    {data})\n");
+    for side in [&sides.left, &sides.right] {
+        match &side.what {
+            What::Term { term, .. } => text += &format!("\n{}\n", print_term(term).trim_end()),
+            What::Dlc { program, .. } => text += &format!("\n{}\n", print(program).trim_end()),
+        }
+    }
+    text
+}
+
+/// A model's text with other data, and without the programs that it names, whose paths need not hold
+/// where it is written.
+fn with_data(sources: &Sources, file: &ModelFile, data: &str) -> Option<String> {
+    let text = &sources.get(file.file).text;
+    let forms = sexp::read(sources, file.file).ok()?;
+    let model = forms.first()?;
+    let items = model.list()?;
+    let mut cut: Vec<std::ops::Range<usize>> = items
+        .iter()
+        .filter(|item| matches!(item.form(), Some(("data" | "programs", _))))
+        .map(|item| item.span.range())
+        .collect();
+    cut.sort_by_key(|range| range.start);
+    let whole = model.span.range();
+    let mut kept = String::new();
+    let mut at = whole.start;
+    for range in cut {
+        kept += text.get(at..range.start)?;
+        at = range.end;
+    }
+    kept += text.get(at..whole.end.checked_sub(1)?)?;
+    Some(format!("{}\n  (data (seed 1)\n    {data}))\n", kept.trim_end()))
+}

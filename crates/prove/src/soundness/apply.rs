@@ -1,0 +1,107 @@
+//! What a rule makes of an instance in an e-graph with real facts.
+
+use super::instance::Instance;
+use super::world::World;
+use egg::{Id, Var};
+use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_engine::CompiledRule;
+use ember_engine::Knowledge;
+use ember_engine::saturate::{Limits, StopReason, saturate};
+use ember_language::conditions::Generator;
+use ember_language::rules::Operators;
+use ember_language::rules::{Arg, Call, Rule};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// E-nodes that one application of one rule may need.
+const LIMITS: Limits = Limits { iterations: 1, nodes: 100_000 };
+
+/// What came of it.
+pub(super) enum Applied {
+    /// The right sides that the rule made equal to the left side; none where its conditions do
+    /// not hold.
+    Equal(Vec<Id>),
+    /// Two different constants became equal.
+    Contradiction(String),
+}
+
+/// An e-graph with the facts of a world.
+pub(super) fn egraph(world: &World, operators: &Arc<Operators>) -> EGraph {
+    let unit = VectorUnit { simd_bytes: world.simd_bytes, registers: 32 };
+    EGraph::new(Facts::new(&world.tensors, &world.sizes, operators.clone(), unit))
+}
+
+/// Puts an instance into an e-graph and applies the rule, and nothing else, once.
+pub(super) fn apply(
+    rule: &Rule,
+    compiled: &CompiledRule,
+    operators: &Arc<Operators>,
+    instance: &mut Instance,
+) -> Applied {
+    let mut egraph = egraph(&instance.world, operators);
+    let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
+    for other in &instance.others {
+        egraph.add_expr(&instance.bank.extract(*other));
+    }
+    egraph.rebuild();
+
+    let mut numbers = vec![BTreeMap::new()];
+    for (v, call) in &rule.fors {
+        numbers = numbers
+            .into_iter()
+            .flat_map(|known| values(&mut egraph, instance, call, *v, known))
+            .collect();
+    }
+    let mut sides = Vec::new();
+    for numbers in numbers {
+        let Some(side) = instance.substitute(&rule.rhs, &numbers) else { continue };
+        let term = instance.bank.extract(side);
+        // What facts alone make equal says nothing about the rule.
+        if egraph.lookup_expr(&term).map(|id| egraph.find(id)) != Some(egraph.find(root)) {
+            sides.push((side, term));
+        }
+    }
+    if sides.is_empty() {
+        return Applied::Equal(Vec::new());
+    }
+    let run = saturate(&mut egraph, &[compiled], &LIMITS, &mut |_| {});
+    if let StopReason::Contradiction { .. } = run.stop {
+        return Applied::Contradiction(run.stop.to_string());
+    }
+    let root = egraph.find(root);
+    let equal = |(_, term): &(Id, _)| {
+        let class = egraph.lookup_expr(term);
+        class.map(|id| egraph.find(id)) == Some(root)
+    };
+    sides.retain(equal);
+    Applied::Equal(sides.into_iter().map(|(side, _)| side).collect())
+}
+
+/// The numbers known so far with each value of one more variable.
+fn values(
+    egraph: &mut EGraph,
+    instance: &Instance,
+    call: &Call<Generator>,
+    v: Var,
+    known: BTreeMap<Var, i64>,
+) -> Vec<BTreeMap<Var, i64>> {
+    let mut classes: Vec<Id> = Vec::new();
+    for arg in &call.args {
+        let class = match arg {
+            Arg::Int(n) => Some(egraph.add(ember_language::term::Node::int(*n))),
+            Arg::Var(v) => match (known.get(v), instance.holes.get(v)) {
+                (Some(n), _) => Some(egraph.add(ember_language::term::Node::int(*n))),
+                (None, Some(id)) => egraph.lookup_expr(&instance.bank.extract(*id)),
+                (None, None) => None,
+            },
+        };
+        let Some(class) = class else { return Vec::new() };
+        classes.push(egraph.find(class));
+    }
+    let with = |n: i64| {
+        let mut known = known.clone();
+        known.insert(v, n);
+        known
+    };
+    Facts::values(egraph, call.what.index(), &classes).into_iter().map(with).collect()
+}

@@ -1,0 +1,59 @@
+//! A store and an environment in which the left side of an instance has a meaning.
+
+use super::Refutation;
+use super::compare::{Alike, LOWERED_STEPS, Meaning, STEPS, meaning};
+use super::instance::Instance;
+use egg::Id;
+use ember_interpret::{Interpreter, Store};
+use fastrand::Rng;
+
+/// A store, an environment, and what the left side means there.
+pub(super) struct Case {
+    pub store: Store,
+    /// The values of free variables.
+    pub environment: Vec<(Id, i64)>,
+    pub left: Meaning,
+}
+
+impl Case {
+    /// A case; `None` where the left side has no meaning.
+    pub fn new(instance: &Instance, store: Store, environment: Vec<(Id, i64)>) -> Option<Case> {
+        let left = meaning(instance, instance.lhs, &store, &environment, STEPS).ok()?;
+        Some(Case { store, environment, left })
+    }
+
+    /// A random case, with plain numbers only where they are to be `tame`.
+    pub fn random(instance: &Instance, rng: &mut Rng, tame: bool) -> Option<Case> {
+        let store = instance.world.store(rng, &instance.tensors(), tame);
+        let mut interpreter = Interpreter::new(instance.bank.all(), store.clone());
+        let mut environment = Vec::new();
+        let mentioned = instance.mentioned([instance.lhs; 2]);
+        // Variables that are bound inside have a value outside as well: where facts say that a term
+        // does not depend on one (it has a single value, say), it may stand outside of its loop.
+        for variable in instance.variables() {
+            let range = interpreter.values_of(variable).ok().filter(|(_, count, _)| *count > 0);
+            let Some((lo, count, step)) = range else {
+                // No environment has a value for a variable of an empty range.
+                if mentioned.contains(&variable) {
+                    return None;
+                }
+                continue;
+            };
+            let value = lo.wrapping_add(step.wrapping_mul(rng.u64(0..count) as i64));
+            interpreter.bind(variable, value).ok()?;
+            environment.push((variable, value));
+        }
+        Case::new(instance, store, environment)
+    }
+
+    /// Compares what the right side means with what the left side does.
+    pub fn compare(
+        &self,
+        instance: &Instance,
+        rhs: Id,
+        alike: Alike,
+    ) -> Result<(), Box<Refutation>> {
+        let right = meaning(instance, rhs, &self.store, &self.environment, LOWERED_STEPS);
+        Refutation::judge(instance, rhs, self, right, alike)
+    }
+}

@@ -1,0 +1,157 @@
+//! Both sides of an instance, interpreted and compared.
+
+use super::instance::Instance;
+use super::world::SCRATCH;
+use egg::Id;
+use ember_interpret::{Error, Interpreter, Store, Value};
+use ember_values::scalar::Scalar;
+use std::fmt;
+
+/// Evaluated nodes after which a left side has no meaning.
+pub(super) const STEPS: u64 = 40_000;
+
+/// The same for a right side, which may say in many steps what the left side says in one.
+pub(super) const LOWERED_STEPS: u64 = 20 * STEPS;
+
+/// A relative bound for rules that may change the last bits: instances have few operations, and
+/// their numbers are positive and within twelve binary orders of magnitude.
+const TOLERANCE: f64 = 1e-4;
+
+/// What a side means on one store and in one environment.
+#[derive(Clone, Debug)]
+pub(super) enum Meaning {
+    Value(Value),
+    Places(Vec<Option<(String, u64)>>),
+    Store(Store),
+}
+
+/// How alike both sides must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alike {
+    Bitwise,
+    Within,
+}
+
+/// The meaning of a term of an instance.
+pub(super) fn meaning(
+    instance: &Instance,
+    term: Id,
+    store: &Store,
+    environment: &[(Id, i64)],
+    steps: u64,
+) -> Result<Meaning, Error> {
+    let mut interpreter =
+        Interpreter::new(instance.bank.all(), store.clone()).with_step_limit(steps);
+    for (variable, value) in environment {
+        interpreter.bind(*variable, *value)?;
+    }
+    match instance.sort.name() {
+        "Value" | "Stream" | "EValue" => interpreter.eval(term).map(Meaning::Value),
+        "Tensor" => {
+            let elements = interpreter.elements(term)?.into_iter().map(Some).collect();
+            Ok(Meaning::Value(Value::Lanes(elements)))
+        }
+        "Address" | "SAddress" | "EAddress" => {
+            let places = interpreter.places(term)?;
+            let owned = |(name, at): (&str, u64)| (name.to_string(), at);
+            Ok(Meaning::Places(places.into_iter().map(|p| p.map(owned)).collect()))
+        }
+        "Stmt" | "Slc" | "Exec" => {
+            interpreter.run(term)?;
+            let mut store = interpreter.into_store();
+            store.tensors.retain(|name, _| !name.starts_with(SCRATCH));
+            Ok(Meaning::Store(store))
+        }
+        other => Err(Error::Sort { expected: "something that has a meaning", found: other.into() }),
+    }
+}
+
+impl Meaning {
+    /// Whether the right side does what this, the left side, does. Where a lane of a value on
+    /// the left is inactive, the right may have anything.
+    pub fn allows(&self, right: &Meaning, alike: Alike) -> bool {
+        match (self, right) {
+            (Meaning::Value(Value::Scalar(a)), Meaning::Value(Value::Scalar(b))) => {
+                same(*a, *b, alike)
+            }
+            (Meaning::Value(Value::Lanes(a)), Meaning::Value(Value::Lanes(b))) => {
+                let lane = |(a, b): (&Option<Scalar>, &Option<Scalar>)| match (a, b) {
+                    (Some(a), Some(b)) => same(*a, *b, alike),
+                    (a, _) => a.is_none(),
+                };
+                a.len() == b.len() && a.iter().zip(b).all(lane)
+            }
+            // Nothing may be stored where the left side stores nothing.
+            (Meaning::Places(a), Meaning::Places(b)) => a == b,
+            (Meaning::Store(a), Meaning::Store(b)) if alike == Alike::Bitwise => {
+                a.difference(b).is_none()
+            }
+            (Meaning::Store(a), Meaning::Store(b)) => a.tensors.iter().all(|(name, a)| {
+                let other = b.tensors.get(name).filter(|b| b.len() == a.len());
+                other.is_some_and(|b| {
+                    (0..a.len()).all(|i| match (a.get(i), b.get(i)) {
+                        (Some(a), Some(b)) => same(a, b, alike),
+                        (a, b) => a.is_none() && b.is_none(),
+                    })
+                })
+            }),
+            _ => false,
+        }
+    }
+
+    /// What this, the left side, and the right side have that differs, as text.
+    pub fn beside(&self, right: &Meaning) -> (String, String) {
+        if let (Meaning::Store(a), Meaning::Store(b)) = (self, right)
+            && let Some((name, at)) = a.difference(b)
+        {
+            let element = |store: &Store| {
+                let element = store.tensors.get(name).and_then(|t| t.get(at));
+                let element = element.map_or("missing".to_string(), |x| x.to_string());
+                format!("element {at} of {name} is {element}")
+            };
+            return (element(a), element(b));
+        }
+        (self.to_string(), right.to_string())
+    }
+}
+
+fn same(a: Scalar, b: Scalar, alike: Alike) -> bool {
+    if alike == Alike::Bitwise || a == b || !a.dtype().is_float() {
+        return a == b;
+    }
+    let (x, y) = (a.as_f64(), b.as_f64());
+    let scale = x.abs().max(y.abs()).max(1.0);
+    a.dtype() == b.dtype() && (x - y).abs() <= scale * TOLERANCE
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Meaning::Value(value) => value.fmt(f),
+            Meaning::Places(places) => {
+                for place in places {
+                    match place {
+                        Some((name, at)) => write!(f, "{name}[{at}] ")?,
+                        None => f.write_str("_ ")?,
+                    }
+                }
+                Ok(())
+            }
+            Meaning::Store(store) => f.write_str(&store_text(store)),
+        }
+    }
+}
+
+/// The sizes and tensors of a store, one a line.
+pub(super) fn store_text(store: &Store) -> String {
+    let mut text = String::new();
+    for (name, n) in &store.sizes {
+        text.push_str(&format!("{name} = {n}\n"));
+    }
+    for (name, tensor) in &store.tensors {
+        let elements: Vec<String> =
+            (0..tensor.len()).filter_map(|i| tensor.get(i)).map(|x| x.to_string()).collect();
+        text.push_str(&format!("{name} {:?} = {}\n", tensor.shape, elements.join(" ")));
+    }
+    text
+}

@@ -1,0 +1,201 @@
+//! Instances of a rule: its left side with random terms for its variables.
+
+use super::bank::Bank;
+use super::build::Build;
+use super::grow::Grow;
+use super::types::Types;
+use super::world::World;
+use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::rules::{Arg, Rule, Signature, Sort};
+use ember_language::term::{Head, Node};
+use ember_values::scalar::BinaryOp;
+use fastrand::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The left side of a rule with terms for its variables.
+#[derive(Clone, Debug)]
+pub(super) struct Instance {
+    pub bank: Bank,
+    pub world: World,
+    /// The sort of both sides.
+    pub sort: Sort,
+    pub lhs: Id,
+    /// What a rule matches besides, anywhere.
+    pub others: Vec<Id>,
+    /// What each variable of the rule is.
+    pub holes: BTreeMap<Var, Id>,
+    /// Loop variables that have a value around the instance; each after those of its bounds.
+    pub free: Vec<Id>,
+}
+
+impl Instance {
+    /// A random instance of a rule with terms of about `size` levels; `None` where the choices that
+    /// were made do not fit together.
+    pub fn random(
+        rule: &Rule,
+        signature: &Signature,
+        rng: &mut Rng,
+        size: u32,
+        tame: bool,
+    ) -> Option<Instance> {
+        let any = ["Value", "Stmt", "Address"].map(Sort::named);
+        let sort = rule.sort.or_else(|| rng.choice(any))?;
+        let world = World::random(rng, !rule.fors.is_empty());
+        let (pattern, others) = with_wheres(rule);
+        let ranks = ranks(rule);
+        let mut instance =
+            Instance::of(&pattern, &others, sort, &ranks, signature, world, rng, size, tame)?;
+        for (x, inner) in &rule.wheres {
+            let id = instance.substitute(inner, &BTreeMap::new())?;
+            instance.holes.insert(*x, id);
+        }
+        Some(instance)
+    }
+
+    /// A random instance of a pattern of this sort, with variables of these ranks. Nodes of the pattern that
+    /// its root is not made of, and that must have an instance too, are the `others`.
+    #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
+    pub fn of(
+        pattern: &PatternAst<Node>,
+        others: &[Id],
+        sort: Sort,
+        ranks: &BTreeMap<Var, usize>,
+        signature: &Signature,
+        world: World,
+        rng: &mut Rng,
+        size: u32,
+        tame: bool,
+    ) -> Option<Instance> {
+        let types = Types::of(signature, pattern, others, sort, rng.usize(0..3) / 2, ranks)?;
+        let alias = rng.u8(0..4) == 0;
+        let mut bank = Bank::default();
+        let grow = Grow { bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
+        let mut build = Build::new(signature, pattern, types, grow, size);
+        build.outer_loops();
+        build.bind_early();
+        let lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
+        let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
+        let (holes, free) = (build.holes, build.free.into_iter().collect());
+        Some(Instance { bank, world, sort, lhs, others, holes, free })
+    }
+
+    /// A side of the rule with the instance's terms for its variables. `numbers` are the values of
+    /// variables that range over a generator's. `None` where a number does not exist.
+    pub fn substitute(
+        &mut self,
+        side: &PatternAst<Node>,
+        numbers: &BTreeMap<Var, i64>,
+    ) -> Option<Id> {
+        let mut built: Vec<Option<Id>> = Vec::with_capacity(side.len());
+        for node in side {
+            let id = match node {
+                ENodeOrVar::Var(v) => match numbers.get(v) {
+                    Some(n) => Some(self.bank.int(*n)),
+                    None => self.holes.get(v).copied(),
+                },
+                ENodeOrVar::ENode(node) => self.node(node, &built),
+            };
+            built.push(id);
+        }
+        built.last().copied().flatten()
+    }
+
+    fn node(&mut self, node: &Node, built: &[Option<Id>]) -> Option<Id> {
+        let children: Vec<Id> =
+            node.children().iter().map(|c| built[usize::from(*c)]).collect::<Option<_>>()?;
+        if let (Some("!"), [op, a, b]) = (node.name(), children.as_slice()) {
+            let number = |id: Id| match self.bank.node(id).head() {
+                Head::Int(n) => Some(n),
+                _ => None,
+            };
+            let (a, b) = (number(*a)?, number(*b)?);
+            let n = match BinaryOp::parse(self.bank.node(*op).name()?)? {
+                BinaryOp::Add => a.checked_add(b)?,
+                BinaryOp::Sub => a.checked_sub(b)?,
+                BinaryOp::Mul => a.checked_mul(b)?,
+                BinaryOp::Div => a.checked_div(b)?,
+                BinaryOp::Max => a.max(b),
+                BinaryOp::Min => a.min(b),
+                BinaryOp::Lt => return None,
+            };
+            return Some(self.bank.int(n));
+        }
+        Some(self.bank.add(Node::new(node.head(), &children)))
+    }
+
+    /// The tensors that the terms name.
+    pub fn tensors(&self) -> BTreeSet<String> {
+        let names = self.bank.all().into_iter().filter_map(|node| node.name()?.strip_prefix('%'));
+        names.map(String::from).collect()
+    }
+
+    /// Every loop variable; each after those of its bounds.
+    pub fn variables(&self) -> impl Iterator<Item = Id> {
+        let nodes = self.bank.all().as_ref().iter().enumerate();
+        nodes.filter(|(_, node)| node.name() == Some("var")).map(|(i, _)| Id::from(i))
+    }
+
+    /// The free variables that the terms mention.
+    pub fn mentioned(&self, terms: [Id; 2]) -> Vec<Id> {
+        let mut seen: BTreeSet<Id> = BTreeSet::new();
+        let mut open = terms.to_vec();
+        while let Some(id) = open.pop() {
+            if seen.insert(id) {
+                open.extend(self.bank.node(id).children());
+            }
+        }
+        self.free.iter().copied().filter(|v| seen.contains(v)).collect()
+    }
+}
+
+/// The ranks that a rule asks of its variables.
+fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
+    let guards = rule.guards.iter().filter(|guard| guard.what.name == "rank");
+    guards
+        .filter_map(|guard| match guard.args.as_slice() {
+            [Arg::Var(v), Arg::Int(n)] => Some((*v, usize::try_from(*n).ok()?)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The left side of a rule with the patterns that variables must also be written out, and the roots of
+/// those that stand anywhere.
+fn with_wheres(rule: &Rule) -> (PatternAst<Node>, Vec<Id>) {
+    let mut pattern = PatternAst::default();
+    let mut copied: BTreeMap<Var, Id> = BTreeMap::new();
+    let sides = rule.wheres.iter().map(|(x, p)| (Some(*x), p)).chain([(None, &rule.lhs)]);
+    for (x, side) in sides {
+        let mut ids: Vec<Id> = Vec::with_capacity(side.len());
+        for node in side {
+            let id = match node {
+                ENodeOrVar::Var(v) if copied.contains_key(v) => copied[v],
+                ENodeOrVar::Var(_) => pattern.add(node.clone()),
+                ENodeOrVar::ENode(_) => {
+                    pattern.add(node.clone().map_children(|c| ids[usize::from(c)]))
+                }
+            };
+            ids.push(id);
+        }
+        if let (Some(x), Some(last)) = (x, ids.last()) {
+            copied.insert(x, *last);
+        }
+    }
+    let mut bound: BTreeSet<Var> = variables(&rule.lhs);
+    let mut others = Vec::new();
+    for (x, side) in &rule.wheres {
+        if bound.insert(*x) {
+            others.extend(copied.get(x));
+        }
+        bound.extend(variables(side));
+    }
+    (pattern, others)
+}
+
+fn variables(pattern: &PatternAst<Node>) -> BTreeSet<Var> {
+    let variable = |node: &ENodeOrVar<Node>| match node {
+        ENodeOrVar::Var(v) => Some(*v),
+        ENodeOrVar::ENode(_) => None,
+    };
+    pattern.as_ref().iter().filter_map(variable).collect()
+}

@@ -1,0 +1,90 @@
+//! A case in which a rule is wrong, as it is shown to whoever wrote the rule.
+
+use super::case::Case;
+use super::compare::{Alike, Meaning, store_text};
+use super::instance::Instance;
+use egg::Id;
+use ember_interpret::{Error, Store};
+use std::fmt;
+
+/// A case in which a rule is wrong.
+#[derive(Clone, Debug)]
+pub struct Refutation {
+    /// The instance of the left side.
+    pub left: String,
+    /// The instance of the right side; empty where no term but a fact is wrong.
+    pub right: String,
+    /// The values of free loop variables.
+    pub environment: Vec<(String, i64)>,
+    /// The store before.
+    pub store: Store,
+    /// What the left side gives.
+    pub expected: String,
+    /// What the right side gives, or why it gives nothing.
+    pub found: String,
+}
+
+impl Refutation {
+    /// A case, the right side if it is a term, what is expected and what was found.
+    pub(super) fn new(
+        instance: &Instance,
+        rhs: Option<Id>,
+        case: &Case,
+        (expected, found): (String, String),
+    ) -> Refutation {
+        let text = |id: Id| instance.bank.extract(id).to_string();
+        let mentioned = instance.mentioned([instance.lhs, rhs.unwrap_or(instance.lhs)]);
+        let bound = case.environment.iter().filter(|(v, _)| mentioned.contains(v));
+        Refutation {
+            left: text(instance.lhs),
+            right: rhs.map(text).unwrap_or_default(),
+            environment: bound.map(|(v, x)| (text(*v), *x)).collect(),
+            store: case.store.clone(),
+            expected,
+            found,
+        }
+    }
+
+    /// Two different constants that became equal.
+    pub(super) fn contradiction(instance: &Instance, found: String) -> Refutation {
+        Refutation {
+            left: instance.bank.extract(instance.lhs).to_string(),
+            right: String::new(),
+            environment: Vec::new(),
+            store: Store::default(),
+            expected: "no contradiction".to_string(),
+            found,
+        }
+    }
+
+    /// Whether what came of the right side is what the left side means in a case.
+    pub(super) fn judge(
+        instance: &Instance,
+        rhs: Id,
+        case: &Case,
+        right: Result<Meaning, Error>,
+        alike: Alike,
+    ) -> Result<(), Box<Refutation>> {
+        let both = match &right {
+            Ok(right) if case.left.allows(right, alike) => return Ok(()),
+            Ok(right) => case.left.beside(right),
+            Err(error) => (case.left.to_string(), error.to_string()),
+        };
+        Err(Box::new(Refutation::new(instance, Some(rhs), case, both)))
+    }
+}
+
+impl fmt::Display for Refutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "left side:  {}", self.left)?;
+        writeln!(f, "right side: {}", self.right)?;
+        for (variable, value) in &self.environment {
+            writeln!(f, "where {variable} = {value}")?;
+        }
+        for line in store_text(&self.store).lines() {
+            writeln!(f, "where {line}")?;
+        }
+        writeln!(f, "left gives:  {}", self.expected)?;
+        writeln!(f, "right gives: {}", self.found)
+    }
+}

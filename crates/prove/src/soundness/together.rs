@@ -1,0 +1,202 @@
+//! All rules together: random programs are saturated, and what the e-graph then says of them, its
+//! facts and other members of their classes, must be true.
+//!
+//! A rule that is right alone can meet a wrong fact only here, where classes have many members and
+//! their facts have been merged.
+
+use super::apply::egraph;
+use super::bank::Bank;
+use super::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
+use super::grow::{Grow, Scope, Type};
+use super::instance::Instance;
+use super::world::World;
+use super::{Case, Options, Refutation};
+use egg::{Id, Language};
+use ember_analysis::facts::Fact;
+use ember_egraph::Extractor;
+use ember_engine::CompiledRule;
+use ember_engine::lottery::Lottery;
+use ember_engine::saturate::{Limits, StopReason, saturate};
+use ember_interpret::{Error, Value};
+use ember_language::rules::Operators;
+use ember_language::rules::{Exactness, RuleBook, Sort};
+use ember_language::term::{Node, Term};
+use ember_values::scalar::{DType, Scalar};
+use fastrand::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How far each program is saturated.
+const LIMITS: Limits = Limits { iterations: 12, nodes: 3000 };
+
+/// Other members of a program's class that are looked at.
+const MEMBERS: u64 = 6;
+
+/// What was compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// Programs that have a meaning.
+    pub programs: usize,
+    /// Comparisons with other members of a program's class.
+    pub members: usize,
+    /// Comparisons of facts with values.
+    pub facts: usize,
+    /// The rules that changed something.
+    pub rules: BTreeSet<&'static str>,
+}
+
+/// Saturates random programs with every rule that is exact, and compares facts and random members
+/// of their classes with what the programs mean.
+///
+/// # Errors
+/// The first program of which something wrong is said.
+pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refutation>> {
+    let exact = book.rules.iter().filter(|rule| rule.exact == Exactness::Bitwise);
+    let rules: Vec<CompiledRule> = exact.map(CompiledRule::new).collect();
+    let rules: Vec<&CompiledRule> = rules.iter().collect();
+    let operators = book.signature.table().clone();
+    let mut rng = Rng::with_seed(options.seed);
+    let mut whole = Whole::default();
+    for round in 0..options.programs {
+        let instance = program(&mut rng, (round % 3) as u32);
+        let cases: Vec<Case> =
+            (0..3).filter_map(|_| Case::random(&instance, &mut rng, false)).collect();
+        if !cases.is_empty() {
+            whole.programs += 1;
+            check(&instance, &cases, &rules, &operators, &mut whole)?;
+        }
+    }
+    Ok(whole)
+}
+
+/// A random value, or a statement or embedding operation on the way to both units.
+fn program(rng: &mut Rng, size: u32) -> Instance {
+    let world = World::random(rng, false);
+    let mut bank = Bank::default();
+    let alias = rng.u8(0..4) == 0;
+    let mut grow =
+        Grow { bank: &mut bank, world: &world, rng, tame: false, alias, next_variable: 0 };
+    let around = grow.range(&Scope::default(), 1).var;
+    let scope = Scope { vars: vec![around], read_only: false };
+    let (sort, lhs) = if grow.one_in(3) {
+        let dtype = if grow.one_in(3) { DType::F32 } else { DType::I64 };
+        ("Value", grow.value(Type { dtype, lanes: 1 }, &scope, size))
+    } else {
+        let statement = if grow.one_in(5) {
+            let rank = grow.rng.usize(1..=3);
+            let to = grow.tensor(DType::F32, rank, true, &scope);
+            let from = grow.whole_tensor(DType::F32, rank, &scope, 2);
+            grow.bank.op("emb.output", &[to, from])
+        } else {
+            grow.statement(&scope, size)
+        };
+        ("Slc", grow.bank.op("slc", &[statement]))
+    };
+    let sort = Sort::named(sort);
+    Instance {
+        bank,
+        world,
+        sort,
+        lhs,
+        others: Vec::new(),
+        holes: BTreeMap::new(),
+        free: vec![around],
+    }
+}
+
+fn check(
+    instance: &Instance,
+    cases: &[Case],
+    rules: &[&CompiledRule],
+    operators: &Arc<Operators>,
+    whole: &mut Whole,
+) -> Result<(), Box<Refutation>> {
+    let mut egraph = egraph(&instance.world, operators);
+    let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
+    let variables: Vec<(Id, Id)> =
+        instance.variables().map(|v| (v, egraph.add_expr(&instance.bank.extract(v)))).collect();
+    egraph.rebuild();
+    let run = saturate(&mut egraph, rules, &LIMITS, &mut |_| {});
+    if let StopReason::Contradiction { .. } = run.stop {
+        return Err(Box::new(Refutation::contradiction(instance, run.stop.to_string())));
+    }
+    whole.rules.extend(run.fired().map(|report| report.rule));
+    for case in cases {
+        if let Meaning::Value(value) = &case.left {
+            whole.facts += 1;
+            let fact = &egraph[root].data;
+            let value_of = |key: Id| {
+                let class = |id: &(Id, Id)| egraph.analysis.variable(egraph.find(id.1));
+                let bound = variables.iter().find(|v| class(v) == egraph.analysis.variable(key))?.0;
+                case.environment.iter().find(|(v, _)| *v == bound).map(|(_, x)| *x)
+            };
+            if let Some(found) = untrue(fact, value, value_of) {
+                let refutation = Refutation::new(instance, None, case, (value.to_string(), found));
+                return Err(Box::new(refutation));
+            }
+        }
+    }
+    for salt in 0..MEMBERS {
+        let extractor = Extractor::new(&egraph, Lottery { salt, avoid: |_: &Node| false });
+        let mut other = instance.clone();
+        let Some((_, member)) = extractor.find_best(root) else { continue };
+        let member = import(&mut other.bank, &member);
+        let names: BTreeMap<Id, Id> = variables
+            .iter()
+            .filter_map(|(v, class)| {
+                Some((*v, import(&mut other.bank, &extractor.find_best(*class)?.1)))
+            })
+            .collect();
+        for case in cases {
+            let value = |(v, x): &(Id, i64)| Some((*names.get(v)?, *x));
+            let environment: Vec<(Id, i64)> = case.environment.iter().filter_map(value).collect();
+            match meaning(&other, member, &case.store, &environment, LOWERED_STEPS) {
+                // Which member may stand where is for extraction to decide, which knows what is bound
+                // around it and by which unit; chosen at random, some have nothing to refer to.
+                Err(Error::Unfed(_) | Error::Unbound(_) | Error::StepLimit(_)) => {}
+                right => {
+                    whole.members += 1;
+                    Refutation::judge(&other, member, case, right, Alike::Bitwise)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a fact says of a value and is not so.
+fn untrue(fact: &Fact, value: &Value, value_of: impl Fn(Id) -> Option<i64>) -> Option<String> {
+    let Value::Scalar(x) = value else {
+        return (fact.lanes.is_some_and(|n| n != value.lanes() as i64))
+            .then(|| format!("a fact of {:?} lanes", fact.lanes));
+    };
+    let wrong = |what: String| Some(format!("the fact {what}"));
+    if let Some(constant) = fact.constant.filter(|c| c != x) {
+        return wrong(format!("that it is {constant}"));
+    }
+    if let Some(dtype) = fact.dtype.filter(|d| *d != x.dtype()) {
+        return wrong(format!("that it is an {dtype}"));
+    }
+    if let Some(lanes) = fact.lanes.filter(|n| *n != 1) {
+        return wrong(format!("that it has {lanes} lanes"));
+    }
+    let Scalar::I64(n) = x else { return None };
+    let range = fact.range;
+    if *n < range.min || *n > range.max {
+        return wrong(format!("that it is in {}..={}", range.min, range.max));
+    }
+    let form = fact.affine.as_ref()?;
+    let terms: Option<Vec<i64>> =
+        form.terms.iter().map(|(v, k)| Some(k.wrapping_mul(value_of(*v)?))).collect();
+    let sum = terms?.iter().fold(form.constant, |sum, x| sum.wrapping_add(*x));
+    if sum == *n { None } else { wrong(format!("that it is {form:?}, which is {sum}")) }
+}
+
+/// Adds a term to a bank.
+fn import(bank: &mut Bank, term: &Term) -> Id {
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for node in term {
+        ids.push(bank.add(node.clone().map_children(|child| ids[usize::from(child)])));
+    }
+    ids.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,150 @@
+//! What instances of rules are made over: tensors of every type, and the data in them.
+
+use ember_interpret::{EDGES, Store};
+use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::tensor::Tensor;
+use ember_values::scalar::{DType, Scalar};
+use fastrand::Rng;
+use std::collections::BTreeSet;
+
+/// The extents that all shapes are made of: rows, columns, and the rows and one more.
+pub(super) const ROWS: usize = 0;
+/// See [`ROWS`].
+pub(super) const COLUMNS: usize = 1;
+/// See [`ROWS`].
+pub(super) const ENTRIES: usize = 2;
+/// The columns of as many blocks as there are columns.
+const WIDE: usize = 3;
+
+/// The names of the extents where they are symbolic.
+const SIZES: [&str; 4] = ["rows", "columns", "entries", "wide"];
+
+/// The tensor of a type that holds offsets, and the one that may be written without being looked at.
+pub(super) const OFFSETS: &str = "offsets";
+/// See [`OFFSETS`].
+pub(super) const SCRATCH: &str = "scratch";
+
+/// Declarations of one input and one output of every type and of ranks 1, 2 and 3, of offsets and
+/// scratch, and the machine's vectors.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub tensors: Vec<TensorDecl>,
+    pub sizes: Vec<String>,
+    /// The extents: a number, or nothing for a symbolic size.
+    pub extents: [Option<u64>; 3],
+    /// The rows of a block.
+    block: u64,
+    /// The width of a vector register.
+    pub simd_bytes: u64,
+}
+
+/// The name of the tensor of a type and rank.
+pub(super) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
+    format!("{}{rank}_{dtype}", if writable { "out" } else { "in" })
+}
+
+impl World {
+    /// A random world; in a wide one, columns mostly are a power of two that is known.
+    pub fn random(rng: &mut Rng, wide: bool) -> World {
+        if wide && rng.u8(0..4) > 0 {
+            return World::new([None, rng.choice([8, 16]), None], 2, 8 << rng.u32(0..2));
+        }
+        let columns = rng.choice([1, 2, 3, 4, 5, 8]).unwrap_or(1);
+        let rows = rng.u64(1..=4);
+        let extents = [rows, columns, rows + 1].map(|n| (rng.u8(0..3) > 0).then_some(n));
+        let block = if rng.bool() { columns.min(3) } else { rng.u64(1..=3) };
+        World::new(extents, block, if rng.bool() { 16 } else { 8 })
+    }
+
+    /// A world with these extents.
+    pub fn new(extents: [Option<u64>; 3], block: u64, simd_bytes: u64) -> World {
+        let known = |k: usize| match k {
+            WIDE => extents[COLUMNS].map(|n| n * block),
+            k => extents[k],
+        };
+        let dim = |k: usize| known(k).map_or(Dim::Size(SizeId(k as u32)), Dim::Const);
+        let mut tensors = Vec::new();
+        for writable in [false, true] {
+            for dtype in DType::ALL {
+                // What is gathered from blocks has the rows of several of them.
+                let rows = if writable { dim(WIDE) } else { Dim::Const(block) };
+                let (entries, columns) = (dim(ENTRIES), dim(COLUMNS));
+                for shape in
+                    [vec![entries], vec![dim(ROWS), columns], vec![dim(ROWS), rows, columns]]
+                {
+                    let name = tensor_name(writable, dtype, shape.len());
+                    tensors.push(TensorDecl { name, dtype, shape, writable });
+                }
+                let name = format!("{}_{dtype}", if writable { SCRATCH } else { OFFSETS });
+                tensors.push(TensorDecl { name, dtype, shape: vec![entries], writable });
+            }
+        }
+        let sizes = SIZES.map(String::from).to_vec();
+        World { tensors, sizes, extents, block, simd_bytes }
+    }
+
+    /// The extents of a store: those of the world, or what `free` says for the symbolic ones.
+    pub fn concrete(&self, free: [u64; 3]) -> [u64; 3] {
+        [0, 1, 2].map(|k| self.extents[k].unwrap_or(free[k]))
+    }
+
+    /// Zeros in every tensor of these names.
+    pub fn zeros(&self, names: &BTreeSet<String>, extents: [u64; 3]) -> Store {
+        let [rows, columns, entries] = extents;
+        let extents = [rows, columns, entries, columns * self.block];
+        let mut store = Store::default();
+        for (k, name) in self.sizes.iter().enumerate() {
+            store.sizes.insert(name.clone(), extents[k] as i64);
+        }
+        for decl in self.tensors.iter().filter(|t| names.contains(&t.name)) {
+            let extent = |dim: &Dim| match dim {
+                Dim::Const(n) => *n,
+                Dim::Size(id) => extents[id.index()],
+            };
+            let shape = decl.shape.iter().map(extent).collect();
+            store.tensors.insert(decl.name.clone(), Tensor::zeros(decl.dtype, shape));
+        }
+        store
+    }
+
+    /// Random contents for the tensors of these names: indices that mostly are some, in any order or
+    /// sorted as offsets are; numbers with all edge cases, or `tame` ones.
+    pub fn store(&self, rng: &mut Rng, names: &BTreeSet<String>, tame: bool) -> Store {
+        let least = u64::from(rng.u8(0..8) > 0);
+        let rows = rng.u64(least..=4);
+        let mut extents = self.concrete([rows, rng.u64(least..=6), rows + 1]);
+        if self.extents[ENTRIES].is_none() {
+            extents[ENTRIES] = extents[ROWS] + 1;
+        }
+        let mut store = self.zeros(names, extents);
+        let least = extents[ROWS].min(extents[COLUMNS]).max(1) as i64;
+        let bound = least + i64::from(rng.u8(0..4) == 0);
+        for (name, tensor) in &mut store.tensors {
+            let offsets = name.starts_with(OFFSETS) && rng.u8(0..8) > 0;
+            let bound = if offsets { extents[ENTRIES] as i64 + 1 } else { bound };
+            let mut integers: Vec<i64> = (0..tensor.len())
+                .map(|_| if rng.u8(0..40) == 0 { rng.i64(-1..=9) } else { rng.i64(0..bound) })
+                .collect();
+            if offsets || rng.bool() {
+                integers.sort_unstable();
+            }
+            if let (true, [first, .., last]) = (offsets, integers.as_mut_slice()) {
+                (*first, *last) = (0, extents[ENTRIES] as i64);
+            }
+            for (i, integer) in integers.into_iter().enumerate() {
+                let value = match tensor.dtype {
+                    DType::I64 | DType::I32 => Scalar::I64(integer).cast(tensor.dtype),
+                    dtype if tame => Scalar::from_f64(dtype, f64::from(rng.u32(1..4096)) / 1024.0),
+                    dtype => Scalar::from_f64(dtype, edge(rng.usize(0..EDGES.len() + 4))),
+                };
+                tensor.set(i as u64, value);
+            }
+        }
+        store
+    }
+}
+
+/// An edge case, or a plain number beyond them.
+pub(super) fn edge(k: usize) -> f64 {
+    EDGES.get(k).copied().unwrap_or(k as f64 / 8.0)
+}

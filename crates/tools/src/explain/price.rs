@@ -1,0 +1,46 @@
+//! What whole terms cost by the cost model, where they are finished programs.
+
+use ember_analysis::facts::{EGraph, Facts};
+use ember_compile::cost::{Cost, Goal, Model, Rates};
+use ember_compile::groups::Group;
+use ember_compile::pipeline::Inputs;
+use ember_compile::workload::Statistics;
+use ember_extract::{CostModel, Limits, extract};
+use ember_language::term::Term;
+
+/// Prices of terms of one group of statements.
+pub struct Prices<'a> {
+    facts: Facts,
+    rates: Rates,
+    statistics: &'a Statistics<'a>,
+}
+
+/// What a finished program costs by the cost model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    /// The estimate, in cycles.
+    pub estimate: f64,
+    /// What it is made of.
+    pub cost: Cost,
+}
+
+impl<'a> Prices<'a> {
+    /// Prices on the machine and data at hand.
+    pub fn new(inputs: &Inputs, statistics: &'a Statistics<'a>, group: &Group) -> Prices<'a> {
+        let facts = ember_compile::pipeline::facts(inputs, group);
+        Prices { facts, rates: Rates::of(&inputs.machine), statistics }
+    }
+
+    /// The price of a term; `None` unless it is a finished decoupled program.
+    pub fn of(&self, term: &Term) -> Option<Price> {
+        let mut egraph = EGraph::new(self.facts.clone());
+        let root = egraph.add_expr(term);
+        egraph.rebuild();
+        let workload = self.statistics.workload(&egraph);
+        let (goal, rates) = (Goal::Decoupled, &self.rates);
+        let model = Model { goal, rates, workload: &workload, fetches: true };
+        let extraction = extract(&egraph, root, &model, &Limits::default());
+        let summary = extraction.summary(*extraction.ranked().first()?);
+        Some(Price { estimate: model.rank(summary), cost: summary.cost })
+    }
+}

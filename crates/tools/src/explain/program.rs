@@ -1,0 +1,151 @@
+//! Chains for a model's program, and for two terms by themselves.
+
+use super::price::{Price, Prices};
+use crate::history::{History, Plain};
+use crate::progress::Line;
+use crate::tuning::Tuning;
+use egg::Id;
+use ember_compile::cost::Goal;
+use ember_compile::groups::{Chosen, ChosenGroup, Plan};
+use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_engine::saturate::StopReason;
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::term::{Node, Term};
+use ember_prove::chains::Chain;
+use ember_prove::chains::{Gap, Proof};
+use std::time::Duration;
+
+/// How the programs of a model's statements came about.
+pub struct Explained {
+    /// One for each group of statements that was searched.
+    pub groups: Vec<GroupChain>,
+}
+
+/// How the program of one group came about.
+pub struct GroupChain {
+    /// The names of its statements.
+    pub statements: Vec<String>,
+    /// Other statements, equal up to names, whose program came about in the same way.
+    pub alike: Vec<String>,
+    /// The steps; or why there are none.
+    pub chain: Result<Chain, Gap>,
+    /// What each term of the chain costs, the first included; `None` where it is not a finished
+    /// program.
+    pub prices: Vec<Option<Price>>,
+    /// Cycles of the chosen program by itself, where it was run.
+    pub cycles: Option<u64>,
+}
+
+/// The program that a search chose, and the search of one of its groups, watched.
+pub struct Watched {
+    /// How the model was taken apart.
+    pub plan: Plan,
+    /// The program.
+    pub chosen: Chosen,
+}
+
+/// Searches a model and chooses its program, as the main job does.
+pub(crate) fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
+    let mut untimed = Duration::ZERO;
+    let schedule = &tuning.options.schedule;
+    let (searched, chosen) = tuning.best_of(schedule, Goal::Decoupled, &mut untimed, line)?;
+    Ok(Watched { plan: searched.plan, chosen })
+}
+
+/// The search of a group once more, watched. It must come to the same programs; that it does not is an
+/// error.
+pub(crate) fn watch(
+    tuning: &Tuning<'_>,
+    plan: &Plan,
+    at: usize,
+    chosen: Option<&ChosenGroup>,
+) -> Checked<History> {
+    let Tuning { inputs, statistics, options, .. } = tuning;
+    let schedule = inputs.schedule(&options.schedule)?;
+    let mut history = History::default();
+    let mut record = |egraph: &ember_analysis::facts::EGraph,
+                      root: Id,
+                      event: ember_compile::search::Event<'_>| {
+        history.record(egraph, root, event);
+    };
+    let found = pipeline::watch(inputs, statistics, options, schedule, (plan, at), &mut record);
+    let same = |chosen: &ChosenGroup| {
+        found.candidates.iter().any(|candidate| candidate.term == chosen.candidate.term)
+    };
+    if chosen.is_none_or(same) {
+        return Ok(history);
+    }
+    let error = Diagnostic::global("the search, run again to be watched, came to other programs");
+    Err(vec![error.with_help("this is an error of the compiler; please report it")])
+}
+
+/// The groups that were searched, or the one that stands for a statement.
+pub(crate) fn groups_of(plan: &Plan, statement: Option<usize>) -> Checked<Vec<usize>> {
+    match statement {
+        Some(statement) => plan.searched_for(statement).map(|group| vec![group]),
+        None => Ok(plan.searched().collect()),
+    }
+}
+
+/// Explains the program that is chosen for a model: all its statements, or one.
+pub fn explain(
+    inputs: &Inputs,
+    options: &Options,
+    statement: Option<usize>,
+    line: &Line,
+) -> Checked<Explained> {
+    let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
+    let tuning = Tuning::new(inputs, &case, options);
+    let Watched { plan, chosen } = choose(&tuning, line)?;
+    let mut groups = Vec::new();
+    for at in groups_of(&plan, statement)? {
+        line.say("searching again, watched");
+        let history = watch(&tuning, &plan, at, chosen.groups.get(at))?;
+        let Some(group) = chosen.groups.get(at) else { continue };
+        line.say("looking for the rules that led there");
+        let mut proof = Proof::new(&inputs.book, &inputs.compiled);
+        history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
+        let chain = proof.chain(&decoupled(&plan.groups[at].term), &group.candidate.term);
+        let prices = Prices::new(inputs, &tuning.statistics, &plan.groups[at]);
+        let prices = match &chain {
+            Ok(chain) => chain.terms().map(|term| prices.of(term)).collect(),
+            Err(_) => Vec::new(),
+        };
+        let name = |at: &usize| inputs.model.statement_name(*at);
+        let like = |other: &usize| *other != at && plan.like[*other] == at;
+        let alike = (0..plan.groups.len()).filter(like);
+        groups.push(GroupChain {
+            statements: plan.groups[at].statements.iter().map(name).collect(),
+            alike: alike.flat_map(|other| plan.groups[other].statements.iter().map(name)).collect(),
+            chain,
+            prices,
+            cycles: group.measure.as_ref().map(|measure| measure.cycles),
+        });
+    }
+    Ok(Explained { groups })
+}
+
+/// What the search of a decoupled program starts from.
+pub fn decoupled(statement: &Term) -> Term {
+    let mut term = statement.clone();
+    if let Some(root) = term.len().checked_sub(1) {
+        term.add(Node::op("slc", &[Id::from(root)]));
+    }
+    term
+}
+
+/// Explains why two terms are equal. Gives why the search ended, too: where there is no chain because
+/// a limit stopped it, they may be equal all the same.
+pub fn explain_terms(
+    plain: &Plain<'_>,
+    from: &Term,
+    to: &Term,
+) -> (Result<Chain, Gap>, StopReason) {
+    let history = plain.run(&[from.clone(), to.clone()]);
+    let stops = history.saturations().map(|(_, _, _, saturation)| saturation.stop.clone());
+    let stop = stops.filter(|stop| *stop != StopReason::Saturated).last();
+    let mut proof = Proof::new(plain.book, plain.compiled);
+    // One e-graph holds what all stages did, in one journal.
+    history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
+    (proof.chain(from, to), stop.unwrap_or(StopReason::Saturated))
+}

@@ -1,0 +1,99 @@
+//! The rules that a file is checked with, and what was found: a folder as a whole, with the texts of open
+//! editors in the place of those on disk.
+
+use crate::cases;
+use ember_language::codes::Code;
+use ember_language::diagnostic::{Diagnostic, FileId, Sources, Span};
+use ember_language::rules::{self, Check, RuleBook, Signature};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Rules that were checked together.
+pub(super) struct World {
+    pub sources: Sources,
+    pub check: Check,
+}
+
+impl World {
+    /// Checks the files of paths.
+    pub fn new(paths: &[PathBuf], buffers: &BTreeMap<PathBuf, String>) -> World {
+        let mut sources = Sources::default();
+        for (path, text) in buffers {
+            sources.add(path, text.as_str());
+        }
+        let check = rules::check(&mut sources, paths);
+        World { sources, check }
+    }
+
+    /// Whether some file cannot be read, so that what it declares is missing everywhere.
+    pub fn torn(&self) -> bool {
+        let of_reading = [Code::Unbalanced, Code::OpenText, Code::TooDeep];
+        self.check.diagnostics.iter().any(|d| d.code.is_some_and(|code| of_reading.contains(&code)))
+    }
+
+    /// What is wrong with an open case file, whose rules are these.
+    pub fn cases(&mut self, path: &Path) -> Vec<Diagnostic> {
+        let (Some(file), Some(book)) = (self.sources.find(path), &self.check.book) else {
+            return Vec::new();
+        };
+        cases::read(&mut self.sources, file, book).err().unwrap_or_default()
+    }
+
+    pub fn signature(&self) -> &Signature {
+        &self.check.signature
+    }
+
+    /// The rules, as far as nothing is wrong with them.
+    pub fn book(&self) -> Option<&RuleBook> {
+        self.check.book.as_ref().or(self.check.partial.as_ref())
+    }
+
+    pub fn path(&self, file: FileId) -> &Path {
+        &self.sources.get(file).path
+    }
+
+    pub fn text(&self, span: Span) -> &str {
+        &self.sources.get(span.file).text
+    }
+}
+
+/// The paths that a file is checked with: the rules of the workspace where those are given, else its folder,
+/// and the file itself. Where those are wrong together, and the file is right by itself, it is alone: some
+/// folders hold several systems of rules.
+pub(super) fn paths(
+    file: &Path,
+    workspace: &[PathBuf],
+    buffers: &BTreeMap<PathBuf, String>,
+) -> Vec<PathBuf> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let mut paths = workspace.to_vec();
+    // A folder without rule files on disk would be an error, and says nothing.
+    if workspace.is_empty() && has_rules(folder) {
+        paths.push(folder.to_owned());
+    }
+    let among = paths.iter().any(|path| path == folder || path == file);
+    // A new file is not on disk yet.
+    if is_rules(file) && !(among && file.is_file()) {
+        paths.push(file.to_owned());
+    }
+    // The rules of a case file are called like it.
+    let alone = vec![file.with_extension("rules")];
+    let right = |paths: &[PathBuf]| World::new(paths, buffers).check.book.is_some();
+    let known = buffers.contains_key(&alone[0]) || alone[0].is_file();
+    if known && paths != alone && !right(&paths) && right(&alone) { alone } else { paths }
+}
+
+fn has_rules(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| is_rules(&path) && path.is_file())
+}
+
+/// Whether a path is that of a rule file.
+pub(super) fn is_rules(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rules")
+}
+
+/// Whether a path is that of a case file.
+pub(super) fn is_case(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "case")
+}

@@ -1,0 +1,183 @@
+//! Data that fits the declarations of a made program, and what two programs do on it. This shares nothing
+//! with the search for counterexamples, so that each tells what the other overlooks.
+
+use super::make::{Made, STARTS};
+use ember_interpret::{EDGES, Error, Interpreter, Store};
+use ember_language::term::Term;
+use ember_prove::equiv::Purpose;
+use ember_targets::tensor::Tensor;
+use ember_values::scalar::{DType, Scalar};
+use fastrand::Rng;
+use std::collections::BTreeMap;
+
+/// Evaluated nodes after which a run is given up.
+const STEPS: u64 = 400_000;
+
+/// Sizes up to which all are tried, and contents of positions that are tried with each.
+const SMALL: u64 = 2;
+const CONTENTS: u64 = 6;
+
+/// Random data beside them, and its largest size.
+const RANDOM: usize = 48;
+const LARGEST: u64 = 10;
+
+/// The stores on which programs over some declarations are compared.
+#[derive(Clone, Debug)]
+pub struct Data {
+    stores: Vec<Store>,
+    outputs: Vec<String>,
+}
+
+/// What two programs do on all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Relation {
+    /// The same, wherever a run ended; on so many of them.
+    Same(usize),
+    /// Not the same: where, and both results.
+    Different(String),
+    /// One has a fault on data on which the other has none.
+    Fault(String),
+}
+
+impl Data {
+    /// All small data, as far as its positions can be counted, and random data.
+    pub fn new(made: &Made, seed: u64) -> Data {
+        let names = made.declarations.sizes();
+        let mut rng = Rng::with_seed(seed);
+        let mut stores = Vec::new();
+        let choices = (SMALL + 1).pow(names.len() as u32);
+        for choice in 0..choices {
+            let digit = |k: usize| choice / (SMALL + 1).pow(k as u32) % (SMALL + 1);
+            let sizes = names.iter().enumerate().map(|(k, name)| (name.clone(), digit(k)));
+            let sizes: BTreeMap<String, u64> = sizes.collect();
+            for content in 0..CONTENTS {
+                stores.extend(store(made, &sizes, Some(content), &mut rng));
+            }
+        }
+        for _ in 0..RANDOM {
+            let size = |name: &String| (name.clone(), rng.u64(0..=LARGEST));
+            let sizes: BTreeMap<String, u64> = names.iter().map(size).collect();
+            stores.extend(store(made, &sizes, None, &mut rng));
+        }
+        Data { stores, outputs: made.declarations.outputs() }
+    }
+
+    /// What a program leaves of each store; `None` where the run was given up.
+    pub fn results(&self, run: impl Fn(&Store) -> Run) -> Vec<Run> {
+        self.stores.iter().map(run).collect()
+    }
+
+    /// What a term leaves of each store.
+    pub fn of_term(&self, term: &Term) -> Vec<Run> {
+        self.results(|store| interpret(term, store))
+    }
+
+    /// Compares what two programs leave.
+    pub fn relation(&self, left: &[Run], right: &[Run]) -> Relation {
+        let mut same = 0;
+        for ((store, left), right) in self.stores.iter().zip(left).zip(right) {
+            match (left, right) {
+                (Run::Long, _) | (_, Run::Long) | (Run::Fault(_), Run::Fault(_)) => {}
+                (Run::Fault(why), Run::Ended(_)) => return Relation::Fault(format!("left: {why}")),
+                (Run::Ended(_), Run::Fault(why)) => {
+                    return Relation::Fault(format!("right: {why}"));
+                }
+                (Run::Ended(left), Run::Ended(right)) => match unlike(&self.outputs, left, right) {
+                    Some(found) => {
+                        return Relation::Different(format!("{:?}: {found}", store.sizes));
+                    }
+                    None => same += 1,
+                },
+            }
+        }
+        Relation::Same(same)
+    }
+}
+
+/// The first element of some tensors that two stores have not in common.
+pub(super) fn unlike(outputs: &[String], left: &Store, right: &Store) -> Option<String> {
+    outputs.iter().find_map(|name| {
+        let (a, b) = (left.tensors.get(name)?, right.tensors.get(name)?);
+        let at = (0..a.len().max(b.len())).find(|at| a.get(*at) != b.get(*at))?;
+        Some(format!("{name}, element {at}: {:?} and {:?}", a.get(at), b.get(at)))
+    })
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub enum Run {
+    /// The store afterwards.
+    Ended(Box<Store>),
+    /// Why there is none.
+    Fault(String),
+    /// It was given up.
+    Long,
+}
+
+/// Runs a term.
+pub(super) fn interpret(term: &Term, store: &Store) -> Run {
+    let mut run = Interpreter::new(term, store.clone()).with_step_limit(STEPS);
+    match run.run(run.root()) {
+        Ok(()) => Run::Ended(Box::new(run.into_store())),
+        Err(Error::StepLimit(_)) => Run::Long,
+        Err(error) => Run::Fault(error.to_string()),
+    }
+}
+
+/// A store of these sizes; with the n-th content of positions and plain numbers, or a random one. `None`
+/// where there is no position for something.
+fn store(
+    made: &Made,
+    sizes: &BTreeMap<String, u64>,
+    content: Option<u64>,
+    rng: &mut Rng,
+) -> Option<Store> {
+    let mut store = Store { sizes: made.declarations.all_sizes(sizes), ..Store::default() };
+    let mut rest = content.unwrap_or(0);
+    let plain = content.is_some();
+    let tame = !plain && rng.bool();
+    for declared in &made.declarations.tensors {
+        let extents: Option<Vec<u64>> = declared.shape.iter().map(|e| e.value(sizes)).collect();
+        let mut tensor = Tensor::zeros(declared.dtype, extents?);
+        let bound = match made.positions_in(&declared.name) {
+            Some((extent, more)) => Some(extent.value(sizes)? + more),
+            None => None,
+        };
+        if bound == Some(0) && !tensor.is_empty() {
+            return None;
+        }
+        let mut positions: Vec<i64> = Vec::new();
+        for at in 0..tensor.len() {
+            let value = match (bound, declared.purpose) {
+                (Some(bound), _) => {
+                    let position = if plain { rest % bound } else { rng.u64(0..bound) };
+                    rest /= bound;
+                    positions.push(position as i64);
+                    continue;
+                }
+                (None, Purpose::Input) if plain => f64::from(2 + at as u32 * 3 % 7),
+                (None, Purpose::Input) if tame => f64::from(rng.i8(-6..9)),
+                (None, Purpose::Input) => EDGES[rng.usize(0..EDGES.len())],
+                (None, _) if plain => 0.0,
+                (None, _) => f64::from(rng.i8(-3..90)),
+            };
+            tensor.set(at, number(declared.dtype, value));
+        }
+        if declared.name == STARTS {
+            positions.sort_unstable();
+        }
+        for (at, position) in positions.into_iter().enumerate() {
+            tensor.set(at as u64, Scalar::I64(position));
+        }
+        store.tensors.insert(declared.name.clone(), tensor);
+    }
+    Some(store)
+}
+
+/// A number of a type; of an integer one that which is finite.
+fn number(dtype: DType, value: f64) -> Scalar {
+    if dtype.is_float() {
+        return Scalar::from_f64(dtype, value);
+    }
+    Scalar::I64(if value.abs() < 1e9 { value as i64 } else { 7 }).cast(dtype)
+}

@@ -1,0 +1,222 @@
+//! Every program that the search finds for a made one: run as a term and, split between the units and
+//! verified, on the simulator; and what is read from its text, run as a term again.
+
+use super::data::{Data, Relation, Run};
+use super::make::Made;
+use egg::{Id, Language};
+use ember_analysis::facts::{Facts, VectorUnit};
+use ember_compile::cost::{Goal, Rates};
+use ember_compile::pipeline::lower;
+use ember_compile::search::Search;
+use ember_compile::workload::Statistics;
+use ember_engine::CompiledRule;
+use ember_engine::saturate::{Limits, StopReason};
+use ember_interpret::Store;
+use ember_language::print_term::print_term;
+use ember_language::rules::{Exactness, RuleBook};
+use ember_language::term::{Node, Term};
+use ember_prove::equiv::{Failure, lifted, simulate};
+use ember_targets::dlc::Program;
+use ember_targets::machine::Machine;
+use fastrand::Rng;
+use rayon::prelude::*;
+use serde::Serialize;
+use thiserror::Error;
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lowered {
+    /// Programs that were made.
+    pub made: usize,
+    /// Terms that were extracted.
+    pub terms: usize,
+    /// DLC programs that were simulated.
+    pub programs: usize,
+    /// Terms that need more registers or units than the machine has.
+    pub rejected: usize,
+    /// Terms that load from a place which no loop decides. Decoupled, it is loaded before any loop runs, and
+    /// so where none does; that has a fault on a tensor without elements, and is not simulated here.
+    pub early: usize,
+    /// DLC programs that were read as statements of one processor, for proofs.
+    pub read: usize,
+    /// Runs of both that ended and agreed.
+    pub runs: usize,
+}
+
+/// Bounds on each saturation.
+const LIMITS: Limits = Limits { iterations: 30, nodes: 20_000 };
+
+/// Programs that are extracted by a schedule.
+const BEST: usize = 24;
+
+/// Simulated cycles after which a run is given up.
+const CYCLES: u64 = 5_000_000;
+
+/// What is run: the search, the steps on the way to it, and one processor alone.
+const SCHEDULES: [(&str, Goal); 5] = [
+    ("coupled", Goal::Coupled),
+    ("emb-opt0", Goal::Decoupled),
+    ("emb-opt2", Goal::Decoupled),
+    ("emb-opt3", Goal::Decoupled),
+    ("search", Goal::Decoupled),
+];
+
+/// What is wrong with what a schedule makes of a program.
+#[derive(Clone, Debug, Error)]
+pub enum Wrong {
+    /// Its rules contradict each other.
+    #[error("{schedule}: {stop}")]
+    Rules { schedule: &'static str, stop: StopReason },
+    /// A program does not do what it is made of.
+    #[error("{schedule}: {what}: {why}\n{text}")]
+    Program { schedule: &'static str, what: &'static str, why: String, text: String },
+}
+
+/// A made program of which something wrong is made.
+#[derive(Clone, Debug, Error)]
+#[error("program {seed}: {why}\nof\n{text}")]
+pub struct WrongProgram {
+    /// The seed that makes it.
+    pub seed: u64,
+    /// What is wrong.
+    pub why: Wrong,
+    /// Its text.
+    pub text: String,
+}
+
+/// Searches for the programs of a made one by every schedule and compares what each does with what it does
+/// itself, on all of the data.
+///
+/// # Errors
+/// What is wrong, with the program that is.
+pub fn lowered(
+    made: &Made,
+    (book, compiled, machine): (&RuleBook, &[CompiledRule], &Machine),
+    (data, expected): (&Data, &[Run]),
+) -> Result<Lowered, Wrong> {
+    let context = made.declarations.context();
+    let unit = VectorUnit {
+        simd_bytes: machine.core.simd_bytes,
+        registers: machine.core.vector_registers,
+    };
+    let facts = Facts::new(&context.tensors, &context.sizes, book.signature.table().clone(), unit);
+    let store = Store::default();
+    let statistics = Statistics::of_store(&store);
+    let mut done = Lowered { made: 1, ..Lowered::default() };
+    for (name, goal) in SCHEDULES {
+        let Some(schedule) = book.schedule(name) else { continue };
+        let search = Search {
+            book,
+            rules: compiled,
+            schedule,
+            without: None,
+            exact: Exactness::Bitwise,
+            goal,
+            facts: &facts,
+            statistics: &statistics,
+            rates: &Rates::of(machine),
+            limits: LIMITS,
+            best: BEST,
+        };
+        let found = search.run(&made.term, &mut |_| {});
+        if let StopReason::Contradiction { .. } = found.stop {
+            return Err(Wrong::Rules { schedule: name, stop: found.stop });
+        }
+        for candidate in found.candidates {
+            let wrong = |what: &'static str, why: String| Wrong::Program {
+                schedule: name,
+                what,
+                why,
+                text: print_term(&candidate.term),
+            };
+            match data.relation(expected, &data.of_term(&candidate.term)) {
+                Relation::Same(runs) => done.runs += runs,
+                Relation::Different(why) | Relation::Fault(why) => {
+                    return Err(wrong("the term", why));
+                }
+            }
+            done.terms += 1;
+            if goal == Goal::Decoupled && early(&candidate.term) {
+                done.early += 1;
+                continue;
+            }
+            // A machine has so many registers and units; what needs more is no program for it.
+            let Ok(program) = lower(&candidate.term, &context, machine, goal) else {
+                done.rejected += 1;
+                continue;
+            };
+            let simulated = data.results(|store| run(program.program(), machine, store));
+            match data.relation(expected, &simulated) {
+                Relation::Same(runs) => done.runs += runs,
+                Relation::Different(why) | Relation::Fault(why) => {
+                    return Err(wrong("the DLC program", why));
+                }
+            }
+            done.programs += 1;
+            let Ok(statement) = lifted(&program) else { continue };
+            match data.relation(expected, &data.of_term(&statement)) {
+                Relation::Same(runs) => done.runs += runs,
+                Relation::Different(why) | Relation::Fault(why) => {
+                    let read = print_term(&statement);
+                    return Err(wrong("the DLC program as it is read", format!("{why}\n{read}")));
+                }
+            }
+            done.read += 1;
+        }
+    }
+    Ok(done)
+}
+
+/// The same for many programs of a seed, several at a time; tells of each as it is done.
+///
+/// # Errors
+/// What is wrong first, with the program that it was made of.
+pub fn all_lowered(
+    tools: (&RuleBook, &[CompiledRule], &Machine),
+    seed: u64,
+    programs: usize,
+    done: impl Fn() + Sync,
+) -> Result<Lowered, WrongProgram> {
+    let one = |number: usize| {
+        let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let own = rng.u64(..);
+        let made = Made::random(own, rng.u32(0..3));
+        let data = Data::new(&made, own);
+        let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
+        done();
+        found.map_err(|why| WrongProgram { seed: own, why, text: made.text() })
+    };
+    let all: Vec<Result<Lowered, WrongProgram>> = (0..programs).into_par_iter().map(one).collect();
+    all.into_iter().try_fold(Lowered::default(), |sum, one| {
+        let one = one?;
+        Ok(Lowered {
+            made: sum.made + one.made,
+            terms: sum.terms + one.terms,
+            programs: sum.programs + one.programs,
+            rejected: sum.rejected + one.rejected,
+            early: sum.early + one.early,
+            read: sum.read + one.read,
+            runs: sum.runs + one.runs,
+        })
+    })
+}
+
+/// Whether a term has a position that is a number.
+fn early(term: &Term) -> bool {
+    const NUMBERS: [&str; 2] = ["slc.const", "exe.const"];
+    let number = |id: Id| match term[id].name() {
+        None => true,
+        Some(name) => NUMBERS.contains(&name),
+    };
+    let at = |node: &Node| matches!(node.name(), Some("at" | "slc.at" | "exe.at"));
+    term.as_ref().iter().filter(|node| at(node)).any(|node| number(node.children()[1]))
+}
+
+/// Runs a DLC program.
+fn run(program: &Program, machine: &Machine, store: &Store) -> Run {
+    match simulate(program, machine, store, CYCLES) {
+        Ok(after) => Run::Ended(Box::new(after)),
+        Err(Failure::Limit) => Run::Long,
+        Err(Failure::Fault(why)) => Run::Fault(why),
+    }
+}

@@ -1,0 +1,377 @@
+//! Equivalence checking put to pairs of programs whose relation is known: half of them equal since rules
+//! made the one of the other, half of them a program and a mutant of it that does something else.
+
+use super::data::{Data, Relation, Run, interpret, unlike};
+use super::make::Made;
+use super::mutate::mutants;
+use super::vary::{Level, vary};
+use ember_certify::Rules;
+use ember_compile::machines;
+use ember_engine::CompiledRule;
+use ember_engine::saturate::Limits;
+use ember_language::diagnostic::{Checked, Sources};
+use ember_language::print_term::print_term;
+use ember_language::rules::{self, RuleBook, Sort};
+use ember_language::term::Term;
+use ember_prove::equiv::{self, Counterexample, Sides, Verdict, What};
+use ember_targets::machine::Machine;
+use fastrand::Rng;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Rules and machine of a trial.
+pub struct Tools {
+    /// The rules, with those of equivalence.
+    pub book: RuleBook,
+    /// The same for the e-graph.
+    pub compiled: Vec<CompiledRule>,
+    /// The same as the checker of certificates reads them.
+    pub rules: Rules,
+    /// The machine.
+    pub machine: Machine,
+}
+
+impl Tools {
+    /// Reads the rules of some folders, with those in a folder `equiv` of each, and a machine.
+    pub fn read(sources: &mut Sources, given: &[PathBuf], machine: &str) -> Checked<Tools> {
+        let paths = equiv::rule_paths(given);
+        let (book, _) = rules::load(sources, &paths)?;
+        let rules = Rules::read(sources, &paths)?;
+        let machine = machines::load(sources, machine)?;
+        Ok(Tools { compiled: ember_engine::compile(&book), book, rules, machine })
+    }
+}
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many pairs.
+    pub pairs: usize,
+    /// The seed of everything.
+    pub seed: u64,
+    /// Bounds on the search for each proof.
+    pub limits: Limits,
+}
+
+/// Bounds on the search for a proof where a mutant seems to do the same: whether it finds one is not
+/// counted.
+const ALIKE: Limits = Limits { iterations: 6, nodes: 1500 };
+
+/// How a pair's answer stands to what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wrong {
+    /// It is right.
+    No,
+    /// There is none.
+    Unknown,
+    /// It is wrong.
+    Answer,
+    /// The rules that made the pair equal are.
+    Rules,
+}
+
+/// What came of one pair.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The number of the pair.
+    pub pair: usize,
+    /// What the pair is: how it was made equal, or what was changed.
+    pub kind: &'static str,
+    /// What is known of it; nothing of a mutant of which no difference was found.
+    pub equal: Option<bool>,
+    /// How the answer stands to that.
+    pub wrong: Wrong,
+    /// Why.
+    pub reason: String,
+    /// The pair, as `equiv` reads it; only where the answer is not right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Milliseconds that the answer took.
+    pub time_ms: f64,
+}
+
+/// Answers by how they stand to what is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Pairs.
+    pub pairs: usize,
+    /// Without an answer.
+    pub unknown: usize,
+    /// With a wrong one.
+    pub wrong: usize,
+}
+
+impl Tally {
+    /// The share without an answer.
+    pub fn share(&self) -> f64 {
+        self.unknown as f64 / self.pairs.max(1) as f64
+    }
+}
+
+/// What came of all pairs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Pairs that are equal by the way they are made.
+    pub equal: Tally,
+    /// Mutants that do something else.
+    pub mutants: Tally,
+    /// Mutants of which no difference is known: those that were answered, and those that were not.
+    pub alike: Tally,
+    /// The same by what a pair is.
+    pub kinds: BTreeMap<&'static str, Tally>,
+    /// Answers that are missing, by their reasons.
+    pub reasons: BTreeMap<String, usize>,
+    /// Pairs that are not answered, or wrongly.
+    pub findings: Vec<Finding>,
+    /// The median and the largest time of an answer.
+    pub time_ms: (f64, f64),
+}
+
+impl Summary {
+    /// The share of pairs of known relation that have no answer.
+    pub fn unknown(&self) -> f64 {
+        let pairs = self.equal.pairs + self.mutants.pairs;
+        (self.equal.unknown + self.mutants.unknown) as f64 / pairs.max(1) as f64
+    }
+
+    /// Wrong answers.
+    pub fn wrong(&self) -> usize {
+        self.equal.wrong + self.mutants.wrong + self.alike.wrong
+    }
+}
+
+/// Tries pairs, several at a time; tells of each as it is done.
+pub fn trial(tools: &Tools, options: &Options, done: impl Fn() + Sync) -> Summary {
+    let one = |pair: usize| {
+        let found = Pair::new(tools, options.seed, pair).answered(options.limits);
+        done();
+        found
+    };
+    let findings: Vec<Vec<Finding>> = (0..options.pairs).into_par_iter().map(one).collect();
+    let findings: Vec<Finding> = findings.into_iter().flatten().collect();
+    let mut times: Vec<f64> = findings.iter().map(|finding| finding.time_ms).collect();
+    times.sort_by(f64::total_cmp);
+    let time = |at: usize| times.get(at).copied().unwrap_or(0.0);
+    let mut summary = Summary {
+        equal: Tally::default(),
+        mutants: Tally::default(),
+        alike: Tally::default(),
+        kinds: BTreeMap::new(),
+        reasons: BTreeMap::new(),
+        findings: Vec::new(),
+        time_ms: (time(times.len() / 2), time(times.len().saturating_sub(1))),
+    };
+    for finding in findings {
+        let own = match finding.equal {
+            Some(true) => &mut summary.equal,
+            Some(false) => &mut summary.mutants,
+            None => &mut summary.alike,
+        };
+        let mut tallies = vec![own];
+        if finding.equal.is_some() {
+            tallies.push(summary.kinds.entry(finding.kind).or_default());
+        }
+        for tally in tallies {
+            tally.pairs += 1;
+            tally.unknown += usize::from(finding.wrong == Wrong::Unknown);
+            tally.wrong += usize::from(finding.wrong > Wrong::Unknown);
+        }
+        if finding.wrong == Wrong::Unknown && finding.equal.is_some() {
+            *summary.reasons.entry(finding.reason.clone()).or_default() += 1;
+        }
+        if finding.wrong != Wrong::No {
+            summary.findings.push(finding);
+        }
+    }
+    summary
+}
+
+/// Programs that are drawn for one pair before it is given up.
+const DRAWS: usize = 60;
+
+/// Rules that are applied one after the other, each time to what came of the last.
+const ROUNDS: usize = 2;
+
+/// A pair in the making.
+struct Pair<'a> {
+    tools: &'a Tools,
+    number: usize,
+    rng: Rng,
+}
+
+/// A pair that is made.
+struct Drawn {
+    kind: &'static str,
+    equal: Option<bool>,
+    made: Made,
+    right: (Term, Level),
+}
+
+impl<'a> Pair<'a> {
+    fn new(tools: &'a Tools, seed: u64, number: usize) -> Pair<'a> {
+        // Neighbouring seeds give neighbouring states; a first number from each tells them apart.
+        let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let own = rng.u64(..);
+        Pair { tools, number, rng: Rng::with_seed(own) }
+    }
+
+    /// The pair's answer, and those of mutants on the way that turned out to do the same.
+    fn answered(mut self, limits: Limits) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for _ in 0..DRAWS {
+            let drawn = match self.number % 2 {
+                0 => self.equal(),
+                _ => self.mutant(),
+            };
+            match drawn {
+                Ok(None) => {}
+                Err(finding) => {
+                    found.push(*finding);
+                    return found;
+                }
+                Ok(Some(drawn)) => {
+                    // One mutant that does the same is looked at for each that does not.
+                    let alike = drawn.equal.is_none();
+                    if !alike || found.is_empty() {
+                        let limits = if alike { ALIKE } else { limits };
+                        found.push(answer(self.tools, self.number, &drawn, limits));
+                    }
+                    if !alike {
+                        return found;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// A program that runs on most of its data.
+    fn program(&mut self) -> Option<(Made, Data, Vec<Run>)> {
+        let made = Made::random(self.rng.u64(..), self.rng.u32(0..3));
+        let data = Data::new(&made, self.rng.u64(..));
+        let expected = data.of_term(&made.term);
+        let ended = expected.iter().filter(|run| matches!(run, Run::Ended(_))).count();
+        (2 * ended > expected.len()).then_some((made, data, expected))
+    }
+
+    fn varied(
+        &mut self,
+        made: &Made,
+        level: Level,
+        known: (&Data, &[Run]),
+    ) -> Result<Option<Term>, Box<Finding>> {
+        let Tools { book, compiled, machine, .. } = self.tools;
+        vary(made, level, (book, compiled, machine), known, &mut self.rng).map_err(|(term, why)| {
+            Box::new(Finding {
+                pair: self.number,
+                kind: "rules",
+                equal: Some(true),
+                wrong: Wrong::Rules,
+                reason: why,
+                text: Some(text(made, &term)),
+                time_ms: 0.0,
+            })
+        })
+    }
+
+    fn equal(&mut self) -> Result<Option<Drawn>, Box<Finding>> {
+        let Some((made, data, expected)) = self.program() else { return Ok(None) };
+        let slc = self.rng.u8(0..4) == 0;
+        let rounds = self.rng.usize(1..=ROUNDS);
+        let mut right = made.clone();
+        for _ in 0..rounds {
+            if let Some(term) = self.varied(&right, Level::Scf, (&data, &expected))? {
+                right.term = term;
+            }
+        }
+        let (kind, term, level) = match slc {
+            false if right.term == made.term => return Ok(None),
+            false => ("equal: loops", right.term, Level::Scf),
+            true => match self.varied(&right, Level::Slc, (&data, &expected))? {
+                Some(term) => ("equal: two units", term, Level::Slc),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Drawn { kind, equal: Some(true), made, right: (term, level) }))
+    }
+
+    fn mutant(&mut self) -> Result<Option<Drawn>, Box<Finding>> {
+        let Some((made, data, expected)) = self.program() else { return Ok(None) };
+        // Most are those of the program itself, some those of another that equals it.
+        let level = match self.rng.u8(0..8) {
+            0 => Level::Slc,
+            _ => Level::Scf,
+        };
+        let base = match self.rng.u8(0..4) {
+            _ if level == Level::Slc => self.varied(&made, level, (&data, &expected))?,
+            0 => self.varied(&made, level, (&data, &expected))?,
+            _ => Some(made.term.clone()),
+        };
+        let Some(base) = base else { return Ok(None) };
+        let mut all = mutants(&base, &made.declarations);
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let mutant = all.swap_remove(self.rng.usize(0..all.len()));
+        let equal = match data.relation(&expected, &data.of_term(&mutant.term)) {
+            Relation::Same(_) => None,
+            Relation::Different(_) | Relation::Fault(_) => Some(false),
+        };
+        Ok(Some(Drawn { kind: mutant.kind, equal, made, right: (mutant.term, level) }))
+    }
+}
+
+/// Puts a pair to equivalence checking, and the answer beside what is known.
+fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding {
+    let Drawn { kind, equal, made, right: (term, level) } = drawn;
+    let sort = Sort::named(match level {
+        Level::Scf => "Stmt",
+        Level::Slc => "Slc",
+    });
+    let program = |term: &Term, sort| What::Term { term: term.clone(), sort };
+    let programs = [program(&made.term, Sort::named("Stmt")), program(term, sort)];
+    let sides = Sides::of(made.declarations.clone(), programs);
+    let options = equiv::Options { limits, ..equiv::Options::default() };
+    let Tools { book, compiled, rules, machine } = tools;
+    let start = std::time::Instant::now();
+    let answer = equiv::compare(&sides, book, compiled, rules, machine, &options);
+    let time_ms = start.elapsed().as_secs_f64() * 1e3;
+    let (wrong, equal, reason) = match answer.map(|answer| answer.verdict) {
+        Err(errors) => (Wrong::Answer, *equal, format!("no answer: {errors:?}")),
+        Ok(Verdict::Unknown(unknown)) => (Wrong::Unknown, *equal, unknown.reason()),
+        Ok(Verdict::Equal(certificate)) => match (equal, certificate) {
+            (Some(false), _) => (Wrong::Answer, *equal, "answered `equal`".to_owned()),
+            (_, Err(why)) => {
+                (Wrong::Unknown, *equal, format!("equal without a certificate: {why}"))
+            }
+            (_, Ok(_)) => (Wrong::No, *equal, String::new()),
+        },
+        Ok(Verdict::Different(found)) => match (equal, shows(&sides, made, term, &found)) {
+            (Some(true), _) => (Wrong::Answer, *equal, "answered `different`".to_owned()),
+            (_, false) => (Wrong::Answer, *equal, "the counterexample shows nothing".to_owned()),
+            // A difference that was overlooked here is known now.
+            (_, true) => (Wrong::No, Some(false), String::new()),
+        },
+    };
+    let text = (wrong != Wrong::No).then(|| text(made, term));
+    Finding { pair, kind, equal, wrong, reason, text, time_ms }
+}
+
+/// Whether a counterexample is one, run here.
+fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> bool {
+    let store = found.given.store(&sides.declarations, found.zeros);
+    let outputs: Vec<String> = made.declarations.outputs();
+    match (interpret(&made.term, &store), interpret(term, &store)) {
+        (Run::Ended(left), Run::Ended(right)) => unlike(&outputs, &left, &right).is_some(),
+        (Run::Ended(_), Run::Fault(_)) | (Run::Fault(_), Run::Ended(_)) => true,
+        _ => false,
+    }
+}
+
+/// A pair as `equiv` reads it.
+fn text(made: &Made, right: &Term) -> String {
+    made.text() + "\n" + &print_term(right)
+}

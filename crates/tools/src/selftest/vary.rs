@@ -1,0 +1,195 @@
+//! Other programs that do the same: rules chosen by chance are applied to a program, and a member of its
+//! class is taken by chance.
+
+use super::data::{Data, Relation, Run};
+use super::make::Made;
+use egg::{Id, Language};
+use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_egraph::Extractor;
+use ember_engine::CompiledRule;
+use ember_engine::lottery::{DEAR, Lottery};
+use ember_engine::saturate::{Limits, saturate};
+use ember_language::rules::Operators;
+use ember_language::rules::{Exactness, Phase, RuleBook};
+use ember_language::term::{Node, Term};
+use ember_prove::chains::{Terms, tree_size};
+use ember_prove::equiv::{captured, normalise};
+use ember_targets::machine::Machine;
+use fastrand::Rng;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Which programs are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Loops of one processor.
+    Scf,
+    /// Split between the access and the execute unit.
+    Slc,
+}
+
+/// Bounds on the saturation of a few rules, and on that which splits a program.
+const LIMITS: Limits = Limits { iterations: 3, nodes: 4000 };
+const SPLITTING: Limits = Limits { iterations: 12, nodes: 12_000 };
+
+/// Members of a class that are looked at.
+const MEMBERS: usize = 6;
+
+/// By how much a member may be larger than the program that it equals.
+const LARGER: u64 = 4;
+
+/// Operators that rules push down and that no program contains.
+const UNFINISHED: [&str; 5] = ["after", "fix", "forget", "rename", "vec"];
+
+/// A program that rules make of another and that differs from it by more than names; `Ok(None)` where none
+/// was found. Rules are those that prove programs equal, and bitwise.
+///
+/// # Errors
+/// A program that the rules say is equal and that is not: what it is, and where it differs.
+pub fn vary(
+    made: &Made,
+    level: Level,
+    (book, compiled, machine): (&RuleBook, &[CompiledRule], &Machine),
+    (data, expected): (&Data, &[Run]),
+    rng: &mut Rng,
+) -> Result<Option<Term>, (Term, String)> {
+    let schedule = match level {
+        Level::Scf => "equiv",
+        Level::Slc => "equiv-units",
+    };
+    let Some(schedule) = book.schedule(schedule) else { return Ok(None) };
+    let splits = |rule: usize| book.rules[rule].phase == Phase::Decouple;
+    let sets: BTreeSet<usize> = (0..book.sets.len()).filter(|_| rng.u8(0..4) > 0).collect();
+    let rules = schedule.rules().into_iter().filter(|rule| {
+        let own = &book.rules[*rule];
+        own.exact == Exactness::Bitwise && (splits(*rule) || sets.contains(&own.set))
+    });
+    let rules: Vec<usize> = rules.collect();
+    let (finish, first): (Vec<usize>, Vec<usize>) = rules.iter().partition(|rule| splits(**rule));
+    let of =
+        |rules: &[usize]| -> Vec<&CompiledRule> { rules.iter().map(|r| &compiled[*r]).collect() };
+
+    let operators = book.signature.table().clone();
+    let mut egraph = start(made, operators.clone(), machine);
+    let written = normalise(&made.term, &operators);
+    let mut root = egraph.add_expr(&written);
+    others(&mut egraph, &written, rng);
+    if level == Level::Slc {
+        root = egraph.add(Node::op("slc", &[root]));
+    }
+    egraph.rebuild();
+    let iterations = rng.usize(1..=LIMITS.iterations);
+    saturate(&mut egraph, &of(&first), &Limits { iterations, ..LIMITS }, &mut |_| {});
+    if level == Level::Slc {
+        saturate(&mut egraph, &of(&finish), &SPLITTING, &mut |_| {});
+    }
+    if captured(&written, &operators, &egraph) {
+        return Ok(None);
+    }
+    let boundary: BTreeSet<&str> = book
+        .signature
+        .operators()
+        .iter()
+        .filter(|op| op.boundary)
+        .map(|op| op.name.as_str())
+        .chain(UNFINISHED)
+        .collect();
+    for _ in 0..MEMBERS {
+        let salt = rng.u64(..);
+        let avoid = |node: &Node| node.name().is_some_and(|name| boundary.contains(name));
+        let found = Extractor::new(&egraph, Lottery { salt, avoid }).find_best(root);
+        let Some((price, member)) = found else { continue };
+        let Some(last) = member.len().checked_sub(1) else { continue };
+        let member = Terms::of(&member, Id::from(last));
+        let fits = price < DEAR && tree_size(&member) <= LARGER * tree_size(&made.term);
+        if !fits || !closed(&member, &operators) || normalise(&member, &operators) == written {
+            continue;
+        }
+        match data.relation(expected, &data.of_term(&member)) {
+            Relation::Same(_) => return Ok(Some(member)),
+            // Which member may stand where is for extraction to decide, which knows which unit feeds what.
+            Relation::Fault(_) if level == Level::Slc => {}
+            Relation::Different(why) | Relation::Fault(why) => return Err((member, why)),
+        }
+    }
+    Ok(None)
+}
+
+fn start(made: &Made, operators: Arc<Operators>, machine: &Machine) -> EGraph {
+    let context = made.declarations.context();
+    let unit = VectorUnit {
+        simd_bytes: machine.core.simd_bytes,
+        registers: machine.core.vector_registers,
+    };
+    EGraph::new(Facts::new(&context.tensors, &context.sizes, operators, unit))
+}
+
+/// Adds loop variables that the other side of a proof might have: of strips, of a part, and of another name.
+fn others(egraph: &mut EGraph, term: &Term, rng: &mut Rng) {
+    const MOST: usize = 3;
+    let variables = term.as_ref().iter().filter(|node| node.name() == Some("var"));
+    let variables: Vec<[Id; 3]> = variables
+        .filter_map(|node| match node.children() {
+            [_, lo, hi, step] => Some([*lo, *hi, *step]),
+            _ => None,
+        })
+        .collect();
+    for (k, [lo, hi, step]) in variables.into_iter().take(MOST).enumerate() {
+        let n = [2, 3, 4, 8, 16][rng.usize(0..5)];
+        let mut part = |id: Id| egraph.add_expr(&Terms::of(term, id));
+        let (lo, hi, step) = (part(lo), part(hi), part(step));
+        let variable = |egraph: &mut EGraph, at: usize, lo: Id, hi: Id, step: Id| {
+            let depth = egraph.add(Node::int(40 + (3 * k + at) as i64));
+            let name = egraph.add(Node::op("depth", &[depth]));
+            egraph.add(Node::op("var", &[name, lo, hi, step]))
+        };
+        let number = egraph.add(Node::int(n));
+        match rng.u8(0..4) {
+            0 => {
+                variable(egraph, 0, lo, hi, step);
+            }
+            1 => {
+                variable(egraph, 0, number, hi, step);
+            }
+            _ => {
+                let strips = variable(egraph, 0, lo, hi, number);
+                let at = egraph.add(Node::op("iv", &[strips]));
+                let end = egraph.add(Node::op("scf.add", &[at, number]));
+                let end = match rng.u8(0..4) {
+                    0 => end,
+                    _ => egraph.add(Node::op("scf.min", &[end, hi])),
+                };
+                variable(egraph, 1, at, end, step);
+            }
+        }
+    }
+}
+
+/// Whether every loop variable of a term is bound by a loop around it.
+fn closed(term: &Term, operators: &Arc<Operators>) -> bool {
+    let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(term.len());
+    for (at, node) in term.as_ref().iter().enumerate() {
+        let children = node.children();
+        let bound = match node.head() {
+            ember_language::term::Head::Op(name) => operators.binds(name, children.len()),
+            ember_language::term::Head::Int(_) | ember_language::term::Head::Real(_) => None,
+        };
+        let mut own: BTreeSet<Id> = BTreeSet::new();
+        for (k, child) in children.iter().enumerate() {
+            match bound {
+                // Its bounds are those of the loop.
+                Some((variable, _)) if k == variable => {}
+                Some((variable, body)) if k == body => {
+                    let inner = free[usize::from(*child)].iter().copied();
+                    own.extend(inner.filter(|v| *v != children[variable]));
+                }
+                _ => own.extend(free[usize::from(*child)].iter().copied()),
+            }
+        }
+        if node.name() == Some("var") {
+            own.insert(Id::from(at));
+        }
+        free.push(own);
+    }
+    free.last().is_none_or(BTreeSet::is_empty)
+}

@@ -1,0 +1,262 @@
+//! Classes of an e-graph as text: their smallest terms, their places, what is known of them; and patterns.
+
+use crate::explain::line;
+use egg::{AstSize, ENodeOrVar, Id, Language, PatternAst};
+use ember_analysis::effects::{Effects, Place};
+use ember_analysis::facts::{EGraph, Interval};
+use ember_egraph::Extractor;
+use ember_language::term::{Node, Term};
+use itertools::Itertools;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many characters of a term are shown.
+pub(crate) const WIDTH: usize = 92;
+
+/// How many operators of a class, and levels of a place, are shown.
+const FEW: usize = 6;
+
+/// The words for one e-graph.
+pub(crate) struct Show<'a> {
+    pub egraph: &'a EGraph,
+    root: Id,
+    smallest: Extractor<'a, AstSize, Node, ember_analysis::facts::Facts>,
+    /// For each class below the program: the node above it and the argument that it is.
+    above: BTreeMap<Id, (Id, Node, usize)>,
+}
+
+impl<'a> Show<'a> {
+    pub fn new(egraph: &'a EGraph, root: Id) -> Show<'a> {
+        let root = egraph.find(root);
+        let mut above = BTreeMap::new();
+        let mut todo = VecDeque::from([root]);
+        while let Some(class) = todo.pop_front() {
+            for node in &egraph[class].nodes {
+                for (at, child) in node.children().iter().enumerate() {
+                    let child = egraph.find(*child);
+                    if child != root && !above.contains_key(&child) {
+                        above.insert(child, (class, node.clone(), at));
+                        todo.push_back(child);
+                    }
+                }
+            }
+        }
+        Show { egraph, root, smallest: Extractor::new(egraph, AstSize), above }
+    }
+
+    /// The smallest term of a class.
+    pub fn smallest(&self, class: Id) -> Term {
+        // A class of which only what contains it is left in the search still has the term of its id.
+        let found = self.smallest.find_best(class);
+        found.map_or_else(|| self.egraph.id_to_expr(class), |(_, term)| term)
+    }
+
+    /// How many words that has.
+    pub fn size(&self, class: Id) -> usize {
+        self.smallest.find_best_cost(class).unwrap_or(usize::MAX)
+    }
+
+    /// The smallest term of a class on one line.
+    pub fn term(&self, class: Id) -> String {
+        line(&self.smallest(class), WIDTH)
+    }
+
+    /// A node over the smallest terms of its operands, on one line.
+    pub fn node(&self, node: &Node) -> String {
+        let mut terms = ember_prove::chains::Terms::default();
+        let node = node.clone().map_children(|child| {
+            let mut ids: Vec<Id> = Vec::new();
+            for node in &self.smallest(child) {
+                let node = node.clone().map_children(|c| ids[usize::from(c)]);
+                ids.push(terms.add(node));
+            }
+            ids.last().copied().unwrap_or_default()
+        });
+        terms.add(node);
+        line(&terms.finish(), WIDTH)
+    }
+
+    /// How many nodes are above a class on the shortest way from the program; `None` where none leads
+    /// there.
+    pub fn depth(&self, class: Id) -> Option<usize> {
+        let mut at = self.egraph.find(class);
+        let mut depth = 0;
+        while let Some((up, ..)) = self.above.get(&at) {
+            (at, depth) = (*up, depth + 1);
+        }
+        (at == self.root).then_some(depth)
+    }
+
+    /// Where a class stands: the operators on the shortest way to it from the program.
+    pub fn place(&self, class: Id) -> String {
+        let mut words = Vec::new();
+        let mut at = self.egraph.find(class);
+        while let Some((up, node, argument)) = self.above.get(&at) {
+            words.push(format!("{node}[{argument}]"));
+            at = *up;
+        }
+        words.reverse();
+        let cut = words.len().saturating_sub(FEW);
+        match (words.is_empty(), cut) {
+            (true, _) => "the root".to_owned(),
+            (false, 0) => words.join(" > "),
+            (false, _) => format!("… > {}", words[cut..].join(" > ")),
+        }
+    }
+
+    /// The operators of a class.
+    pub fn operators(&self, class: Id) -> String {
+        few(self.egraph[class].nodes.iter())
+    }
+
+    /// The operators of which a class is an operand.
+    pub fn operators_over(&self, class: Id) -> String {
+        let parents = self.egraph[class].parents().map(|parent| self.egraph.find(parent));
+        let nodes = parents.sorted().dedup().flat_map(|parent| &self.egraph[parent].nodes);
+        few(nodes.filter(|node| {
+            node.children().iter().any(|child| self.egraph.find(*child) == self.egraph.find(class))
+        }))
+    }
+
+    /// What is known of a class, and what is not, in words.
+    pub fn facts(&self, class: Id) -> String {
+        let (mut known, unknown) = self.words(class);
+        known.extend(unknown.iter().map(|word| (*word).to_owned()));
+        known.join("; ")
+    }
+
+    /// What is known of a class, in words.
+    pub fn known(&self, class: Id) -> String {
+        self.words(class).0.join("; ")
+    }
+
+    /// What is known, and what is not or goes without saying.
+    fn words(&self, class: Id) -> (Vec<String>, Vec<&'static str>) {
+        let fact = &self.egraph[class].data;
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        if let Some((lo, hi, step)) = fact.variable {
+            let [lo, hi, step] = [lo, hi, step].map(|id| line(&self.smallest(id), 24));
+            known.push(format!("a loop variable, from {lo} to {hi} by {step}"));
+            return (known, unknown);
+        }
+        // Statements and addresses have neither a type nor a value.
+        let writes = fact.effects.as_ref().is_some_and(|effects| !effects.writes.is_empty());
+        let valued = fact.address.is_none() && !writes;
+        match (fact.dtype, fact.lanes) {
+            (Some(dtype), Some(1)) => known.push(dtype.to_string()),
+            (Some(dtype), Some(n)) => known.push(format!("{n} lanes of {dtype}")),
+            (Some(dtype), None) => {
+                known.push(dtype.to_string());
+                unknown.push("lanes not known");
+            }
+            (None, _) if valued => unknown.push("element type not known"),
+            (None, _) => {}
+        }
+        let end = |n: i64| match n {
+            i64::MAX => "no end".to_owned(),
+            i64::MIN => "no start".to_owned(),
+            n => n.to_string(),
+        };
+        match &fact.constant {
+            Some(constant) => known.push(format!("the constant {constant}")),
+            None if fact.range != Interval::ALL => {
+                known.push(format!("from {} to {}", end(fact.range.min), end(fact.range.max)));
+            }
+            None if valued => unknown.push("value not known"),
+            None => {}
+        }
+        if let Some(address) = &fact.address {
+            let kind = match (address.frozen, address.writable) {
+                (true, _) => "frozen",
+                (false, true) => "writable",
+                (false, false) => "read-only",
+            };
+            known.push(format!("a {kind} address, {}", self.memory(&address.place())));
+        }
+        if !fact.free.is_empty() {
+            let variables = fact.free.iter().map(|key| self.variable(*key));
+            known.push(format!("depends on {}", variables.take(3).join(", ")));
+        } else if fact.constant.is_none() {
+            unknown.push("depends on no loop variable");
+        }
+        match &fact.effects {
+            Some(effects) => known.extend(self.effects(effects)),
+            None if fact.address.is_none() => unknown.push("effects not known"),
+            None => {}
+        }
+        if fact.has_loop {
+            known.push("every known form has a loop".to_owned());
+        }
+        (known, unknown)
+    }
+
+    /// A loop variable by its name, without its bounds.
+    fn variable(&self, key: Id) -> String {
+        let class = self.egraph.find(key);
+        let name = self.egraph[class].nodes.iter().find_map(|node| node.children().first());
+        let name = name.map_or_else(|| self.smallest(class), |name| self.smallest(*name));
+        format!("loop {}", line(&name, 40))
+    }
+
+    fn effects(&self, effects: &Effects) -> Vec<String> {
+        let list = |what: &str, places: &std::collections::BTreeSet<Place>| {
+            let places = places.iter().take(3).map(|place| self.memory(place)).join(", ");
+            (!places.is_empty()).then(|| format!("{what} {places}"))
+        };
+        [list("reads", &effects.reads), list("writes", &effects.writes)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// A place in memory.
+    fn memory(&self, place: &Place) -> String {
+        let index = |index: &ember_analysis::effects::Index| match index {
+            None => "any".to_owned(),
+            Some(run) => {
+                let variable = |(key, k): (&Id, &i64)| match k {
+                    1 => self.variable(*key),
+                    k => format!("{k} {}", self.variable(*key)),
+                };
+                let mut parts: Vec<String> = run.start.terms.iter().map(variable).collect();
+                if run.start.constant != 0 || parts.is_empty() {
+                    parts.push(run.start.constant.to_string());
+                }
+                let lanes = if run.lanes == 1 {
+                    String::new()
+                } else {
+                    format!(" and {} lanes", run.lanes)
+                };
+                format!("{}{lanes}", parts.join(" + "))
+            }
+        };
+        let indices: String = place.index.iter().map(|i| format!("[{}]", index(i))).collect();
+        format!("{}{indices}", place.tensor)
+    }
+}
+
+/// A pattern as text, with one of its parts between marks.
+pub(crate) fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
+    let mut texts: Vec<String> = Vec::with_capacity(pattern.len());
+    for (at, node) in pattern.as_ref().iter().enumerate() {
+        let text = match node {
+            ENodeOrVar::Var(variable) => variable.to_string(),
+            ENodeOrVar::ENode(node) if node.is_leaf() => node.to_string(),
+            ENodeOrVar::ENode(node) => {
+                let parts = node.children().iter().map(|c| texts[usize::from(*c)].as_str());
+                format!("({node} {})", parts.collect::<Vec<_>>().join(" "))
+            }
+        };
+        texts.push(if mark == Some(Id::from(at)) { format!(">>{text}<<") } else { text });
+    }
+    texts.pop().unwrap_or_default()
+}
+
+/// The operators of some nodes, not too many.
+fn few<'a>(nodes: impl Iterator<Item = &'a Node>) -> String {
+    let names: Vec<String> = nodes.map(|node| format!("`{node}`")).unique().collect();
+    match names.len().checked_sub(FEW) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..FEW].join(", ")),
+        None if names.is_empty() => "nothing".to_owned(),
+        _ => names.join(", "),
+    }
+}

@@ -1,0 +1,333 @@
+//! Any rules on any terms: several roots in one e-graph, a schedule, what must be equal in the end,
+//! and the cheapest term of each root. Knows nothing of machines and models.
+
+use crate::cases::as_term;
+use crate::cost_table::Costs;
+use crate::tables::EGraphReport;
+use egg::Id;
+use ember_analysis::facts::{EGraph, Facts};
+use ember_engine::CompiledRule;
+use ember_engine::drive::{Driven, Mark, drive};
+use ember_engine::saturate::{Limits, Progress, RuleReport, Saturation, StopReason, saturate};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
+use ember_language::load::load;
+use ember_language::print_term::print_term;
+use ember_language::rules::{RuleBook, ScheduleStep, Signature, Sketch, Sort};
+use ember_language::sexp::{self, Sexp};
+use ember_language::suggest;
+use ember_language::term::Term;
+use serde::Serialize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A term to be rewritten, and what is asked of its class.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// The term.
+    pub term: Term,
+    /// What is taken to be equal to it from the start.
+    pub same: Vec<Term>,
+    /// What is asked in the end.
+    pub goals: Vec<Goal>,
+}
+
+/// What is asked of a class: whether it has a term that looks like a sketch.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// The sketch.
+    pub sketch: Sketch,
+    /// The sketch as it was written, on one line.
+    pub text: String,
+    /// Whether the class must have such a term, or must not.
+    pub wanted: bool,
+}
+
+const KEYS: [&str; 3] = [":same", ":goal", ":never"];
+
+/// Reads a file of terms. Behind a term may stand `:same TERM`, `:goal SKETCH` and `:never SKETCH`,
+/// each any number of times. Reports all errors at once.
+pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checked<Vec<Root>> {
+    let file = load(sources, path)?;
+    let items = sexp::read(sources, file)?;
+    let mut errors = Vec::new();
+    let mut roots: Vec<Root> = Vec::new();
+    // The sort of the last term; `None` where that could not be read.
+    let mut sort = None;
+    let mut rest = items.iter();
+    while let Some(item) = rest.next() {
+        let Some(key) = item.atom().filter(|word| word.starts_with(':')) else {
+            sort = take(signature.read_term(item), &mut errors).map(|(term, sort)| {
+                roots.push(Root { term, same: Vec::new(), goals: Vec::new() });
+                sort
+            });
+            continue;
+        };
+        if !KEYS.contains(&key) {
+            errors.push(suggest::unknown("keyword", key, item.span, KEYS));
+        }
+        let Some(value) = rest.next() else {
+            errors.push(Diagnostic::error("expected a term", item.span, "nothing behind this"));
+            continue;
+        };
+        let read = if key == ":same" {
+            take(signature.read_term(value), &mut errors)
+                .map(|(term, found)| (Some(found), Err(term)))
+        } else {
+            Sketch::read(signature, value, &mut errors).map(|sketch| {
+                let (text, wanted) = (one_line(&as_term(value)), key == ":goal");
+                (sketch.sort(signature), Ok(Goal { sketch, text, wanted }))
+            })
+        };
+        let (Some((found, what)), Some(sort)) = (read, sort) else { continue };
+        if let Some(error) = differs(sort, found, value) {
+            errors.push(error);
+        }
+        if let Some(root) = roots.last_mut() {
+            match what {
+                Ok(goal) => root.goals.push(goal),
+                Err(term) => root.same.push(term),
+            }
+        }
+    }
+    if roots.is_empty() && errors.is_empty() {
+        let what = format!("{}: no term in it", path.display());
+        errors.push(Diagnostic::global(what).with_help("write the terms one after the other"));
+    }
+    if errors.is_empty() { Ok(roots) } else { Err(errors) }
+}
+
+fn take<T>(read: Checked<T>, errors: &mut Vec<Diagnostic>) -> Option<T> {
+    read.map_err(|found| errors.extend(found)).ok()
+}
+
+fn differs(sort: Sort, found: Option<Sort>, value: &Sexp) -> Option<Diagnostic> {
+    let found = found.filter(|found| *found != sort)?;
+    Some(Diagnostic::error(
+        format!("expected {sort}, found {found}"),
+        value.span,
+        "it is compared with the term before",
+    ))
+}
+
+/// What is printed of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The e-graph in the end.
+    pub egraph: EGraphReport,
+    /// What each rule did, in the order in which the rules were read.
+    pub rules: Vec<RuleReport>,
+    /// The terms, in order.
+    pub terms: Vec<TermReport>,
+    /// Where the time went.
+    pub time_ms: Times,
+    /// Why the run must not be trusted, where two constants met in one class.
+    #[serde(skip)]
+    pub contradiction: Option<StopReason>,
+}
+
+/// What became of a term.
+#[derive(Clone, Debug, Serialize)]
+pub struct TermReport {
+    /// The term as it was given.
+    pub term: String,
+    /// With a table of costs: the cost of the term, the cheapest one that equals it, and its cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cheapest: Option<Cheapest>,
+    /// What was asked of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalReport>,
+}
+
+/// The cheapest term of a class.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cheapest {
+    /// The cost of the term as it was given.
+    pub cost_before: f64,
+    /// The cost of the cheapest.
+    pub cost: f64,
+    /// The cheapest.
+    pub term: String,
+}
+
+/// What was asked of a class, and the answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct GoalReport {
+    /// The sketch.
+    pub pattern: String,
+    /// Whether the class was to have a term that looks so.
+    pub wanted: bool,
+    /// Whether it does.
+    pub found: bool,
+}
+
+/// Milliseconds by stage.
+#[derive(Clone, Debug, Serialize)]
+pub struct Times {
+    /// Saturation.
+    pub saturate: f64,
+    /// Extraction of the cheapest terms.
+    pub extract: f64,
+}
+
+impl Report {
+    /// Whether every goal is as wanted, and no two constants met.
+    pub fn passed(&self) -> bool {
+        let goals = self.terms.iter().flat_map(|term| &term.goals);
+        self.contradiction.is_none() && goals.into_iter().all(|goal| goal.found == goal.wanted)
+    }
+}
+
+/// The steps of a schedule, or all rules at once without one. A schedule that keeps programs is an
+/// error: which are the best is a question about a machine.
+pub fn steps(book: &RuleBook, schedule: Option<&str>) -> Checked<Vec<ScheduleStep>> {
+    let Some(name) = schedule else {
+        return Ok(vec![ScheduleStep::Saturate((0..book.rules.len()).collect())]);
+    };
+    let Some(schedule) = book.schedule(name) else {
+        let error = Diagnostic::global(format!("no schedule is named `{name}`"));
+        let known = book.schedules.iter().map(|schedule| schedule.name.as_str());
+        return Err(vec![match suggest::help(name, known) {
+            Some(help) => error.with_help(help),
+            None => error,
+        }]);
+    };
+    if schedule.keeps() {
+        return Err(vec![keep_error(name, schedule.span)]);
+    }
+    Ok(schedule.steps.clone())
+}
+
+fn keep_error(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        format!("schedule `{name}` keeps the best programs"),
+        span,
+        "which are the best depends on a machine and a model",
+    )
+    .with_help("choose one without `(keep …)`")
+}
+
+/// Rewrites terms with the rules of a book.
+pub fn run(
+    book: &RuleBook,
+    roots: &[Root],
+    steps: &[ScheduleStep],
+    limits: Limits,
+    costs: Option<&Costs>,
+    progress: &mut dyn FnMut(Progress),
+) -> Report {
+    let start = Instant::now();
+    let compiled = ember_engine::compile(book);
+    let facts = Facts::new(&[], &[], book.signature.table().clone(), Default::default());
+    let mut egraph = EGraph::new(facts);
+    let classes: Vec<Id> = roots.iter().map(|root| add(&mut egraph, root)).collect();
+    egraph.rebuild();
+    let reports = compiled.iter().map(|rule| RuleReport::new(rule.name.as_str())).collect();
+    let mut state = State {
+        rules: &compiled,
+        limits,
+        egraph,
+        classes: &classes,
+        progress,
+        iterations: 0,
+        stop: StopReason::Saturated,
+        reports,
+    };
+    drive(&mut state, steps, limits.iterations);
+    let State { egraph, iterations, stop, reports, .. } = state;
+    let saturate = start.elapsed();
+    let start = Instant::now();
+    let cheapest = costs.map(|costs| costs.cheapest(&egraph, &classes));
+    let extract = start.elapsed();
+    let terms = roots.iter().zip(&classes).enumerate().map(|(i, (root, class))| TermReport {
+        term: one_line(&root.term),
+        cheapest: costs.zip(cheapest.as_ref()).map(|(costs, cheapest)| {
+            let cost_before = costs.of_term(&root.term);
+            // Where no finite term is left in the search, the given one is still equal.
+            let given = || (cost_before, root.term.clone());
+            let (cost, term) = cheapest[i].clone().unwrap_or_else(given);
+            Cheapest { cost_before, cost, term: one_line(&term) }
+        }),
+        goals: root.goals.iter().map(|goal| asked(&egraph, *class, goal)).collect(),
+    });
+    Report {
+        terms: terms.collect(),
+        egraph: EGraphReport {
+            nodes: egraph.total_number_of_nodes(),
+            classes: egraph.number_of_classes(),
+            iterations,
+            stop_reason: stop.to_string(),
+        },
+        rules: reports,
+        time_ms: Times { saturate: ms(saturate), extract: ms(extract) },
+        contradiction: matches!(stop, StopReason::Contradiction { .. }).then_some(stop),
+    }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// A root's class, with what is the same from the start.
+fn add(egraph: &mut EGraph, root: &Root) -> Id {
+    let class = egraph.add_expr(&root.term);
+    for other in &root.same {
+        let other = egraph.add_expr(other);
+        egraph.union(class, other);
+    }
+    class
+}
+
+fn asked(egraph: &EGraph, class: Id, goal: &Goal) -> GoalReport {
+    let found = ember_engine::holds(&goal.sketch, egraph, class);
+    GoalReport { pattern: goal.text.clone(), wanted: goal.wanted, found }
+}
+
+/// A term as words in one line.
+fn one_line(term: &Term) -> String {
+    print_term(term).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A schedule's run.
+struct State<'a> {
+    rules: &'a [CompiledRule],
+    limits: Limits,
+    egraph: EGraph,
+    /// Those of the terms.
+    classes: &'a [Id],
+    progress: &'a mut dyn FnMut(Progress),
+    iterations: usize,
+    stop: StopReason,
+    reports: Vec<RuleReport>,
+}
+
+impl Driven for State<'_> {
+    fn saturate(&mut self, rules: &[usize]) {
+        let chosen: Vec<&CompiledRule> = rules.iter().map(|rule| &self.rules[*rule]).collect();
+        let result: Saturation = saturate(&mut self.egraph, &chosen, &self.limits, self.progress);
+        self.iterations += result.iterations;
+        for (rule, report) in rules.iter().zip(&result.rules) {
+            self.reports[*rule].add(report);
+        }
+        if result.stop != StopReason::Saturated {
+            self.stop = result.stop;
+        }
+    }
+    /// No such schedule gets here.
+    fn keep(&mut self, _: usize) {}
+
+    fn found(&self, sketch: &Sketch) -> bool {
+        self.classes.iter().all(|class| ember_engine::holds(sketch, &self.egraph, *class))
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::of(&self.egraph, 0)
+    }
+
+    fn ended(&self) -> bool {
+        matches!(self.stop, StopReason::Contradiction { .. })
+    }
+
+    fn cut_short(&mut self) {
+        self.stop = StopReason::IterationLimit;
+    }
+}

@@ -1,0 +1,51 @@
+//! What programs of a model are searched and chosen for, and the best of one schedule.
+
+use crate::progress::Line;
+use ember_compile::cost::Goal;
+use ember_compile::groups::{Chosen, Searched, choose};
+use ember_compile::pipeline::{Case, Inputs, Options, consistent, no_program, search};
+use ember_compile::workload::Statistics;
+use ember_language::diagnostic::Checked;
+use std::time::{Duration, Instant};
+
+/// What programs are searched and chosen for.
+pub struct Tuning<'a> {
+    /// Rules, model and machine.
+    pub inputs: &'a Inputs,
+    /// The data that candidates are ranked on.
+    pub case: &'a Case,
+    /// What that data says of loops and loads.
+    pub statistics: Statistics<'a>,
+    /// What the user chose.
+    pub options: &'a Options,
+}
+
+impl<'a> Tuning<'a> {
+    /// Takes what is known and counts what the data says.
+    pub fn new(inputs: &'a Inputs, case: &'a Case, options: &'a Options) -> Tuning<'a> {
+        Tuning { inputs, case, statistics: case.statistics(&inputs.model), options }
+    }
+
+    /// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error
+    /// that says why, and so is one whose rules contradict each other.
+    pub fn best_of(
+        &self,
+        name: &str,
+        goal: Goal,
+        simulate_time: &mut Duration,
+        line: &Line,
+    ) -> Checked<(Searched, Chosen)> {
+        let Tuning { inputs, case, statistics, options } = self;
+        let schedule = inputs.schedule(name)?;
+        let searched = search(inputs, statistics, options, schedule, goal, &|progress| {
+            line.say(format!("{name}: {} e-nodes", progress.nodes));
+        });
+        consistent(&searched, name)?;
+        line.say(format!("{name}: ranking {} candidates", searched.candidates()));
+        let start = Instant::now();
+        let chosen = choose(inputs, options.rank.then_some(*case), &searched, goal)
+            .map_err(|rejected| vec![no_program(&searched, name, &rejected)])?;
+        *simulate_time += start.elapsed();
+        Ok((searched, chosen))
+    }
+}

@@ -1,0 +1,310 @@
+//! Programs that contain what a rule made, beside those that were kept and the one that was chosen.
+
+use super::compare::{Told, resources};
+use super::forced::{Priced, Reach, best_with, made_by};
+use super::pruned::Given;
+use super::stage::{Subject, changed, plural, report, times};
+use super::unfinished::{Stuck, stuck, to_lower};
+use super::{Answer, Cause};
+use crate::explain::{decoupled, line, place};
+use crate::history::{History, Stage, What};
+use crate::show::Show;
+use crate::tuning::Tuning;
+use egg::{ENodeOrVar, Id, Language};
+use ember_analysis::facts::EGraph;
+use ember_compile::cost::{Goal, Model, Rates};
+use ember_compile::groups::{ChosenGroup, Plan, best_of};
+use ember_compile::pipeline::{self, lower};
+use ember_compile::search::Candidate;
+use ember_language::rules::{Schedule, ScheduleStep};
+use ember_language::term::{Node, Term};
+use ember_prove::chains::{Proof, Terms};
+use itertools::Itertools;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A rule that fired in the search of a group.
+pub(super) struct Fired<'a> {
+    pub subject: Subject<'a>,
+    pub tuning: &'a Tuning<'a>,
+    pub plan: &'a Plan,
+    pub group: usize,
+    pub history: &'a History,
+    pub chosen: &'a ChosenGroup,
+}
+
+impl Fired<'_> {
+    /// What became of what the rule made; `None` where it changed nothing.
+    pub fn answer(&self) -> Option<Answer> {
+        let evidence = self.firing()?;
+        let mut answer = self.used().unwrap_or_else(|| self.lost());
+        answer.evidence.insert(0, ("fired", evidence));
+        Some(answer)
+    }
+
+    /// In which runs it changed something.
+    fn firing(&self) -> Option<String> {
+        let mut told = Vec::new();
+        for (k, (_, _, rules, saturation)) in self.history.saturations().enumerate() {
+            let report = report(rules, saturation, self.subject.at);
+            if let Some(report) = report.filter(|report| changed(report)) {
+                told.push(format!(
+                    "in saturation {}, {}; it made {}",
+                    k + 1,
+                    times(report.applications),
+                    plural(report.nodes, "e-node", "e-nodes")
+                ));
+            }
+        }
+        (!told.is_empty()).then(|| told.join("\n"))
+    }
+
+    /// The answer where it has a part in the chosen program.
+    fn used(&self) -> Option<Answer> {
+        let rule = self.subject.rule();
+        let mut proof = Proof::new(self.subject.book, self.subject.compiled);
+        self.history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
+        let start = decoupled(&self.plan.groups[self.group].term);
+        let chain = proof.chain(&start, &self.chosen.candidate.term).ok()?;
+        let own: Vec<usize> =
+            chain.steps.iter().positions(|step| step.name() == rule.name.as_str()).collect();
+        let first = *own.first()?;
+        let mut answer = self.subject.answer(
+            Cause::Used,
+            format!(
+                "`{}` has a part in the chosen program: {} of the {} steps that lead to it",
+                rule.name,
+                own.len(),
+                chain.steps.len()
+            ),
+        );
+        let (step, whole) = (&chain.steps[first], chain.terms().nth(first)?);
+        answer.evidence.push(("step", format!("{} of {}", first + 1, chain.steps.len())));
+        answer.evidence.push(("at", place(whole, &step.position)));
+        let difference = crate::explain::difference(step);
+        answer.evidence.push(("before", line(&difference.before, crate::show::WIDTH)));
+        answer.evidence.push(("after", line(&difference.after, crate::show::WIDTH)));
+        answer.evidence.push(("without it", self.without()));
+        Some(answer)
+    }
+
+    /// What is chosen where the rule is left out.
+    fn without(&self) -> String {
+        let Tuning { inputs, case, statistics, options } = self.tuning;
+        let Ok(schedule) = inputs.schedule(&options.schedule) else { return String::new() };
+        let schedule =
+            Schedule { steps: less(&schedule.steps, self.subject.at), ..schedule.clone() };
+        let group = (self.plan, self.group);
+        let found =
+            pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
+        let rank = options.rank.then_some(*case);
+        match best_of(inputs, rank, self.plan, self.group, &found, Goal::Decoupled) {
+            Err(_) => "no program that runs is found".to_owned(),
+            Ok(other) if other.candidate.term == self.chosen.candidate.term => {
+                "the same program is found, in another way".to_owned()
+            }
+            Ok(other) => {
+                let here = Told::of(&self.chosen.candidate, self.chosen.measure.as_ref());
+                let there = Told::of(&other.candidate, other.measure.as_ref());
+                format!("{}, which is {}", there.text(), there.own_speed(&here))
+            }
+        }
+    }
+
+    /// The answer where the chosen program came about without it.
+    fn lost(&self) -> Answer {
+        let mut carried: Vec<Term> = Vec::new();
+        for stage in &self.history.stages {
+            let What::Extracted { asked, candidates, last } = &stage.what else { continue };
+            let carried_over = carried.iter().filter_map(|term| root_node(&stage.egraph, term));
+            let marked = self.made_in(&stage.egraph, carried_over);
+            let Tuning { inputs, statistics, .. } = self.tuning;
+            let workload = statistics.workload(&stage.egraph);
+            let rates = Rates::of(&inputs.machine);
+            let (goal, fetches) = (Goal::Decoupled, true);
+            let model = Model { goal, rates: &rates, workload: &workload, fetches };
+            let best = best_with(&stage.egraph, stage.root, &model, &marked);
+            if marked.is_empty() && !last {
+                continue;
+            }
+            let Some(best) = best else { return self.not_finished(stage, &marked, &model) };
+            let with: Vec<Term> = candidates
+                .iter()
+                .flat_map(|candidate| parts(&candidate.term, &stage.egraph, &marked))
+                .collect();
+            if *last {
+                return self.not_chosen(stage, candidates, &best, &marked, &rates);
+            }
+            if with.is_empty() {
+                let why = Given::up(stage, &model, &marked, (*asked, candidates), &best);
+                return why.answer(self.subject, candidates, &best, &rates);
+            }
+            carried = with;
+        }
+        self.subject.answer(Cause::NotFinished, "the search came to no programs".to_owned())
+    }
+
+    /// What the rule made, and what others made of that or of what was carried over.
+    fn made_in(&self, egraph: &EGraph, carried: impl IntoIterator<Item = Node>) -> BTreeSet<Node> {
+        let compiled = self.subject.compiled.iter().map(|rule| (rule.name, rule)).collect();
+        made_by(egraph, self.subject.rule().name, &compiled, carried)
+    }
+
+    fn not_finished(&self, stage: &Stage, made: &BTreeSet<Node>, model: &Model<'_>) -> Answer {
+        let rule = self.subject.rule();
+        if let Some(ENodeOrVar::Var(_)) = rule.rhs.as_ref().last() {
+            let text = format!(
+                "`{}` fired, and the chosen program came about without the equalities that it found",
+                rule.name
+            );
+            return self.subject.answer(Cause::NotChosen, text);
+        }
+        let mut answer = self.subject.answer(
+            Cause::NotFinished,
+            format!("`{}` fired, and no finished program contains what it made, or what others made of it", rule.name),
+        );
+        let show = Show::new(&stage.egraph, stage.root);
+        let signature = &self.subject.book.signature;
+        let reach = Reach::new(&stage.egraph, stage.root, model, made);
+        match stuck(&show, signature, &reach, made) {
+            None => {}
+            Some(Stuck::Above { class, form, refused_by }) => {
+                answer.evidence.push(("reaches", line(&form, crate::show::WIDTH)));
+                answer.evidence.push(("at", show.place(class)));
+                for node in refused_by.iter().take(3) {
+                    answer.evidence.push(("refused by", show.node(node)));
+                }
+                answer.help = Some(
+                    "a program binds streams by loops of the access unit alone, hands over nothing \
+                     but streams, and neither unit writes what the other touches"
+                        .to_owned(),
+                );
+            }
+            Some(Stuck::Below { node, part }) => {
+                answer.evidence.push(("made", show.node(&node)));
+                answer.evidence.push(("unfinished", show.term(part)));
+                answer.evidence.push(("at", show.place(part)));
+                answer.help = Some(format!(
+                    "ask why the rules that lower {} did not fire there, or write the one that does",
+                    to_lower(&show, signature, part)
+                ));
+            }
+        }
+        answer
+    }
+
+    fn not_chosen(
+        &self,
+        stage: &Stage,
+        candidates: &[Candidate],
+        best: &Priced,
+        marked: &BTreeSet<Node>,
+        rates: &Rates,
+    ) -> Answer {
+        let Tuning { inputs, case, options, .. } = self.tuning;
+        let name = self.subject.rule().name;
+        let chosen = &self.chosen.candidate;
+        if !parts(&chosen.term, &stage.egraph, marked).is_empty() {
+            let text = format!("`{name}` fired, and the chosen program contains what it made");
+            let mut answer = self.subject.answer(Cause::Used, text);
+            answer.evidence.push(("but", "other rules made the same in another way".to_owned()));
+            answer.evidence.push(("without it", self.without()));
+            return answer;
+        }
+        let term = self.plan.term(self.group, &best.term);
+        let context = &self.plan.groups[self.group].context;
+        let program = lower(&term, context, &inputs.machine, Goal::Decoupled);
+        let measure = match (&program, options.rank) {
+            (Err(why), _) => {
+                let text =
+                    format!("`{name}` fired, and the best program with it cannot run: {why}");
+                let mut answer = self.subject.answer(Cause::NotChosen, text);
+                answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
+                return answer;
+            }
+            (Ok(_), false) => None,
+            (Ok(program), true) => case.rank(program.program(), &inputs.machine).ok(),
+        };
+        let with = Told { estimate: best.estimate, measure: measure.as_ref() };
+        let own = Told::of(chosen, self.chosen.measure.as_ref());
+        let mut answer = self.subject.answer(
+            Cause::NotChosen,
+            match own.own_speed(&with).as_str() {
+                "as fast" => format!(
+                    "`{name}` fired, and the best program with it is as fast as the chosen one: {}",
+                    with.text()
+                ),
+                speed => format!(
+                    "`{name}` fired, and the chosen program is {speed}: the best with it takes {}",
+                    with.text()
+                ),
+            },
+        );
+        answer.evidence.push(("chosen", own.text()));
+        answer.evidence.push(("with it", with.text()));
+        answer.evidence.push(("resources", resources(rates, best, chosen)));
+        let ranked = candidates.iter().any(|candidate| candidate.term == best.term);
+        answer.evidence.push((
+            "ranked",
+            match (ranked, options.rank) {
+                (_, false) => "by the cost model alone".to_owned(),
+                (true, true) => "both were run".to_owned(),
+                (false, true) => format!(
+                    "it was not among the {} that were run; it was run now",
+                    candidates.len()
+                ),
+            },
+        ));
+        answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
+        if with.better(&own) {
+            answer.help = Some(
+                "the cost model passed a faster program over: give a larger --candidates"
+                    .to_owned(),
+            );
+        }
+        answer
+    }
+}
+
+/// Steps without one rule.
+fn less(steps: &[ScheduleStep], rule: usize) -> Vec<ScheduleStep> {
+    let one = |step: &ScheduleStep| match step {
+        ScheduleStep::Saturate(rules) => {
+            ScheduleStep::Saturate(rules.iter().copied().filter(|r| *r != rule).collect())
+        }
+        ScheduleStep::Keep(k) => ScheduleStep::Keep(*k),
+        ScheduleStep::Repeat(n, steps) => ScheduleStep::Repeat(*n, less(steps, rule)),
+        ScheduleStep::Seq(steps) => ScheduleStep::Seq(Arc::new(less(steps, rule))),
+        ScheduleStep::Until(sketch, steps) => {
+            ScheduleStep::Until(sketch.clone(), less(steps, rule))
+        }
+    };
+    steps.iter().map(one).collect()
+}
+
+/// The parts of a term that have a marked node at their root.
+pub(super) fn parts(term: &Term, egraph: &EGraph, marked: &BTreeSet<Node>) -> Vec<Term> {
+    let mut classes: Vec<Id> = Vec::with_capacity(term.len());
+    let mut found = Vec::new();
+    for (at, node) in term.as_ref().iter().enumerate() {
+        let mut node = node.clone().map_children(|child| classes[usize::from(child)]);
+        let Some(class) = egraph.lookup(&mut node) else { return found };
+        if marked.contains(&node) {
+            found.push(Terms::of(term, Id::from(at)));
+        }
+        classes.push(class);
+    }
+    found
+}
+
+/// The root of a term as a node of an e-graph.
+fn root_node(egraph: &EGraph, term: &Term) -> Option<Node> {
+    let mut classes: Vec<Id> = Vec::with_capacity(term.len());
+    let mut last = None;
+    for node in term {
+        let mut node = node.clone().map_children(|child| classes[usize::from(child)]);
+        classes.push(egraph.lookup(&mut node)?);
+        last = Some(node);
+    }
+    last
+}

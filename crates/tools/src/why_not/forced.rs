@@ -1,0 +1,174 @@
+//! Extraction with some nodes marked: the best program that contains one, and how far they come where
+//! none does.
+
+use egg::{Id, Language, Symbol};
+use ember_analysis::facts::{EGraph, Facts};
+use ember_compile::cost::{Cost, Model, Summary};
+use ember_engine::journal::Entry;
+use ember_engine::{CompiledRule, Step};
+use ember_extract::{CandidateId, CostModel, Extraction, Limits, extract};
+use ember_language::term::{Node, Term};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// A cost model that also asks whether a marked node is inside. A candidate with one is never given
+/// up for one without.
+struct Forced<'a> {
+    model: &'a Model<'a>,
+    marked: &'a BTreeSet<Node>,
+}
+
+/// What the rank of a candidate with a marked node is multiplied by: less than any two estimates differ.
+const FIRST: f64 = 1e-30;
+
+/// A summary, and whether a marked node is inside.
+#[derive(Clone)]
+struct Marked {
+    summary: Summary,
+    inside: bool,
+}
+
+impl CostModel<Node, Facts> for Forced<'_> {
+    type Summary = Marked;
+
+    fn combine(&self, egraph: &EGraph, node: &Node, children: &[&Marked]) -> Option<Marked> {
+        let summaries: Vec<&Summary> = children.iter().map(|child| &child.summary).collect();
+        let summary = self.model.combine(egraph, node, &summaries)?;
+        let inside = children.iter().any(|child| child.inside) || self.marked.contains(node);
+        Some(Marked { summary, inside })
+    }
+
+    fn dominates(&self, a: &Marked, b: &Marked) -> bool {
+        a.inside >= b.inside && self.model.dominates(&a.summary, &b.summary)
+    }
+
+    /// The bound on candidates must not cut all of those with a marked node off, so they stand before
+    /// the others, by estimate.
+    fn rank(&self, summary: &Marked) -> f64 {
+        let rank = self.model.rank(&summary.summary);
+        if summary.inside { rank * FIRST } else { rank }
+    }
+
+    fn alike(&self, a: &Marked, b: &Marked) -> bool {
+        a.inside == b.inside && self.model.alike(&a.summary, &b.summary)
+    }
+
+    fn kind(&self, summary: &Marked) -> u64 {
+        self.model.kind(&summary.summary).rotate_left(1) ^ u64::from(summary.inside)
+    }
+
+    fn is_finished(&self, summary: &Marked) -> bool {
+        summary.inside && self.model.is_finished(&summary.summary)
+    }
+}
+
+/// A program that an e-graph holds.
+#[derive(Clone, Debug)]
+pub(super) struct Priced {
+    pub term: Term,
+    pub estimate: f64,
+    pub cost: Cost,
+}
+
+/// The best program with a marked node in it, by the cost model.
+pub(super) fn best_with(
+    egraph: &EGraph,
+    root: Id,
+    model: &Model<'_>,
+    marked: &BTreeSet<Node>,
+) -> Option<Priced> {
+    let forced = Forced { model, marked };
+    let limits = Limits { per_class: 24, ..Limits::default() };
+    let extraction = extract(egraph, root, &forced, &limits);
+    let best = *extraction.ranked().first()?;
+    let summary = &extraction.summary(best).summary;
+    Some(Priced { term: extraction.term(best), estimate: model.rank(summary), cost: summary.cost })
+}
+
+/// How far towards the program marked nodes come.
+pub(super) struct Reach(Extraction<Node, Marked>);
+
+impl Reach {
+    /// Finds how far.
+    pub fn new(egraph: &EGraph, root: Id, model: &Model<'_>, marked: &BTreeSet<Node>) -> Reach {
+        Reach(extract(egraph, root, &Forced { model, marked }, &Limits::default()))
+    }
+
+    /// Whether a class has a form that a program of the goal can contain.
+    pub fn is_possible(&self, class: Id) -> bool {
+        !self.0.of(class).is_empty()
+    }
+
+    /// Such a form of a class that has a marked node in it.
+    pub fn marked(&self, class: Id) -> Option<Term> {
+        let inside = |candidate: &&CandidateId| self.0.summary(**candidate).inside;
+        self.0.of(class).iter().find(inside).map(|candidate| self.0.term(*candidate))
+    }
+}
+
+/// One application of a rule as nodes of the e-graph.
+struct Application {
+    own: bool,
+    /// The nodes that its left side matched.
+    matched: Vec<Node>,
+    /// The root of its right side.
+    made: Node,
+}
+
+/// The nodes that a rule made at the roots of its right sides, or that other rules made of those: of
+/// what they matched by its operator, not as whatever a variable stands for.
+pub(super) fn made_by(
+    egraph: &EGraph,
+    rule: Symbol,
+    compiled: &FxHashMap<Symbol, &CompiledRule>,
+    carried: impl IntoIterator<Item = Node>,
+) -> BTreeSet<Node> {
+    let application = |entry: &Entry| match entry {
+        Entry::Rule { rule: name, slots, united: true, .. } => {
+            let of = compiled.get(name)?;
+            let matched = nodes(egraph, &of.left, slots)?.into_iter().flatten().collect();
+            let made = nodes(egraph, &of.plan, slots)?.pop().flatten()?;
+            Some(Application { own: *name == rule, matched, made })
+        }
+        _ => None,
+    };
+    let journal = egraph.analysis.journal().entries();
+    let applications: Vec<Application> = journal.iter().filter_map(application).collect();
+    let mut marked: BTreeSet<Node> = carried.into_iter().collect();
+    loop {
+        let before = marked.len();
+        for Application { own, matched, made } in &applications {
+            if *own || matched.iter().any(|node| marked.contains(node)) {
+                marked.insert(made.clone());
+            }
+        }
+        if marked.len() == before {
+            return marked;
+        }
+    }
+}
+
+/// The steps of a side as nodes of the e-graph, the root last; `None` for a variable or a number that is
+/// computed.
+fn nodes(egraph: &EGraph, steps: &[Step], slots: &[Id]) -> Option<Vec<Option<Node>>> {
+    let mut built: Vec<Id> = Vec::with_capacity(steps.len());
+    let mut found = Vec::with_capacity(steps.len());
+    for step in steps {
+        let (id, node) = match step {
+            Step::Slot(slot) => (egraph.find(*slots.get(*slot)?), None),
+            Step::Node(node) => {
+                let mut node = node.clone().map_children(|child| built[usize::from(child)]);
+                // Leaves are everywhere, and mark nothing.
+                (egraph.lookup(&mut node)?, (!node.is_leaf()).then_some(node))
+            }
+            Step::Compute(op, a, b) => {
+                let integer = |at: usize| egraph[built[at]].data.integer();
+                let n = ember_engine::saturate::compute(*op, integer(*a)?, integer(*b)?)?;
+                (egraph.lookup(Node::int(n))?, None)
+            }
+        };
+        built.push(id);
+        found.push(node);
+    }
+    Some(found)
+}

@@ -1,0 +1,212 @@
+//! Layout of S-expressions on lines of bounded width. Iterative, so that any depth prints.
+//!
+//! Knows parentheses and words only; what is printed, and in which order, is the caller's.
+
+/// Columns that the text aims to stay within.
+pub const WIDTH: usize = 100;
+
+/// Deeper lists are not indented further, so that the text stays linear in the expression.
+const MAX_INDENT: usize = 60;
+
+/// How much of a list that does not fit on one line stays on the line of its parenthesis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// This many items.
+    Items(usize),
+    /// As many leading items as fit.
+    Fitting,
+}
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Open(Keep),
+    Atom(String),
+    Close,
+}
+
+/// S-expressions in the order in which they are written.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    pieces: Vec<Piece>,
+}
+
+/// A list that is being written.
+struct Open {
+    flat: bool,
+    indent: usize,
+    items: usize,
+    keep: Keep,
+    broken: bool,
+}
+
+impl Layout {
+    /// Starts a list.
+    pub fn open(&mut self, keep: Keep) {
+        self.pieces.push(Piece::Open(keep));
+    }
+
+    /// Starts a list with its first word.
+    pub fn head(&mut self, keep: Keep, word: &str) {
+        self.open(keep);
+        self.atom(word);
+    }
+
+    /// Writes a word, which must read back as one (see [`quote`]).
+    pub fn atom(&mut self, word: impl Into<String>) {
+        self.pieces.push(Piece::Atom(word.into()));
+    }
+
+    /// Ends the innermost list.
+    pub fn close(&mut self) {
+        self.pieces.push(Piece::Close);
+    }
+
+    /// The text, each top-level expression on lines of its own, at most `width` columns wide where
+    /// single words allow it.
+    pub fn render(&self, width: usize) -> String {
+        let widths = self.widths();
+        let mut text = String::new();
+        let mut line = 0;
+        let mut open: Vec<Open> = Vec::new();
+        for (at, piece) in self.pieces.iter().enumerate() {
+            if matches!(piece, Piece::Close) {
+                text.push(')');
+                open.pop();
+                if open.is_empty() {
+                    text.push('\n');
+                    line = text.len();
+                }
+                continue;
+            }
+            let indent = open.last().map_or(0, |list| list.indent + 2).min(MAX_INDENT);
+            if let Some(list) = open.last_mut() {
+                let fits = text.len() - line + 1 + widths[at] <= width;
+                list.broken |= !list.flat
+                    && match list.keep {
+                        Keep::Items(n) => list.items >= n,
+                        Keep::Fitting => list.items > 0 && !fits,
+                    };
+                if list.broken && list.items > 0 {
+                    text.push('\n');
+                    line = text.len();
+                    text.extend(std::iter::repeat_n(' ', indent));
+                } else if list.items > 0 {
+                    text.push(' ');
+                }
+                list.items += 1;
+            }
+            match piece {
+                Piece::Atom(word) => text.push_str(word),
+                Piece::Open(keep) => {
+                    let flat = open.last().is_some_and(|list| list.flat)
+                        || text.len() - line + widths[at] <= width;
+                    text.push('(');
+                    open.push(Open { flat, indent, items: 0, keep: *keep, broken: false });
+                }
+                Piece::Close => {}
+            }
+            if open.is_empty() {
+                text.push('\n');
+                line = text.len();
+            }
+        }
+        text
+    }
+
+    /// For every piece that starts an expression: the bytes it takes on one line, with the
+    /// parentheses that close after it.
+    fn widths(&self) -> Vec<usize> {
+        let mut widths = vec![0; self.pieces.len()];
+        // The end of each list still open, seen from the back: bytes written so far from the end.
+        let mut ends: Vec<(usize, usize)> = Vec::new();
+        let (mut written, mut closing) = (0, 0);
+        for (at, piece) in self.pieces.iter().enumerate().rev() {
+            match piece {
+                Piece::Close => {
+                    ends.push((written, closing));
+                    written += 1;
+                    closing += 1;
+                }
+                Piece::Atom(word) => {
+                    widths[at] = word.len() + closing;
+                    written += word.len() + 1;
+                    closing = 0;
+                }
+                Piece::Open(_) => {
+                    let (end, after) = ends.pop().unwrap_or_default();
+                    // The last item counted a space after it that is not written.
+                    written += 1;
+                    widths[at] = written - end - 1 + after;
+                    closing = 0;
+                }
+            }
+        }
+        widths
+    }
+}
+
+/// A name as the reader takes it: bare where it is one word that is no number, else in quotes.
+pub fn quote(name: &str) -> String {
+    let bare = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit() || "-+.:".contains(c))
+        && name.chars().all(|c| c.is_alphanumeric() || "_-+*/.%?!<>=@$^&'#~:".contains(c));
+    if bare {
+        return name.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(layout: &mut Layout, keep: Keep, words: &[&str]) {
+        layout.open(keep);
+        words.iter().for_each(|w| layout.atom(*w));
+        layout.close();
+    }
+
+    #[test]
+    fn fits_on_a_line_to_the_last_parenthesis() {
+        let mut layout = Layout::default();
+        layout.head(Keep::Items(1), "a");
+        list(&mut layout, Keep::Items(1), &["bb", "cc"]);
+        layout.close();
+        assert_eq!(layout.render(11), "(a (bb cc))\n");
+        assert_eq!(layout.render(10), "(a\n  (bb cc))\n");
+        assert_eq!(layout.render(8), "(a\n  (bb\n    cc))\n");
+    }
+
+    #[test]
+    fn keeps_leading_items() {
+        let mut layout = Layout::default();
+        layout.head(Keep::Fitting, "for");
+        layout.atom("i");
+        list(&mut layout, Keep::Fitting, &["lo", "0"]);
+        list(&mut layout, Keep::Fitting, &["body", "of", "it"]);
+        layout.close();
+        assert_eq!(layout.render(15), "(for i (lo 0)\n  (body of it))\n");
+    }
+
+    #[test]
+    fn deep_expressions_stay_linear() {
+        let mut layout = Layout::default();
+        for _ in 0..100_000 {
+            layout.head(Keep::Items(1), "f");
+        }
+        for _ in 0..100_000 {
+            layout.close();
+        }
+        assert!(layout.render(100).len() < 10_000_000);
+    }
+}

@@ -1,0 +1,408 @@
+//! The table of primitives: what an operator can do to values and memory, each once.
+//!
+//! Dialects say of an operator which primitive it is (`:means`), or which operator it erases to. Every stage
+//! asks for the primitive, or for a property in its row; no stage asks for an operator's name. What a primitive
+//! computes on scalars stands in [`crate::scalar`], what it does to memory in the interpreter.
+
+use crate::scalar::{BinaryOp, UnaryOp, UnaryPrice};
+
+/// A primitive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Primitive {
+    /// The meaning of its operand, unchanged: boundaries, callbacks, values that are kept.
+    Same,
+    /// A name that only the operator around it reads.
+    Label,
+    /// A literal scalar of a type.
+    Constant,
+    /// A symbolic size of the model.
+    Size,
+    /// The value of a loop variable.
+    Iv,
+    /// A loop variable.
+    Variable,
+    /// An extent of an address.
+    Dim,
+    /// A tensor; `true` if the program writes it.
+    Root(bool),
+    /// A tensor that is read-only after a barrier.
+    Freeze,
+    /// An address with one more index.
+    Index,
+    /// The value at an address.
+    Load,
+    /// The value at an address that the access unit reads ahead.
+    Fetched,
+    /// A unary operation on a scalar, lane by lane.
+    Unary(UnaryOp),
+    /// A binary operation on scalars, lane by lane.
+    Binary(BinaryOp),
+    /// A binary operation that an operand names.
+    Apply,
+    /// One of two values.
+    Select,
+    /// A conversion to a type that an operand names.
+    Cast,
+    /// A conversion to i64.
+    IndexCast,
+    /// A conversion to the element type of an operand.
+    Convert,
+    /// The value that a reduction starts from.
+    Identity,
+    /// The number 1.
+    One,
+    /// A scalar in every lane.
+    Broadcast,
+    /// Lanes that count up.
+    Lanes,
+    /// Lanes folded into a scalar.
+    Fold,
+    /// A loop that folds values.
+    Reduce,
+    /// Does nothing.
+    Skip,
+    /// Separates what is written from what is read as frozen.
+    Barrier,
+    /// One statement after another.
+    Seq,
+    /// A loop.
+    For,
+    /// Writes a value.
+    Store,
+    /// Folds a value into memory.
+    Accumulate,
+    /// A product of matrices; `true` if the second is transposed.
+    Matmul(bool),
+    /// Lane by lane.
+    Vec,
+    /// Another loop variable.
+    Rename,
+    /// A value for a loop variable.
+    Fix,
+    /// In the store that a statement leaves.
+    After,
+    /// A statement after which a tensor holds zeros.
+    Forget,
+    /// Writes all of a tensor.
+    Output,
+    /// Writes one slot of every block of a tensor.
+    OutputSlot,
+    /// Writes some columns of a tensor.
+    OutputColumns,
+    /// An element of a tensor that is computed.
+    Element,
+    /// An extent of a tensor that is computed.
+    Extent,
+    /// A stored tensor.
+    Stored,
+}
+
+/// The element type of a term, from its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typing<Operand> {
+    /// 64-bit integers.
+    I64,
+    /// The element type of an operand: a value, an address or a tensor.
+    Of(Operand),
+    /// The type that an operand names.
+    Named(Operand),
+}
+
+/// The number of lanes of a term, from its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width<Operand> {
+    /// One: a scalar.
+    One,
+    /// As many as an operand has; of an address, as many elements as it is.
+    Of(Operand),
+    /// The number that an operand is.
+    Count(Operand),
+}
+
+/// How a primitive is priced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Price {
+    /// Nothing by itself.
+    Nothing,
+    /// One operation a register.
+    Operation,
+    /// The cost of the exponential function a register.
+    Exponential,
+    /// Stands for something else, to which it is folded or lowered: no program contains it.
+    Folded,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The word after `:means`.
+    pub name: &'static str,
+    /// The primitive.
+    pub primitive: Primitive,
+    /// What its operands are called. One that ends in `?` may be missing.
+    pub operands: &'static [&'static str],
+    /// Operands that are literal numbers in every program.
+    pub literals: &'static [&'static str],
+    /// The element type of the result, of primitives that have one.
+    pub typing: Option<Typing<&'static str>>,
+    /// The lanes of the result, of primitives that have some.
+    pub width: Option<Width<&'static str>>,
+    /// Addresses whose elements are read.
+    pub reads: &'static [&'static str],
+    /// Addresses whose elements are written.
+    pub writes: &'static [&'static str],
+    /// Whether it computes each lane from the same lane of its operands alone.
+    pub lanewise: bool,
+    /// What it costs by itself.
+    pub price: Price,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+const PLAIN: Row = Row {
+    name: "",
+    primitive: Primitive::Same,
+    operands: &[],
+    literals: &[],
+    typing: None,
+    width: None,
+    reads: &[],
+    writes: &[],
+    lanewise: false,
+    price: Price::Nothing,
+    doc: "",
+};
+
+const fn unary(op: UnaryOp) -> Row {
+    Row {
+        name: op.name(),
+        primitive: Primitive::Unary(op),
+        operands: &["x"],
+        typing: Some(Typing::Of("x")),
+        width: Some(Width::Of("x")),
+        lanewise: true,
+        price: match op.price() {
+            UnaryPrice::Operation => Price::Operation,
+            UnaryPrice::Exponential => Price::Exponential,
+        },
+        doc: op.doc(),
+        ..PLAIN
+    }
+}
+
+const fn binary(op: BinaryOp) -> Row {
+    Row {
+        name: op.name(),
+        primitive: Primitive::Binary(op),
+        operands: &["a", "b"],
+        typing: Some(if op.compares() { Typing::I64 } else { Typing::Of("a") }),
+        width: Some(Width::Of("a")),
+        lanewise: true,
+        price: Price::Operation,
+        doc: op.doc(),
+        ..PLAIN
+    }
+}
+
+/// The scalar operations' rows, one for each row of their own tables.
+const SCALARS: [Row; UnaryOp::ALL.len() + BinaryOp::ALL.len()] = {
+    let mut rows = [PLAIN; UnaryOp::ALL.len() + BinaryOp::ALL.len()];
+    let mut at = 0;
+    while at < BinaryOp::ALL.len() {
+        rows[at] = binary(BinaryOp::ALL[at]);
+        at += 1;
+    }
+    while at < rows.len() {
+        rows[at] = unary(UnaryOp::ALL[at - BinaryOp::ALL.len()]);
+        at += 1;
+    }
+    rows
+};
+
+/// Every primitive that is no operation on scalars.
+#[rustfmt::skip]
+const STRUCTURE: &[Row] = &[
+    Row { name: "same", primitive: Primitive::Same, operands: &["x"],
+          typing: Some(Typing::Of("x")), width: Some(Width::Of("x")),
+          doc: "what its operand means", ..PLAIN },
+    Row { name: "label", primitive: Primitive::Label,
+          doc: "a name that only the operator around it reads", ..PLAIN },
+
+    // Numbers and loop variables.
+    Row { name: "constant", primitive: Primitive::Constant, operands: &["dtype", "number"],
+          typing: Some(Typing::Named("dtype")), width: Some(Width::One),
+          doc: "a literal scalar of a type", ..PLAIN },
+    Row { name: "size", primitive: Primitive::Size, operands: &["name"],
+          typing: Some(Typing::I64), width: Some(Width::One),
+          doc: "a symbolic size of the model", ..PLAIN },
+    Row { name: "iv", primitive: Primitive::Iv, operands: &["variable"],
+          typing: Some(Typing::I64), width: Some(Width::One),
+          doc: "the value of a loop variable", ..PLAIN },
+    Row { name: "variable", primitive: Primitive::Variable, operands: &["name", "lo", "hi", "step"],
+          literals: &["step"], doc: "a loop variable with its range", ..PLAIN },
+    Row { name: "dim", primitive: Primitive::Dim, operands: &["address", "k"], literals: &["k"],
+          typing: Some(Typing::I64), width: Some(Width::One),
+          doc: "an extent of the tensor of an address", ..PLAIN },
+    Row { name: "identity", primitive: Primitive::Identity, operands: &["op", "like"],
+          typing: Some(Typing::Of("like")), width: Some(Width::One), price: Price::Folded,
+          doc: "what a reduction starts from, in the type of an operand", ..PLAIN },
+    Row { name: "one", primitive: Primitive::One, operands: &["like"],
+          typing: Some(Typing::Of("like")), width: Some(Width::One), price: Price::Folded,
+          doc: "the number 1 in the type of an operand", ..PLAIN },
+
+    // Addresses.
+    Row { name: "input", primitive: Primitive::Root(false), operands: &["name"],
+          doc: "a tensor that the program never writes", ..PLAIN },
+    Row { name: "output", primitive: Primitive::Root(true), operands: &["name"],
+          doc: "a tensor that the program writes", ..PLAIN },
+    Row { name: "freeze", primitive: Primitive::Freeze, operands: &["address"],
+          doc: "a tensor that is read-only after a barrier", ..PLAIN },
+    Row { name: "index", primitive: Primitive::Index, operands: &["address", "index"],
+          doc: "an address with one more index", ..PLAIN },
+
+    // Values.
+    Row { name: "load", primitive: Primitive::Load, operands: &["address"],
+          typing: Some(Typing::Of("address")), width: Some(Width::Of("address")),
+          reads: &["address"], price: Price::Operation,
+          doc: "the value at an address", ..PLAIN },
+    Row { name: "fetched", primitive: Primitive::Fetched, operands: &["ahead", "address"],
+          typing: Some(Typing::Of("address")), width: Some(Width::Of("address")),
+          reads: &["address"], price: Price::Operation,
+          doc: "the value at an address that the access unit reads ahead", ..PLAIN },
+    Row { name: "apply", primitive: Primitive::Apply, operands: &["op", "a", "b"],
+          typing: Some(Typing::Of("a")), width: Some(Width::Of("a")), price: Price::Operation,
+          doc: "a binary operation that an operand names", ..PLAIN },
+    Row { name: "select", primitive: Primitive::Select, operands: &["condition", "a", "b"],
+          typing: Some(Typing::Of("a")), width: Some(Width::Of("a")), lanewise: true,
+          price: Price::Operation,
+          doc: "the second if the first is not 0, else the third", ..PLAIN },
+    Row { name: "cast", primitive: Primitive::Cast, operands: &["dtype", "x"],
+          typing: Some(Typing::Named("dtype")), width: Some(Width::Of("x")), lanewise: true,
+          price: Price::Operation, doc: "conversion to a type", ..PLAIN },
+    Row { name: "index-cast", primitive: Primitive::IndexCast, operands: &["x"],
+          typing: Some(Typing::I64), width: Some(Width::Of("x")), price: Price::Operation,
+          doc: "conversion to i64", ..PLAIN },
+    Row { name: "convert", primitive: Primitive::Convert, operands: &["like", "x"],
+          typing: Some(Typing::Of("like")), width: Some(Width::Of("x")), price: Price::Folded,
+          doc: "conversion to the element type of an operand", ..PLAIN },
+    Row { name: "broadcast", primitive: Primitive::Broadcast, operands: &["lanes", "x"],
+          literals: &["lanes"], typing: Some(Typing::Of("x")),
+          width: Some(Width::Count("lanes")), price: Price::Operation,
+          doc: "a scalar in every lane", ..PLAIN },
+    Row { name: "lanes", primitive: Primitive::Lanes, operands: &["lanes", "hi", "x"],
+          literals: &["lanes"], typing: Some(Typing::I64), width: Some(Width::Count("lanes")),
+          doc: "lanes that count up from a number, active below another", ..PLAIN },
+    Row { name: "fold", primitive: Primitive::Fold, operands: &["op", "x"],
+          typing: Some(Typing::Of("x")), width: Some(Width::One), price: Price::Operation,
+          doc: "lanes folded into a scalar, half onto half", ..PLAIN },
+    Row { name: "reduce", primitive: Primitive::Reduce,
+          operands: &["op", "variable", "lo", "hi", "step", "start", "body", "access-lo?", "access-hi?"],
+          literals: &["step"], typing: Some(Typing::Of("start")), width: Some(Width::Of("start")),
+          doc: "a loop that folds its body's values into a start, in order", ..PLAIN },
+
+    // Statements.
+    Row { name: "skip", primitive: Primitive::Skip, doc: "does nothing", ..PLAIN },
+    Row { name: "barrier", primitive: Primitive::Barrier,
+          doc: "separates what is written from what is read as frozen", ..PLAIN },
+    Row { name: "seq", primitive: Primitive::Seq, operands: &["first", "second"],
+          doc: "one statement after another", ..PLAIN },
+    Row { name: "for", primitive: Primitive::For,
+          operands: &["variable", "lo", "hi", "step", "body", "access-lo?", "access-hi?"],
+          literals: &["step"], doc: "a loop: its body for lo, lo + step, … below hi", ..PLAIN },
+    Row { name: "store", primitive: Primitive::Store, operands: &["address", "value"],
+          writes: &["address"], price: Price::Operation, doc: "writes a value", ..PLAIN },
+    Row { name: "accumulate", primitive: Primitive::Accumulate, operands: &["op", "address", "value"],
+          reads: &["address"], writes: &["address"], price: Price::Operation,
+          doc: "folds a value into memory", ..PLAIN },
+    Row { name: "matmul", primitive: Primitive::Matmul(false), operands: &["out", "a", "b"],
+          reads: &["a", "b"], writes: &["out"], price: Price::Operation,
+          doc: "a product of matrices", ..PLAIN },
+    Row { name: "matmul-transposed", primitive: Primitive::Matmul(true), operands: &["out", "a", "b"],
+          reads: &["a", "b"], writes: &["out"], price: Price::Operation,
+          doc: "a product of a matrix and a transposed one", ..PLAIN },
+
+    // Terms in another environment or store.
+    Row { name: "vec", primitive: Primitive::Vec, operands: &["variable", "lane", "lanes", "hi", "x"],
+          literals: &["lanes"], typing: Some(Typing::Of("x")), width: Some(Width::Count("lanes")),
+          price: Price::Folded, doc: "lane by lane, in order", ..PLAIN },
+    Row { name: "rename", primitive: Primitive::Rename, operands: &["from", "to", "x"],
+          typing: Some(Typing::Of("x")), width: Some(Width::Of("x")), price: Price::Folded,
+          doc: "another loop variable in the place of one", ..PLAIN },
+    Row { name: "fix", primitive: Primitive::Fix, operands: &["variable", "value", "x"],
+          typing: Some(Typing::Of("x")), width: Some(Width::Of("x")),
+          doc: "a value in the place of a loop variable", ..PLAIN },
+    Row { name: "after", primitive: Primitive::After, operands: &["first", "x"],
+          typing: Some(Typing::Of("x")), width: Some(Width::Of("x")),
+          doc: "in the store that a statement leaves, which is undone afterwards", ..PLAIN },
+    Row { name: "forget", primitive: Primitive::Forget, operands: &["address", "statement"],
+          writes: &["address"], doc: "a statement after which a tensor holds zeros", ..PLAIN },
+
+    // Whole tensors.
+    Row { name: "stored", primitive: Primitive::Stored, operands: &["address"],
+          typing: Some(Typing::Of("address")), reads: &["address"],
+          doc: "a stored tensor", ..PLAIN },
+    Row { name: "write-tensor", primitive: Primitive::Output, operands: &["to", "from"],
+          writes: &["to"], price: Price::Folded, doc: "writes every element of a tensor", ..PLAIN },
+    Row { name: "write-slot", primitive: Primitive::OutputSlot, operands: &["to", "slot", "from"],
+          writes: &["to"], price: Price::Folded, doc: "writes one slot of every block", ..PLAIN },
+    Row { name: "write-columns", primitive: Primitive::OutputColumns, operands: &["to", "column", "from"],
+          writes: &["to"], price: Price::Folded, doc: "writes some columns", ..PLAIN },
+    Row { name: "element", primitive: Primitive::Element, operands: &["tensor", "i", "j?", "k?"],
+          typing: Some(Typing::Of("tensor")), width: Some(Width::One), price: Price::Folded,
+          doc: "an element of a tensor", ..PLAIN },
+    Row { name: "extent", primitive: Primitive::Extent, operands: &["tensor", "k"], literals: &["k"],
+          typing: Some(Typing::I64), width: Some(Width::One), price: Price::Folded,
+          doc: "an extent of a tensor", ..PLAIN },
+];
+
+/// Every row, scalar operations first.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    SCALARS.iter().chain(STRUCTURE)
+}
+
+impl Row {
+    /// The row with a name.
+    pub fn named(name: &str) -> Option<&'static Row> {
+        rows().find(|row| row.name == name)
+    }
+
+    /// The names of its operands, those that may be missing last, each with whether it must be there.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, bool)> + Clone + use<> {
+        self.operands.iter().map(|name| match name.strip_suffix('?') {
+            Some(name) => (name, false),
+            None => (*name, true),
+        })
+    }
+
+    /// How many operands it must have.
+    pub fn required(&self) -> usize {
+        self.parts().filter(|(_, required)| *required).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_names_operands_that_it_has_and_a_primitive_of_its_own() {
+        for row in rows() {
+            let has = |name: &str| row.parts().any(|(part, _)| part == name);
+            let of_type = match row.typing {
+                Some(Typing::Of(name) | Typing::Named(name)) => Some(name),
+                _ => None,
+            };
+            let of_width = match row.width {
+                Some(Width::Of(name) | Width::Count(name)) => Some(name),
+                _ => None,
+            };
+            let lists = [row.literals, row.reads, row.writes].concat();
+            for name in lists.into_iter().chain(of_type).chain(of_width) {
+                assert!(has(name), "`{}` has no operand `{name}`", row.name);
+            }
+            assert!(!row.doc.is_empty(), "`{}` is not documented", row.name);
+            assert_eq!(rows().filter(|other| other.name == row.name).count(), 1);
+            assert_eq!(rows().filter(|other| other.primitive == row.primitive).count(), 1);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! One program on a model's data: any SCF, SLC or DLC text, executed, timed and compared.
+
+use crate::report::Record;
+use ember_compile::coupled::coupled;
+use ember_compile::decouple::decouple;
+use ember_compile::dlc_text::DlcText;
+use ember_compile::pipeline::{Case, Inputs, Options, simulate};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::load::load;
+use ember_language::sexp;
+use ember_sim::CoreKind;
+use ember_targets::verify::{Limits, Verified, verify};
+use std::path::Path;
+
+/// Reads a program of any level and verifies it. A text that starts with `(dlc` is a DLC program;
+/// any other is a term of sort Stmt, run as a coupled loop nest, or Slc, which is decoupled.
+pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Checked<Verified> {
+    let file = load(sources, path)?;
+    let limits = Limits::of(&inputs.machine);
+    let forms = sexp::read(sources, file)?;
+    let [form] = forms.as_slice() else {
+        let message = format!("{}: a program is one expression", path.display());
+        return Err(vec![Diagnostic::global(message)]);
+    };
+    if form.form().is_some_and(|(head, _)| head == "dlc") {
+        return DlcText::read(sources, file)?.verify(&limits);
+    }
+    let (term, sort) = inputs.book.signature.read_term(form)?;
+    let term = inputs.book.definitions.expand(&term);
+    let context = inputs.context();
+    let program = match sort.name() {
+        "Stmt" => coupled(&term, &context),
+        "Slc" => decouple(&term, &context),
+        other => {
+            let error =
+                Diagnostic::error("not a program", form.span, format!("this has the sort {other}"));
+            return Err(vec![error.with_help("a program is `(dlc …)`, a Stmt or an Slc")]);
+        }
+    };
+    let program = program.map_err(|e| {
+        let error = Diagnostic::error(e.message, form.span, format!("at `{}`", e.operator));
+        vec![match e.help {
+            Some(help) => error.with_help(help),
+            None => error,
+        }]
+    })?;
+    verify(program, &limits).map_err(|errors| {
+        errors
+            .iter()
+            .map(|e| Diagnostic::error(e.to_string(), form.span, "once it is decoupled"))
+            .collect()
+    })
+}
+
+/// Runs a program on a model's data; with a timeline if one is asked for.
+pub fn run(
+    inputs: &Inputs,
+    options: &Options,
+    program: &Verified,
+    core: CoreKind,
+    timeline: bool,
+) -> Checked<(Record, Option<serde_json::Value>)> {
+    let case = Case::new(&inputs.model, options.seed, options.exact)?;
+    let mut record = Record {
+        name: program.program().name.clone(),
+        exactness: options.exact.name().to_owned(),
+        ..Record::default()
+    };
+    let trace = match simulate(program.program(), &inputs.machine, &case, core, timeline) {
+        Ok(outcome) => {
+            let compared = case.compare(program.program(), &outcome, options.exact);
+            record.valid = compared.is_ok();
+            record.mismatch = compared.err().map(|m| m.to_string());
+            record.measure(&outcome.stats);
+            outcome.timeline
+        }
+        Err(ember_compile::pipeline::Failure::Input(errors)) => return Err(errors),
+        Err(failure) => {
+            record.mismatch = Some(failure.to_string());
+            None
+        }
+    };
+    Ok((record, trace))
+}

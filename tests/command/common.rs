@@ -1,0 +1,113 @@
+//! What the tests of the whole share: running the command, and running the pipeline's stages.
+
+use ember_compile::cost::Goal;
+use ember_compile::groups::{self, Chosen};
+use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_language::diagnostic::Sources;
+use ember_model::model::Model;
+use ember_sim::CoreKind;
+use ember_targets::dlc::Program;
+use ember_tools::render::render;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The schedules whose programs Ember would give, from the least optimised.
+pub const OPT: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
+
+/// What the command did.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Ran {
+    /// Standard output as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}\n{self:#?}"))
+    }
+}
+
+/// Runs the command in the package's folder.
+pub fn ember<S: AsRef<str>>(words: &[S]) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"))
+        .args(words.iter().map(AsRef::as_ref))
+        .current_dir(root())
+        .output()
+        .expect("the command starts");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// The package's folder.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder that only this test uses, empty.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("is removed");
+    }
+    std::fs::create_dir_all(&folder).expect("is made");
+    folder
+}
+
+/// The path as an argument.
+pub fn word(path: &Path) -> String {
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+/// The default options, with the project's rules wherever the test runs.
+pub fn options() -> Options {
+    Options { rules: vec![root().join("rules")], ..Options::default() }
+}
+
+/// Reads the rules, the machine and a model of the package.
+pub fn inputs(model: &str) -> Inputs {
+    let mut sources = Sources::default();
+    pipeline::read(&mut sources, &root().join(model), &options())
+        .unwrap_or_else(|errors| panic!("{}", render(&sources, &errors, false)))
+}
+
+/// A model from its text, as if it stood in the file.
+pub fn model(path: &str, text: &str) -> Model {
+    let mut sources = Sources::default();
+    let file = sources.add(root().join(path), text);
+    Model::parse(&sources, file)
+        .unwrap_or_else(|errors| panic!("{}\n{text}", render(&sources, &errors, false)))
+}
+
+/// The data of a seed.
+pub fn case(inputs: &Inputs, seed: u64) -> Case {
+    Case::new(&inputs.model, Some(seed), options().exact).unwrap_or_else(|e| panic!("{e:#?}"))
+}
+
+/// What a schedule finds, chosen on a case.
+pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen {
+    let name = schedule;
+    let schedule = inputs.schedule(name).unwrap_or_else(|e| panic!("{e:#?}"));
+    let statistics = tune.statistics(&inputs.model);
+    let found = pipeline::search(inputs, &statistics, &options(), schedule, goal, &|_| ());
+    groups::choose(inputs, Some(tune), &found, goal)
+        .unwrap_or_else(|why| panic!("{name} finds nothing for {}: {why:?}", inputs.model.name))
+}
+
+/// Runs a program on a case: its cycles, if its output is the reference's, bit for bit.
+pub fn judged(
+    inputs: &Inputs,
+    program: &Program,
+    case: &Case,
+    core: CoreKind,
+) -> Result<u64, String> {
+    let outcome = pipeline::simulate(program, &inputs.machine, case, core, false)
+        .map_err(|failure| failure.to_string())?;
+    case.compare(program, &outcome, options().exact).map_err(|mismatch| mismatch.to_string())?;
+    Ok(outcome.stats.cycles)
+}

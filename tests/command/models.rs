@@ -1,0 +1,126 @@
+//! Whole models of several statements: valid under every schedule, put together with the barriers
+//! that they need and no others, and searched no more often than they differ.
+
+use crate::common::{OPT, best, case, inputs, judged, model, options, root};
+use ember_compile::cost::Goal;
+use ember_compile::groups::{Chosen, Plan};
+use ember_compile::pipeline::{self, Case, Inputs, store};
+use ember_compile::workload::Statistics;
+use ember_interpret::Interpreter;
+use ember_rewrite::job::physical_bound;
+use ember_sim::CoreKind;
+use ember_targets::dlc::{Action, Program, StreamKind};
+use ember_targets::verify::{Kind, Limits, verify};
+
+/// The examples, with what makes their data small.
+const EXAMPLES: [(&str, &[(&str, &str)]); 8] = [
+    ("dlrm_rm1", &[("batch 32)", "batch 3)"), ("fixed 80", "fixed 4")]),
+    ("dlrm_rm2", &[("batch 16)", "batch 2)"), ("fixed 120", "fixed 3")]),
+    (
+        "dlrm_rm3",
+        &[("batch 32)", "batch 2)"), ("fixed 20", "fixed 3"), ("2560", "64"), ("1024", "96")],
+    ),
+    ("gcn", &[("nodes 4000", "nodes 40"), ("edges 12000", "edges 70")]),
+    ("graphsage", &[("nodes 1000", "nodes 20"), ("edges 10000", "edges 60")]),
+    ("fusedmm", &[("nodes 1000", "nodes 30"), ("edges 10000", "edges 90")]),
+    ("kg_scorer", &[("triples 2048", "triples 20"), ("count 100000", "count 50")]),
+    ("bigbird", &[("size blocks 32", "size blocks 10")]),
+];
+
+/// An example with little data.
+fn small(name: &str) -> Inputs {
+    let path = format!("examples/{name}.sexp");
+    let mut text = std::fs::read_to_string(root().join(&path)).expect("the example");
+    let smaller = EXAMPLES.iter().find(|(known, _)| *known == name).expect("a listed example").1;
+    for (from, to) in smaller {
+        assert!(text.contains(from), "{name}: {from}");
+        text = text.replace(from, to);
+    }
+    let mut inputs = inputs("tests/models/bag.sexp");
+    inputs.model = model(&path, &text);
+    inputs
+}
+
+/// Runs the composed term in order, as the interpreter of terms understands it.
+fn agrees_as_a_term(inputs: &Inputs, case: &Case, chosen: &Chosen) {
+    let mut interpreter = Interpreter::new(&chosen.term, store(&case.instance));
+    let term = interpreter.root();
+    interpreter.run(term).unwrap_or_else(|e| panic!("{}: {e}", inputs.model.name));
+    let found = interpreter.store();
+    for output in inputs.model.outputs() {
+        let (found, expected) = (&found.tensors[&output.name], &case.expected[&output.name]);
+        for at in 0..expected.len() {
+            let (x, y) = (found.get(at), expected.get(at));
+            let nan = x.zip(y).is_some_and(|(x, y)| x.as_f64().is_nan() && y.as_f64().is_nan());
+            assert!(x == y || nan, "{} `{}` {at}: {x:?} {y:?}", inputs.model.name, output.name);
+        }
+    }
+}
+
+#[test]
+fn examples_are_valid_under_every_schedule() {
+    for (name, _) in EXAMPLES {
+        let inputs = small(name);
+        let case = case(&inputs, 3);
+        let (bound, _) = physical_bound(&inputs, &case);
+        let decoupled = OPT.into_iter().chain(["search"]).map(|s| (s, Goal::Decoupled));
+        for (schedule, goal) in decoupled.chain([("coupled", Goal::Coupled)]) {
+            let chosen = best(&inputs, &case, schedule, goal);
+            let ran = judged(&inputs, &chosen.program, &case, CoreKind::OutOfOrder);
+            let cycles = ran.unwrap_or_else(|e| panic!("{name}, {schedule}: {e}"));
+            assert!(cycles >= bound.cycles, "{name}, {schedule}: {cycles} of {bound:?}");
+            if matches!(schedule, "search" | "coupled") {
+                agrees_as_a_term(&inputs, &case, &chosen);
+            }
+        }
+    }
+}
+
+/// Whether a stream of the access unit loads a tensor.
+fn streams(program: &Program, tensor: &str) -> bool {
+    program.streams.iter().any(|stream| match &stream.kind {
+        StreamKind::Mem { addr, .. } => program.tensors[addr.tensor.index()].name == tensor,
+        _ => false,
+    })
+}
+
+#[test]
+fn a_layer_that_gathers_the_one_before_stays_decoupled_behind_a_barrier() {
+    let inputs = inputs("examples/gcn.sexp");
+    let chosen = pipeline::compile(&inputs, &options(), Goal::Decoupled)
+        .unwrap_or_else(|e| panic!("{e:#?}"));
+    let program = chosen.program.program();
+    // Both layers gather rows of a product that the execute unit has just computed.
+    for computed in ["p1", "p2"] {
+        assert!(streams(program, computed), "the access unit gathers `{computed}`");
+    }
+    let is_barrier = |action: &&Action| matches!(action, Action::Barrier);
+    assert_eq!(program.access.iter().filter(is_barrier).count(), 2, "one before each gather");
+    let mut torn = program.clone();
+    torn.access.retain(|action| !is_barrier(&action));
+    let errors = verify(torn, &Limits::NONE).expect_err("streams would run ahead of the products");
+    assert!(errors.iter().all(|e| e.kind == Kind::Overlap), "{errors:#?}");
+}
+
+#[test]
+fn tables_that_differ_in_name_alone_are_searched_once() {
+    let inputs = inputs("examples/dlrm_rm2.sexp");
+    let instance = inputs.model.instantiate(None).expect("data");
+    let store = store(&instance);
+    let plan = Plan::new(&inputs.model, &Statistics::new(&inputs.model, &instance, &store));
+    let slot = |at: &usize| inputs.model.statement_name(plan.groups[*at].statements[0]);
+    let is_table = |at: &usize| slot(at).starts_with("features[") && slot(at) != "features[0]";
+    let tables: Vec<usize> = (0..plan.groups.len()).filter(is_table).collect();
+    assert_eq!(tables.len(), 32);
+    let searched = plan.searched().filter(is_table).count();
+    assert_eq!(searched, 1, "all have one shape and as many lookups");
+}
+
+#[test]
+fn statements_that_share_an_index_stream_are_searched_together() {
+    let inputs = small("bigbird");
+    let case = case(&inputs, 1);
+    let plan = Plan::new(&inputs.model, &case.statistics(&inputs.model));
+    let gathers = plan.groups.iter().filter(|group| group.statements.len() == 2).count();
+    assert_eq!(gathers, 1, "keys and values are gathered by one stream of indices");
+}
