@@ -43,9 +43,9 @@ fn main() {
             let mut sources = Sources::new(Disk);
             let sides =
                 equiv::read(&mut sources, &book, &machine, files, None).expect("two programs");
-            let terms = equiv::terms(&sides, &book)?;
+            let terms = equiv::terms(&sides, &book).map_err(|why| why.to_string())?;
             match search(units).run(&sides, &terms) {
-                Found::Equal(certificate) => certificate.map(|_| ()),
+                Found::Equal(certificate) => certificate.map(drop).map_err(|why| why.to_string()),
                 Found::Open(reached) => Err(format!("{}, {} e-nodes", reached.stop, reached.nodes)),
             }
         };

@@ -85,7 +85,8 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
         text += &published.report(&rows);
     }
     if let Some(path) = &bench.svg {
-        let drawn = plot::draw(&rows).map_err(|e| vec![Diagnostic::global(e)])?;
+        let drawn = plot::draw(&rows)
+            .map_err(|e| vec![Diagnostic::global(format!("cannot draw the plot: {e}"))])?;
         std::fs::write(path, drawn).map_err(|e| {
             vec![Diagnostic::global(format!("{}: cannot write: {e}", path.display()))]
         })?;

@@ -181,7 +181,7 @@ impl Compiler {
                 equiv::Verdict::Equal(Ok(proof)) => {
                     Verdict::Equal(one("<certificate>", &proof.text(), sources)?)
                 }
-                equiv::Verdict::Equal(Err(reason)) => Verdict::Unknown(reason),
+                equiv::Verdict::Equal(Err(reason)) => Verdict::Unknown(reason.to_string()),
                 equiv::Verdict::Different(found) => {
                     let text = equiv::counterexample(sources, &book.signature, &sides, &found);
                     Verdict::Different(all("<counterexample>", &text, sources)?)

@@ -19,6 +19,7 @@ use ember_model::data::{Locality, bag_lookups, bag_offsets, indices_seed};
 use ember_tools::progress::Line;
 use ember_tools::selftest::Made;
 use std::path::PathBuf;
+use thiserror::Error;
 use write::{Format, Outputs, each};
 
 /// What is generated.
@@ -173,18 +174,30 @@ pub struct Program {
     output: Option<PathBuf>,
 }
 
-fn locality(word: &str) -> Result<Locality, String> {
+/// Why a word of the command line is not what an option takes.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+
+pub enum NotAWord {
+    #[error("{0}")]
+    Locality(String),
+    #[error("not a number")]
+    NotANumber,
+    #[error("not above 0")]
+    NotPositive,
+}
+
+fn locality(word: &str) -> Result<Locality, NotAWord> {
     let known = || Locality::ALL.into_iter();
     known().find(|l| l.name() == word).ok_or_else(|| {
         let help = suggest::help(word, known().map(Locality::name));
-        help.unwrap_or_else(|| "no such locality".to_owned())
+        NotAWord::Locality(help.unwrap_or_else(|| "no such locality".to_owned()))
     })
 }
 
 /// A factor that sizes are multiplied by, on the command line.
-pub fn scale(word: &str) -> Result<f64, String> {
-    let scale: f64 = word.parse().map_err(|_| "not a number".to_owned())?;
-    if scale.is_finite() && scale > 0.0 { Ok(scale) } else { Err("not above 0".to_owned()) }
+pub fn scale(word: &str) -> Result<f64, NotAWord> {
+    let scale: f64 = word.parse().map_err(|_| NotAWord::NotANumber)?;
+    if scale.is_finite() && scale > 0.0 { Ok(scale) } else { Err(NotAWord::NotPositive) }
 }
 
 fn error(message: impl Into<String>, help: Option<String>) -> Vec<Diagnostic> {

@@ -1,6 +1,7 @@
 //! The project's own rule files.
 
 use ember_host::Disk;
+use ember_language::codes::Code;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules;
 use ember_tools::render::{render, to_lsp};
@@ -56,7 +57,7 @@ fn every_code_is_pinned_and_documented() {
     let mut check = |sources: &mut Sources, path: PathBuf| {
         let paths: Vec<PathBuf> = dialects.iter().cloned().chain([path]).collect();
         for diagnostic in rules::check(sources, &paths).diagnostics {
-            let code = rules::code(&diagnostic);
+            let code = diagnostic.code;
             seen.insert(code.unwrap_or_else(|| panic!("no code: {}", diagnostic.message)));
         }
     };
@@ -70,10 +71,10 @@ fn every_code_is_pinned_and_documented() {
         sources.add("large.rules", text);
         check(&mut sources, "large.rules".into());
     }
-    let unseen: Vec<_> = rules::codes().into_iter().filter(|code| !seen.contains(code)).collect();
+    let unseen: Vec<_> = Code::ALL.iter().filter(|code| !seen.contains(code)).collect();
     assert!(unseen.is_empty(), "no case has {unseen:?}");
     let readme = std::fs::read_to_string(root.join("rules/README.md")).expect("the README");
-    for code in rules::codes() {
+    for code in Code::ALL {
         assert!(readme.contains(&format!("`{code}`")), "rules/README.md does not list `{code}`");
     }
 }

@@ -3,7 +3,7 @@
 
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
-use ember_engine::saturate::{Limits, Saturation, StopReason, saturate};
+use ember_engine::saturate::{Limits, Saturation, StopReason, saturate, saturate_until};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, Sort};
@@ -157,6 +157,25 @@ fn stop_reasons_are_truthful() {
     assert_eq!(saturation.stop, StopReason::Saturated);
     assert_eq!((saturation.iterations, egraph.number_of_classes()), (2, 1));
     assert_eq!(saturation.rules[0].unions, 4);
+}
+
+#[test]
+fn a_run_that_found_enough_says_so() {
+    let book = small("(rule r \"grows\" (g ?x) => (g (f ?x ?x)))");
+    let compiled = ember_engine::compile(&book);
+    let rules: Vec<&CompiledRule> = compiled.iter().collect();
+    let mut egraph = EGraph::new(Facts::default());
+    add(&book, &mut egraph, "(g a)");
+    let limits = Limits { iterations: 3, nodes: 1_000 };
+    // What was found counts even where the iterations are used up as well.
+    for nodes in [0, 4, 8] {
+        let enough = |egraph: &EGraph| egraph.total_number_of_nodes() >= nodes;
+        let run = saturate_until(&mut egraph, &rules, &limits, &enough, &mut |_| {});
+        assert_eq!(run.stop, StopReason::Enough);
+        assert!(egraph.total_number_of_nodes() <= nodes.max(2));
+    }
+    let run = saturate_until(&mut egraph, &rules, &limits, &|_| false, &mut |_| {});
+    assert_eq!(run.stop, StopReason::IterationLimit);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use ember_extract::extract;
 use ember_host::Disk;
 use ember_interpret::{Interpreter, Store};
 use ember_language::diagnostic::Sources;
-use ember_language::rules::{self, Exactness, RuleBook, Sort, SortTerm};
+use ember_language::rules::{self, Exactness, Operator, RuleBook, Signature, Sort, SortTerm};
 use ember_language::term::Term;
 use ember_model::model::Model;
 use ember_sim::{Bindings, CoreKind};
@@ -126,15 +126,56 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
     }
 }
 
+/// The sorts of terms by the unit that runs them.
+const ACCESS: [&str; 2] = ["Stream", "SAddress"];
+const EXECUTE: [&str; 3] = ["Exec", "EValue", "EAddress"];
+const BOTH: &str = "Slc";
+
+/// The operators that let the halves of a program stand apart, so that an extraction could join half of one
+/// program with half of another: a value that does not contain what marshals it, or a statement of one unit
+/// beside a statement of the other.
+fn torn(signature: &Signature) -> Vec<String> {
+    let of = |sort: SortTerm, names: &[&str]| {
+        names.iter().any(|name| sort == SortTerm::Is(Sort::named(name)))
+    };
+    let tears = |op: &&Operator| {
+        let takes = |names: &[&str]| op.args.iter().any(|arg| of(*arg, names));
+        let statement = of(op.result, &[BOTH]);
+        let access = of(op.result, &ACCESS);
+        let execute = of(op.result, &EXECUTE);
+        let value = of(op.result, &["Stream", "EValue", "Exec"]) || statement;
+        (access && (takes(&EXECUTE) || takes(&[BOTH])))
+            || (execute && takes(&[BOTH]))
+            || (statement && takes(&EXECUTE) && op.args.len() > 1)
+            // A queue's name in the place of the stream that feeds the queue.
+            || (value && takes(&["Name"]))
+    };
+    signature.operators().iter().filter(tears).map(|op| op.name.to_string()).collect()
+}
+
 #[test]
 fn torn_pairs_cannot_be_said() {
-    // Both halves of a program stay in one term until one program has been chosen: there is no
-    // operator of a half.
-    let book = book();
-    let half =
-        |sort: SortTerm| ["Access", "Compute"].map(Sort::named).map(SortTerm::Is).contains(&sort);
-    let torn: Vec<_> = book.signature.operators().iter().filter(|op| half(op.result)).collect();
-    assert!(torn.is_empty(), "{torn:?}");
+    // Both halves of a program stay in one term until one program has been chosen.
+    let signature = book().signature;
+    for sort in ACCESS.iter().chain(&EXECUTE).chain([&BOTH]) {
+        assert!(signature.sort(sort).is_some(), "{sort} is a sort");
+    }
+    assert_eq!(torn(&signature), [""; 0]);
+}
+
+#[test]
+fn torn_pairs_are_seen_where_they_can_be_said() {
+    let dialect = "(dialect torn \"halves of programs\"
+        (op torn.pair (Slc Exec) Slc \"one unit's program beside the other's\")
+        (op torn.pop (Name) EValue \"pops whatever a queue holds\")
+        (op torn.push (EValue) Stream \"a value that the execute unit computes\")
+        (op torn.wait (Slc) Exec \"the execute unit runs the access unit\")
+        (op torn.call (Exec) Slc \"as a callback\"))";
+    let mut sources = Sources::default();
+    sources.add("torn.rules", dialect);
+    let paths = [Path::new(env!("CARGO_MANIFEST_DIR")).join("rules"), "torn.rules".into()];
+    let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
+    assert_eq!(torn(&book.signature), ["torn.pair", "torn.pop", "torn.push", "torn.wait"]);
 }
 
 /// How many programs an extraction finds in a term alone.

@@ -1,5 +1,8 @@
 //! What rules claim of integers is proved where it is true and refuted where it is not; without a
 //! solver nothing is called proved.
+//!
+//! If no solver is installed, the trials that need one count as ignored in the summary, and a line above
+//! the list names what is missing.
 
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
@@ -7,109 +10,139 @@ use ember_language::rules::{self, Rule, RuleBook};
 use ember_prove::soundness::Options;
 use ember_prove::verify::{Integers, Solver, Verified, verify};
 use ember_tools::solver::Installed;
+use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 
 /// The first two tiers have a test of their own.
 const QUICK: Options =
     Options { seed: 1, least: 0, instances: 0, most: 0, exhaustive: 0, programs: 0 };
 
-fn load(paths: &[PathBuf]) -> RuleBook {
-    rules::load(&mut Sources::new(Disk), paths).expect("the rules are well-formed").0
-}
+/// Files of `tests/unsound/` whose rule is wrong for some integers.
+const WRONG: [&str; 13] = [
+    "block-without-mask",
+    "distribute-dependent",
+    "fold-inactive",
+    "fuse-dependent",
+    "interchange-dependent",
+    "loop-ends-early",
+    "min-of-the-wrong-side",
+    "reduce-invariant",
+    "run-from-an-offset",
+    "run-of-columns",
+    "run-without-mask",
+    "seq-commutes",
+    "vec-seq-dependent",
+];
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+const NO_SOLVER: &str =
+    "no solver is installed (z3 or cvc5): claims about integers are not checked";
 
-fn check(book: &RuleBook, solver: Option<&dyn Solver>) -> Vec<Verified> {
-    verify(book, |_| true, &QUICK, solver, |_| {})
-}
-
-/// The rule files that declare operators.
-fn dialects() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root().join("rules")).expect("the folder");
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    files.retain(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("dialect-"))
-    });
-    files.sort();
-    files
-}
-
-/// Whether a rule is about integers by what it asks or generates.
-fn is_about_integers(rule: &Rule) -> bool {
-    const ASKED: [&str; 5] = ["at-most", "below", "divides", "index", "runs-once"];
-    !rule.fors.is_empty() || rule.guards.iter().any(|guard| ASKED.contains(&guard.what.name))
-}
-
-#[test]
-fn every_claim_of_the_projects_rules_is_proved() {
-    let book = load(&[root().join("rules"), root().join("rules/equiv")]);
-    let Some(solver) = Installed::find() else {
-        let skipped = |row: &Verified| !matches!(row.integers, Integers::Proved { .. });
-        assert!(check(&book, None).iter().all(skipped));
-        return;
+fn main() {
+    let solver = Installed::find();
+    if solver.is_none() {
+        println!("SKIPPED: {NO_SOLVER}");
+    }
+    let asking = |name: String, check: Box<dyn FnOnce(&Installed) -> Result<(), Failed> + Send>| {
+        let solver = solver.clone();
+        let missing = solver.is_none();
+        let run = move || check(&solver.ok_or(NO_SOLVER)?);
+        Trial::test(name, run).with_ignored_flag(missing)
     };
-    for row in check(&book, Some(&solver)) {
-        let rule = book.rule(row.rule).expect("it is one of them");
+    let mut trials = vec![
+        asking("proved/every-claim-of-the-rules".to_owned(), Box::new(every_claim_is_proved)),
+        asking("unknown/never-together".to_owned(), Box::new(contradictions_prove_nothing)),
+        Trial::test("skipped/without-a-solver", without_a_solver_a_claim_is_skipped),
+    ];
+    trials.extend(WRONG.map(|name| {
+        asking(format!("refuted/{name}"), Box::new(move |solver| refuted(name, solver)))
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn every_claim_is_proved(solver: &Installed) -> Result<(), Failed> {
+    let book = load(&[root().join("rules"), root().join("rules/equiv")]);
+    for row in check(&book, Some(solver)) {
+        let rule = book.rule(row.rule).ok_or("a rule of another book")?;
         let claims = is_about_integers(rule);
         let fine = match &row.integers {
             Integers::Proved { claims } => *claims > 0,
             Integers::None | Integers::Inexpressible { .. } => !claims,
             _ => false,
         };
-        assert!(fine, "{}: {:?}", row.rule, row.integers);
+        if !fine {
+            return Err(format!("{}: {:?}", row.rule, row.integers).into());
+        }
     }
+    Ok(())
 }
 
-#[test]
-fn conditions_that_never_hold_together_prove_nothing() {
-    let Some(solver) = Installed::find() else { return };
+/// Conditions that never hold together prove nothing.
+fn contradictions_prove_nothing(solver: &Installed) -> Result<(), Failed> {
     let text = "(ruleset never \"of no loop\" :phase optimise :exact bitwise)
         (rule ends-early \"A loop of one trip that is one of two.\"
           (scf.for ?i ?lo ?hi 1 ?s) => (scf.for ?i ?lo (scf.sub ?hi 1) 1 ?s)
           :for ?k (one-trip ?lo ?hi 1) :when (at-most 2 ?k))";
-    let file = std::env::temp_dir().join(format!("never-{}.rules", std::process::id()));
-    std::fs::write(&file, text).expect("a file of one's own");
-    let mut files = dialects();
-    files.push(file.clone());
-    let rows = check(&load(&files), Some(&solver));
-    std::fs::remove_file(&file).expect("it is there");
-    let unknown = matches!(&rows[..], [row] if matches!(row.integers, Integers::Unknown { .. }));
-    assert!(unknown, "{:?}", rows.iter().map(|row| &row.integers).collect::<Vec<_>>());
-}
-
-#[test]
-fn without_a_solver_a_claim_is_skipped() {
-    let book = load(&[root().join("rules")]);
-    let rows = check(&book, None);
-    let block = rows.iter().find(|row| row.rule == "block-loop").expect("the rule is there");
-    assert!(matches!(block.integers, Integers::NoSolver { claims } if claims > 0));
-}
-
-#[test]
-fn wrong_claims_are_refuted_with_values() {
-    let Some(solver) = Installed::find() else { return };
-    for name in [
-        "block-without-mask",
-        "distribute-dependent",
-        "fold-inactive",
-        "fuse-dependent",
-        "interchange-dependent",
-        "loop-ends-early",
-        "min-of-the-wrong-side",
-        "reduce-invariant",
-        "run-from-an-offset",
-        "run-of-columns",
-        "run-without-mask",
-        "seq-commutes",
-        "vec-seq-dependent",
-    ] {
-        let mut files = dialects();
-        files.push(root().join(format!("tests/unsound/{name}.rules")));
-        let rows = check(&load(&files), Some(&solver));
-        let refuted =
-            matches!(&rows[..], [row] if matches!(row.integers, Integers::Refuted { .. }));
-        assert!(refuted, "{name}: {:?}", rows.iter().map(|row| &row.integers).collect::<Vec<_>>());
+    let mut sources = Sources::new(Disk);
+    sources.add("never.rules", text);
+    let rows = check(&load_with(&mut sources, "never.rules".into()), Some(solver));
+    match &rows[..] {
+        [row] if matches!(row.integers, Integers::Unknown { .. }) => Ok(()),
+        _ => Err(of_integers(&rows).into()),
     }
+}
+
+fn without_a_solver_a_claim_is_skipped() -> Result<(), Failed> {
+    let rows = check(&load(&[root().join("rules"), root().join("rules/equiv")]), None);
+    let block = rows.iter().find(|row| row.rule == "block-loop").ok_or("no rule `block-loop`")?;
+    if !matches!(block.integers, Integers::NoSolver { claims } if claims > 0) {
+        return Err(format!("{:?}", block.integers).into());
+    }
+    match rows.iter().find(|row| matches!(row.integers, Integers::Proved { .. })) {
+        Some(row) => Err(format!("{} is called proved", row.rule).into()),
+        None => Ok(()),
+    }
+}
+
+/// A wrong claim is refuted with values.
+fn refuted(name: &str, solver: &Installed) -> Result<(), Failed> {
+    let file = root().join(format!("tests/unsound/{name}.rules"));
+    let rows = check(&load_with(&mut Sources::new(Disk), file), Some(solver));
+    match &rows[..] {
+        [row] if matches!(row.integers, Integers::Refuted { .. }) => Ok(()),
+        _ => Err(of_integers(&rows).into()),
+    }
+}
+
+fn of_integers(rows: &[Verified]) -> String {
+    format!("{:?}", rows.iter().map(|row| &row.integers).collect::<Vec<_>>())
+}
+
+fn check(book: &RuleBook, solver: Option<&dyn Solver>) -> Vec<Verified> {
+    verify(book, |_| true, &QUICK, solver, |_| {})
+}
+
+fn load(paths: &[PathBuf]) -> RuleBook {
+    rules::load(&mut Sources::new(Disk), paths).expect("the rules are well-formed").0
+}
+
+/// A file's rules, with the dialects that they are written in.
+fn load_with(sources: &mut Sources, file: PathBuf) -> RuleBook {
+    let entries = std::fs::read_dir(root().join("rules")).expect("the folder");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("dialect-"))
+    });
+    files.sort();
+    files.push(file);
+    rules::load(sources, &files).expect("the rules are well-formed").0
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Whether a rule is about integers by what it asks or generates.
+fn is_about_integers(rule: &Rule) -> bool {
+    const ASKED: [&str; 5] = ["at-most", "below", "divides", "index", "runs-once"];
+    !rule.fors.is_empty() || rule.guards.iter().any(|guard| ASKED.contains(&guard.what.name))
 }

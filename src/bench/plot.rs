@@ -15,9 +15,9 @@ const BARS: [(&str, RGBColor); 7] = [
 ];
 
 /// The text of an SVG file.
-pub(super) fn draw(rows: &[Row]) -> Result<String, String> {
+pub(super) fn draw(rows: &[Row]) -> Result<String, Box<dyn std::error::Error>> {
     let mut text = String::new();
-    plot(rows, &mut text).map_err(|e| format!("cannot draw the plot: {e}"))?;
+    plot(rows, &mut text)?;
     Ok(text)
 }
 

@@ -2,11 +2,13 @@
 
 use super::{to_json, write_result};
 use clap::Args;
-use ember_certify::{Rules, check};
+use ember_certify::trusted::{PACKAGES, PARTS, Part};
+use ember_certify::{Refusal, Rules, check};
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::load::load;
 use ember_language::sexp::{self, Sexp};
 use ember_prove::equiv;
+use ember_tools::tables::{grouped, table};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,7 +18,11 @@ use std::time::Instant;
 #[derive(Debug, Args)]
 pub(super) struct CheckCertificateArgs {
     /// The certificate.
-    certificate: PathBuf,
+    #[arg(required_unless_present = "trusted")]
+    certificate: Option<PathBuf>,
+    /// Print which modules are trusted, with their lines, and check nothing.
+    #[arg(long, conflicts_with = "certificate")]
+    trusted: bool,
     /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
     #[arg(long, value_name = "PATH", default_value = "rules")]
     rules: Vec<PathBuf>,
@@ -27,14 +33,18 @@ pub(super) struct CheckCertificateArgs {
 
 impl CheckCertificateArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+        let Some(certificate) = &self.certificate else {
+            write_result(None, &trusted(self.json))?;
+            return Ok(ExitCode::SUCCESS);
+        };
         let paths = equiv::rule_paths(sources.files().as_ref(), &self.rules);
         let rules = Rules::read(sources, &paths)?;
         let start = Instant::now();
-        let file = load(sources, &self.certificate)?;
+        let file = load(sources, certificate)?;
         let forms = sexp::read(sources, file)?;
         let checked = match forms.as_slice() {
             [form] => check(&rules, form).map(|exact| (exact, steps(form))),
-            _ => Err("not one certificate".to_owned()),
+            _ => Err(Refusal::NotOne),
         };
         let time_ms = start.elapsed().as_secs_f64() * 1e3;
         let items = forms.iter().filter_map(Sexp::list).flatten();
@@ -42,7 +52,7 @@ impl CheckCertificateArgs {
         let text = match (&checked, self.json) {
             (checked, true) => to_json(&json!({
                 "holds": checked.is_ok(),
-                "reason": checked.as_ref().err(),
+                "reason": checked.as_ref().err().map(Refusal::to_string),
                 "steps": checked.as_ref().ok().map(|(_, steps)| steps),
                 "exact": checked.as_ref().ok().map(|(exact, _)| exact),
                 "given": given,
@@ -57,6 +67,23 @@ impl CheckCertificateArgs {
         write_result(None, &text)?;
         Ok(if checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
+}
+
+/// The trusted base: each module with its lines, and the lines of each part.
+fn trusted(json: bool) -> String {
+    let lines: usize = PARTS.iter().map(Part::lines).sum();
+    if json {
+        return to_json(&json!({ "parts": PARTS, "packages": PACKAGES, "lines": lines }));
+    }
+    let mut rows = table(&["trusted", "module", "lines"]);
+    for part in PARTS {
+        rows.add_row([part.part.to_owned(), String::new(), grouped(part.lines() as u64)]);
+        for module in part.modules {
+            rows.add_row([String::new(), module.path.to_owned(), grouped(module.lines as u64)]);
+        }
+    }
+    let lines = grouped(lines as u64);
+    format!("{rows}\n\n{lines} lines, and the packages {}.\n", PACKAGES.join(", "))
 }
 
 /// How many steps a certificate has.

@@ -83,7 +83,7 @@ impl SelfTestArgs {
         let mut errors: Vec<Diagnostic> =
             summary.findings.iter().filter_map(|finding| self.complaint(finding)).collect();
         let programs = lowered.unwrap_or_else(|why| {
-            errors.push(Diagnostic::global(why));
+            errors.push(Diagnostic::global(why.to_string()));
             Lowered::default()
         });
         let report = Report { seed: self.seed, pairs: summary, programs };

@@ -1,6 +1,6 @@
 //! Inputs that must neither hang nor end the process, and what the command says of itself.
 
-use crate::common::{ember, folder, word};
+use crate::common::{ember, folder, root, word};
 use std::fs;
 
 /// A text that must be refused, whatever it is taken for.
@@ -82,4 +82,23 @@ fn help_and_version_exit_with_0() {
     ] {
         assert!(ran.out.contains(option), "{option} is not in the help");
     }
+}
+
+#[test]
+fn the_trusted_base_is_listed_with_its_lines() {
+    let ran = ember(&["check-certificate", "--trusted", "--json"]);
+    let json = ran.json();
+    let parts = json["parts"].as_array().expect("a list").iter();
+    let modules = parts.flat_map(|part| part["modules"].as_array().expect("a list"));
+    let mut sum = 0;
+    for module in modules {
+        let path = module["path"].as_str().expect("a path");
+        let text = std::fs::read_to_string(root().join(path)).expect("a text");
+        assert_eq!(module["lines"], text.lines().count(), "{path}");
+        sum += text.lines().count();
+    }
+    assert_eq!(json["lines"], sum);
+    let table = ember(&["check-certificate", "--trusted"]);
+    assert!(table.out.contains("the checker") && table.out.contains("src/certify.rs"), "{table:?}");
+    assert_eq!(ember(&["check-certificate"]).code, Some(2));
 }

@@ -148,7 +148,8 @@ const DIALECT: &str = "(dialect d \"é 𝄞 a small dialect\"
 
 const RULES: &str = "(ruleset s \"a small set\")
 (rule r \"𝄞 f x x = x\" (f ?x ?x) => ?x :when (index ?x))
-(schedule t \"all\" (saturate s))
+(steps p \"once\" (saturate s))
+(schedule t \"all\" (steps p))
 ";
 
 /// A folder of two rule files, and their paths.
@@ -213,6 +214,8 @@ fn places_are_explained_found_and_completed() {
     assert!(hover("rule r", 5).0.contains("f x x = x"));
     assert!(hover("saturate s", 9).0.contains("a small set"));
     assert!(hover("saturate s", 1).0.contains("until nothing changes"));
+    assert!(hover("(steps p))", 7).0.contains("once"));
+    assert!(hover("(steps p))", 2).0.contains("the steps of this name"));
     assert_eq!(hover("a small set", 3).0, "");
 
     let mut definition = |mark: &str, nth: usize| {
@@ -242,7 +245,10 @@ fn places_are_explained_found_and_completed() {
     assert!(contains(&complete("(rule q \"x\" (f ?y ?z) => ?y :when ("), &["index", "at-most"]));
     assert!(contains(&complete("(rule q \"x\" (f ?y ?z) => ?y :for ?n (w"), &["wide-lanes"]));
     assert_eq!(complete("(schedule u \"x\" (saturate "), ["s", "d"]);
-    assert_eq!(complete("(schedule u \"x\" ("), ["saturate", "keep", "repeat", "seq", "until"]);
+    let steps = ["saturate", "keep", "repeat", "seq", "until", "steps"];
+    assert_eq!(complete("(schedule u \"x\" ("), steps);
+    assert_eq!(complete("(steps u \"x\" ("), steps);
+    assert_eq!(complete("(schedule u \"x\" (saturate (steps "), ["p"]);
     assert_eq!(complete("(dialect e \"x\" (op g ("), ["Value"]);
     assert!(contains(&complete("(dialect e \"x\" (op g () Value \"g\" :"), &[":binds"]));
     assert_eq!(complete("(ruleset e \"x\" :phase l").len(), 4);
@@ -261,7 +267,7 @@ fn files_are_formatted_outlined_and_hinted() {
     let edit = &edits["result"][0];
     let text = edit["newText"].as_str().expect("a text");
     assert!(text.contains("\n  (f ?x ?x)\n\n  => ?x :when"), "{text}");
-    assert_eq!(edit["range"]["end"], json!({"line": 5, "character": 0}));
+    assert_eq!(edit["range"]["end"], json!({"line": 6, "character": 0}));
     client.change(&rules, text);
     assert_eq!(client.ask("textDocument/formatting", params.clone())["result"], json!([]));
     client.change(&rules, "(rule");
@@ -278,7 +284,7 @@ fn files_are_formatted_outlined_and_hinted() {
     let symbols = client.ask("textDocument/documentSymbol", json!({"textDocument": document}));
     let symbols = symbols["result"].as_array().expect("a list").iter();
     let names: Vec<_> = symbols.map(|symbol| symbol["name"].as_str().unwrap_or("")).collect();
-    assert_eq!(names, ["s", "r", "t"]);
+    assert_eq!(names, ["s", "r", "p", "t"]);
 }
 
 #[test]

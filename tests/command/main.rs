@@ -17,3 +17,4 @@ mod readme;
 mod rule_files;
 mod schedules;
 mod sorts;
+mod verifying;

@@ -7,13 +7,13 @@ use ember_compile::pipeline::Inputs;
 use ember_engine::saturate::{Limits, saturate};
 use ember_language::rules::{Schedule, ScheduleStep, Sort};
 use ember_language::term::Node;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The sort of each class. Panics where two nodes of a class disagree, or where a node is not
 /// well-sorted.
-fn sorts(inputs: &Inputs, egraph: &EGraph, what: &str) -> HashMap<Id, Sort> {
+fn sorts(inputs: &Inputs, egraph: &EGraph, what: &str) -> BTreeMap<Id, Sort> {
     let signature = &inputs.book.signature;
-    let mut sorts: HashMap<Id, Sort> = HashMap::new();
+    let mut sorts: BTreeMap<Id, Sort> = BTreeMap::new();
     // Classes may be cyclic, so sorts spread from the leaves until nothing is added.
     loop {
         let before = sorts.len();
@@ -47,9 +47,8 @@ fn saturations(inputs: &Inputs, egraph: &mut EGraph, steps: &[ScheduleStep]) {
                 let limits = Limits { iterations: 40, nodes: 20_000 };
                 saturate(egraph, &rules, &limits, &mut |_| ());
             }
-            ScheduleStep::Repeat(_, steps)
-            | ScheduleStep::Seq(steps)
-            | ScheduleStep::Until(_, steps) => {
+            ScheduleStep::Seq(steps) => saturations(inputs, egraph, steps),
+            ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => {
                 saturations(inputs, egraph, steps);
             }
             ScheduleStep::Keep(_) => {}

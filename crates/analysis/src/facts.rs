@@ -25,7 +25,8 @@ use ember_targets::dlc::{Dim, TensorDecl};
 use ember_values::affine::Affine;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The e-graph of the compiler.
@@ -37,13 +38,13 @@ pub type AffineForm = Affine<Id>;
 /// What facts are computed from besides terms, and what was found to be contradictory.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    tensors: HashMap<Symbol, TensorDecl>,
+    tensors: FxHashMap<Symbol, TensorDecl>,
     /// Inputs whose elements never fall.
     rising: BTreeSet<Symbol>,
     sizes: Vec<String>,
     operators: Arc<Operators>,
     vector_unit: VectorUnit,
-    aliases: HashMap<Id, Id>,
+    aliases: FxHashMap<Id, Id>,
     contradiction: Option<(Scalar, Scalar)>,
     node_ceiling: Option<usize>,
     /// Nodes that are still to be made below the ceiling, for which folding leaves room.
@@ -179,7 +180,7 @@ impl Facts {
             sizes: sizes.to_vec(),
             operators,
             vector_unit,
-            aliases: HashMap::new(),
+            aliases: FxHashMap::default(),
             contradiction: None,
             node_ceiling: None,
             node_reserve: 0,

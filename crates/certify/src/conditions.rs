@@ -1,8 +1,8 @@
 //! The conditions of rules, asked of terms by what is known of these.
 
-use super::places::{Place, Touches, apart};
+use super::places::{Place, Touches, apart, told};
 use super::terms::{Fact, T};
-use super::{Checker, Means, meant};
+use super::{Checker, Means, Refusal, meant};
 use ember_language::sexp::Sexp;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
@@ -13,13 +13,17 @@ const VISITS: usize = 1 << 14;
 impl Checker<'_> {
     /// Both sides of a rule where its variables stand for what the parts of a step say, and what each of
     /// its conditions rests on; an error where one, or a number that it is given, is not seen to be right.
-    pub fn applied(&mut self, rule: &str, parts: &[Sexp]) -> Result<([T; 2], Vec<String>), String> {
+    pub fn applied(
+        &mut self,
+        rule: &str,
+        parts: &[Sexp],
+    ) -> Result<([T; 2], Vec<String>), Refusal> {
         let known = self.given.rule(rule).or_else(|| self.rules.rule(rule));
-        let (exact, rule) = &*known.ok_or("no such rule")?;
+        let (exact, rule) = &*known.ok_or(Refusal::NoSuchRule)?;
         let (mut means, mut reasons) = (Means::new(), Vec::new());
         for part in parts {
             let (v, items) = part.form().unwrap_or_default();
-            let (term, steps) = items.split_first().ok_or("an empty part")?;
+            let (term, steps) = items.split_first().ok_or(Refusal::EmptyPart)?;
             means.insert(v, (self.read(term, &Means::new())?, steps));
         }
         let numbers = rule.fors.iter().map(|(n, call)| (call, Some(n)));
@@ -32,10 +36,10 @@ impl Checker<'_> {
             terms.extend(number.map(|(n, _)| n));
             let mut reason = name.to_owned();
             let holds = self.holds(name, &terms, &mut reason);
-            if !holds.ok_or_else(|| format!("not checkable: `{name}`"))? {
-                return Err(format!("`{name}` does not hold"));
+            if !holds.ok_or_else(|| Refusal::NotCheckable(name.to_owned()))? {
+                return Err(Refusal::DoesNotHold(name.to_owned()));
             }
-            reasons.push(reason.replace("None ", "").replace("Some", "").replace('"', ""));
+            reasons.push(reason);
         }
         for (v, pattern) in &rule.wheres {
             let (from, steps) = meant(&means, &v.text)?;
@@ -50,15 +54,31 @@ impl Checker<'_> {
         Ok(([self.read(&rule.lhs, &means)?, self.read(&rule.rhs, &means)?], reasons))
     }
 
+    /// What is known of a term, as certificates repeat it.
+    fn told(&self, term: T) -> String {
+        let Fact { dtype, range, linear, place, free, .. } = self.fact(term);
+        let range = range.or(self.values(term));
+        let variables: Vec<&str> = free.iter().map(String::as_str).collect();
+        let known = [
+            dtype.map(|dtype| dtype.to_string()),
+            range.map(|(least, most)| format!("{least} to {most}")),
+            linear.as_ref().map(ToString::to_string),
+            place.as_ref().map(ToString::to_string),
+            (!variables.is_empty()).then(|| format!("over {}", variables.join(" "))),
+        ];
+        let known: Vec<String> = known.into_iter().flatten().collect();
+        if known.is_empty() { "-".to_owned() } else { known.join(", ") }
+    }
+
     fn holds(&self, name: &str, terms: &[T], reason: &mut String) -> Option<bool> {
         let facts: Vec<&Fact> = terms.iter().map(|t| self.fact(*t)).collect();
-        for (term, Fact { dtype, range, linear, place, free, .. }) in terms.iter().zip(&facts) {
-            let range = range.or(self.values(*term));
-            *reason += &format!(", {dtype:?} {range:?} {linear:?} {place:?} {free:?}");
+        for (n, term) in terms.iter().enumerate() {
+            *reason += if n > 0 { "; " } else { ": " };
+            *reason += &self.told(*term);
         }
         let mut touches = |i: usize| {
             let touches = self.touches(*terms.get(i)?, &mut { VISITS })?;
-            *reason += &format!(", {touches:?}");
+            *reason += &format!("; {}", told(&touches));
             Some(touches)
         };
         let variable = |i: usize| {

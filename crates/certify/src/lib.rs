@@ -2,21 +2,24 @@
 //! describes their format.
 //!
 //! On its own: terms, facts and conditions are read and derived anew, without an e-graph and any code that
-//! searched for the proof. Trusted are the rules and what dialects say of operators (`verify` is there for both),
-//! the readers of S-expressions and rule files with the operator table that they resolve, and arithmetic on scalars
-//! and affine forms. Of an operator that declares nothing, nothing is known, and conditions about it are refused.
+//! searched for the proof. Trusted are the rules and what dialects say of operators (`verify` is there for both);
+//! [`trusted`] names all that is trusted beside them. Of an operator that declares nothing, nothing is known, and
+//! conditions about it are refused.
 
 mod conditions;
 mod places;
+mod refusal;
 mod terms;
+pub mod trusted;
 
 pub use ember_language::rules::Stated as Rules;
+pub use refusal::Refusal;
 
 use ember_language::rules::Exactness::{self, Bitwise};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use terms::{Fact, Node, T};
 
 /// How many loop variables a certificate has at most, since of each term is known which it depends on.
@@ -30,7 +33,7 @@ struct Tensor {
 }
 
 /// What the variables of a rule stand for, and the steps from there to the patterns that they have.
-type Means<'a> = HashMap<&'a str, (T, &'a [Sexp])>;
+type Means<'a> = BTreeMap<&'a str, (T, &'a [Sexp])>;
 
 /// A certificate that is being checked, or written.
 pub struct Checker<'a> {
@@ -38,19 +41,19 @@ pub struct Checker<'a> {
     /// Rules that are part of the claim: equations between values of what is only read.
     given: Rules,
     terms: Vec<(Node, Fact)>,
-    known: HashMap<Node, T>,
-    tensors: HashMap<String, Tensor>,
+    known: BTreeMap<Node, T>,
+    tensors: BTreeMap<String, Tensor>,
     /// Loop variables with their bounds, and the variables by all spellings of those.
-    variables: HashMap<T, T>,
-    spellings: HashMap<[T; 4], T>,
+    variables: BTreeMap<T, T>,
+    spellings: BTreeMap<[T; 4], T>,
     exact: Exactness,
 }
 
 /// Checks the forms of a certificate, and tells the least exact of the rules that were used.
-pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, String> {
+pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, Refusal> {
     let forms = certificate.items("certificate").unwrap_or_default();
     let [exact, made, declarations @ .., left, right, steps] = forms else {
-        return Err("not a certificate".into());
+        return Err(Refusal::NotACertificate);
     };
     made_with(rules, made)?;
     let mut checker = Checker::new(rules);
@@ -58,39 +61,36 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, String> {
         checker.declare(declaration)?;
     }
     let (left, right) = (checker.program("left", left)?, checker.program("right", right)?);
-    let steps = steps.items("steps").ok_or("steps were expected")?;
+    let steps = steps.items("steps").ok_or(Refusal::NoSteps)?;
     checker.leads(left, steps, right)?;
     let least = checker.exact;
     let told = matches!(exact.items("exact"), Some([word]) if word.atom() == Some(least.name()));
-    if told { Ok(least) } else { Err(format!("it is {least} and says otherwise")) }
+    if told { Ok(least) } else { Err(Refusal::OtherExactness(least)) }
 }
 
 /// Whether a certificate was made with these rules, or says that any will do.
-fn made_with(rules: &Rules, form: &Sexp) -> Result<(), String> {
-    let Some([word]) = form.items("rules") else { return Err("its rules are not said".into()) };
+fn made_with(rules: &Rules, form: &Sexp) -> Result<(), Refusal> {
+    let Some([word]) = form.items("rules") else { return Err(Refusal::NoRules) };
     match word.atom().unwrap_or_default() {
         "any" => Ok(()),
         digest if digest == rules.digest() => Ok(()),
-        digest => Err(format!(
-            "it was made with other rules, of digest {digest}: give those, or write (rules any) in it to check it \
-             with these"
-        )),
+        digest => Err(Refusal::OtherRules(digest.to_owned())),
     }
 }
 
 impl<'a> Checker<'a> {
     /// Nothing is declared yet.
     pub fn new(rules: &'a Rules) -> Checker<'a> {
-        let (terms, known, tensors) = (Vec::new(), HashMap::new(), HashMap::new());
-        let (given, variables, spellings) = (Rules::default(), HashMap::new(), HashMap::new());
+        let (terms, known, tensors) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let (given, variables, spellings) = (Rules::default(), BTreeMap::new(), BTreeMap::new());
         Checker { rules, given, terms, known, tensors, variables, spellings, exact: Bitwise }
     }
 
     /// Takes over a declaration.
-    pub fn declare(&mut self, form: &Sexp) -> Result<(), String> {
+    pub fn declare(&mut self, form: &Sexp) -> Result<(), Refusal> {
         let twice = match form.form() {
             Some((head @ ("input" | "output" | "scratch"), [name, dtype, shape, rises @ ..])) => {
-                let dtype = dtype.atom().and_then(DType::parse).ok_or("no element type")?;
+                let dtype = dtype.atom().and_then(DType::parse).ok_or(Refusal::NoElementType)?;
                 let shape = shape.list().unwrap_or_default().to_vec();
                 let name = format!("%{}", name.atom().unwrap_or_default());
                 let writable = head != "input";
@@ -102,69 +102,74 @@ impl<'a> Checker<'a> {
             Some(("given", [rule])) => {
                 let fixed = |word| self.tensors.get(word).is_none_or(|t: &Tensor| !t.writable);
                 let own = rule.words().all(fixed).then(|| self.given.give(rule)).flatten();
-                own.ok_or("nothing that can be given")?
+                own.ok_or(Refusal::NotGivable)?
             }
             Some(("variable", [word, bounds, steps @ ..])) => {
-                let word = word.atom().filter(|word| word.starts_with('@')).ok_or("no variable")?;
+                let word =
+                    word.atom().filter(|word| word.starts_with('@')).ok_or(Refusal::NoVariable)?;
                 let bounds = self.read(bounds, &Means::new())?;
                 let ("bounds", &[name, lo, hi, step]) = self.node(bounds) else {
-                    return Err("no bounds".into());
+                    return Err(Refusal::NoBounds);
                 };
                 let word = self.add((word.to_owned(), Vec::new()));
                 // Whatever is declared of a variable again are other spellings of its bounds.
                 let first = *self.variables.entry(word).or_insert(bounds);
                 self.leads(first, steps, bounds)?;
                 if self.variables.len() > VARIABLES {
-                    return Err(format!("more than {VARIABLES} loop variables"));
+                    return Err(Refusal::TooManyVariables(VARIABLES));
                 }
                 self.spellings.insert([name, lo, hi, step], word).is_some()
             }
-            _ => return Err("what declares nothing".into()),
+            _ => return Err(Refusal::NoDeclaration),
         };
-        if twice { Err("this is declared before".into()) } else { Ok(()) }
+        if twice { Err(Refusal::DeclaredBefore) } else { Ok(()) }
     }
 
     /// Reads a program.
-    fn program(&mut self, side: &str, form: &Sexp) -> Result<T, String> {
-        let Some([term]) = form.items(side) else { return Err("a program was expected".into()) };
+    fn program(&mut self, side: &str, form: &Sexp) -> Result<T, Refusal> {
+        let Some([term]) = form.items(side) else { return Err(Refusal::NoProgram) };
         let term = self.read(term, &Means::new())?;
         let Fact { fits, free, .. } = self.fact(term);
         let closed = (*fits && free.is_empty()).then_some(term);
-        closed.ok_or_else(|| format!("{side}: loops, variables or tensors that do not fit"))
+        closed.ok_or_else(|| Refusal::DoesNotFit(side.to_owned()))
     }
 
     /// Whether steps lead from one term to another.
-    fn leads(&mut self, from: T, steps: &[Sexp], to: T) -> Result<(), String> {
+    fn leads(&mut self, from: T, steps: &[Sexp], to: T) -> Result<(), Refusal> {
         let mut whole = from;
         for (n, step) in steps.iter().enumerate() {
             let (name, items) = step.form().unwrap_or_default();
             let next = deeper(|| self.stepped(whole, name, items));
-            whole = next.map_err(|e| format!("step {}, {name}: {e}", n + 1))?;
+            whole = next.map_err(|why| {
+                let (number, rule) = (n + 1, name.to_owned());
+                Refusal::Step { number, rule, why: Box::new(why) }
+            })?;
         }
-        if whole == to { Ok(()) } else { Err("the steps lead elsewhere".into()) }
+        if whole == to { Ok(()) } else { Err(Refusal::LeadElsewhere) }
     }
 
     /// What a step makes of a term.
-    fn stepped(&mut self, whole: T, name: &str, parts: &[Sexp]) -> Result<T, String> {
-        let [at, how, parts @ ..] = parts else { return Err("not a step".into()) };
+    fn stepped(&mut self, whole: T, name: &str, parts: &[Sexp]) -> Result<T, Refusal> {
+        let [at, how, parts @ ..] = parts else { return Err(Refusal::NotAStep) };
         let [old, new] = match (name, how.atom(), parts) {
             ("computed", _, [new]) => self.computed(how, new)?,
             (_, Some(how @ ("forward" | "backward")), [because, parts @ ..]) => {
                 let ([left, right], reasons) = self.applied(name, parts)?;
-                let told = because.items("because").ok_or("no reasons")?.iter().map(Sexp::text);
+                let told =
+                    because.items("because").ok_or(Refusal::NoReasons)?.iter().map(Sexp::text);
                 if told.ne(reasons.iter().map(|reason| Some(reason.as_str()))) {
-                    return Err(format!("its conditions hold for other reasons: {reasons:?}"));
+                    return Err(Refusal::OtherReasons(reasons));
                 }
                 if how == "forward" { [left, right] } else { [right, left] }
             }
-            _ => return Err("neither forward nor backward".into()),
+            _ => return Err(Refusal::NoDirection),
         };
         let next = at.items("at").and_then(|way| self.replaced(whole, way, old, new));
-        next.ok_or_else(|| "something else stands there".to_owned())
+        next.ok_or(Refusal::SomethingElse)
     }
 
     /// Two terms that are the same by numbers and declarations alone.
-    pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], String> {
+    pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], Refusal> {
         let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
         let (a, b) = (self.fact(old), self.fact(new));
         let plain = |t: T| {
@@ -176,10 +181,10 @@ impl<'a> Checker<'a> {
             // A conversion to the type that something has is that, however it names the type.
             || a.dtype.is_some() && a.dtype == b.dtype
                 && (plain(old) == plain(new) || plain(old) == new || old == plain(new));
-        if same { Ok([old, new]) } else { Err("not the same".into()) }
+        if same { Ok([old, new]) } else { Err(Refusal::NotTheSame) }
     }
 }
 
-fn meant<'a>(means: &Means<'a>, v: &str) -> Result<(T, &'a [Sexp]), String> {
-    means.get(v).copied().ok_or_else(|| format!("`{v}` is not known"))
+fn meant<'a>(means: &Means<'a>, v: &str) -> Result<(T, &'a [Sexp]), Refusal> {
+    means.get(v).copied().ok_or_else(|| Refusal::NotKnown(v.to_owned()))
 }

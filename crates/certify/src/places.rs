@@ -6,6 +6,7 @@ use ember_language::rules::{Kind, OpInfo};
 use ember_language::sexp::deeper;
 use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// The operator that names a tensor, the tensor's name, and the indices so far; `None` may be any.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +14,29 @@ pub(super) struct Place(pub String, pub String, pub Vec<Option<Linear>>);
 
 /// Places, each with whether it is written.
 pub(super) type Touches = BTreeSet<(bool, Place)>;
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place(by, tensor, indices) = self;
+        write!(f, "{by} {tensor}")?;
+        indices.iter().try_for_each(|index| match index {
+            Some(index) => write!(f, "[{index}]"),
+            None => write!(f, "[*]"),
+        })
+    }
+}
+
+/// Places as certificates repeat them.
+pub(super) fn told(touches: &Touches) -> String {
+    let told = |(written, place): &(bool, Place)| match written {
+        true => format!("writes {place}"),
+        false => format!("reads {place}"),
+    };
+    match touches.is_empty() {
+        true => "touches nothing".to_owned(),
+        false => touches.iter().map(told).collect::<Vec<_>>().join(" and "),
+    }
+}
 
 impl Checker<'_> {
     /// The place of an address, or of a stored tensor.

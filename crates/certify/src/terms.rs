@@ -2,7 +2,7 @@
 //! how they are read, and what is known of each, derived anew from its operands.
 
 use super::places::Place;
-use super::{Checker, Means, meant};
+use super::{Checker, Means, Refusal, meant};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::affine::Affine;
@@ -64,15 +64,15 @@ impl Checker<'_> {
     }
 
     /// Reads a term, or a pattern with terms for its variables.
-    pub(super) fn read(&mut self, text: &Sexp, means: &Means<'_>) -> Result<T, String> {
+    pub(super) fn read(&mut self, text: &Sexp, means: &Means<'_>) -> Result<T, Refusal> {
         let items = text.list().unwrap_or(std::slice::from_ref(text));
-        let (first, items) = items.split_first().ok_or("an empty list")?;
-        let name = first.atom().ok_or("a word was expected")?;
+        let (first, items) = items.split_first().ok_or(Refusal::EmptyList)?;
+        let name = first.atom().ok_or(Refusal::NoWord)?;
         let operands = items.iter().map(|item| deeper(|| self.read(item, means)));
         let operands: Vec<T> = operands.collect::<Result<_, _>>()?;
         if let Some(bounds) = self.bounds(name, &operands) {
             let known = self.spellings.get(&bounds).copied();
-            return known.ok_or_else(|| format!("`{name}` is not known"));
+            return known.ok_or_else(|| Refusal::NotKnown(name.to_owned()));
         }
         let term = match (name, &operands[..]) {
             ("!", &[op, a, b]) => BinaryOp::parse(self.node(op).0)
@@ -85,7 +85,7 @@ impl Checker<'_> {
             }
             _ => Some(self.add((name.to_owned(), operands))),
         };
-        term.ok_or_else(|| format!("`{name}` is not known"))
+        term.ok_or_else(|| Refusal::NotKnown(name.to_owned()))
     }
 
     /// A term with another part at a position, where the one that is expected stands.

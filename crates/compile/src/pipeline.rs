@@ -5,7 +5,7 @@
 
 use crate::cost::{Goal, Rates};
 use crate::coupled::coupled;
-use crate::decouple::{ModelContext, decouple};
+use crate::decouple::{DecoupleError, ModelContext, decouple};
 use crate::groups::{Chosen, Group, Plan, Searched, choose};
 use crate::machines;
 use crate::search::{Found, Search, Watch};
@@ -28,10 +28,13 @@ use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
-use ember_targets::verify::{Limits, Verified, verify};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use ember_targets::verify::{Limits, Verified, VerifyError, verify};
+use itertools::Itertools;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use thiserror::Error;
 
 /// What a user may choose.
 #[derive(Clone, Debug)]
@@ -148,7 +151,7 @@ pub struct Case {
     errors: BTreeMap<String, Vec<f64>>,
     /// Measures of programs that were run here to be ranked, by their text; the same program comes up
     /// in many searches.
-    ranked: Mutex<HashMap<String, Result<Measure, String>>>,
+    ranked: Mutex<FxHashMap<String, Result<Measure, NoProgram>>>,
 }
 
 impl Case {
@@ -174,7 +177,7 @@ impl Case {
     }
 
     /// What a program takes on this data, or why it does not come to its end.
-    pub fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, String> {
+    pub fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, NoProgram> {
         let text = print(program);
         let known = || self.ranked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(measure) = known().get(&text) {
@@ -185,7 +188,7 @@ impl Case {
                 cycles: outcome.stats.cycles,
                 energy_j: outcome.stats.energy_j,
             })
-            .map_err(|failure| failure.to_string());
+            .map_err(NoProgram::Run);
         known().insert(text, measure.clone());
         measure
     }
@@ -323,14 +326,12 @@ pub fn lower(
     term: &Term,
     context: &ModelContext,
     goal: Goal,
-) -> Result<Verified, String> {
+) -> Result<Verified, NoProgram> {
     let program = match goal {
         Goal::Decoupled => decouple(operators, term, context),
         Goal::Coupled => coupled(operators, term, context),
     };
-    let program = program.map_err(|e| e.to_string())?;
-    verify(program, &Limits::of(machine))
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    Ok(verify(program?, &Limits::of(machine))?)
 }
 
 /// From a model to its program without running anything: the cost model chooses.
@@ -366,7 +367,7 @@ pub fn consistent(searched: &Searched, schedule: &str) -> Checked<()> {
 }
 
 /// The error that a schedule's search has led to nothing.
-pub fn no_program(searched: &Searched, schedule: &str, rejected: &[String]) -> Diagnostic {
+pub fn no_program(searched: &Searched, schedule: &str, rejected: &[NoProgram]) -> Diagnostic {
     let stop = searched.stop();
     let error =
         Diagnostic::global(format!("schedule `{schedule}` found no program that runs ({stop})"));
@@ -403,8 +404,31 @@ pub fn simulate(
     ember_sim::run(program, machine, Bindings { tensors, sizes }, options).map_err(Failure::Run)
 }
 
+/// Why a term is no program that runs.
+#[derive(Clone, Debug, Error)]
+pub enum NoProgram {
+    /// It cannot be split between the units, or written as one loop nest.
+    #[error(transparent)]
+    Lower(#[from] DecoupleError),
+    /// The verifier rejects it.
+    #[error("{}", .0.iter().join("; "))]
+    Verify(Vec<VerifyError>),
+    /// Groups of statements cannot be put together.
+    #[error("the dialects declare no sequence or no barrier to put groups together")]
+    Apart,
+    /// It does not come to its end.
+    #[error("{0}")]
+    Run(Failure),
+}
+
+impl From<Vec<VerifyError>> for NoProgram {
+    fn from(errors: Vec<VerifyError>) -> NoProgram {
+        NoProgram::Verify(errors)
+    }
+}
+
 /// Why a program has no result.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Failure {
     /// The data does not fit it.
     Input(Vec<Diagnostic>),

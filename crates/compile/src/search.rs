@@ -15,8 +15,9 @@ use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, Kind, RuleBook, Schedule, Sketch, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
+use siphasher::sip::SipHasher13;
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 /// What is searched, with what.
@@ -219,7 +220,7 @@ impl Driven for State<'_, '_> {
         egraph.rebuild();
         self.root = egraph.find(root);
         self.egraph = egraph;
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = SipHasher13::new();
         kept.iter().for_each(|candidate| candidate.term.hash(&mut hasher));
         self.origin = hasher.finish();
     }

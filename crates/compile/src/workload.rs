@@ -8,23 +8,24 @@ use ember_analysis::facts::EGraph;
 use ember_interpret::{Store, average_trip_count};
 use ember_model::data::Instance;
 use ember_model::model::{IndexUse, Model, OffsetsUse, TensorId};
+use rustc_hash::FxHashMap;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// Statistics of one instance of a model. Trip counts are computed when first asked for.
 pub struct Statistics<'a> {
     store: &'a Store,
-    first_touch: HashMap<Symbol, f64>,
-    occupied: HashMap<Symbol, f64>,
-    trips: Mutex<HashMap<String, f64>>,
+    first_touch: FxHashMap<Symbol, f64>,
+    occupied: FxHashMap<Symbol, f64>,
+    trips: Mutex<FxHashMap<String, f64>>,
 }
 
 impl<'a> Statistics<'a> {
     /// Statistics of an instance, whose tensors and sizes are also given as a store.
     pub fn new(model: &Model, instance: &Instance, store: &'a Store) -> Statistics<'a> {
         let in_terms = |tensor: TensorId| Symbol::from(format!("%{}", model.tensor(tensor).name));
-        let mut first_touch: HashMap<Symbol, f64> = HashMap::new();
+        let mut first_touch: FxHashMap<Symbol, f64> = FxHashMap::default();
         // A table that is looked up several times is touched first by the use that touches most.
         let mut touch = |tensor: TensorId, share: f64| {
             let before = first_touch.entry(in_terms(tensor)).or_insert(share);
@@ -43,7 +44,7 @@ impl<'a> Statistics<'a> {
             }
         }
         // An offset is read as the end of one bag and as the start of the next.
-        let mut occupied = HashMap::new();
+        let mut occupied = FxHashMap::default();
         for OffsetsUse { offsets, .. } in model.offsets_uses() {
             touch(offsets, 0.5);
             if let Some(bounds) = instance.tensors.get(&model.tensor(offsets).name) {
@@ -58,7 +59,7 @@ impl<'a> Statistics<'a> {
 
     /// Statistics of a store of which nothing else is known: every load is the first to touch its line.
     pub fn of_store(store: &'a Store) -> Statistics<'a> {
-        let (first_touch, occupied) = (HashMap::new(), HashMap::new());
+        let (first_touch, occupied) = (FxHashMap::default(), FxHashMap::default());
         Statistics { store, first_touch, occupied, trips: Mutex::default() }
     }
 

@@ -2,19 +2,19 @@
 
 use crate::{Analysis, EGraph};
 use egg::{CostFunction, Id, Language, RecExpr};
+use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 /// The cheapest node of each class; of equally cheap ones, always the same.
 pub struct Extractor<'a, CF: CostFunction<L>, L: Language, N: Analysis<L>> {
     egraph: &'a EGraph<L, N>,
-    best: HashMap<Id, (CF::Cost, L)>,
+    best: FxHashMap<Id, (CF::Cost, L)>,
 }
 
 impl<'a, CF: CostFunction<L>, L: Language, N: Analysis<L>> Extractor<'a, CF, L, N> {
     /// Finds the cheapest node of every class. The e-graph must be clean.
     pub fn new(egraph: &'a EGraph<L, N>, mut cost: CF) -> Self {
-        let mut best: HashMap<Id, (CF::Cost, L)> = HashMap::new();
+        let mut best: FxHashMap<Id, (CF::Cost, L)> = FxHashMap::default();
         let mut changed = true;
         while changed {
             changed = false;
@@ -50,7 +50,7 @@ impl<'a, CF: CostFunction<L>, L: Language, N: Analysis<L>> Extractor<'a, CF, L, 
         let root = self.egraph.find(class);
         let cost = self.best.get(&root)?.0.clone();
         let mut term = RecExpr::default();
-        let mut placed: HashMap<Id, Id> = HashMap::new();
+        let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
         // A class is placed when those below it are; the stack holds those that wait.
         let mut stack = vec![root];
         while let Some(&top) = stack.last() {

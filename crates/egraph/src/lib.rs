@@ -19,7 +19,6 @@ use egg::{DidMerge, Id, Language, RecExpr};
 use memo::Memo;
 use rebuild::Queue;
 use rustc_hash::FxHashMap;
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
@@ -213,7 +212,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
     /// The term that an id was made from.
     pub fn id_to_expr(&self, id: Id) -> RecExpr<L> {
         let mut term = RecExpr::default();
-        let mut placed: HashMap<Id, Id> = HashMap::new();
+        let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
         // A node was added after its children, so ids ascend on every way up.
         let mut needed = vec![id];
         let mut all = std::collections::BTreeSet::new();

@@ -9,7 +9,7 @@ use ember_language::rules::{Arg, Call, Exactness, Phase, Rule, RuleBook};
 use ember_language::rules::{COMPUTE, COMPUTE_OPS};
 use ember_language::term::Node;
 use ember_values::scalar::BinaryOp;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A rule made ready for the e-graph. A match of it is a row of classes: that of the left side,
 /// then one for each variable.
@@ -174,7 +174,7 @@ pub fn compile(book: &RuleBook) -> Vec<CompiledRule> {
 
 /// The slots of a rule's variables, in the order in which they are bound.
 struct Slots {
-    known: HashMap<Var, usize>,
+    known: FxHashMap<Var, usize>,
 }
 
 impl Slots {
@@ -200,7 +200,7 @@ impl Slots {
     fn plan(&mut self, pattern: &PatternAst<Node>) -> Vec<Step> {
         let numbers = Numbers::default().of(pattern);
         let needed = needed(pattern);
-        let mut step_of: HashMap<usize, usize> = HashMap::new();
+        let mut step_of: FxHashMap<usize, usize> = FxHashMap::default();
         let mut steps = Vec::new();
         for (i, node) in pattern.into_iter().enumerate() {
             let last = i + 1 == pattern.len();

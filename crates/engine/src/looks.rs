@@ -6,7 +6,7 @@ use egg::{Id, Language};
 use ember_egraph::Analysis;
 use ember_language::rules::{Part, Sketch};
 use ember_language::term::{Head, Node};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// Whether a class has a term that looks like this. The e-graph must be clean.
 pub fn holds<A: Analysis<Node>>(sketch: &Sketch, egraph: &EGraph<A>, class: Id) -> bool {
@@ -14,7 +14,7 @@ pub fn holds<A: Analysis<Node>>(sketch: &Sketch, egraph: &EGraph<A>, class: Id) 
     if let [Part::Pattern(pattern, _)] = parts {
         return Query::new(pattern).holds(egraph, class);
     }
-    let mut holds: Vec<HashSet<Id>> = Vec::with_capacity(parts.len());
+    let mut holds: Vec<FxHashSet<Id>> = Vec::with_capacity(parts.len());
     for part in parts {
         let here = |node: &Node, head: Head, children: &[usize]| {
             node.head() == head
@@ -24,7 +24,7 @@ pub fn holds<A: Analysis<Node>>(sketch: &Sketch, egraph: &EGraph<A>, class: Id) 
                 })
         };
         let found = match part {
-            Part::Any => HashSet::new(),
+            Part::Any => FxHashSet::default(),
             Part::Node(head, children) => {
                 let classes = egraph.classes_for_op(&(*head, children.len()));
                 let classes = classes.unwrap_or_default().iter().map(|id| &egraph[*id]);
@@ -49,8 +49,8 @@ fn classes_of<A: Analysis<Node>>(
     parts: &[Part],
     egraph: &EGraph<A>,
     part: usize,
-    holds: &[HashSet<Id>],
-) -> HashSet<Id> {
+    holds: &[FxHashSet<Id>],
+) -> FxHashSet<Id> {
     match parts[part] {
         Part::Any => egraph.classes().map(|class| class.id).collect(),
         _ => holds[part].clone(),
@@ -58,7 +58,7 @@ fn classes_of<A: Analysis<Node>>(
 }
 
 /// Classes, and those that have a node over one of them, and so on.
-fn above<A: Analysis<Node>>(egraph: &EGraph<A>, mut classes: HashSet<Id>) -> HashSet<Id> {
+fn above<A: Analysis<Node>>(egraph: &EGraph<A>, mut classes: FxHashSet<Id>) -> FxHashSet<Id> {
     let mut open: Vec<Id> = classes.iter().copied().collect();
     while let Some(class) = open.pop() {
         for parent in egraph[class].parents() {

@@ -8,7 +8,8 @@ use crate::knowledge::EGraph;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_egraph::Analysis;
 use ember_language::term::{Head, Node};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A compiled left side.
@@ -54,7 +55,7 @@ impl Instruction {
 /// Compiles a left side and the further patterns of its variables.
 pub struct Compiler {
     matcher: Matcher,
-    registers: HashMap<Var, usize>,
+    registers: FxHashMap<Var, usize>,
     variables: Vec<Var>,
     /// For each register, how far below the root its class lies.
     depths: Vec<u16>,
@@ -77,8 +78,12 @@ impl Compiler {
             reach: 0,
             anywhere: false,
         };
-        let mut compiler =
-            Compiler { matcher, registers: HashMap::new(), variables: Vec::new(), depths: vec![0] };
+        let mut compiler = Compiler {
+            matcher,
+            registers: FxHashMap::default(),
+            variables: Vec::new(),
+            depths: vec![0],
+        };
         compiler.add(0, pattern);
         compiler
     }
@@ -189,7 +194,7 @@ fn constant_nodes(pattern: &PatternAst<Node>, root: usize) -> Vec<Node> {
             pattern[Id::from(at)].children().iter().for_each(|c| needed[usize::from(*c)] = true);
         }
     }
-    let mut new_ids: HashMap<Id, Id> = HashMap::new();
+    let mut new_ids: FxHashMap<Id, Id> = FxHashMap::default();
     let mut nodes = Vec::new();
     for at in (0..=root).filter(|at| needed[*at]) {
         if let ENodeOrVar::ENode(node) = &pattern[Id::from(at)] {
@@ -233,7 +238,7 @@ impl Matcher {
             constants,
             registers: Vec::new(),
             row: Vec::with_capacity(1 + self.slots.len()),
-            above: HashMap::new(),
+            above: FxHashMap::default(),
             level,
             found,
         };
@@ -280,7 +285,7 @@ impl Query {
     }
 
     /// The classes that contain an instance of the pattern. The e-graph must be clean.
-    pub fn classes<A: Analysis<Node>>(&self, egraph: &EGraph<A>) -> HashSet<Id> {
+    pub fn classes<A: Analysis<Node>>(&self, egraph: &EGraph<A>) -> FxHashSet<Id> {
         match &self.matcher {
             Some(matcher) => {
                 let roots = matcher.roots(egraph).iter().copied();
@@ -307,7 +312,7 @@ struct Run<'a, A: Analysis<Node>, L, F> {
     registers: Vec<Id>,
     row: Vec<Id>,
     /// The classes above a class that an instruction has asked for.
-    above: HashMap<(usize, Id), Rc<BTreeSet<Id>>>,
+    above: FxHashMap<(usize, Id), Rc<BTreeSet<Id>>>,
     level: L,
     found: F,
 }

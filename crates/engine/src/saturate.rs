@@ -48,6 +48,8 @@ impl Limits {
 pub enum StopReason {
     /// In the last iteration every rule was applied to every match and nothing changed.
     Saturated,
+    /// The run had found enough for its caller.
+    Enough,
     /// The iterations were used up while the e-graph still changed.
     IterationLimit,
     /// Applying this rule once more would have passed the node limit.
@@ -76,6 +78,7 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StopReason::Saturated => write!(f, "saturated"),
+            StopReason::Enough => write!(f, "enough was found"),
             StopReason::IterationLimit => write!(f, "iteration limit"),
             StopReason::NodeLimit { rule } => write!(f, "node limit, at rule `{rule}`"),
             StopReason::MatchLimit { rule } => write!(f, "match limit, at rule `{rule}`"),
@@ -200,7 +203,7 @@ pub fn saturate<A: Knowledge>(
     saturate_until(egraph, rules, limits, &|_| false, progress)
 }
 
-/// The same until something holds after an iteration; it then ends as at the limit of iterations.
+/// Does the same until `enough` holds before an iteration.
 pub fn saturate_until<A: Knowledge>(
     egraph: &mut EGraph<A>,
     rules: &[&CompiledRule],
@@ -212,7 +215,10 @@ pub fn saturate_until<A: Knowledge>(
     let mut iterations = 0;
     let stop = run.start().err().unwrap_or_else(|| {
         loop {
-            if iterations == limits.iterations || enough(run.egraph) {
+            if enough(run.egraph) {
+                break StopReason::Enough;
+            }
+            if iterations == limits.iterations {
                 break StopReason::IterationLimit;
             }
             iterations += 1;

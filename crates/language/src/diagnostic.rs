@@ -1,5 +1,6 @@
 //! Diagnostics: errors as values with spans, collected by every stage and rendered in one place.
 
+use crate::codes::Code;
 use ember_host::{Files, Memory};
 use serde::Serialize;
 use std::ops::Range;
@@ -100,6 +101,8 @@ pub enum Severity {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
+    /// Its kind, which diagnostics of the rule language have.
+    pub code: Option<Code>,
     /// What is wrong, in one line without a full stop.
     pub message: String,
     /// Where, and what stands there; the text is underlined and the label written beside it.
@@ -116,6 +119,7 @@ impl Diagnostic {
     pub fn error(message: impl Into<String>, span: Span, label: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
+            code: None,
             message: message.into(),
             at: Some((span, label.into())),
             related: Vec::new(),
@@ -127,6 +131,7 @@ impl Diagnostic {
     pub fn global(message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
+            code: None,
             message: message.into(),
             at: None,
             related: Vec::new(),
@@ -137,6 +142,12 @@ impl Diagnostic {
     /// The same as a warning.
     pub fn warning(mut self) -> Diagnostic {
         self.severity = Severity::Warning;
+        self
+    }
+
+    /// With its kind.
+    pub fn with_code(mut self, code: Code) -> Diagnostic {
+        self.code = Some(code);
         self
     }
 

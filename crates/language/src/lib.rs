@@ -2,6 +2,7 @@
 //! dialects, rules and schedules; and the formatter. Knows nothing of e-graphs, of what operators mean, or of
 //! machines.
 
+pub mod codes;
 pub mod conditions;
 pub mod diagnostic;
 pub mod fmt;

@@ -3,6 +3,7 @@
 //! Every text format of the project (models, rules, SCF, SLC and DLC programs) is read here first.
 //! A comment runs from `;` to the end of the line.
 
+use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::lex::{Token, TokenKind, tokens};
 use std::fmt;
@@ -133,6 +134,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
                             span,
                             "this one is too deep",
                         )
+                        .with_code(Code::TooDeep)
                         .with_help("split the expression into smaller ones"),
                     );
                     // Nothing below would be used, and the expression could not be dropped safely.
@@ -150,6 +152,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
                     }
                     None => errors.push(
                         Diagnostic::error("`)` without its `(`", span, "nothing is open here")
+                            .with_code(Code::Unbalanced)
                             .with_help("remove it, or add the `(` that it should close"),
                     ),
                 }
@@ -166,6 +169,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
                         quote,
                         "the text starts here",
                     )
+                    .with_code(Code::OpenText)
                     .with_help("add a `\"` where the text ends"),
                 );
                 continue;
@@ -176,9 +180,25 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
     }
     errors.extend(open.iter().map(|(span, _)| {
         Diagnostic::error("`(` without its `)`", *span, "this list is never closed")
+            .with_code(Code::Unbalanced)
             .with_help("add the `)` that closes it")
     }));
     if errors.is_empty() { Ok(top) } else { Err(errors) }
+}
+
+/// A text in double quotes, from which the reader has the same text.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '"' | '\\' => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// The content of a quoted text.

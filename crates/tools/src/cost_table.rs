@@ -12,7 +12,7 @@ use ember_language::load::load;
 use ember_language::rules::Signature;
 use ember_language::suggest;
 use ember_language::term::{Head, Node, Term};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -24,7 +24,7 @@ pub struct Costs {
     /// Of operators that are not listed, of numbers and of names.
     default: f64,
     /// Of an operator by its name, whatever its number of arguments.
-    listed: HashMap<Symbol, f64>,
+    listed: FxHashMap<Symbol, f64>,
 }
 
 /// The greatest cost of an operator, so that sums stay numbers.
@@ -48,7 +48,7 @@ impl Costs {
         let costs = if broken.is_empty() {
             reader.costs(root.get_ref(), signature)
         } else {
-            Costs { default: 1.0, listed: HashMap::new() }
+            Costs { default: 1.0, listed: FxHashMap::default() }
         };
         reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| span.start));
         if reader.errors.is_empty() { Ok(costs) } else { Err(reader.errors) }
@@ -110,7 +110,7 @@ impl Reader {
             }
         }
         let default = root.get("default").and_then(|value| self.cost("default", value));
-        let mut costs = Costs { default: default.unwrap_or(1.0), listed: HashMap::new() };
+        let mut costs = Costs { default: default.unwrap_or(1.0), listed: FxHashMap::default() };
         let Some(section) = root.get("costs") else { return costs };
         let Some(table) = section.get_ref().as_table() else {
             self.error(section.span(), "`costs` is not a section", "not a section");

@@ -95,7 +95,7 @@ impl Server {
                     self.phase = Phase::Running;
                     self.answer(id, capabilities());
                 }
-                Err(why) => self.refuse(id, code::INVALID_PARAMS, &why),
+                Err(why) => self.refuse(id, code::INVALID_PARAMS, &why.to_string()),
             },
             (Phase::Fresh, _) => self.refuse(id, code::NOT_INITIALIZED, "not initialized"),
             (Phase::ShutDown, _) => self.refuse(id, code::INVALID_REQUEST, "shut down"),
@@ -108,7 +108,7 @@ impl Server {
             }
             (Phase::Running, _) => match self.request(method, params) {
                 Some(Ok(result)) => self.answer(id, result),
-                Some(Err(why)) => self.refuse(id, code::INVALID_PARAMS, &why),
+                Some(Err(why)) => self.refuse(id, code::INVALID_PARAMS, &why.to_string()),
                 None => {
                     self.refuse(id, code::METHOD_NOT_FOUND, &format!("`{method}` is not known"));
                 }
@@ -117,7 +117,7 @@ impl Server {
     }
 
     /// What a request is answered with; `None` for one that is not known.
-    fn request(&mut self, method: &str, params: Value) -> Option<Result<Value, String>> {
+    fn request(&mut self, method: &str, params: Value) -> Option<serde_json::Result<Value>> {
         let state = &mut self.state;
         Some(match method {
             "textDocument/hover" => parse(params)
@@ -175,8 +175,8 @@ impl Server {
     }
 }
 
-fn parse<T: DeserializeOwned>(params: Value) -> Result<T, String> {
-    serde_json::from_value(params).map_err(|error| error.to_string())
+fn parse<T: DeserializeOwned>(params: Value) -> serde_json::Result<T> {
+    serde_json::from_value(params)
 }
 
 /// What the server can do.

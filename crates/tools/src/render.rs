@@ -174,8 +174,8 @@ pub fn lsp_diagnostic(sources: &Sources, diagnostic: &Diagnostic) -> Value {
         "message": message,
         "relatedInformation": related.collect::<Vec<_>>(),
     });
-    if let Some(code) = ember_language::rules::code(diagnostic) {
-        object["code"] = json!(code);
+    if let Some(code) = diagnostic.code {
+        object["code"] = json!(code.name());
     }
     object
 }

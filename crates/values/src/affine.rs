@@ -90,6 +90,23 @@ impl<V: Ord + Clone> Affine<V> {
     }
 }
 
+impl<V: Ord + fmt::Display> fmt::Display for Affine<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (variable, coefficient)) in self.terms.iter().enumerate() {
+            f.write_str(if n > 0 { " + " } else { "" })?;
+            match coefficient {
+                1 => write!(f, "{variable}")?,
+                k => write!(f, "{k} {variable}")?,
+            }
+        }
+        match (self.terms.is_empty(), self.constant) {
+            (true, constant) => write!(f, "{constant}"),
+            (false, 0) => Ok(()),
+            (false, constant) => write!(f, " + {constant}"),
+        }
+    }
+}
+
 impl<V: Ord + fmt::Debug> fmt::Debug for Affine<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} + {}", self.terms, self.constant)

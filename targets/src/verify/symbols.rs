@@ -2,7 +2,7 @@
 
 use crate::dlc::{Program, SizeId, StreamKind, TensorId, UnitId};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A symbolic value, by its place in [`Symbols`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,8 +22,8 @@ enum Meaning {
 /// Symbolic values, each once.
 #[derive(Default)]
 pub struct Symbols {
-    known: HashMap<Meaning, Symbol>,
-    constants: HashMap<Symbol, Scalar>,
+    known: FxHashMap<Meaning, Symbol>,
+    constants: FxHashMap<Symbol, Scalar>,
     /// For each symbol, whether it loads from a tensor that the program may write.
     mutable: Vec<bool>,
 }

@@ -24,18 +24,18 @@ use ember_extract::CostModel;
 use ember_language::rules::{Kind, Unit};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::{Price, Primitive};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use term::Priced;
 
 /// What the data says about a program's loops and loads.
 #[derive(Clone, Debug, Default)]
 pub struct Workload {
     /// Average iterations of each loop, by its variable's key.
-    pub trips: HashMap<Id, f64>,
+    pub trips: FxHashMap<Id, f64>,
     /// By tensor name in terms: the share of line requests that touch a line for the first time.
-    pub first_touch: HashMap<Symbol, f64>,
+    pub first_touch: FxHashMap<Symbol, f64>,
     /// By tensor name in terms, of offsets: the share of bags that are not empty.
-    pub occupied: HashMap<Symbol, f64>,
+    pub occupied: FxHashMap<Symbol, f64>,
 }
 
 /// Which programs an extraction asks for.

@@ -4,8 +4,9 @@ use super::few::Few;
 use super::vector::Cost;
 use egg::{Id, Symbol};
 use ember_language::term::Node;
+use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 /// A stream of the access unit, or a value that the execute unit holds, that no loop has paid for yet.
@@ -264,9 +265,9 @@ impl Summary {
     }
 }
 
-/// A hash that is the same in every run: the default hasher is keyed with zeros.
+/// A hash that is the same in every run and with every compiler.
 fn identity(parts: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = SipHasher13::new();
     parts.hash(&mut hasher);
     hasher.finish()
 }

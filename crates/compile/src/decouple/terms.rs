@@ -5,7 +5,7 @@ use egg::{Id, Language, RecExpr};
 use ember_language::rules::{Loop, OpInfo, Operators, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A term whose equal subterms are shared, so that loop variables compare by id.
 pub struct Terms<'a> {
@@ -20,7 +20,7 @@ impl<'a> Terms<'a> {
     /// Shares the equal subterms of a term.
     pub fn new(operators: &'a Operators, term: &Term) -> Terms<'a> {
         let mut nodes = RecExpr::default();
-        let mut known: HashMap<Node, Id> = HashMap::new();
+        let mut known: FxHashMap<Node, Id> = FxHashMap::default();
         let mut canonical: Vec<Id> = Vec::with_capacity(term.as_ref().len());
         for node in term.as_ref() {
             let node = node.clone().map_children(|c| canonical[usize::from(c)]);

@@ -4,7 +4,7 @@ use super::compose::compose;
 use super::group::Plan;
 use super::searched::Searched;
 use crate::cost::Goal;
-use crate::pipeline::{Case, Inputs, Measure, lower};
+use crate::pipeline::{Case, Inputs, Measure, NoProgram, lower};
 use crate::search::{Candidate, Found};
 use ember_host::threads;
 use ember_language::term::Term;
@@ -55,7 +55,7 @@ pub fn choose(
     rank: Option<&Case>,
     searched: &Searched,
     goal: Goal,
-) -> Result<Chosen, Vec<String>> {
+) -> Result<Chosen, Vec<NoProgram>> {
     let plan = &searched.plan;
     let operators = inputs.book.signature.table();
     let found: Vec<_> = searched.found.iter().collect();
@@ -88,9 +88,7 @@ pub fn choose(
     let context = inputs.context();
     let borrowed: Vec<_> = parts.iter().map(|(term, p)| (term, p.program())).collect();
     let composed = compose(operators, goal, &context, &borrowed);
-    let term = composed.ok_or_else(|| {
-        vec!["the dialects declare no sequence or no barrier to put groups together".to_owned()]
-    })?;
+    let term = composed.ok_or_else(|| vec![NoProgram::Apart])?;
     let program = lower(operators, &inputs.machine, &term, &context, goal).map_err(|e| vec![e])?;
     Ok(Chosen { term, program, groups })
 }
@@ -103,9 +101,9 @@ pub fn best_of(
     at: usize,
     found: &Found,
     goal: Goal,
-) -> Result<Ranked, Vec<String>> {
+) -> Result<Ranked, Vec<NoProgram>> {
     let operators = inputs.book.signature.table();
-    let try_one = |candidate: &Candidate| -> Result<Ranked, String> {
+    let try_one = |candidate: &Candidate| -> Result<Ranked, NoProgram> {
         let term = plan.term(at, &candidate.term);
         let program = lower(operators, &inputs.machine, &term, &plan.groups[at].context, goal)?;
         let measure = match rank {
@@ -126,7 +124,7 @@ pub fn best_of(
         return Err(rejected);
     }
     let tried = threads::map(&found.candidates, try_one);
-    let (ranked, rejected): (Vec<Ranked>, Vec<String>) =
+    let (ranked, rejected): (Vec<Ranked>, Vec<NoProgram>) =
         itertools::Itertools::partition_result(tried.into_iter());
     let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
     let fastest = ranked.iter().map(|ranked| of(ranked).cycles).min().unwrap_or(0);

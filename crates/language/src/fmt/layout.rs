@@ -14,8 +14,9 @@ use std::ops::Range;
 const MAX_INDENT: usize = 40;
 
 /// Forms whose lists, and whose first keyword, each have a line of their own where not all fit on one.
-const BODIES: [&str; 10] = [
-    "dialect", "ruleset", "model", "data", "programs", "case", "schedule", "repeat", "seq", "until",
+const BODIES: [&str; 11] = [
+    "dialect", "ruleset", "model", "data", "programs", "case", "schedule", "steps", "repeat",
+    "seq", "until",
 ];
 
 /// Forms that hold terms: those are laid out one by one, not as rows of a table.

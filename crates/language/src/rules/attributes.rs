@@ -5,6 +5,7 @@
 
 use super::syntax::{Section, Word as Item, word};
 use super::words::Word;
+use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
@@ -104,7 +105,8 @@ impl Attributes {
                 let name = one(section)?;
                 if Row::named(&name.text).is_none() {
                     let names = ember_values::primitive::rows().map(|row| row.name);
-                    return Err(unknown("primitive", &name.text, name.span, names));
+                    return Err(unknown("primitive", &name.text, name.span, names)
+                        .with_code(Code::UnknownPrimitive));
                 }
                 self.means = Some(name);
             }
@@ -163,7 +165,9 @@ impl Attributes {
                 let word = one(section)?;
                 let known = PRICES.iter().find(|(name, _)| *name == word.text);
                 let names = PRICES.iter().map(|(name, _)| *name);
-                let price = known.ok_or_else(|| unknown("cost", &word.text, word.span, names))?;
+                let price = known.ok_or_else(|| {
+                    unknown("cost", &word.text, word.span, names).with_code(Code::UnknownCost)
+                })?;
                 self.price = Some(price.1);
             }
             _ => return Ok(false),
@@ -209,5 +213,6 @@ fn malformed(section: &Section) -> Diagnostic {
     let known = ATTRIBUTES.iter().find(|attribute| attribute.name == key.text);
     let usage = known.map_or(key.text.as_str(), |attribute| attribute.usage);
     Diagnostic::error(format!("`{}` has the wrong shape", key.text), key.span, "in this attribute")
+        .with_code(Code::WrongShape)
         .with_help(format!("write {usage}"))
 }

@@ -4,6 +4,7 @@ use super::book::Arg;
 use super::check::{Conditions, Trees};
 use super::syntax::{RuleForm, Word};
 use super::tree::{Tree, TreeHead};
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::suggest::nearest;
 use egg::Symbol;
@@ -78,6 +79,7 @@ impl<'a> Binding<'a> {
         for (x, _) in trees.lets.iter().filter(|(x, _)| !used.contains(&Symbol::from(&x.text))) {
             self.report(
                 Diagnostic::error(format!("`{}` is not used", x.text), x.span, "defined here")
+                    .with_code(Code::Unused)
                     .with_help("remove the :let")
                     .warning(),
             );
@@ -94,7 +96,8 @@ impl<'a> Binding<'a> {
         if !root.children.iter().any(is_bound) {
             let message = format!("nothing leads to `{}`", x.text);
             let error =
-                Diagnostic::error(message, tree.span(), "no operand of it is a bound variable");
+                Diagnostic::error(message, tree.span(), "no operand of it is a bound variable")
+                    .with_code(Code::Unanchored);
             self.report(
                 error.with_help("start the pattern one operator above a variable that is bound"),
             );
@@ -113,7 +116,8 @@ impl<'a> Binding<'a> {
     fn require(&mut self, bound: &[Symbol], name: Symbol, span: Span, why: &str) {
         if !bound.contains(&name) {
             let bare = |s: &Symbol| s.as_str().trim_start_matches('?');
-            let error = Diagnostic::error(format!("`{name}` is not bound"), span, why);
+            let error = Diagnostic::error(format!("`{name}` is not bound"), span, why)
+                .with_code(Code::Unbound);
             self.report(match nearest(bare(&name), bound.iter().map(bare)) {
                 Some(known) => error.with_help(format!("did you mean `?{known}`?")),
                 None => error,
@@ -127,6 +131,7 @@ impl<'a> Binding<'a> {
         if bound.contains(&name) {
             self.report(
                 Diagnostic::error(format!("`{name}` is bound twice"), x.span, "again here")
+                    .with_code(Code::BoundTwice)
                     .with_help("use another name"),
             );
         }
@@ -136,6 +141,7 @@ impl<'a> Binding<'a> {
     fn bare_variable(&mut self, name: Symbol, span: Span) {
         self.report(
             Diagnostic::error(format!("a left side of `{name}` alone"), span, "matches every term")
+                .with_code(Code::BareVariable)
                 .with_help("start the left side with an operator"),
         );
     }
@@ -145,6 +151,7 @@ impl<'a> Binding<'a> {
         if let Some(node) = computed {
             self.report(
                 Diagnostic::error("`!` in a pattern", node.span, why)
+                    .with_code(Code::ComputedPattern)
                     .with_help("match a variable, and ask for its value in :when"),
             );
         }
@@ -154,6 +161,7 @@ impl<'a> Binding<'a> {
     fn reversible(&mut self, form: &RuleForm, trees: &Trees) {
         let keyword = |span: Span, what: &str| {
             Diagnostic::error(format!("`{what}` in a `<=>` rule"), span, "has no backward meaning")
+                .with_code(Code::OneWay)
                 .with_help("write two rules, one for each direction")
         };
         if let Some((x, _)) = form.fors.first() {

@@ -170,6 +170,8 @@ pub struct RuleBook {
     pub sets: Vec<RuleSet>,
     /// The rules in the order in which they were read.
     pub rules: Vec<Rule>,
+    /// Named steps, which schedules include.
+    pub named_steps: Vec<Schedule>,
     /// The schedules in the order in which they were read.
     pub schedules: Vec<Schedule>,
     /// What defined operators stand for.
@@ -203,6 +205,11 @@ impl RuleBook {
     /// A schedule by name.
     pub fn schedule(&self, name: &str) -> Option<&Schedule> {
         self.schedules.iter().find(|s| s.name.as_str() == name)
+    }
+
+    /// Named steps.
+    pub fn steps(&self, name: &str) -> Option<&Schedule> {
+        self.named_steps.iter().find(|s| s.name.as_str() == name)
     }
 
     /// A schedule by name; where there is none, the error that says so.

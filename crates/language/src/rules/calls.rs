@@ -5,6 +5,7 @@ use super::check::Conditions;
 use super::infer::{Inference, SortCell};
 use super::signature::Sort;
 use super::syntax::RuleForm;
+use crate::codes::Code;
 use crate::conditions::{GENERATORS, Generator, PREDICATES, Predicate, VARIABLE};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
@@ -16,6 +17,9 @@ use std::collections::BTreeMap;
 /// What predicates and generators have in common.
 trait Callable: Sized + 'static {
     const WHAT: &'static str;
+    /// The codes where none is given, and where there is none of the name.
+    const EXPECTED: Code;
+    const UNKNOWN: Code;
     const ALL: &'static [Self];
     fn name(&self) -> &'static str;
     fn doc(&self) -> &'static str;
@@ -24,6 +28,8 @@ trait Callable: Sized + 'static {
 
 impl Callable for Predicate {
     const WHAT: &'static str = "predicate";
+    const EXPECTED: Code = Code::NotAPredicate;
+    const UNKNOWN: Code = Code::UnknownPredicate;
     const ALL: &'static [Predicate] = PREDICATES;
     fn name(&self) -> &'static str {
         self.name
@@ -38,6 +44,8 @@ impl Callable for Predicate {
 
 impl Callable for Generator {
     const WHAT: &'static str = "generator";
+    const EXPECTED: Code = Code::NotAGenerator;
+    const UNKNOWN: Code = Code::UnknownGenerator;
     const ALL: &'static [Generator] = GENERATORS;
     fn name(&self) -> &'static str {
         self.name
@@ -71,12 +79,13 @@ pub(super) fn resolve(form: &RuleForm, errors: &mut Vec<Diagnostic>) -> Conditio
 fn resolve_call<F: Callable>(call: &Sexp) -> Result<Call<F>, Diagnostic> {
     let Some((name, rest)) = call.form() else {
         return Err(Diagnostic::error(format!("expected a {}", F::WHAT), call.span, "not a call")
+            .with_code(F::EXPECTED)
             .with_help("write (NAME ARG …)"));
     };
     let Some(what) = F::ALL.iter().find(|f| f.name() == name) else {
         let names: Vec<&str> = F::ALL.iter().map(Callable::name).collect();
         let span = call.list().map_or(call.span, |l| l[0].span);
-        return Err(unknown(F::WHAT, name, span, names));
+        return Err(unknown(F::WHAT, name, span, names).with_code(F::UNKNOWN));
     };
     if rest.len() != what.sorts().len() {
         return Err(Diagnostic::error(
@@ -84,6 +93,7 @@ fn resolve_call<F: Callable>(call: &Sexp) -> Result<Call<F>, Diagnostic> {
             call.span,
             format!("{} expected, {} given", what.sorts().len(), rest.len()),
         )
+        .with_code(Code::Arity)
         .with_help(format!("`{name}`: {}", what.doc())));
     }
     let args = rest.iter().map(argument).collect::<Result<_, _>>()?;
@@ -101,6 +111,7 @@ fn argument(item: &Sexp) -> Result<Arg, Diagnostic> {
             item.span,
             "conditions speak of variables of the left side",
         )
+        .with_code(Code::NotAnArgument)
         .with_help("name the subterm on the left side, with :where if need be")),
     }
 }
@@ -115,11 +126,14 @@ pub(super) fn infer(
         let value = inference.known(Sort::named(Sort::VALUE));
         let cell = inference.variable(Symbol::from(&x.text), x.span);
         if let Err((found, expected)) = inference.unify(cell, value) {
-            errors.push(Diagnostic::error(
-                format!("expected {found}, found {expected}"),
-                x.span,
-                "ranges over integers",
-            ));
+            errors.push(
+                Diagnostic::error(
+                    format!("expected {found}, found {expected}"),
+                    x.span,
+                    "ranges over integers",
+                )
+                .with_code(Code::SortsDiffer),
+            );
         }
         infer_call(inference, call, *span, errors);
     }
@@ -155,6 +169,7 @@ fn infer_call<F: Callable>(
                     span,
                     format!("argument {} of `{name}`", k + 1),
                 )
+                .with_code(Code::SortsDiffer)
                 .with_help(format!("`{name}`: {}", call.what.doc())),
             );
         }

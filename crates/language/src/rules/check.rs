@@ -10,12 +10,14 @@ use super::shape::{Sides, instance_of_left};
 use super::signature::Sort;
 use super::syntax::{RuleForm, Word};
 use super::tree::{self, Tree, TreeHead};
+use crate::codes::Code;
 use crate::conditions::{Generator, Predicate};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
 use egg::{Id, RecExpr, Symbol, Var};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most nodes that one side of a rule may have. It bounds what the checks cost; no readable
 /// rule comes near it.
@@ -27,7 +29,7 @@ pub(super) struct Checker<'a> {
     errors: &'a mut Vec<Diagnostic>,
     mentioning: Mentioning,
     /// Rules by their sides up to renaming.
-    known: HashMap<Sides, Vec<Known>>,
+    known: FxHashMap<Sides, Vec<Known>>,
     /// Rules that apply to their own result unless another takes it back, with their sides.
     endless: Vec<(usize, Span, Span)>,
 }
@@ -59,7 +61,7 @@ impl<'a> Checker<'a> {
     /// A checker for a book whose signature and sets are complete.
     pub fn new(book: &'a mut RuleBook, errors: &'a mut Vec<Diagnostic>) -> Checker<'a> {
         let mentioning = Mentioning::new(&book.signature);
-        Checker { book, errors, mentioning, known: HashMap::new(), endless: Vec::new() }
+        Checker { book, errors, mentioning, known: FxHashMap::default(), endless: Vec::new() }
     }
 
     /// Checks a rule and adds it to its set; a `<=>` rule becomes two.
@@ -67,8 +69,14 @@ impl<'a> Checker<'a> {
         self.unique_name(&form.name.text, form.name.span);
         let trees = self.trees(form);
         let conditions = calls::resolve(form, self.errors);
-        let phase = self.closed(&form.phase, "phase", Phase::NAMES, Phase::parse);
-        let exact = self.closed(&form.exact, "exactness", Exactness::NAMES, Exactness::parse);
+        let phase =
+            self.closed(&form.phase, ("phase", Code::UnknownPhase), Phase::NAMES, Phase::parse);
+        let exact = self.closed(
+            &form.exact,
+            ("exactness", Code::UnknownExactness),
+            Exactness::NAMES,
+            Exactness::parse,
+        );
         let Some(trees) = trees else { return };
         let variables = self.sorts(&trees, &conditions);
         let tests = self.tests(form);
@@ -140,6 +148,7 @@ impl<'a> Checker<'a> {
                     rhs.span(),
                     "nothing changes",
                 )
+                .with_code(Code::SameSides)
                 .with_related(lhs.span(), "the left side"),
             );
             return;
@@ -160,6 +169,7 @@ impl<'a> Checker<'a> {
             let twice = format!("`{}` has the same sides as `{}`", rule.name, other.name);
             let label = if same.is_some() { "the same rule" } else { "the conditions overlap" };
             let overlap = Diagnostic::error(twice, rule.span, label)
+                .with_code(Code::Duplicate)
                 .with_related(other.span, format!("`{}` is here", other.name))
                 .with_help("the one with fewer conditions does the work of both");
             self.errors.push(if same.is_some() { overlap } else { overlap.warning() });
@@ -177,7 +187,8 @@ impl<'a> Checker<'a> {
             if instance_of_left(rule, rules) {
                 let message = format!("the right side of `{}` contains its left side", rule.name);
                 let label = "the rule applies to its own result, without end";
-                let warning = Diagnostic::error(message, rhs, label).warning();
+                let warning =
+                    Diagnostic::error(message, rhs, label).with_code(Code::ContainsLeft).warning();
                 let warning = warning.with_related(lhs, "the left side");
                 self.errors.push(warning.with_help("add a :when that fails on the result"));
             }
@@ -188,6 +199,7 @@ impl<'a> Checker<'a> {
         if let Some(first) = self.book.rule(name) {
             self.errors.push(
                 Diagnostic::error(format!("rule `{name}` is defined twice"), span, "again here")
+                    .with_code(Code::RuleTwice)
                     .with_related(first.span, "first defined here"),
             );
         }
@@ -197,14 +209,15 @@ impl<'a> Checker<'a> {
     fn closed<T>(
         &mut self,
         word: &Option<Word>,
-        what: &str,
+        (what, code): (&str, Code),
         names: &[&str],
         parse: fn(&str) -> Option<T>,
     ) -> Option<T> {
         let word = word.as_ref()?;
         let parsed = parse(&word.text);
         if parsed.is_none() {
-            self.errors.push(unknown(what, &word.text, word.span, names.iter().copied()));
+            let error = unknown(what, &word.text, word.span, names.iter().copied());
+            self.errors.push(error.with_code(code));
         }
         parsed
     }
@@ -218,6 +231,7 @@ impl<'a> Checker<'a> {
                     sexp.span,
                     format!("this one has {}", tree.nodes.len()),
                 )
+                .with_code(Code::RuleTooLarge)
                 .with_help("split the rule"),
             );
             return None;

@@ -10,10 +10,11 @@ use super::operators::Operators;
 use super::signature::{Operator, Signature, SortTerm};
 use super::syntax::{DefineForm, RuleForm, Word};
 use super::tree::{self, Tree, TreeHead};
+use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Symbol, Var};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The set that definitions belong to.
@@ -37,7 +38,7 @@ pub struct Definition {
 /// Every operator with a definition.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    by_operator: HashMap<Key, Definition>,
+    by_operator: FxHashMap<Key, Definition>,
     operators: Arc<Operators>,
 }
 
@@ -108,7 +109,7 @@ impl Definitions {
 #[derive(Default)]
 struct Shared {
     nodes: PatternAst<Node>,
-    known: HashMap<ENodeOrVar<Node>, Id>,
+    known: FxHashMap<ENodeOrVar<Node>, Id>,
 }
 
 impl Shared {
@@ -154,14 +155,15 @@ pub(super) fn declare(
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<(usize, RuleForm)> {
     let mut read: Vec<(&DefineForm, Tree)> = Vec::new();
-    let mut places: HashMap<Key, usize> = HashMap::new();
+    let mut places: FxHashMap<Key, usize> = FxHashMap::default();
     for form in forms {
         let key = key(form);
         if let Err(error) = nameable(&form.name) {
             errors.push(error);
         } else if let Some(&first) = places.get(&key) {
             let message = format!("`{}` is defined twice", form.name.text);
-            let error = Diagnostic::error(message, form.name.span, "again here");
+            let error = Diagnostic::error(message, form.name.span, "again here")
+                .with_code(Code::DefinedTwice);
             errors.push(error.with_related(read[first].0.name.span, "first defined here"));
         } else if let Some(tree) = tree::read(&form.body, errors) {
             places.insert(key, read.len());
@@ -214,7 +216,7 @@ fn key(form: &DefineForm) -> Key {
 /// place in it, since they are made of themselves, which is reported, or of such.
 fn order(
     read: &[(&DefineForm, Tree)],
-    places: &HashMap<Key, usize>,
+    places: &FxHashMap<Key, usize>,
     errors: &mut Vec<Diagnostic>,
 ) -> (Vec<usize>, Vec<usize>) {
     let needs: Vec<Vec<usize>> = read
@@ -257,7 +259,8 @@ fn order(
             let circle = &path[from..];
             let name = &read[circle[0]].0.name;
             let message = format!("`{}` is defined by itself", name.text);
-            let error = Diagnostic::error(message, name.span, "a definition must come to an end");
+            let error = Diagnostic::error(message, name.span, "a definition must come to an end")
+                .with_code(Code::DefinedByItself);
             errors.push(circle[1..].iter().fold(error, |error, at| {
                 error.with_related(read[*at].0.name.span, "by way of this one")
             }));
@@ -288,7 +291,8 @@ fn operator(
         let sort = inference.sort(cell);
         if sort.is_none() {
             let message = format!("the sort of {what} is not determined");
-            let error = Diagnostic::error(message, span, "the definition fits any");
+            let error = Diagnostic::error(message, span, "the definition fits any")
+                .with_code(Code::UndeterminedSort);
             errors.push(error.with_help("declare the operator with (op …) in a dialect"));
         }
         sort.map(SortTerm::Is)
@@ -328,7 +332,7 @@ pub(super) fn finish(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
     book.definitions.operators = book.signature.table().clone();
     let Some(set) = book.set(SET) else { return };
     let rules = set.rules.clone();
-    let mut sizes: HashMap<Key, Size> = HashMap::new();
+    let mut sizes: FxHashMap<Key, Size> = FxHashMap::default();
     for at in rules {
         let rule = &book.rules[at];
         let Some(ENodeOrVar::ENode(left)) = rule.lhs.as_ref().last() else { continue };
@@ -345,7 +349,8 @@ pub(super) fn finish(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
         let size = Size::of(&rule.rhs, &parameters, &sizes);
         if size.total() > MAX_SIZE {
             let message = format!("`{name}` stands for more than {MAX_SIZE} operators");
-            let error = Diagnostic::error(message, rule.span, "written out, with all within it");
+            let error = Diagnostic::error(message, rule.span, "written out, with all within it")
+                .with_code(Code::DefinitionTooLarge);
             errors.push(error.with_help("define it by rules, step by step"));
             continue;
         }
@@ -363,7 +368,7 @@ struct Size {
 }
 
 impl Size {
-    fn of(pattern: &PatternAst<Node>, parameters: &[Var], known: &HashMap<Key, Size>) -> Size {
+    fn of(pattern: &PatternAst<Node>, parameters: &[Var], known: &FxHashMap<Key, Size>) -> Size {
         let mut sizes: Vec<Size> = Vec::with_capacity(pattern.len());
         for node in pattern {
             let mut size = Size { own: 0, uses: vec![0; parameters.len()] };

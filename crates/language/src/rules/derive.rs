@@ -8,6 +8,7 @@
 use super::operators::{Kind, OpInfo, Operators};
 use super::signature::{Push, Signature};
 use super::syntax::{RuleForm, Word};
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind as SexpKind, Sexp};
 use crate::suggest::unknown;
@@ -26,7 +27,8 @@ pub(super) fn rules(
     let Some(operator) = operators.next() else {
         let names = signature.operators().iter().filter(|op| derivable(signature, op.name));
         let names = names.map(|op| op.name.as_str());
-        errors.push(unknown("boundary", &boundary.text, boundary.span, names));
+        let error = unknown("boundary", &boundary.text, boundary.span, names);
+        errors.push(error.with_code(Code::UnknownBoundary));
         return Vec::new();
     };
     if operator.boundary {
@@ -41,6 +43,7 @@ pub(super) fn rules(
                 boundary.span,
                 "neither a boundary nor a term in another environment",
             )
+            .with_code(Code::NoDerivation)
             .with_help("`:boundary` operators, and those that mean vec, rename, fix or after"),
         );
         return Vec::new();

@@ -5,6 +5,7 @@ use super::attributes::{ATTRIBUTES, Attributes};
 use super::operators::{Kind, Unit};
 use super::signature::{Operator, Push, Signature, Sort, SortDecl, SortTerm};
 use super::syntax::{DialectForm, INPUT, Section, Word, doc, sections, word};
+use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
@@ -97,7 +98,8 @@ fn counterpart(
             &boundary.text,
             boundary.span,
             fitting.map(|own| own.name.as_str()),
-        ));
+        )
+        .with_code(Code::UnknownBoundary));
     };
     let unit_of = |sort: SortTerm| signature.sort(sort.named()?.name())?.unit;
     let unit = unit_of(crossing.result);
@@ -157,6 +159,7 @@ fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mu
     if let Some((_, _, first)) = signature.dialects.iter().find(|(n, _, _)| *n == name) {
         errors.push(
             Diagnostic::error(format!("dialect `{text}` is declared twice"), *span, "again here")
+                .with_code(Code::DialectTwice)
                 .with_related(*first, "first declared here"),
         );
     }
@@ -168,9 +171,12 @@ fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mu
                 Err(error) => errors.push(error),
             },
             Some(("op", _)) => {}
-            Some((other, _)) => errors.push(unknown("declaration", other, item.span, ITEMS)),
+            Some((other, _)) => errors.push(
+                unknown("declaration", other, item.span, ITEMS).with_code(Code::UnknownDeclaration),
+            ),
             None => errors.push(
                 Diagnostic::error("expected a declaration", item.span, "not a declaration")
+                    .with_code(Code::NotADeclaration)
                     .with_help("a dialect consists of (sort …) and (op …)"),
             ),
         }
@@ -192,7 +198,8 @@ fn sort(
             "unexpected item",
             extra.span,
             "a sort is complete before this",
-        ));
+        )
+        .with_code(Code::TooMuch));
     }
     if name.text.starts_with(['\'', '?', '%', ':']) {
         return Err(Diagnostic::error(
@@ -200,6 +207,7 @@ fn sort(
             name.span,
             "starts with a mark that means something else",
         )
+        .with_code(Code::SortName)
         .with_help("start it with a letter"));
     }
     let (mut kind, mut unit) = (None, None);
@@ -233,7 +241,10 @@ fn sort(
 /// What a word of a closed list stands for.
 fn one_of<T: Copy>(what: &str, all: &[(&str, T)], word: &Word) -> Result<T, Diagnostic> {
     let known = all.iter().find(|(name, _)| *name == word.text).map(|(_, value)| *value);
-    known.ok_or_else(|| unknown(what, &word.text, word.span, all.iter().map(|(name, _)| *name)))
+    known.ok_or_else(|| {
+        let names = all.iter().map(|(name, _)| *name);
+        unknown(what, &word.text, word.span, names).with_code(Code::UnknownKind)
+    })
 }
 
 fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diagnostic>) {
@@ -244,6 +255,7 @@ fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diag
                 decl.span,
                 "again here",
             )
+            .with_code(Code::SortTwice)
             .with_related(first.span, "first declared here"),
         );
         return;
@@ -268,6 +280,7 @@ fn operator(
     let Some(list) = fixed.get(1).and_then(Sexp::list) else {
         let span = fixed.get(1).map_or(item.span, |s| s.span);
         return Err(Diagnostic::error("the sorts of the arguments are missing", span, "in this")
+            .with_code(Code::NoArgumentSorts)
             .with_help(shape));
     };
     let mut args = Vec::with_capacity(list.len());
@@ -284,6 +297,7 @@ fn operator(
     }
     let Some(result) = fixed.get(2) else {
         return Err(Diagnostic::error("the sort of the result is missing", item.span, "in this")
+            .with_code(Code::NoResultSort)
             .with_help(shape));
     };
     let result_span = result.span;
@@ -294,11 +308,13 @@ fn operator(
             result_span,
             "no argument has this sort",
         )
+        .with_code(Code::UndeterminedSort)
         .with_help("a sort variable of the result must also stand among the arguments"));
     }
     let doc = doc(fixed.get(3), item.span)?;
     if let Some(extra) = fixed.get(4) {
-        return Err(Diagnostic::error("unexpected item", extra.span, "complete before this"));
+        return Err(Diagnostic::error("unexpected item", extra.span, "complete before this")
+            .with_code(Code::TooMuch));
     }
     let mut op = Operator {
         name: Symbol::from(&name.text),
@@ -323,7 +339,10 @@ fn operator(
             key => {
                 if let Some(extra) = section.items.first() {
                     let message = format!("`{key}` takes no value");
-                    errors.push(Diagnostic::error(message, extra.span, "remove this"));
+                    errors.push(
+                        Diagnostic::error(message, extra.span, "remove this")
+                            .with_code(Code::TakesNoValue),
+                    );
                 }
                 op.boundary |= key == ":boundary";
                 op.input |= key == INPUT;
@@ -337,6 +356,7 @@ fn operator(
             op.span,
             "`:commutes` is for two arguments of one sort",
         )
+        .with_code(Code::CannotCommute)
         .with_help("write the equality as a rule"));
     }
     Ok((op, commutes))
@@ -351,6 +371,7 @@ pub(super) fn nameable(name: &Word) -> Result<(), Diagnostic> {
             name.span,
             "this already means something else in a term",
         )
+        .with_code(Code::OperatorName)
         .with_help("start it with a letter"));
     }
     Ok(())
@@ -378,12 +399,14 @@ fn binds(section: &Section, arity: usize) -> Result<(usize, usize), Diagnostic> 
             "no arguments that `:binds` could mean",
             section.key.span,
             "expected the positions of two arguments behind this",
-        ),
+        )
+        .with_code(Code::BindsNothing),
         None => Diagnostic::error(
             "`:binds` has the wrong shape",
             section.key.span,
             "expected two positions of arguments behind this",
-        ),
+        )
+        .with_code(Code::WrongShape),
     };
     Err(error.with_help(help))
 }
@@ -404,6 +427,7 @@ pub(super) fn declare_operator(
                 op.span,
                 "again here",
             )
+            .with_code(Code::OperatorTwice)
             .with_related(first.span, "first declared here"),
         );
         return;

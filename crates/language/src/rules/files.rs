@@ -2,6 +2,7 @@
 //! Nothing here knows what a form means.
 
 use super::syntax::{self, Form};
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, FileId, Sources, Span};
 use crate::load::load;
 use crate::sexp::{self, Sexp};
@@ -99,7 +100,8 @@ pub(super) fn forms(
                         }
                         Err(found) => errors.extend(found.into_iter().map(|error| {
                             let message = format!("cannot include `{}`", path.text);
-                            let error = Diagnostic::error(message, path.span, error.message);
+                            let error = Diagnostic::error(message, path.span, error.message)
+                                .with_code(Code::NotIncluded);
                             error
                                 .with_help("a path starts from the folder of the file it stands in")
                         })),
@@ -139,7 +141,7 @@ fn begin(
     if rest.is_empty() {
         let message = format!("`{}` has no forms in it", path.display());
         let start = Span::new(id, 0..0);
-        errors.push(Diagnostic::error(message, start, "").warning());
+        errors.push(Diagnostic::error(message, start, "").with_code(Code::EmptyFile).warning());
     }
     rest.reverse();
     Some(Open { id, file, key, rest, from })
@@ -148,7 +150,8 @@ fn begin(
 /// The error for a file that includes itself, through any number of others.
 fn cycle(open: &[Open], span: Span) -> Diagnostic {
     let error =
-        Diagnostic::error("files include each other", span, "this file is being read already");
+        Diagnostic::error("files include each other", span, "this file is being read already")
+            .with_code(Code::IncludeCycle);
     let error = open[1..]
         .iter()
         .filter_map(|file| file.from)

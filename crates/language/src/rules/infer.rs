@@ -3,6 +3,7 @@
 
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::tree::{Tree, TreeHead};
+use crate::codes::Code;
 use crate::conditions::VARIABLE;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::term::Head;
@@ -118,7 +119,8 @@ impl<'a> Inference<'a> {
             TreeHead::Compute(_) => format!("a computed number is {found}"),
         };
         let error =
-            Diagnostic::error(format!("expected {expected}, found {found}"), node.span, label);
+            Diagnostic::error(format!("expected {expected}, found {found}"), node.span, label)
+                .with_code(Code::SortsDiffer);
         match node.head {
             TreeHead::Var(name) => match self.variables.get(&name) {
                 Some((_, first)) if *first != node.span => {
@@ -180,6 +182,7 @@ impl<'a> Inference<'a> {
                         node.span,
                         "an argument of `!`",
                     )
+                    .with_code(Code::NotAnInteger)
                     .with_help("`!` computes with integers, variables and other `!`"),
                 );
             } else if let Err(sorts) = self.unify(cells[child], value) {

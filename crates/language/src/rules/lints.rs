@@ -6,11 +6,13 @@ use super::operators::Kind;
 use super::shape::{Sides, Special, growing_instance};
 use super::signature::Operator;
 use super::tree::COMPUTE;
+use crate::codes::Code;
 use crate::conditions::Predicate;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Language, PatternAst, Symbol};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Predicates of which no term satisfies both.
 const EXCLUSIVE: [(&str, &str); 1] = [("float", "index")];
@@ -65,7 +67,9 @@ fn unknown_meanings(book: &RuleBook, found: &mut Vec<Diagnostic>) {
 }
 
 fn never(rule: &Rule, label: String) -> Diagnostic {
-    Diagnostic::error(format!("`{}` can never fire", rule.name), rule.span, label).warning()
+    Diagnostic::error(format!("`{}` can never fire", rule.name), rule.span, label)
+        .with_code(Code::Never)
+        .warning()
 }
 
 /// Rules whose conditions hold of nothing.
@@ -199,7 +203,7 @@ fn with_place(warning: Diagnostic, place: Option<Span>, label: &str) -> Diagnost
 /// Rules that another rule of the same set makes needless.
 fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     // Rules that may be special cases of each other start with one operator.
-    let mut alike: HashMap<(usize, Key), Vec<usize>> = HashMap::new();
+    let mut alike: FxHashMap<(usize, Key), Vec<usize>> = FxHashMap::default();
     let sides: Vec<Sides> = book.rules.iter().map(|rule| Sides::of(rule).0).collect();
     for (at, rule) in book.rules.iter().enumerate() {
         if let Some(key) = rule.lhs.as_ref().last().and_then(root) {
@@ -220,8 +224,9 @@ fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
         });
         if let Some((_, general)) = general {
             let message = format!("`{}` does nothing that `{}` does not", rule.name, general.name);
-            let warning =
-                Diagnostic::error(message, rule.span, "a special case of the other").warning();
+            let warning = Diagnostic::error(message, rule.span, "a special case of the other")
+                .with_code(Code::SpecialCase)
+                .warning();
             let warning = warning.with_related(general.span, "the general case");
             found.push(warning.with_help("remove it"));
         }
@@ -244,7 +249,8 @@ fn endless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
         if growing_instance(rule, &book.rules) {
             let message = format!("`{}` grows without end", rule.name);
             let label = "its right side contains its left side, of which the same conditions hold";
-            let warning = Diagnostic::error(message, rule.span, label).warning();
+            let warning =
+                Diagnostic::error(message, rule.span, label).with_code(Code::Grows).warning();
             found.push(warning.with_help("add a condition that fails on the result"));
         }
     }

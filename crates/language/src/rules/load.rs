@@ -6,10 +6,11 @@ use super::files::{self, InFile};
 use super::signature::Signature;
 use super::syntax::{Form, RuleForm, RulesetForm, ScheduleForm, Word};
 use super::{commutes, define, derive, dialect, lints, schedule};
+use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};
 use crate::suggest::unknown;
 use egg::Symbol;
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 use std::path::PathBuf;
 
 /// What checking rule files found.
@@ -97,8 +98,15 @@ fn assemble(forms: Vec<InFile>, errors: &mut Vec<Diagnostic>) -> RuleBook {
     }
     checker.finish();
     define::finish(&mut book, errors);
-    schedule::check(&mut book, &schedules.iter().collect::<Vec<_>>(), errors);
+    schedule::check(&mut book, (&schedules.named, &schedules.schedules), errors);
     book
+}
+
+/// Schedules and named steps, as they are written.
+#[derive(Default)]
+pub(super) struct ScheduleForms {
+    named: Vec<ScheduleForm>,
+    schedules: Vec<ScheduleForm>,
 }
 
 /// Puts into a book all but rules and schedules, and gives those as they are written: each rule with its set,
@@ -107,9 +115,9 @@ pub(super) fn stated(
     book: &mut RuleBook,
     forms: Vec<InFile>,
     errors: &mut Vec<Diagnostic>,
-) -> (Vec<(usize, RuleForm)>, Vec<ScheduleForm>) {
+) -> (Vec<(usize, RuleForm)>, ScheduleForms) {
     let (mut dialects, mut definitions) = (Vec::new(), Vec::new());
-    let (mut rules, mut schedules) = (Vec::new(), Vec::new());
+    let (mut rules, mut schedules) = (Vec::new(), ScheduleForms::default());
     // The set that the rules of a file belong to, so far.
     let mut current = Vec::new();
     for InFile { file, form } in forms {
@@ -119,7 +127,8 @@ pub(super) fn stated(
         match form {
             Form::Dialect(form) => dialects.push(form),
             Form::Define(form) => definitions.push(form),
-            Form::Schedule(form) => schedules.push(form),
+            Form::Schedule(form) => schedules.schedules.push(form),
+            Form::Steps(form) => schedules.named.push(form),
             Form::Include(_) => {}
             Form::Derive(word) => match current[file] {
                 Some(set) => rules.push((set, Stated::Derived(word))),
@@ -158,7 +167,7 @@ fn written_out(
     stated: Vec<(usize, Stated)>,
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<(usize, RuleForm)> {
-    let written: HashSet<String> = stated
+    let written: FxHashSet<String> = stated
         .iter()
         .filter_map(|(_, stated)| match stated {
             Stated::Written(form) => Some(form.name.text.clone()),
@@ -186,6 +195,7 @@ fn homeless(what: &str, name: &Word) -> Diagnostic {
         name.span,
         "no (ruleset …) before it in this file",
     )
+    .with_code(Code::NoSet)
     .with_help("start the file with (ruleset NAME \"…\")")
 }
 
@@ -197,13 +207,17 @@ fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -
                 form.name.span,
                 "again here",
             )
+            .with_code(Code::SetTwice)
             .with_related(first.span, "first defined here"),
         );
     }
     let phase = form.phase.as_ref().and_then(|word| {
         let phase = Phase::parse(&word.text);
         if phase.is_none() {
-            errors.push(unknown("phase", &word.text, word.span, Phase::NAMES.iter().copied()));
+            errors.push(
+                unknown("phase", &word.text, word.span, Phase::NAMES.iter().copied())
+                    .with_code(Code::UnknownPhase),
+            );
         }
         phase
     });
@@ -222,7 +236,10 @@ fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -
 pub(super) fn exactness(word: &Word, errors: &mut Vec<Diagnostic>) -> Option<Exactness> {
     let exact = Exactness::parse(&word.text);
     if exact.is_none() {
-        errors.push(unknown("exactness", &word.text, word.span, Exactness::NAMES.iter().copied()));
+        errors.push(
+            unknown("exactness", &word.text, word.span, Exactness::NAMES.iter().copied())
+                .with_code(Code::UnknownExactness),
+        );
     }
     exact
 }

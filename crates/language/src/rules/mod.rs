@@ -10,7 +10,6 @@ mod book;
 mod build;
 mod calls;
 mod check;
-mod codes;
 mod commutes;
 mod define;
 mod derive;
@@ -34,7 +33,6 @@ mod words;
 
 pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
 pub use build::Builder;
-pub use codes::{code, codes};
 pub use define::{Definition, Definitions};
 pub use derived::derived;
 pub use load::{Check, check, load, load_text};

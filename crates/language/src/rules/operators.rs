@@ -7,6 +7,7 @@
 use super::attributes::Attributes;
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::syntax::Word;
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::suggest::unknown;
 use crate::term::{Head, Node};
@@ -442,8 +443,10 @@ impl Resolver<'_> {
                 let names = operands.iter().flatten().map(|name| name.as_str());
                 let error = unknown("operand", &word.text, word.span, names);
                 self.errors.push(match operands.iter().any(Option::is_some) {
-                    true => error,
-                    false => error.with_help("name the operands: (NAME SORT)"),
+                    true => error.with_code(Code::UnknownOperand),
+                    false => error
+                        .with_code(Code::UnknownOperand)
+                        .with_help("name the operands: (NAME SORT)"),
                 });
             }
             found
@@ -529,7 +532,7 @@ impl Resolver<'_> {
                 let error = Diagnostic::error(message, word.span, "one of them is enough");
                 let help =
                     format!("keep `:erases` if `{}` is another form of `{}`", op.name, word.text);
-                self.report(above, error.with_help(help));
+                self.report(above, error.with_help(help).with_code(Code::TwoMeanings));
                 None
             }
             (Some(word), None) => {

@@ -3,11 +3,13 @@
 use super::book::{Phase, RuleBook};
 use super::sketch::Sketch;
 use super::syntax::ScheduleForm;
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
 use egg::Symbol;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The deepest nesting of steps; whoever runs a schedule may recurse over it.
 const MAX_DEPTH: usize = 32;
@@ -15,7 +17,7 @@ const MAX_DEPTH: usize = 32;
 /// The most steps that a schedule takes, each counted as often as it is repeated.
 pub const MOST_STEPS: usize = 10_000;
 
-/// A checked schedule.
+/// A checked schedule, or named steps.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Its name.
@@ -37,13 +39,18 @@ pub enum ScheduleStep {
     Keep(usize),
     /// Runs steps this many times, or until they change nothing.
     Repeat(usize, Vec<ScheduleStep>),
-    /// Runs steps in order.
-    Seq(Vec<ScheduleStep>),
+    /// Runs steps in order; named steps are shared by all that include them.
+    Seq(Arc<Vec<ScheduleStep>>),
     /// Runs steps again and again, until a sketch is found or nothing changes.
     Until(Sketch, Vec<ScheduleStep>),
 }
 
 impl Schedule {
+    fn new(form: &ScheduleForm, steps: Vec<ScheduleStep>) -> Schedule {
+        let (name, doc) = (Symbol::from(&form.name.text), form.doc.clone());
+        Schedule { name, doc, steps, span: form.name.span }
+    }
+
     /// Whether it chooses between programs somewhere, which takes a machine and a model.
     pub fn keeps(&self) -> bool {
         simple(&self.steps).any(|step| matches!(step, ScheduleStep::Keep(_)))
@@ -75,7 +82,7 @@ impl ScheduleStep {
             }
             ScheduleStep::Keep(terms) => ScheduleStep::Keep(*terms),
             ScheduleStep::Repeat(times, steps) => ScheduleStep::Repeat(*times, of(steps)),
-            ScheduleStep::Seq(steps) => ScheduleStep::Seq(of(steps)),
+            ScheduleStep::Seq(steps) => ScheduleStep::Seq(Arc::new(of(steps))),
             ScheduleStep::Until(sketch, steps) => ScheduleStep::Until(sketch.clone(), of(steps)),
         }
     }
@@ -84,9 +91,8 @@ impl ScheduleStep {
     fn parts(&self) -> &[ScheduleStep] {
         match self {
             ScheduleStep::Saturate(_) | ScheduleStep::Keep(_) => &[],
-            ScheduleStep::Repeat(_, steps)
-            | ScheduleStep::Seq(steps)
-            | ScheduleStep::Until(_, steps) => steps,
+            ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => steps,
+            ScheduleStep::Seq(steps) => steps,
         }
     }
 
@@ -118,112 +124,261 @@ fn length(steps: &[ScheduleStep]) -> usize {
     steps.iter().map(ScheduleStep::length).fold(0, usize::saturating_add)
 }
 
-pub(super) const STEPS: [&str; 5] = ["saturate", "keep", "repeat", "seq", "until"];
+/// How deep steps nest.
+fn height(steps: &[ScheduleStep]) -> usize {
+    steps.iter().map(|step| 1 + height(step.parts())).max().unwrap_or(0)
+}
 
-/// Checks schedules against the sets and rules of a book, and adds them to it.
-pub(super) fn check(book: &mut RuleBook, forms: &[&ScheduleForm], errors: &mut Vec<Diagnostic>) {
-    for form in forms {
-        if let Some(first) = book.schedule(&form.name.text) {
-            errors.push(
-                Diagnostic::error(
-                    format!("schedule `{}` is defined twice", form.name.text),
-                    form.name.span,
-                    "again here",
-                )
-                .with_related(first.span, "first defined here"),
+pub(super) const STEPS: [&str; 6] = ["saturate", "keep", "repeat", "seq", "until", "steps"];
+
+/// Checks named steps and schedules against the sets and rules of a book, and adds them to it.
+pub(super) fn check(
+    book: &mut RuleBook,
+    (named, schedules): (&[ScheduleForm], &[ScheduleForm]),
+    errors: &mut Vec<Diagnostic>,
+) {
+    let mut reader =
+        Reader { book, forms: BTreeMap::new(), known: BTreeMap::new(), open: Vec::new(), errors };
+    for form in named {
+        if let Some(first) = reader.forms.get(form.name.text.as_str()) {
+            let error = Diagnostic::error(
+                format!("steps `{}` are defined twice", form.name.text),
+                form.name.span,
+                "again here",
+            );
+            let first = first.name.span;
+            reader
+                .errors
+                .push(error.with_code(Code::StepsTwice).with_related(first, "first defined here"));
+        } else {
+            reader.forms.insert(&form.name.text, form);
+        }
+    }
+    let named: Vec<Schedule> = named.iter().map(|form| reader.named(form)).collect();
+    let mut read: Vec<Schedule> = Vec::with_capacity(schedules.len());
+    for form in schedules {
+        let name = &form.name;
+        if let Some(first) = read.iter().find(|known| known.name.as_str() == name.text) {
+            let message = format!("schedule `{}` is defined twice", name.text);
+            let error = Diagnostic::error(message, name.span, "again here");
+            reader.errors.push(
+                error.with_code(Code::ScheduleTwice).with_related(first.span, "first defined here"),
             );
         }
-        let steps = steps(book, &form.steps, form.name.span, 0, errors);
+        let steps = reader.steps(&form.steps, name.span, 0);
         if length(&steps) > MOST_STEPS {
-            let what = format!("schedule `{}`", form.name.text);
-            errors.push(too_many(&what, form.name.span));
+            reader.errors.push(too_many(&format!("schedule `{}`", name.text), name.span));
         }
-        book.schedules.push(Schedule {
-            name: Symbol::from(&form.name.text),
-            doc: form.doc.clone(),
-            steps,
-            span: form.name.span,
-        });
+        read.push(Schedule::new(form, steps));
     }
+    book.named_steps.extend(named);
+    book.schedules.extend(read);
 }
 
-fn steps(
-    book: &RuleBook,
-    items: &[Sexp],
-    parent: Span,
-    depth: usize,
-    errors: &mut Vec<Diagnostic>,
-) -> Vec<ScheduleStep> {
-    if items.is_empty() {
-        errors.push(
-            Diagnostic::error("no steps", parent, "this does nothing")
-                .with_help(format!("a step is one of: ({} …)", STEPS.join(" …), ("))),
-        );
-    }
-    items.iter().filter_map(|item| step(book, item, depth, errors)).collect()
+/// Reads steps, and looks up what they name.
+struct Reader<'a> {
+    book: &'a RuleBook,
+    /// Named steps as they are written.
+    forms: BTreeMap<&'a str, &'a ScheduleForm>,
+    /// Named steps that have been read.
+    known: BTreeMap<&'a str, Arc<Vec<ScheduleStep>>>,
+    /// Named steps that are being read, outermost first.
+    open: Vec<&'a ScheduleForm>,
+    errors: &'a mut Vec<Diagnostic>,
 }
 
-fn step(
-    book: &RuleBook,
-    item: &Sexp,
-    depth: usize,
-    errors: &mut Vec<Diagnostic>,
-) -> Option<ScheduleStep> {
-    let Some((head, rest)) = item.form() else {
-        errors.push(
-            Diagnostic::error("expected a step", item.span, "this is not a step")
-                .with_help(format!("a step is one of: ({} …)", STEPS.join(" …), ("))),
-        );
-        return None;
-    };
-    if depth >= MAX_DEPTH {
-        errors.push(Diagnostic::error(
-            format!("steps nest deeper than {MAX_DEPTH}"),
-            item.span,
-            "this one is too deep",
-        ));
-        return None;
+impl<'a> Reader<'a> {
+    /// Named steps, with those that they include.
+    fn named(&mut self, form: &'a ScheduleForm) -> Schedule {
+        let steps = self.included(form, 0);
+        Schedule::new(form, steps.to_vec())
     }
-    match (head, rest) {
-        ("saturate", selectors) => {
-            Some(ScheduleStep::Saturate(select(book, item, selectors, errors)))
+
+    /// The steps of a form, which is read once.
+    fn included(&mut self, form: &'a ScheduleForm, depth: usize) -> Arc<Vec<ScheduleStep>> {
+        if let Some(known) = self.known.get(form.name.text.as_str()) {
+            return Arc::clone(known);
         }
-        ("keep", [n]) => Some(ScheduleStep::Keep(count(n, errors)?)),
-        ("repeat", [n, body @ ..]) => {
-            let times = count(n, errors)?;
-            let body = steps(book, body, item.span, depth + 1, errors);
-            let step = ScheduleStep::Repeat(times, body);
-            if step.length() > MOST_STEPS {
-                errors.push(too_many("`repeat`", n.span));
-                return None;
+        self.open.push(form);
+        let mut steps = self.steps(&form.steps, form.name.span, depth);
+        self.open.pop();
+        if length(&steps) > MOST_STEPS {
+            self.errors.push(too_many(&format!("`{}`", form.name.text), form.name.span));
+            steps.clear();
+        }
+        let steps = Arc::new(steps);
+        self.known.insert(&form.name.text, Arc::clone(&steps));
+        steps
+    }
+
+    /// The steps that `(steps NAME)` names.
+    fn include(&mut self, item: &Sexp, depth: usize) -> Option<Arc<Vec<ScheduleStep>>> {
+        let Some([name]) = item.items("steps") else { return None };
+        let word = name.atom().unwrap_or_default();
+        let Some(form) = self.forms.get(word).copied() else {
+            let known: Vec<&str> = self.forms.keys().copied().collect();
+            self.errors
+                .push(unknown("steps", word, name.span, known).with_code(Code::UnknownSteps));
+            return None;
+        };
+        if let Some(at) = self.open.iter().position(|open| open.name.text == word) {
+            let error = Diagnostic::error(
+                format!("steps `{word}` include themselves"),
+                name.span,
+                "they are being read already",
+            );
+            let way = self.open[at + 1..]
+                .iter()
+                .fold(error, |error, open| error.with_related(open.name.span, "by way of these"));
+            self.errors.push(way.with_code(Code::StepsCycle));
+            return None;
+        }
+        let steps = self.included(form, depth + 1);
+        if depth + 1 + height(&steps) > MAX_DEPTH {
+            self.errors.push(too_deep(item.span));
+            return None;
+        }
+        Some(steps)
+    }
+
+    fn steps(&mut self, items: &[Sexp], parent: Span, depth: usize) -> Vec<ScheduleStep> {
+        if items.is_empty() {
+            self.errors.push(
+                Diagnostic::error("no steps", parent, "this does nothing")
+                    .with_code(Code::NoSteps)
+                    .with_help(format!("a step is one of: ({} …)", STEPS.join(" …), ("))),
+            );
+        }
+        items.iter().filter_map(|item| self.step(item, depth)).collect()
+    }
+
+    fn step(&mut self, item: &Sexp, depth: usize) -> Option<ScheduleStep> {
+        let Some((head, rest)) = item.form() else {
+            self.errors.push(
+                Diagnostic::error("expected a step", item.span, "this is not a step")
+                    .with_code(Code::NotAStep)
+                    .with_help(format!("a step is one of: ({} …)", STEPS.join(" …), ("))),
+            );
+            return None;
+        };
+        if depth >= MAX_DEPTH {
+            self.errors.push(too_deep(item.span));
+            return None;
+        }
+        match (head, rest) {
+            ("saturate", selectors) => {
+                Some(ScheduleStep::Saturate(self.select(item, selectors, depth)))
             }
-            Some(step)
-        }
-        ("seq", body) => Some(ScheduleStep::Seq(steps(book, body, item.span, depth + 1, errors))),
-        ("until", [sketch, body @ ..]) => {
-            let sketch = Sketch::read(&book.signature, sketch, errors);
-            let body = steps(book, body, item.span, depth + 1, errors);
-            Some(ScheduleStep::Until(sketch?, body))
-        }
-        ("keep" | "repeat" | "until", _) => {
-            let shape = match head {
-                "keep" => "(keep K)",
-                "repeat" => "(repeat N STEP …)",
-                _ => "(until SKETCH STEP …)",
-            };
-            errors.push(Diagnostic::error(
-                format!("`{head}` has the wrong shape"),
-                item.span,
-                format!("expected {shape}"),
-            ));
-            None
-        }
-        _ => {
-            let span = item.list().map_or(item.span, |l| l[0].span);
-            errors.push(unknown("step", head, span, STEPS));
-            None
+            ("keep", [n]) => Some(ScheduleStep::Keep(count(n, self.errors)?)),
+            ("repeat", [n, body @ ..]) => {
+                let times = count(n, self.errors)?;
+                let body = self.steps(body, item.span, depth + 1);
+                let step = ScheduleStep::Repeat(times, body);
+                if step.length() > MOST_STEPS {
+                    self.errors.push(too_many("`repeat`", n.span));
+                    return None;
+                }
+                Some(step)
+            }
+            ("seq", body) => {
+                Some(ScheduleStep::Seq(Arc::new(self.steps(body, item.span, depth + 1))))
+            }
+            ("until", [sketch, body @ ..]) => {
+                let sketch = Sketch::read(&self.book.signature, sketch, self.errors);
+                let body = self.steps(body, item.span, depth + 1);
+                Some(ScheduleStep::Until(sketch?, body))
+            }
+            ("steps", [_]) => self.include(item, depth).map(ScheduleStep::Seq),
+            ("keep" | "repeat" | "until" | "steps", _) => {
+                let shape = match head {
+                    "keep" => "(keep K)",
+                    "repeat" => "(repeat N STEP …)",
+                    "until" => "(until SKETCH STEP …)",
+                    _ => "(steps NAME)",
+                };
+                self.errors.push(
+                    Diagnostic::error(
+                        format!("`{head}` has the wrong shape"),
+                        item.span,
+                        format!("expected {shape}"),
+                    )
+                    .with_code(Code::WrongShape),
+                );
+                None
+            }
+            _ => {
+                let span = item.list().map_or(item.span, |l| l[0].span);
+                self.errors.push(unknown("step", head, span, STEPS).with_code(Code::UnknownStep));
+                None
+            }
         }
     }
+
+    /// The rules that a `(saturate …)` names: sets, `(phase P)`, those of named steps, or `*` for all.
+    fn select(&mut self, step: &Sexp, selectors: &[Sexp], depth: usize) -> Vec<usize> {
+        let book = self.book;
+        let mut chosen = vec![false; book.rules.len()];
+        if selectors.is_empty() {
+            self.errors.push(
+                Diagnostic::error("no rules are chosen", step.span, "this saturates nothing")
+                    .with_code(Code::NothingChosen)
+                    .with_help("write (saturate SET …), (saturate (phase P)) or (saturate *)"),
+            );
+        }
+        for selector in selectors {
+            match (selector.atom(), selector.form()) {
+                (Some("*"), _) => chosen.fill(true),
+                (Some(name), _) => match book.set(name) {
+                    Some(set) => set.rules.iter().for_each(|&rule| chosen[rule] = true),
+                    None => {
+                        let known: Vec<&str> = book.sets.iter().map(|s| s.name.as_str()).collect();
+                        let error = unknown("rule set", name, selector.span, known);
+                        self.errors.push(error.with_code(Code::UnknownSet));
+                    }
+                },
+                (None, Some(("phase", [name]))) if name.atom().is_some() => {
+                    let word = name.atom().unwrap_or_default();
+                    match Phase::parse(word) {
+                        Some(phase) => {
+                            for (rule, chosen) in book.rules.iter().zip(&mut chosen) {
+                                *chosen |= rule.phase == phase;
+                            }
+                        }
+                        None => {
+                            let known = Phase::NAMES.iter().copied();
+                            let error = unknown("phase", word, name.span, known);
+                            self.errors.push(error.with_code(Code::UnknownPhase));
+                        }
+                    }
+                }
+                (None, Some(("steps", [_]))) => {
+                    for step in self.include(selector, depth).iter().flat_map(|steps| simple(steps))
+                    {
+                        if let ScheduleStep::Saturate(rules) = step {
+                            rules.iter().for_each(|&rule| chosen[rule] = true);
+                        }
+                    }
+                }
+                _ => self.errors.push(
+                    Diagnostic::error(
+                        "expected rules to apply",
+                        selector.span,
+                        "this chooses no rules",
+                    )
+                    .with_code(Code::NotRules)
+                    .with_help("write the name of a set, (phase P), (steps NAME) or *"),
+                ),
+            }
+        }
+        // What an operator stands for is known everywhere.
+        let known = |rule: usize| book.is_definition(&book.rules[rule]);
+        (0..chosen.len()).filter(|&rule| chosen[rule] || known(rule)).collect()
+    }
+}
+
+fn too_deep(span: Span) -> Diagnostic {
+    Diagnostic::error(format!("steps nest deeper than {MAX_DEPTH}"), span, "this one is too deep")
+        .with_code(Code::StepsTooDeep)
 }
 
 fn too_many(what: &str, span: Span) -> Diagnostic {
@@ -232,70 +387,18 @@ fn too_many(what: &str, span: Span) -> Diagnostic {
         span,
         "each step counts as often as it is repeated",
     )
+    .with_code(Code::TooManySteps)
     .with_help("repeating ends where nothing changes: a small number is enough")
-}
-
-/// The rules that a `(saturate …)` names: sets, `(phase P)`, or `*` for all.
-fn select(
-    book: &RuleBook,
-    step: &Sexp,
-    selectors: &[Sexp],
-    errors: &mut Vec<Diagnostic>,
-) -> Vec<usize> {
-    let mut chosen = vec![false; book.rules.len()];
-    if selectors.is_empty() {
-        errors.push(
-            Diagnostic::error("no rules are chosen", step.span, "this saturates nothing")
-                .with_help("write (saturate SET …), (saturate (phase P)) or (saturate *)"),
-        );
-    }
-    for selector in selectors {
-        match (selector.atom(), selector.form()) {
-            (Some("*"), _) => chosen.fill(true),
-            (Some(name), _) => match book.set(name) {
-                Some(set) => set.rules.iter().for_each(|&rule| chosen[rule] = true),
-                None => {
-                    let known: Vec<&str> = book.sets.iter().map(|s| s.name.as_str()).collect();
-                    errors.push(unknown("rule set", name, selector.span, known));
-                }
-            },
-            (None, Some(("phase", [name]))) if name.atom().is_some() => {
-                let word = name.atom().unwrap_or_default();
-                match Phase::parse(word) {
-                    Some(phase) => {
-                        for (rule, chosen) in book.rules.iter().zip(&mut chosen) {
-                            *chosen |= rule.phase == phase;
-                        }
-                    }
-                    None => {
-                        errors.push(unknown("phase", word, name.span, Phase::NAMES.iter().copied()))
-                    }
-                }
-            }
-            _ => errors.push(
-                Diagnostic::error(
-                    "expected rules to apply",
-                    selector.span,
-                    "this chooses no rules",
-                )
-                .with_help("write the name of a set, (phase P) or *"),
-            ),
-        }
-    }
-    // What an operator stands for is known everywhere.
-    let known = |rule: usize| book.is_definition(&book.rules[rule]);
-    (0..chosen.len()).filter(|&rule| chosen[rule] || known(rule)).collect()
 }
 
 /// A number of at least 1.
 fn count(item: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<usize> {
     let n = item.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n > 0);
     if n.is_none() {
-        errors.push(Diagnostic::error(
-            "expected a number",
-            item.span,
-            "not a number of at least 1",
-        ));
+        errors.push(
+            Diagnostic::error("expected a number", item.span, "not a number of at least 1")
+                .with_code(Code::NotANumber),
+        );
     }
     n
 }

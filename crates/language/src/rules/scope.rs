@@ -5,6 +5,7 @@ use super::book::{Arg, Rule};
 use super::shape::Numbers;
 use super::signature::{Signature, Sort, SortTerm};
 use super::tree::{Tree, TreeHead};
+use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::term::Node;
 use egg::{ENodeOrVar, Language, PatternAst, Symbol, Var};
@@ -79,6 +80,7 @@ pub(super) fn check(
                 span,
                 "on the left side it is bound, here it is free",
             )
+            .with_code(Code::Escapes)
             .with_help("use it only where an operator on the right side binds it")
         } else {
             Diagnostic::error(
@@ -86,6 +88,7 @@ pub(super) fn check(
                 span,
                 format!("nothing binds {loop_name} here"),
             )
+            .with_code(Code::MayEscape)
             .with_help(format!(
                 "add a condition on both: `{variable}` must not mention {loop_name}"
             ))

@@ -4,12 +4,14 @@ use super::attributes::Attributes;
 use super::infer::Inference;
 use super::operators::{Kind, Operators, Unit};
 use super::tree;
+use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::did_you_mean;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, PatternAst, Symbol};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -141,8 +143,8 @@ pub struct Signature {
     pub(super) dialects: Vec<(Symbol, String, Span)>,
     pub(super) sorts: Vec<SortDecl>,
     pub(super) operators: Vec<Operator>,
-    pub(super) sort_index: HashMap<Sort, usize>,
-    pub(super) operator_index: HashMap<(Symbol, usize), usize>,
+    pub(super) sort_index: FxHashMap<Sort, usize>,
+    pub(super) operator_index: FxHashMap<(Symbol, usize), usize>,
     pub(super) pushes: Vec<Push>,
     pub(super) table: Arc<Operators>,
 }
@@ -288,11 +290,13 @@ impl Signature {
                 span,
                 format!("{} expected, {arity} given", arities.join(" or ")),
             )
+            .with_code(Code::Arity)
             .with_related(first.span, "declared here")
             .with_help(format!("`{name}`: {}", first.doc));
         }
         let error =
-            Diagnostic::error(format!("unknown operator `{name}`"), span, "no dialect declares it");
+            Diagnostic::error(format!("unknown operator `{name}`"), span, "no dialect declares it")
+                .with_code(Code::UnknownOperator);
         match did_you_mean(name.as_str(), self.operators.iter().map(|op| op.name.as_str())) {
             Some(help) => error.with_help(help),
             None => error.with_help("declare it in a (dialect …), or write ?x for a variable"),
@@ -302,7 +306,8 @@ impl Signature {
     /// The error for a sort that is not declared.
     pub(super) fn unknown_sort(&self, name: &str, span: Span) -> Diagnostic {
         let error =
-            Diagnostic::error(format!("unknown sort `{name}`"), span, "no dialect declares it");
+            Diagnostic::error(format!("unknown sort `{name}`"), span, "no dialect declares it")
+                .with_code(Code::UnknownSort);
         match did_you_mean(name, self.sorts.iter().map(|s| s.sort.name())) {
             Some(help) => error.with_help(help),
             None => error.with_help(format!("declare it: (sort {name} \"…\") in a dialect")),

@@ -3,6 +3,7 @@
 //! A part with variables, ?x, is a pattern: each of them is one term, wherever it stands in that part.
 
 use super::signature::{Signature, Sort};
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind, Sexp};
 use crate::suggest::unknown;
@@ -111,7 +112,7 @@ impl Sketch {
 
 fn too_large(item: &Sexp) -> Diagnostic {
     let message = format!("expected a sketch of at most {MAX_PARTS} parts");
-    Diagnostic::error(message, item.span, "this one is larger")
+    Diagnostic::error(message, item.span, "this one is larger").with_code(Code::SketchTooLarge)
 }
 
 /// Whether a part is a pattern: it has variables, and no sketch but `?` in it.
@@ -152,7 +153,8 @@ fn pattern(
         let ENodeOrVar::Var(variable) = node else { continue };
         if let Some(first) = before.get(variable) {
             let message = format!("`{variable}` stands in two parts of a sketch");
-            let error = Diagnostic::error(message, item.span, "may be another term here");
+            let error = Diagnostic::error(message, item.span, "may be another term here")
+                .with_code(Code::TwoParts);
             errors.push(error.with_related(*first, "the other part").with_help(
                 "only a part without ?contains and ?or compares what stands in two places",
             ));
@@ -189,9 +191,9 @@ fn part(signature: &Signature, item: &Sexp, below: Vec<usize>) -> Result<Part, D
         Kind::Text(_) => None,
     };
     let Some((word, span)) = head else {
-        return Err(
-            Diagnostic::error("expected a sketch", item.span, "not a sketch").with_help(shapes)
-        );
+        return Err(Diagnostic::error("expected a sketch", item.span, "not a sketch")
+            .with_code(Code::NotASketch)
+            .with_help(shapes));
     };
     match (word, below.as_slice()) {
         (ANY, []) => Ok(Part::Any),
@@ -202,8 +204,11 @@ fn part(signature: &Signature, item: &Sexp, below: Vec<usize>) -> Result<Part, D
             item.span,
             "in a sketch",
         )
+        .with_code(Code::WrongShape)
         .with_help(shapes)),
-        _ if word.starts_with('?') => Err(unknown("sketch", word, span, WORDS).with_help(shapes)),
+        _ if word.starts_with('?') => Err(unknown("sketch", word, span, WORDS)
+            .with_code(Code::UnknownSketch)
+            .with_help(shapes)),
         _ => match parse_head(word) {
             Head::Op(name) if !word.starts_with('%') => {
                 match signature.operator(name, below.len()) {

@@ -10,14 +10,14 @@ use super::signature::Signature;
 use super::syntax::{self, Form, RuleForm};
 use crate::diagnostic::{Checked, Sources};
 use crate::sexp::Sexp;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Rules by name, and what is declared of operators.
 #[derive(Default)]
 pub struct Stated {
-    rules: HashMap<String, Arc<(Exactness, RuleForm)>>,
+    rules: FxHashMap<String, Arc<(Exactness, RuleForm)>>,
     signature: Signature,
     digest: String,
 }
@@ -34,7 +34,7 @@ impl Stated {
             }
         }
         let (forms, _) = load::stated(&mut book, forms, &mut errors);
-        let mut rules = HashMap::new();
+        let mut rules = FxHashMap::default();
         for (set, form) in forms {
             let own = form.exact.as_ref().and_then(|word| load::exactness(word, &mut errors));
             let exact = own.unwrap_or(book.sets[set].exact);

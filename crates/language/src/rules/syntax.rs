@@ -1,6 +1,7 @@
 //! The forms of a rule file, read from S-expressions: their shape, and nothing about what names
 //! mean. Terms stay S-expressions here.
 
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind, Sexp};
 use crate::suggest::unknown;
@@ -21,6 +22,8 @@ pub(super) enum Form {
     Ruleset(RulesetForm),
     Rule(Box<RuleForm>),
     Schedule(ScheduleForm),
+    /// Named steps, written as a schedule is.
+    Steps(ScheduleForm),
     Define(DefineForm),
     /// The path of a file, as it is written.
     Include(Word),
@@ -93,7 +96,7 @@ pub struct RuleForm {
     pub derived: Option<String>,
 }
 
-/// `(schedule NAME "doc" STEP…)`.
+/// `(schedule NAME "doc" STEP…)`, or `(steps NAME "doc" STEP…)`.
 #[derive(Debug)]
 pub(super) struct ScheduleForm {
     pub name: Word,
@@ -101,8 +104,8 @@ pub(super) struct ScheduleForm {
     pub steps: Vec<Sexp>,
 }
 
-pub(super) const FORMS: [&str; 8] =
-    ["include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule"];
+pub(super) const FORMS: [&str; 9] =
+    ["include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule", "steps"];
 /// What a dialect says in which the terms are written that rules start from.
 pub(super) const INPUT: &str = ":input";
 pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
@@ -124,6 +127,7 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
     let Some((head, items)) = sexp.form() else {
         errors.push(
             Diagnostic::error("expected a form", sexp.span, "this is not a form")
+                .with_code(Code::NotAForm)
                 .with_help(format!("a rule file consists of ({} …)", FORMS.join(" …), ("))),
         );
         return None;
@@ -133,13 +137,14 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
         "ruleset" => ruleset(sexp.span, items, errors).map(Form::Ruleset),
         "rule" => rule(sexp.span, items, errors).map(|r| Form::Rule(Box::new(r))),
         "commutes" => commutes(sexp.span, items).map(|r| Form::Rule(Box::new(r))),
-        "schedule" => schedule(sexp.span, items).map(Form::Schedule),
+        "schedule" => schedule(sexp.span, items, "schedule").map(Form::Schedule),
+        "steps" => schedule(sexp.span, items, "steps").map(Form::Steps),
         "define" => define(sexp.span, items).map(Form::Define),
         "include" => include(sexp.span, items).map(Form::Include),
         "derive" => derive(sexp.span, items).map(Form::Derive),
         _ => {
             let span = sexp.list().map_or(sexp.span, |l| l[0].span);
-            Err(unknown("form", head, span, FORMS))
+            Err(unknown("form", head, span, FORMS).with_code(Code::UnknownForm))
         }
     };
     result.map_err(|e| errors.push(e)).ok()
@@ -154,9 +159,11 @@ pub(super) fn word(item: Option<&Sexp>, what: &str, form: Span) -> Result<Word, 
                 format!("expected {what}"),
                 sexp.span,
                 "expected a word here",
-            )),
+            )
+            .with_code(Code::NoWord)),
         },
-        None => Err(Diagnostic::error(format!("{what} is missing"), form, "in this form")),
+        None => Err(Diagnostic::error(format!("{what} is missing"), form, "in this form")
+            .with_code(Code::Missing)),
     }
 }
 
@@ -169,10 +176,12 @@ pub(super) fn doc(item: Option<&Sexp>, form: Span) -> Result<String, Diagnostic>
             Some(text) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => {
                 Err(Diagnostic::error("expected a documentation text", sexp.span, "not a text")
+                    .with_code(Code::NoDoc)
                     .with_help(help))
             }
         },
         None => Err(Diagnostic::error("the documentation text is missing", form, "in this form")
+            .with_code(Code::NoDoc)
             .with_help(help)),
     }
 }
@@ -201,7 +210,10 @@ pub(super) fn sections<'a>(
         if known.contains(&key.text.as_str()) {
             found.push(Section { key, items: values });
         } else {
-            errors.push(unknown("keyword", &key.text, key.span, known.iter().copied()));
+            errors.push(
+                unknown("keyword", &key.text, key.span, known.iter().copied())
+                    .with_code(Code::UnknownKeyword),
+            );
         }
     }
     (fixed, found)
@@ -230,6 +242,7 @@ fn include(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {
             other.map_or(span, |(span, _)| span),
             "not a text",
         )
+        .with_code(Code::NoPath)
         .with_help("write (include \"PATH\"), from the folder of this file")),
     }
 }
@@ -241,6 +254,7 @@ fn define(span: Span, items: &[Sexp]) -> Result<DefineForm, Diagnostic> {
     else {
         let span = items.first().map_or(span, |item| item.span);
         return Err(Diagnostic::error("what is defined is missing", span, "not (NAME ?a …)")
+            .with_code(Code::NothingDefined)
             .with_help(shape));
     };
     let name = word(Some(head), "the name of the operator", left.span)?;
@@ -249,6 +263,7 @@ fn define(span: Span, items: &[Sexp]) -> Result<DefineForm, Diagnostic> {
         let text = item.atom().filter(|text| text.starts_with('?') && text.len() > 1);
         let Some(text) = text else {
             return Err(Diagnostic::error("expected a variable", item.span, "not a parameter")
+                .with_code(Code::NotAParameter)
                 .with_help(shape));
         };
         if let Some(first) = parameters.iter().find(|known| known.text == text) {
@@ -257,22 +272,23 @@ fn define(span: Span, items: &[Sexp]) -> Result<DefineForm, Diagnostic> {
                 item.span,
                 "again here",
             )
+            .with_code(Code::ParameterTwice)
             .with_related(first.span, "first here"));
         }
         parameters.push(Word { text: text.to_owned(), span: item.span });
     }
     let doc = doc(items.get(1), span)?;
     let Some(body) = items.get(2) else {
-        return Err(
-            Diagnostic::error("the definition is missing", span, "in this form").with_help(shape)
-        );
+        return Err(Diagnostic::error("the definition is missing", span, "in this form")
+            .with_code(Code::NoDefinition)
+            .with_help(shape));
     };
     no_more(items, 3)?;
     Ok(DefineForm { name, left: left.clone(), parameters, doc, body: body.clone() })
 }
 
-fn schedule(span: Span, items: &[Sexp]) -> Result<ScheduleForm, Diagnostic> {
-    let name = word(items.first(), "the name of the schedule", span)?;
+fn schedule(span: Span, items: &[Sexp], head: &str) -> Result<ScheduleForm, Diagnostic> {
+    let name = word(items.first(), &format!("the name of the {head}"), span)?;
     let doc = doc(items.get(1), span)?;
     Ok(ScheduleForm { name, doc, steps: items[2..].to_vec() })
 }
@@ -380,14 +396,15 @@ fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<Rule
     let name = word(fixed.first(), "the name of the rule", span)?;
     let doc = doc(fixed.get(1), span)?;
     let arrow_help = "write LEFT => RIGHT, or LEFT <=> RIGHT for both directions";
-    let side = |i: usize, what: &str| {
+    let part = |i: usize, what: &str, code| {
         fixed.get(i).cloned().ok_or_else(|| {
             Diagnostic::error(format!("{what} of the rule is missing"), span, "in this rule")
+                .with_code(code)
                 .with_help(arrow_help)
         })
     };
-    let lhs = side(2, "the left side")?;
-    let arrow = side(3, "the arrow")?;
+    let lhs = part(2, "the left side", Code::NoSide)?;
+    let arrow = part(3, "the arrow", Code::NoArrow)?;
     let both_ways = match arrow.atom() {
         Some("=>") => false,
         Some("<=>") => true,
@@ -397,10 +414,11 @@ fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<Rule
                 arrow.span,
                 "the sides of a rule are separated by an arrow",
             )
+            .with_code(Code::NoArrow)
             .with_help(arrow_help));
         }
     };
-    let rhs = side(4, "the right side")?;
+    let rhs = part(4, "the right side", Code::NoSide)?;
     no_more(fixed, 5)?;
 
     let mut form = RuleForm::new(name, doc, lhs, rhs, both_ways);
@@ -430,6 +448,7 @@ fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<Rule
                                 test.span,
                                 "this is not a pair",
                             )
+                            .with_code(Code::NotATest)
                             .with_help("write :test (INPUT EXPECTED)"),
                         ),
                     }
@@ -438,11 +457,10 @@ fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<Rule
             ":counter-test" => form.counter_tests.extend(some(section, "INPUT", errors)),
             _ => {
                 if let Some(extra) = section.items.first() {
-                    errors.push(Diagnostic::error(
-                        "`:subsume` takes no value",
-                        extra.span,
-                        "remove this",
-                    ));
+                    errors.push(
+                        Diagnostic::error("`:subsume` takes no value", extra.span, "remove this")
+                            .with_code(Code::TakesNoValue),
+                    );
                 }
                 form.subsume = Some(section.key.span);
             }
@@ -480,11 +498,14 @@ fn once(slot: &mut Option<Word>, section: &Section, errors: &mut Vec<Diagnostic>
         [item] if item.atom().is_some() => {
             let text = item.atom().unwrap_or_default().to_owned();
             if slot.is_some() {
-                errors.push(Diagnostic::error(
-                    format!("`{}` is given twice", section.key.text),
-                    section.key.span,
-                    "the second one",
-                ));
+                errors.push(
+                    Diagnostic::error(
+                        format!("`{}` is given twice", section.key.text),
+                        section.key.span,
+                        "the second one",
+                    )
+                    .with_code(Code::KeywordTwice),
+                );
             }
             *slot = Some(Word { text, span: item.span });
         }
@@ -499,6 +520,7 @@ fn needs(section: &Section, what: &str) -> Diagnostic {
         section.key.span,
         format!("expected {key} {what}"),
     )
+    .with_code(Code::WrongShape)
 }
 
 /// That a form has only `n` items before its keywords.
@@ -508,7 +530,8 @@ fn no_more(items: &[Sexp], n: usize) -> Result<(), Diagnostic> {
             "unexpected item",
             extra.span,
             "the form is complete before this",
-        )),
+        )
+        .with_code(Code::TooMuch)),
         None => Ok(()),
     }
 }

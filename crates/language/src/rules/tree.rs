@@ -2,6 +2,7 @@
 //! place. Reading is iterative, and everything behind it walks the list, so that no nesting
 //! overflows the stack.
 
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind, Sexp};
 use crate::term::{Head, Node, Term, parse_head};
@@ -72,7 +73,10 @@ pub(super) fn read(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Tree> {
                 Some(TreeNode { head, children: Vec::new(), span, head_span: span })
             }
             Kind::Text(_) => {
-                errors.push(Diagnostic::error("expected a term", next.span, "this is a text"));
+                errors.push(
+                    Diagnostic::error("expected a term", next.span, "this is a text")
+                        .with_code(Code::NotATerm),
+                );
                 return None;
             }
         };
@@ -100,14 +104,16 @@ pub(super) fn read(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Tree> {
 /// The head of a list and its arguments.
 fn list_head<'a>(list: &Sexp, items: &'a [Sexp]) -> Result<(TreeHead, &'a [Sexp]), Diagnostic> {
     let Some((first, rest)) = items.split_first() else {
-        return Err(Diagnostic::error("expected a term", list.span, "this list is empty"));
+        return Err(Diagnostic::error("expected a term", list.span, "this list is empty")
+            .with_code(Code::NotATerm));
     };
     let Some(name) = first.atom() else {
         return Err(Diagnostic::error(
             "expected an operator",
             first.span,
             "a term starts with the name of its operator",
-        ));
+        )
+        .with_code(Code::NotAnOperator));
     };
     if name == COMPUTE {
         return compute_head(list, rest);
@@ -121,6 +127,7 @@ fn list_head<'a>(list: &Sexp, items: &'a [Sexp]) -> Result<(TreeHead, &'a [Sexp]
             first.span,
             "a term starts with the name of its operator",
         )
+        .with_code(Code::NotApplicable)
         .with_help("a number, a variable or a name of the model stands without parentheses")),
     }
 }
@@ -132,13 +139,15 @@ fn compute_head<'a>(list: &Sexp, rest: &'a [Sexp]) -> Result<(TreeHead, &'a [Sex
         && let Some(word) = op.atom()
     {
         let Some(op) = COMPUTE_OPS.into_iter().find(|op| op.name() == word) else {
-            return Err(crate::suggest::unknown("operation", word, op.span, names));
+            return Err(crate::suggest::unknown("operation", word, op.span, names)
+                .with_code(Code::UnknownOperation));
         };
         if args.len() == 2 {
             return Ok((TreeHead::Compute(op), args));
         }
     }
     Err(Diagnostic::error("`!` has the wrong shape", list.span, "expected (! OP A B)")
+        .with_code(Code::WrongShape)
         .with_help(format!("OP is one of: {}", names.join(", "))))
 }
 
@@ -146,6 +155,7 @@ fn leaf(text: &str, span: Span) -> Result<TreeHead, Diagnostic> {
     if let Some(name) = text.strip_prefix('?') {
         if name.is_empty() {
             return Err(Diagnostic::error("a variable needs a name", span, "only a question mark")
+                .with_code(Code::NoVariableName)
                 .with_help("write ?x"));
         }
         return Ok(TreeHead::Var(Symbol::from(text)));
@@ -155,7 +165,8 @@ fn leaf(text: &str, span: Span) -> Result<TreeHead, Diagnostic> {
             "expected a term",
             span,
             "this belongs to the form around it",
-        ));
+        )
+        .with_code(Code::NotATerm));
     }
     let head = parse_head(text);
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -165,6 +176,7 @@ fn leaf(text: &str, span: Span) -> Result<TreeHead, Diagnostic> {
             span,
             "does not fit into 64 bits",
         )
+        .with_code(Code::IntegerTooLarge)
         .with_help("write a point behind it if a real number is meant"));
     }
     Ok(TreeHead::Head(head))

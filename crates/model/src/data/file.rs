@@ -10,24 +10,62 @@ use ember_language::suggest;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
 use half::{bf16, f16};
-use safetensors::SafeTensors;
+use safetensors::{SafeTensorError, SafeTensors};
 use std::path::Path;
 use std::sync::Arc;
+use thiserror::Error;
 
-/// Reads a tensor of a `.safetensors` file, else of an `.npy` file; or says why it could not, and
-/// what to do about it. Where u4 is wanted, u8 is two elements each, the earlier in the low half:
+/// Why a file holds no tensor.
+#[derive(Debug, Error)]
+pub(super) enum FileError {
+    #[error(transparent)]
+    Load(#[from] ember_host::FileError),
+    #[error("is not a safetensors file: {0}")]
+    NotSafetensors(#[from] SafeTensorError),
+    #[error("has no tensor `{name}`")]
+    NoTensor { name: String, help: Option<String> },
+    #[error("holds elements of type {0:?}")]
+    Elements(safetensors::Dtype),
+    #[error("is not an .npy file")]
+    NotNpy,
+    #[error("ends within its header")]
+    Cut,
+    #[error("has the unknown format version {0}")]
+    Version(u8),
+    #[error("has a header that is not text")]
+    HeaderNotText,
+    #[error("has a malformed header")]
+    Header,
+    #[error("holds elements of type {0}, not f2, f4, f8, i4, i8, u1 or V2 (bfloat16)")]
+    NpyElements(String),
+    #[error("holds {held} bytes of elements, which its shape {shape:?} does not")]
+    Length { held: usize, shape: Vec<u64> },
+}
+
+impl FileError {
+    /// What to do about it.
+    pub(super) fn help(self) -> Option<String> {
+        match self {
+            FileError::NoTensor { help, .. } => help,
+            FileError::Elements(_) => Some(known_types()),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a tensor of a `.safetensors` file, else of an `.npy` file. Where u4 is wanted, u8 is two elements each, the earlier in the low half:
 /// the tensor has twice the columns of the file.
 pub(super) fn read(
     files: &dyn Files,
     path: &Path,
     tensor: &str,
     wanted: DType,
-) -> Result<Tensor, (String, Option<String>)> {
-    let bytes = files.read(path, HELD_LIMIT).map_err(|error| (error.to_string(), None))?;
+) -> Result<Tensor, FileError> {
+    let bytes = files.read(path, HELD_LIMIT)?;
     let tensor = if path.extension().is_some_and(|e| e == "safetensors") {
         read_safetensors(&bytes, tensor)?
     } else {
-        read_npy(&bytes).map_err(|reason| (reason, None))?
+        read_npy(&bytes)?
     };
     Ok(if wanted == DType::U4 { halves(tensor) } else { tensor })
 }
@@ -43,13 +81,12 @@ fn halves(tensor: Tensor) -> Tensor {
     Tensor { dtype: DType::U4, shape, data }
 }
 
-fn read_safetensors(bytes: &[u8], name: &str) -> Result<Tensor, (String, Option<String>)> {
-    let file = SafeTensors::deserialize(bytes)
-        .map_err(|e| (format!("is not a safetensors file: {e}"), None))?;
+fn read_safetensors(bytes: &[u8], name: &str) -> Result<Tensor, FileError> {
+    let file = SafeTensors::deserialize(bytes)?;
     let view = file.tensor(name).map_err(|_| {
         let mut names = file.names();
         names.sort_unstable();
-        (format!("has no tensor `{name}`"), suggest::help(name, names))
+        FileError::NoTensor { name: name.to_owned(), help: suggest::help(name, names) }
     })?;
     let dtype = match view.dtype() {
         safetensors::Dtype::F16 => DType::F16,
@@ -59,7 +96,7 @@ fn read_safetensors(bytes: &[u8], name: &str) -> Result<Tensor, (String, Option<
         safetensors::Dtype::F64 => DType::F64,
         safetensors::Dtype::I32 => DType::I32,
         safetensors::Dtype::I64 => DType::I64,
-        other => return Err((format!("holds elements of type {other:?}"), Some(known_types()))),
+        other => return Err(FileError::Elements(other)),
     };
     let shape = view.shape().iter().map(|n| *n as u64).collect();
     Ok(Tensor { dtype, shape, data: elements(dtype, view.data(), true) })
@@ -74,9 +111,9 @@ fn known_types() -> String {
 
 /// Reads an `.npy` file of format 1, 2 or 3 (NumPy Enhancement Proposal 1): a magic word, a version,
 /// the header's length and text, and the elements.
-fn read_npy(bytes: &[u8]) -> Result<Tensor, String> {
-    let cut = || "ends within its header".to_owned();
-    let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or("is not an .npy file")?;
+fn read_npy(bytes: &[u8]) -> Result<Tensor, FileError> {
+    let cut = || FileError::Cut;
+    let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or(FileError::NotNpy)?;
     let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
     let (length, rest) = match version[0] {
         1 => {
@@ -87,11 +124,11 @@ fn read_npy(bytes: &[u8]) -> Result<Tensor, String> {
             let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
             (u64::from(u32::from_le_bytes(*length)), rest)
         }
-        other => return Err(format!("has the unknown format version {other}")),
+        other => return Err(FileError::Version(other)),
     };
     let (header, elements_bytes) = rest.split_at_checked(length as usize).ok_or_else(cut)?;
-    let header = std::str::from_utf8(header).map_err(|_| "has a header that is not text")?;
-    let Header { descr, fortran, shape } = Header::parse(header).ok_or("has a malformed header")?;
+    let header = std::str::from_utf8(header).map_err(|_| FileError::HeaderNotText)?;
+    let Header { descr, fortran, shape } = Header::parse(header).ok_or(FileError::Header)?;
     let dtype = match descr.get(1..) {
         Some("f4") => DType::F32,
         Some("f8") => DType::F64,
@@ -101,16 +138,13 @@ fn read_npy(bytes: &[u8]) -> Result<Tensor, String> {
         // NumPy has no bfloat16; the package ml_dtypes writes its elements as opaque pairs of bytes.
         Some("V2") => DType::BF16,
         Some("u1") => DType::U8,
-        _ => {
-            let known = "f2, f4, f8, i4, i8, u1 or V2 (bfloat16)";
-            return Err(format!("holds elements of type {descr}, not {known}"));
-        }
+        _ => return Err(FileError::NpyElements(descr.to_owned())),
     };
     let elements_held = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
     let needed = elements_held.map(|n| dtype.bytes_of(n));
     if needed != Some(elements_bytes.len() as u64) {
         let held = elements_bytes.len();
-        return Err(format!("holds {held} bytes of elements, which its shape {shape:?} does not"));
+        return Err(FileError::Length { held, shape });
     }
     let mut data = elements(dtype, elements_bytes, !descr.starts_with('>'));
     if fortran {

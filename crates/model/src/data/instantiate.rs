@@ -109,10 +109,10 @@ impl<'a> Maker<'a> {
                         input.tensor.dtype,
                     ) {
                         Ok(tensor) => self.take_file(at, tensor, *span),
-                        Err((reason, help)) => {
+                        Err(reason) => {
                             let message = format!("{}: {reason}", full.display());
                             let error = Diagnostic::error(message, *span, "not usable");
-                            self.errors.push(Diagnostic { help, ..error });
+                            self.errors.push(Diagnostic { help: reason.help(), ..error });
                         }
                     }
                 }

@@ -22,7 +22,7 @@
 //! the row unused for longest.
 
 use super::random::{Permutation, Random};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// How near in time a row is looked up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,7 +120,7 @@ impl ReuseHistogram {
 pub fn reuse_distances(indices: impl ExactSizeIterator<Item = i64>) -> ReuseHistogram {
     let mut histogram = ReuseHistogram::default();
     let mut stack = Stack::new(indices.len());
-    let mut last: HashMap<i64, usize> = HashMap::new();
+    let mut last: FxHashMap<i64, usize> = FxHashMap::default();
     for (now, row) in indices.enumerate() {
         match last.insert(row, now) {
             None => histogram.cold += 1,

@@ -14,7 +14,7 @@ use ember_language::rules::{Rule, RuleBook};
 use ember_language::term::Terms;
 use ember_language::term::{Node, Term};
 use ember_values::scalar::BinaryOp;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// Chains with more steps than this are not written out.
@@ -43,7 +43,7 @@ pub enum Gap {
 
 /// The equalities that searches recorded.
 pub struct Proof<'a> {
-    rules: HashMap<Symbol, (&'a Rule, &'a CompiledRule)>,
+    rules: FxHashMap<Symbol, (&'a Rule, &'a CompiledRule)>,
     egraph: egg::EGraph<Node, ()>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Proof<'a> {
                     let (left, right) = if forward { (&old, &new) } else { (&new, &old) };
                     let (substitution, doubt) = match replay(rule, left, right) {
                         Ok(substitution) => (substitution, None),
-                        Err(why) => (Vec::new(), Some(why)),
+                        Err(why) => (Vec::new(), Some(why.to_string())),
                     };
                     let direction = if forward { Direction::Forward } else { Direction::Backward };
                     (By::Rule { rule: name, direction, substitution }, doubt)
@@ -244,7 +244,7 @@ pub fn canonical(term: &Term) -> Term {
 fn equalities(trees: &TreeExplanation<Node>) -> Vec<(Term, Term, Symbol)> {
     fn visit(
         trees: &[Rc<TreeTerm<Node>>],
-        seen: &mut HashSet<*const TreeTerm<Node>>,
+        seen: &mut FxHashSet<*const TreeTerm<Node>>,
         found: &mut Vec<(Term, Term, Symbol)>,
     ) {
         for (at, tree) in trees.iter().enumerate() {
@@ -264,7 +264,7 @@ fn equalities(trees: &TreeExplanation<Node>) -> Vec<(Term, Term, Symbol)> {
         }
     }
     let mut found = Vec::new();
-    visit(trees, &mut HashSet::new(), &mut found);
+    visit(trees, &mut FxHashSet::default(), &mut found);
     found
 }
 

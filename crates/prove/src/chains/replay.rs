@@ -8,13 +8,37 @@ use ember_language::term::Terms;
 use ember_language::term::{Head, Node, Term};
 use ember_values::scalar::BinaryOp;
 use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Why terms are not the sides of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{side} side: {why}")]
+pub struct Doubt {
+    side: &'static str,
+    why: Misfit,
+}
+
+/// Why a term is not what a pattern says.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum Misfit {
+    #[error("nothing stands there")]
+    Nothing,
+    #[error("`{0}` is both {1} and {2}")]
+    Two(Var, Term, Term),
+    #[error("`{0}` expected, `{1}` found")]
+    Node(Node, Node),
+    #[error("a number that does not exist")]
+    NoNumber,
+    #[error("{0} expected, `{1}` found")]
+    Number(i64, Node),
+}
 
 /// What the variables of a rule stand for where `left` is its left side and `right` its right side;
 /// `Err` says why they are not.
-pub fn replay(rule: &Rule, left: &Term, right: &Term) -> Result<Vec<(Var, Term)>, String> {
+pub fn replay(rule: &Rule, left: &Term, right: &Term) -> Result<Vec<(Var, Term)>, Doubt> {
     let mut bound: BTreeMap<Var, Term> = BTreeMap::new();
-    fits(&rule.lhs, left, &mut bound).map_err(|why| format!("left side: {why}"))?;
-    fits(&rule.rhs, right, &mut bound).map_err(|why| format!("right side: {why}"))?;
+    fits(&rule.lhs, left, &mut bound).map_err(|why| Doubt { side: "left", why })?;
+    fits(&rule.rhs, right, &mut bound).map_err(|why| Doubt { side: "right", why })?;
     Ok(bound.into_iter().collect())
 }
 
@@ -23,9 +47,9 @@ pub(super) fn fits(
     pattern: &PatternAst<Node>,
     term: &Term,
     bound: &mut BTreeMap<Var, Term>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     let (Some(p), Some(t)) = (pattern.len().checked_sub(1), term.len().checked_sub(1)) else {
-        return Err("nothing stands there".to_owned());
+        return Err(Misfit::Nothing);
     };
     let mut open = vec![(Id::from(p), Id::from(t))];
     // Numbers that are computed are compared when the variables that they need are bound.
@@ -36,7 +60,7 @@ pub(super) fn fits(
                 let found = Terms::of(term, t);
                 match bound.get(variable) {
                     Some(known) if *known != found => {
-                        return Err(format!("`{variable}` is both {known} and {found}"));
+                        return Err(Misfit::Two(*variable, known.clone(), found));
                     }
                     Some(_) => {}
                     None => {
@@ -47,7 +71,7 @@ pub(super) fn fits(
             ENodeOrVar::ENode(node) if node.name() == Some("!") => computed.push((p, t)),
             ENodeOrVar::ENode(node) => {
                 if !node.matches(&term[t]) {
-                    return Err(format!("`{node}` expected, `{}` found", term[t]));
+                    return Err(Misfit::Node(node.clone(), term[t].clone()));
                 }
                 let pairs = node.children().iter().zip(term[t].children());
                 open.extend(pairs.map(|(p, t)| (*p, *t)));
@@ -55,9 +79,9 @@ pub(super) fn fits(
         }
     }
     for (p, t) in computed {
-        let value = number(pattern, p, bound).ok_or("a number that does not exist")?;
+        let value = number(pattern, p, bound).ok_or(Misfit::NoNumber)?;
         if term[t].head() != Head::Int(value) {
-            return Err(format!("{value} expected, `{}` found", term[t]));
+            return Err(Misfit::Number(value, term[t].clone()));
         }
     }
     Ok(())

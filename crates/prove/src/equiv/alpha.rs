@@ -10,7 +10,8 @@ use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Pairs of a part and a class that are looked at, at most.
@@ -26,10 +27,10 @@ pub(super) fn found(
     operators: &Arc<Operators>,
     class: Id,
     term: &Term,
-) -> Option<HashMap<i64, Id>> {
+) -> Option<BTreeMap<i64, Id>> {
     let root = Id::from(term.len().checked_sub(1)?);
-    let names = HashMap::new();
-    let mut search = Search { egraph, operators, term, names, tried: HashMap::new() };
+    let names = BTreeMap::new();
+    let mut search = Search { egraph, operators, term, names, tried: FxHashMap::default() };
     let fits = search.fits(root, egraph.find(class));
     let names = search.names.into_iter();
     fits.then(|| {
@@ -44,7 +45,7 @@ pub(super) fn outermost(
     operators: &Arc<Operators>,
     class: Id,
     term: &Term,
-) -> Vec<HashMap<i64, Id>> {
+) -> Vec<BTreeMap<i64, Id>> {
     let Some(mut root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
     let mut classes = vec![class];
     let forgotten = |node: &Node| operators.parts(node, Primitive::Forget).map(|[_, body]| body);
@@ -53,17 +54,17 @@ pub(super) fn outermost(
         let forms = classes.iter().flat_map(|class| &egraph[*class].nodes);
         classes = forms.filter_map(forgotten).map(|body| egraph.find(body)).collect();
     }
-    let mut found: Vec<HashMap<i64, Id>> = Vec::new();
+    let mut found: Vec<BTreeMap<i64, Id>> = Vec::new();
     for form in classes.iter().flat_map(|class| &egraph[*class].nodes) {
-        let names = HashMap::new();
-        let mut search = Search { egraph, operators, term, names, tried: HashMap::new() };
+        let names = BTreeMap::new();
+        let mut search = Search { egraph, operators, term, names, tried: FxHashMap::default() };
         let mut within = search.looped(root, form);
         while let Some((part, class)) = within {
             let forms = egraph[class].nodes.iter();
             within = forms.filter_map(|form| search.looped(part, form)).next();
         }
         let names = search.names.into_iter();
-        let names: HashMap<i64, Id> =
+        let names: BTreeMap<i64, Id> =
             names.filter_map(|(v, class)| Some((number(operators, term, v)?, class))).collect();
         if !names.is_empty() && !found.contains(&names) {
             found.push(names);
@@ -96,9 +97,9 @@ struct Search<'a> {
     operators: &'a Arc<Operators>,
     term: &'a Term,
     /// What stands for the variables of the loops around and of those that were found.
-    names: HashMap<Id, Id>,
+    names: BTreeMap<Id, Id>,
     /// What came of holding a part against a class, with which variables around: the names within.
-    tried: HashMap<(Id, Id, Named), Option<Named>>,
+    tried: FxHashMap<(Id, Id, Named), Option<Named>>,
 }
 
 impl Search<'_> {
@@ -210,7 +211,7 @@ impl Search<'_> {
                 open.push(node.children()[body]);
             }
         }
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         while let Some(at) = open.pop() {
             if at == inner {
                 return true;
@@ -239,7 +240,7 @@ impl Search<'_> {
 }
 
 /// A term with the variables of the search that stand for its own.
-pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &HashMap<i64, Id>) -> Term {
+pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &BTreeMap<i64, Id>) -> Term {
     let operators = egraph.analysis.operators();
     let name_of = |node: &Node| operators.parts(node, Primitive::Variable).map(|[name]| name);
     let mut made = Terms::default();

@@ -5,16 +5,19 @@ use super::declare::Declarations;
 use super::forms::{atom, form, list, printed, text};
 use super::means::{Means, root, written};
 use crate::chains::{Gap, Link, subterm};
+use Uncertified::Lost;
 use egg::{ENodeOrVar, Id, Symbol};
 use ember_analysis::facts::EGraph;
-use ember_certify::{Checker, Rules};
+use ember_certify::{Checker, Refusal, Rules};
 use ember_engine::CompiledRule;
 use ember_language::rules::{Exactness, Operators, Rule, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
 use ember_model::model::Extent;
 use ember_values::primitive::Primitive;
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// How deep proofs may stand within proofs.
 const DEEPEST: usize = 6;
@@ -37,6 +40,37 @@ pub struct Proved<'a> {
     pub before: &'a [Sexp],
     /// Whether the search knew that offsets rise.
     pub rows: bool,
+}
+
+/// Why there is no certificate of a proof.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Uncertified {
+    /// Without the rules as the checker reads them nothing is recorded.
+    #[error("none was asked for")]
+    NotAsked,
+    /// The chain has too many or too large terms.
+    #[error("the chain is too long to be written out")]
+    TooLong,
+    /// Proofs of bounds and patterns have such proofs themselves.
+    #[error("proofs nest too deep")]
+    TooDeep,
+    /// Two terms of the search are not found to be equal again.
+    #[error("no chain from {0} to {1}")]
+    NoChain(Term, Term),
+    /// Something that the search must have had, or the certificate must have.
+    #[error("{0}")]
+    Lost(&'static str),
+    /// The checker does not see that a condition holds.
+    #[error("{rule}: {why}")]
+    Condition {
+        /// The rule.
+        rule: &'static str,
+        /// What the checker says.
+        why: Refusal,
+    },
+    /// The checker refuses the certificate, or a part of it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 }
 
 /// A certificate.
@@ -119,7 +153,7 @@ impl Certificate {
 
 /// Writes the certificate of a proof; an error says why there is none. It assumes no more of offsets than
 /// it needs.
-pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
+pub fn certify(proved: &Proved<'_>) -> Result<Certificate, Uncertified> {
     let rises = proved.rows && proved.declarations.rising().next().is_some();
     let first = certify_with(proved, (true, false));
     let others = [(true, true), (false, false), (false, true)].into_iter();
@@ -128,17 +162,20 @@ pub fn certify(proved: &Proved<'_>) -> Result<Certificate, String> {
 }
 
 /// The same, with rules applied to the shortest terms or not, and offsets assumed to rise or not.
-fn certify_with(proved: &Proved<'_>, (short, rises): (bool, bool)) -> Result<Certificate, String> {
+fn certify_with(
+    proved: &Proved<'_>,
+    (short, rises): (bool, bool),
+) -> Result<Certificate, Uncertified> {
     let mut writer = Writer {
         book: proved.book,
         compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
         hidden: Hidden::new(proved.search, (proved.book, proved.compiled), short),
         checker: Checker::new(proved.rules),
         names: BTreeMap::new(),
-        spellings: HashMap::new(),
-        words: HashMap::new(),
+        spellings: FxHashMap::default(),
+        words: FxHashMap::default(),
         declared: Vec::new(),
-        programs: HashMap::new(),
+        programs: FxHashMap::default(),
         counts: Vec::new(),
     };
     writer.write(proved, rises)
@@ -147,24 +184,24 @@ fn certify_with(proved: &Proved<'_>, (short, rises): (bool, bool)) -> Result<Cer
 /// A certificate that is being written.
 pub(super) struct Writer<'a> {
     book: &'a RuleBook,
-    compiled: HashMap<Symbol, &'a CompiledRule>,
+    compiled: FxHashMap<Symbol, &'a CompiledRule>,
     pub(super) hidden: Hidden<'a>,
     checker: Checker<'a>,
     /// What the variable of a class is called.
     pub(super) names: BTreeMap<Id, String>,
     /// How a variable is called in its declaration, and the bounds that the checker knows to be the same.
-    pub(super) spellings: HashMap<Id, (Sexp, Vec<[Term; 3]>)>,
+    pub(super) spellings: FxHashMap<Id, (Sexp, Vec<[Term; 3]>)>,
     /// The words of variables by how these are spelled, as text.
-    pub(super) words: HashMap<String, String>,
+    pub(super) words: FxHashMap<String, String>,
     /// The declarations so far, in order.
     declared: Vec<Sexp>,
     /// The variables of the programs as they stand there.
-    pub(super) programs: HashMap<Id, [Term; 4]>,
+    pub(super) programs: FxHashMap<Id, [Term; 4]>,
     counts: Vec<(String, usize)>,
 }
 
 impl<'a> Writer<'a> {
-    fn write(&mut self, proved: &Proved<'_>, rises: bool) -> Result<Certificate, String> {
+    fn write(&mut self, proved: &Proved<'_>, rises: bool) -> Result<Certificate, Uncertified> {
         for declaration in proved.before {
             self.say(declaration.clone())?;
         }
@@ -185,7 +222,7 @@ impl<'a> Writer<'a> {
         for term in proved.terms {
             self.remember(term);
         }
-        let lost = || "a program is not in the search".to_owned();
+        let lost = || Lost("a program is not in the search");
         let start = self.hidden.hide(&proved.terms[0]).ok_or_else(lost)?;
         let end = self.hidden.hide(&proved.terms[1]).ok_or_else(lost)?;
         let mut programs = Vec::new();
@@ -196,8 +233,8 @@ impl<'a> Writer<'a> {
             self.spell_program(term)?;
         }
         let links = self.hidden.chain(&start, &end).map_err(|gap| match gap {
-            Gap::TooLong => "the chain is too long to be written out".to_owned(),
-            Gap::NotEqual => "the chain was not found again".to_owned(),
+            Gap::TooLong => Uncertified::TooLong,
+            Gap::NotEqual => Lost("the chain was not found again"),
         })?;
         let mut steps = Vec::new();
         self.steps(&start, links, (0, &[]), &mut steps)?;
@@ -229,7 +266,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds a declaration, which the checker must take over.
-    pub(super) fn say(&mut self, declaration: Sexp) -> Result<(), String> {
+    pub(super) fn say(&mut self, declaration: Sexp) -> Result<(), Uncertified> {
         self.checker.declare(&declaration)?;
         if let Some([word, bounds, ..]) = declaration.items("variable") {
             self.words.insert(printed(bounds), word.atom().unwrap_or_default().to_owned());
@@ -245,14 +282,15 @@ impl<'a> Writer<'a> {
         links: Vec<Link>,
         (depth, within): (usize, &[usize]),
         steps: &mut Vec<Sexp>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Uncertified> {
         if depth > DEEPEST {
-            return Err("proofs nest too deep".to_owned());
+            return Err(Uncertified::TooDeep);
         }
         let mut before = from.clone();
         for Link { whole, at } in links {
             let Some((position, name, forward)) = at else { continue };
-            let part = |term: &Term| subterm(term, &position).ok_or("a position that is not there");
+            let part =
+                |term: &Term| subterm(term, &position).ok_or(Lost("a position that is not there"));
             let (old, new) = (part(&before)?, part(&whole)?);
             let place = [within, &position[..]].concat();
             let at = form("at", place.iter().map(|n| atom(n.to_string())));
@@ -264,8 +302,10 @@ impl<'a> Writer<'a> {
                     self.count("computed", depth);
                 }
                 Some(applied) => {
-                    let rule =
-                        self.book.rule(applied.rule.as_str()).ok_or("a rule without a name")?;
+                    let rule = self
+                        .book
+                        .rule(applied.rule.as_str())
+                        .ok_or(Lost("a rule without a name"))?;
                     let sides = if forward { [&old, &new] } else { [&new, &old] };
                     let operators = self.operators();
                     let mut means = Means::new(operators);
@@ -326,18 +366,19 @@ impl<'a> Writer<'a> {
         (old, new, forward, at): (&Term, &Term, bool, Sexp),
         (depth, place): (usize, &[usize]),
         steps: &mut Vec<Sexp>,
-    ) -> Result<(), String> {
-        let compiled = *self.compiled.get(&rule.name).ok_or("a rule that was not compiled")?;
+    ) -> Result<(), Uncertified> {
+        let compiled =
+            *self.compiled.get(&rule.name).ok_or(Lost("a rule that was not compiled"))?;
         for (v, class) in compiled.variables.iter().zip(slots) {
-            let term = self.hidden.smallest(*class).ok_or("a class without terms")?;
+            let term = self.hidden.smallest(*class).ok_or(Lost("a class without terms"))?;
             means.of.insert(*v, term);
         }
         let sides = [&rule.lhs, &rule.rhs].map(|side| means.build(side, root(side)));
         let [Some(left), Some(right)] = sides else {
-            return Err("a side without a term".to_owned());
+            return Err(Lost("a side without a term"));
         };
         let (from, to) = if forward { (left, right) } else { (right, left) };
-        let lost = |_| "no chain to a shorter term".to_owned();
+        let lost = |_| Lost("no chain to a shorter term");
         if *old != from {
             let links = self.hidden.chain(old, &from).map_err(lost)?;
             self.steps(old, links, (depth + 1, place), steps)?;
@@ -358,11 +399,12 @@ impl<'a> Writer<'a> {
         slots: &[Id],
         means: &mut Means<'_>,
         depth: usize,
-    ) -> Result<Vec<Sexp>, String> {
-        let compiled = *self.compiled.get(&rule.name).ok_or("a rule that was not compiled")?;
+    ) -> Result<Vec<Sexp>, Uncertified> {
+        let compiled =
+            *self.compiled.get(&rule.name).ok_or(Lost("a rule that was not compiled"))?;
         for (v, class) in compiled.variables.iter().zip(slots) {
             if !means.of.contains_key(v) {
-                let term = self.hidden.smallest(*class).ok_or("a class without terms")?;
+                let term = self.hidden.smallest(*class).ok_or(Lost("a class without terms"))?;
                 means.of.insert(*v, term);
             }
         }
@@ -384,7 +426,7 @@ impl<'a> Writer<'a> {
             let mut item = vec![self.term(term)?];
             if let Some((_, pattern)) = rule.wheres.iter().find(|(known, _)| known == v) {
                 let to = means.build(pattern, root(pattern));
-                let to = to.ok_or("a pattern that cannot be written")?;
+                let to = to.ok_or(Lost("a pattern that cannot be written"))?;
                 if *term != to {
                     self.lead(term, &to, (depth + 1, &[]), &mut item)?;
                 }
@@ -392,7 +434,8 @@ impl<'a> Writer<'a> {
             items.push(form(&v.to_string(), item));
         }
         let applied = self.checker.applied(self.stated(rule), &items);
-        let (_, reasons) = applied.map_err(|e| format!("{}: {e}", rule.name))?;
+        let (_, reasons) =
+            applied.map_err(|why| Uncertified::Condition { rule: rule.name.as_str(), why })?;
         items.insert(0, form("because", reasons.into_iter().map(text)));
         Ok(items)
     }
@@ -404,9 +447,9 @@ impl<'a> Writer<'a> {
         to: &Term,
         (depth, within): (usize, &[usize]),
         steps: &mut Vec<Sexp>,
-    ) -> Result<(), String> {
-        let links =
-            self.hidden.chain(from, to).map_err(|_| format!("no chain from {from} to {to}"))?;
+    ) -> Result<(), Uncertified> {
+        let links = self.hidden.chain(from, to);
+        let links = links.map_err(|_| Uncertified::NoChain(from.clone(), to.clone()))?;
         self.steps(from, links, (depth, within), steps)
     }
 }

@@ -15,8 +15,8 @@ use ember_engine::{CompiledRule, Step};
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::term::{Node, Term};
 use ember_values::primitive::Primitive;
+use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
 
 /// The name of a computed equality.
@@ -25,7 +25,7 @@ pub(super) const COMPUTED: &str = "computed";
 /// The equalities of a search, with loop variables as words.
 pub(super) struct Hidden<'a> {
     search: &'a EGraph,
-    rules: HashMap<Symbol, &'a CompiledRule>,
+    rules: FxHashMap<Symbol, &'a CompiledRule>,
     proof: egg::EGraph<Node, ()>,
     /// Whether rules are applied to the shortest terms.
     short: bool,
@@ -79,9 +79,9 @@ impl<'a> Hidden<'a> {
         let invariants = Invariants::new(book, compiled);
         let instead = match short {
             true => invariants.instead(search, &hidden.rules),
-            false => Instead::new(),
+            false => Instead::default(),
         };
-        let mut shortest: HashMap<Id, Option<Id>> = HashMap::new();
+        let mut shortest: FxHashMap<Id, Option<Id>> = FxHashMap::default();
         for entry in entries {
             if let (true, Entry::Rule { united: true, slots, .. }) = (short, entry) {
                 for slot in slots {
@@ -102,7 +102,7 @@ impl<'a> Hidden<'a> {
         }
         for (at, entry) in entries.iter().enumerate() {
             let others = instead.get(&at).into_iter().flatten();
-            let others: HashMap<Id, Option<Id>> =
+            let others: FxHashMap<Id, Option<Id>> =
                 others.map(|(id, term)| (*id, put(&mut hidden.proof, term))).collect();
             let slot = |id| match others.get(&id) {
                 Some(other) => *other,

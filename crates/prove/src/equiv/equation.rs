@@ -16,6 +16,8 @@ use ember_language::term::Node;
 use ember_model::model::Extent;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
+use std::sync::Arc;
+use thiserror::Error;
 
 /// Two values that are the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,17 @@ pub(super) struct Equation {
     both: bool,
 }
 
+/// Why a layout is no equation.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum NoEquation {
+    #[error("no pattern: {0}")]
+    Pattern(String),
+    #[error("`{0}` cannot name an index")]
+    Index(String),
+    #[error("no such condition")]
+    Condition,
+}
+
 /// What a layout says: what an element is; and of an index from 0 on, that it ends within the tensor.
 pub(super) fn equations(
     operators: &Operators,
@@ -37,7 +50,7 @@ pub(super) fn equations(
     indices: &[Index],
     value: &Sexp,
     ranges: &[Option<[Sexp; 2]>],
-) -> Result<Vec<Equation>, String> {
+) -> Result<Vec<Equation>, NoEquation> {
     let name = &declared.name;
     let variable = |index: &Index| format!("?{}", index.name);
     let written = |primitive: Primitive, parts: Vec<Sexp>| {
@@ -119,18 +132,17 @@ impl Equation {
     }
 
     /// The rules that it is, of a set.
-    fn rules(&self, set: usize) -> Result<Vec<Rule>, String> {
-        let pattern = |of: &Sexp| -> Result<PatternAst<Node>, String> {
-            printed(of).parse().map_err(|_| format!("no pattern: {}", printed(of)))
+    fn rules(&self, set: usize) -> Result<Vec<Rule>, NoEquation> {
+        let pattern = |of: &Sexp| -> Result<PatternAst<Node>, NoEquation> {
+            printed(of).parse().map_err(|_| NoEquation::Pattern(printed(of)))
         };
-        let variable =
-            |v: &String| v.parse::<Var>().map_err(|_| format!("`{v}` cannot name an index"));
+        let variable = |v: &String| v.parse::<Var>().map_err(|_| NoEquation::Index(v.clone()));
         let [left, right] = [pattern(&self.sides[0])?, pattern(&self.sides[1])?];
         let mut wheres = Vec::new();
         for (v, bounds) in &self.bounds {
             wheres.push((variable(v)?, pattern(bounds)?));
         }
-        let index = PREDICATES.iter().find(|p| p.name == "index").ok_or("no such condition")?;
+        let index = PREDICATES.iter().find(|p| p.name == "index").ok_or(NoEquation::Condition)?;
         let mut guards = Vec::new();
         for v in &self.scalars {
             guards.push(Call { what: index, args: vec![Arg::Var(variable(v)?)] });
@@ -181,9 +193,8 @@ pub(super) fn extended<'e>(
     while let Some(step) = open.pop() {
         match step {
             ScheduleStep::Saturate(rules) => rules.extend(&own),
-            ScheduleStep::Repeat(_, steps)
-            | ScheduleStep::Seq(steps)
-            | ScheduleStep::Until(_, steps) => open.extend(steps),
+            ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => open.extend(steps),
+            ScheduleStep::Seq(steps) => open.extend(Arc::make_mut(steps)),
             ScheduleStep::Keep(_) => {}
         }
     }

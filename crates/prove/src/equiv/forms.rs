@@ -3,7 +3,7 @@
 use super::chain::is_word;
 use egg::{Id, Language};
 use ember_language::diagnostic::{FileId, Span};
-use ember_language::sexp::{Kind, Sexp, deeper};
+use ember_language::sexp::{Kind, Sexp, deeper, quoted};
 use ember_language::term::Term;
 use ember_values::layout::WIDTH;
 use ember_values::layout::{Keep, Layout};
@@ -51,7 +51,7 @@ pub(super) fn printed(whole: &Sexp) -> String {
     fn put(of: &Sexp, out: &mut Layout, depth: usize) {
         deeper(|| match &of.kind {
             Kind::Atom(word) => out.atom(word.clone()),
-            Kind::Text(text) => out.atom(format!("{text:?}")),
+            Kind::Text(text) => out.atom(quoted(text)),
             Kind::List(items) => {
                 // A list need not start with a word: a tensor without dimensions has an empty shape.
                 let word = items.first().and_then(Sexp::atom);

@@ -13,7 +13,8 @@ use ember_language::rules::Operators;
 use ember_language::rules::{Arg, RuleBook};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How often a class is searched for such terms, at most.
@@ -23,10 +24,10 @@ const MOST: usize = 48;
 const UNWANTED: u64 = 1 << 32;
 
 /// Terms to be taken instead of those that stand in slots, by the entry of the journal.
-pub(super) type Instead = HashMap<usize, Vec<(Id, Term)>>;
+pub(super) type Instead = FxHashMap<usize, Vec<(Id, Term)>>;
 
 /// The slots of each rule's variables where it asks that the second does not depend on the first.
-pub(super) struct Invariants(HashMap<Symbol, Vec<(usize, usize)>>);
+pub(super) struct Invariants(FxHashMap<Symbol, Vec<(usize, usize)>>);
 
 /// What an application asks for that does not hold of the terms as they stand: variables, and slots.
 struct Asked {
@@ -52,12 +53,12 @@ impl Invariants {
     }
 
     /// What to take instead, told by doing again what the search did.
-    pub fn instead(&self, search: &EGraph, rules: &HashMap<Symbol, &CompiledRule>) -> Instead {
+    pub fn instead(&self, search: &EGraph, rules: &FxHashMap<Symbol, &CompiledRule>) -> Instead {
         let mut again: egg::EGraph<Node, ()> = egg::EGraph::default();
         let own = add_all(search, &mut again);
         let entries = search.analysis.journal().entries();
         let asked = self.asked(search, entries);
-        let mut found = Instead::new();
+        let mut found = Instead::default();
         if asked.is_empty() {
             return found;
         }

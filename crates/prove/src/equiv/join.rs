@@ -2,6 +2,7 @@
 //! between any two of them, and what is proved of one is proved where it stands.
 
 use super::certificate::Certificate;
+use super::certificate::Uncertified::{self, Lost};
 use super::forms::{atom, form};
 use super::level::Level;
 use ember_language::rules::Exactness;
@@ -9,12 +10,12 @@ use ember_language::sexp::Sexp;
 
 /// The certificate of whole programs from those of their parts, in order, each of which says all that those
 /// before it declare.
-pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate, String> {
-    let last = parts.last().ok_or("there are no parts")?;
+pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate, Uncertified> {
+    let last = parts.last().ok_or(Lost("there are no parts"))?;
     let mut forms = last.declarations().to_vec();
     for side in ["left", "right"] {
         let programs: Option<Vec<&Sexp>> = parts.iter().map(|part| part.program(side)).collect();
-        forms.push(form(side, sequence(programs.ok_or("a part without a program")?, level)));
+        forms.push(form(side, sequence(programs.ok_or(Lost("a part without a program"))?, level)));
     }
     let mut rules: Vec<(String, usize)> = Vec::new();
     let mut steps = Vec::new();
@@ -31,7 +32,7 @@ pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate
         }
     }
     let exact = parts.iter().map(|part| part.exact).max().unwrap_or(Exactness::Bitwise);
-    let digest = last.digest().ok_or("a part without rules")?;
+    let digest = last.digest().ok_or(Lost("a part without rules"))?;
     Ok(Certificate::new(digest, forms, steps, rules, exact))
 }
 

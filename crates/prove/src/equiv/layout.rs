@@ -166,7 +166,7 @@ fn read(
         return Err(vec![error.with_help("`(scf.cast DTYPE VALUE)` converts")]);
     }
     let equations = equations(operators, declared, &indices, &full, &ranges)
-        .map_err(|why| vec![Diagnostic::error("not a layout", form.span, why)])?;
+        .map_err(|why| vec![Diagnostic::error("not a layout", form.span, why.to_string())])?;
     Ok(Layout { name: name.to_owned(), text: form.clone(), fill, equations })
 }
 

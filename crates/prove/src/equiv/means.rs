@@ -9,7 +9,8 @@ use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// What the variables of a rule stand for, and which loop variables its patterns are, by their text.
 pub(super) struct Means<'a> {
@@ -101,7 +102,7 @@ pub(super) fn root(pattern: &PatternAst<Node>) -> Id {
 /// A part of a pattern by itself.
 pub(super) fn written(pattern: &PatternAst<Node>, at: Id) -> PatternAst<Node> {
     let mut made: PatternAst<Node> = RecExpr::default();
-    let mut placed: HashMap<Id, Id> = HashMap::new();
+    let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
     let mut open = vec![at];
     while let Some(&id) = open.last() {
         let missing = pattern[id].children().iter().filter(|c| !placed.contains_key(c));

@@ -35,19 +35,19 @@ mod simulate;
 mod spelling;
 mod write;
 
-pub use certificate::{Certificate, Proved, certify};
+pub use certificate::{Certificate, Proved, Uncertified, certify};
 pub use data::Given;
 pub use declare::{Declarations, Declared, Purpose};
 pub use layout::Layout;
 pub use level::Level;
-pub use lift::lifted;
+pub use lift::{NoStatement, lifted};
 pub use names::captured;
 pub use names::normalise;
 pub use refute::Counterexample;
 pub use report::{Report, json, text};
 pub use roles::{Role, Roles};
 pub use search::{Found, Reached, Search, terms};
-pub use sides::{ModelFile, Side, Sides, What, read};
+pub use sides::{ModelFile, Side, Sides, Unread, What, read};
 pub use simulate::Difference;
 pub use simulate::{Failure, simulate};
 pub use write::counterexample;
@@ -86,7 +86,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub enum Verdict {
     /// They do the same; with the certificate, or why there is none.
-    Equal(Result<Certificate, String>),
+    Equal(Result<Certificate, Uncertified>),
     /// They do not.
     Different(Box<Counterexample>),
     /// Neither was found.
@@ -97,13 +97,13 @@ pub enum Verdict {
 #[derive(Debug)]
 pub enum Unknown {
     /// A DLC program is no statement that anything could be proved of, for this reason.
-    NoTerm(String),
+    NoTerm(Unread),
     /// The search for a proof came so far.
     Open(Reached),
     /// Of the layouts that inputs should have, no data was found that has them.
     NoData,
     /// The rules lead from the one to the other, and there is no certificate that holds, for this reason.
-    Uncertified(String),
+    Uncertified(Uncertified),
 }
 
 /// An answer, and what it rests on.
@@ -210,6 +210,11 @@ impl Unknown {
             Unknown::Open(Reached { stop: StopReason::Saturated, .. }) => {
                 "no difference was found, and the rules do not lead from the one to the other: a rule \
                  or a fact is missing"
+                    .to_owned()
+            }
+            // Both met, but only where one loop's variable stands for that of a loop within it.
+            Unknown::Open(Reached { stop: StopReason::Enough, .. }) => {
+                "no difference was found, and what the rules lead to confuses two loop variables"
                     .to_owned()
             }
             Unknown::Open(Reached { stop: stop @ StopReason::Contradiction { .. }, .. }) => {

@@ -11,7 +11,8 @@ use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The term with its bound variables named by the order of loops; variables that nothing binds stay.
@@ -71,7 +72,7 @@ fn named(term: &Term, operators: &Arc<Operators>, naming: Naming) -> Term {
     let term = Terms::of(term, Id::from(root));
     let root = Id::from(term.len() - 1);
     let scopes = vec![Scope { around: None, from: root, to: root }];
-    let (made, known) = (Terms::default(), HashMap::new());
+    let (made, known) = (Terms::default(), FxHashMap::default());
     let mut names = Names { term: &term, operators, naming, made, scopes, known };
     let root = names.node(root, 0);
     let whole = names.made.finish();
@@ -92,7 +93,7 @@ struct Names<'a> {
     made: Terms,
     scopes: Vec<Scope>,
     /// What was made of a node in a scope.
-    known: HashMap<(Id, usize), Id>,
+    known: FxHashMap<(Id, usize), Id>,
 }
 
 impl Names<'_> {

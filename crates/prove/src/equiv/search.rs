@@ -2,6 +2,7 @@
 //! the chain of rules that leads from the one to the other.
 
 use super::alpha;
+use super::certificate::Uncertified::{self, Lost};
 use super::certificate::{Certificate, Proved, certify};
 use super::equation::extended;
 use super::join::joined;
@@ -10,7 +11,7 @@ use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
 use super::question::{Question, question, unparted};
 use super::raise::raised;
-use super::sides::{Side, Sides, What};
+use super::sides::{Side, Sides, Unread, What};
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_certify::{Rules, check};
@@ -24,7 +25,7 @@ use ember_language::sexp;
 use ember_language::term::Term;
 use ember_targets::machine::Machine;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What is trusted where programs are compared part by part.
@@ -49,7 +50,7 @@ pub struct Reached {
 #[derive(Debug)]
 pub enum Found {
     /// The sides are equal; with the certificate, or why there is none.
-    Equal(Result<Certificate, String>),
+    Equal(Result<Certificate, Uncertified>),
     /// Not found to be equal.
     Open(Reached),
 }
@@ -76,16 +77,16 @@ pub struct Search<'a> {
 
 /// The terms of both sides at one level, with variables named by their loops. An error where a side is no term, or
 /// none of that level.
-pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], String> {
+pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], Unread> {
     let operators = book.signature.table().clone();
-    let of = |side: &Side| -> Result<Term, String> {
+    let of = |side: &Side| -> Result<Term, Unread> {
         let sort = match &side.what {
             What::Term { sort, .. } => *sort,
             What::Dlc { .. } => sides.base.sort,
         };
         let level = &sides.level;
         let term = reached(&book.signature, level, (side.term()?, sort));
-        let term = term.ok_or_else(|| format!("no boundaries lead from {sort} to {}", level.sort));
+        let term = term.ok_or(Unread::Level { from: sort, to: level.sort });
         Ok(normalise(&term?, &operators))
     };
     Ok([of(&sides.left)?, of(&sides.right)?])
@@ -158,13 +159,13 @@ impl Search<'_> {
     }
 
     /// Whether a certificate holds.
-    fn checked(&self, certificate: &Certificate) -> Result<(), String> {
+    fn checked(&self, certificate: &Certificate) -> Result<(), Uncertified> {
         let Some(rules) = self.certify else { return Ok(()) };
         let mut sources = Sources::default();
         let file = sources.add("<certificate>", certificate.text().as_str());
-        let forms = sexp::read(&sources, file).map_err(|_| "it is not balanced".to_owned())?;
-        let form = forms.first().ok_or("it is empty")?;
-        check(rules, form).map(drop)
+        let forms = sexp::read(&sources, file).map_err(|_| Lost("it is not balanced"))?;
+        let form = forms.first().ok_or(Lost("it is empty"))?;
+        Ok(check(rules, form).map(drop)?)
     }
 
     /// Proves parts one by one, as far as they can be; also gives how many were proved, and how many there are.
@@ -204,7 +205,7 @@ impl Search<'_> {
             return Found::Open(run.reached());
         }
         let Some(rules) = self.certify else {
-            return Found::Equal(Err("none was asked for".to_owned()));
+            return Found::Equal(Err(Uncertified::NotAsked));
         };
         let proved = Proved {
             search: &run.egraph,
@@ -301,7 +302,7 @@ struct Run<'a> {
 }
 
 /// A side that was found under other names: which, and what its variables are called there.
-type Twin = (usize, HashMap<i64, Id>);
+type Twin = (usize, BTreeMap<i64, Id>);
 
 impl Run<'_> {
     fn equal(&self) -> bool {

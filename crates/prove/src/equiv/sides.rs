@@ -4,7 +4,7 @@ use super::data::Given;
 use super::declare::{Declarations, FORMS};
 use super::layout::{Layout, laid_out};
 use super::level::{Level, is_program, statements};
-use super::lift::lifted;
+use super::lift::{NoStatement, lifted};
 use super::roles::Roles;
 use ember_compile::dlc_text::DlcText;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
@@ -19,6 +19,7 @@ use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use thiserror::Error;
 
 /// One of the two that are compared.
 #[derive(Clone, Debug)]
@@ -27,6 +28,27 @@ pub struct Side {
     pub name: String,
     /// What it is.
     pub what: What,
+}
+
+/// Why a side is no term at the level at which both are compared.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unread {
+    /// A DLC program is read as no statement.
+    #[error("`{name}`: {why}")]
+    Dlc {
+        /// The program.
+        name: String,
+        /// The reason.
+        why: NoStatement,
+    },
+    /// The dialects declare no way to the level.
+    #[error("no boundaries lead from {from} to {to}")]
+    Level {
+        /// The side's sort.
+        from: Sort,
+        /// The sort of the level.
+        to: Sort,
+    },
 }
 
 /// What a side is.
@@ -44,7 +66,7 @@ pub enum What {
         /// The program.
         program: Box<Program>,
         /// The statement that its two halves make together; or why they make none.
-        term: Result<Term, String>,
+        term: Result<Term, NoStatement>,
     },
 }
 
@@ -59,10 +81,12 @@ impl What {
 
 impl Side {
     /// The term that proofs are about; an error says why there is none.
-    pub fn term(&self) -> Result<&Term, String> {
+    pub fn term(&self) -> Result<&Term, Unread> {
         match &self.what {
             What::Term { term, .. } | What::Dlc { term: Ok(term), .. } => Ok(term),
-            What::Dlc { term: Err(why), .. } => Err(format!("`{}`: {why}", self.name)),
+            What::Dlc { term: Err(why), .. } => {
+                Err(Unread::Dlc { name: self.name.clone(), why: why.clone() })
+            }
         }
     }
 

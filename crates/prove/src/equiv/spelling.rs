@@ -1,6 +1,7 @@
 //! Loop variables in a certificate: their words, how they are declared, and how their bounds may be
 //! spelled besides.
 
+use super::certificate::Uncertified::{self, Lost};
 use super::certificate::Writer;
 use super::chain::{class_of, is_word};
 use super::forms::{atom, form, printed, shown};
@@ -29,16 +30,16 @@ impl Writer<'_> {
     }
 
     /// Proves the bounds with which a program spells its variables.
-    pub(super) fn spell_program(&mut self, program: &Term) -> Result<(), String> {
+    pub(super) fn spell_program(&mut self, program: &Term) -> Result<(), Uncertified> {
         for (at, node) in program.as_ref().iter().enumerate() {
             let bounds = self.operators().parts(node, Primitive::Variable);
             let Some([_, lo, hi, step]) = bounds else { continue };
-            let lost = "a variable is not in the search";
-            let word = self.hidden.hide(&Terms::of(program, Id::from(at))).ok_or(lost)?;
-            let class = word.as_ref().last().and_then(|n| class_of(n.name()?)).ok_or(lost)?;
+            let lost = || Lost("a variable is not in the search");
+            let word = self.hidden.hide(&Terms::of(program, Id::from(at))).ok_or_else(lost)?;
+            let class = word.as_ref().last().and_then(|n| class_of(n.name()?)).ok_or_else(lost)?;
             let mut bounds = Vec::new();
             for part in [lo, hi, step] {
-                bounds.push(self.hidden.hide(&Terms::of(program, part)).ok_or(lost)?);
+                bounds.push(self.hidden.hide(&Terms::of(program, part)).ok_or_else(lost)?);
             }
             let Ok(bounds) = bounds.try_into() else { continue };
             self.declare(class)?;
@@ -48,7 +49,7 @@ impl Writer<'_> {
     }
 
     /// A term as text; variables that it mentions are declared.
-    pub(super) fn term(&mut self, term: &Term) -> Result<Sexp, String> {
+    pub(super) fn term(&mut self, term: &Term) -> Result<Sexp, Uncertified> {
         for node in term {
             if let Some(class) = is_word(node) {
                 self.declare(class)?;
@@ -58,17 +59,22 @@ impl Writer<'_> {
     }
 
     /// Declares the variable of a class as a program spells it, or as it is shortest.
-    fn declare(&mut self, class: Id) -> Result<(), String> {
+    fn declare(&mut self, class: Id) -> Result<(), Uncertified> {
         if self.names.contains_key(&class) {
             return Ok(());
         }
         let known = self.programs.get(&class).cloned();
-        let parts =
-            known.or_else(|| self.hidden.variable(class)).ok_or("a variable without bounds")?;
+        let parts = known
+            .or_else(|| self.hidden.variable(class))
+            .ok_or(Lost("a variable without bounds"))?;
         self.declare_as(class, parts)
     }
 
-    fn declare_as(&mut self, class: Id, [name, lo, hi, step]: [Term; 4]) -> Result<(), String> {
+    fn declare_as(
+        &mut self,
+        class: Id,
+        [name, lo, hi, step]: [Term; 4],
+    ) -> Result<(), Uncertified> {
         let name = self.term(&name)?;
         let bounds = [lo, hi, step];
         let spelled = self.spelled(&name, &bounds)?;
@@ -87,7 +93,7 @@ impl Writer<'_> {
     }
 
     /// A variable's bounds, as declarations have them.
-    fn spelled(&mut self, name: &Sexp, bounds: &[Term; 3]) -> Result<Sexp, String> {
+    fn spelled(&mut self, name: &Sexp, bounds: &[Term; 3]) -> Result<Sexp, Uncertified> {
         let mut parts = vec![name.clone()];
         for bound in bounds {
             parts.push(self.term(bound)?);
@@ -101,7 +107,7 @@ impl Writer<'_> {
         pattern: &PatternAst<Node>,
         means: &Means<'_>,
         depth: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Uncertified> {
         for (at, node) in pattern.as_ref().iter().enumerate() {
             let ENodeOrVar::ENode(node) = node else { continue };
             let bounds: Option<[Id; 4]> = self.operators().parts(node, Primitive::Variable);
@@ -110,7 +116,7 @@ impl Writer<'_> {
             let parts = bounds.iter().map(|c| means.build(pattern, *c));
             let parts: Option<Vec<Term>> = parts.collect();
             let Some(Ok([name, lo, hi, step])) = parts.map(<[Term; 4]>::try_from) else {
-                return Err("a variable that cannot be written".to_owned());
+                return Err(Lost("a variable that cannot be written"));
             };
             if !self.names.contains_key(&class) && !self.programs.contains_key(&class) {
                 self.declare_as(class, [name, lo, hi, step])?;
@@ -123,9 +129,9 @@ impl Writer<'_> {
     }
 
     /// Proves that a variable's bounds may be spelled in another way.
-    fn spell(&mut self, class: Id, bounds: [Term; 3], depth: usize) -> Result<(), String> {
+    fn spell(&mut self, class: Id, bounds: [Term; 3], depth: usize) -> Result<(), Uncertified> {
         let Some((name, known)) = self.spellings.get(&class).cloned() else {
-            return Err("unknown bounds".to_owned());
+            return Err(Lost("unknown bounds"));
         };
         if known.contains(&bounds) {
             return Ok(());

@@ -2,13 +2,13 @@
 
 use egg::{Id, Language};
 use ember_language::term::{Node, Term};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Terms that share their nodes; an [`Id`] is a term.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bank {
     term: Term,
-    known: HashMap<Node, Id>,
+    known: FxHashMap<Node, Id>,
 }
 
 impl Bank {

@@ -14,7 +14,7 @@ mod symbolic;
 pub use integers::Integers;
 pub use solver::Solver;
 
-use crate::soundness::{self, Options, Tier, Verdict, check_rule};
+use crate::soundness::{Options, Tier, Verdict, check_rule};
 use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, RuleBook};
 use serde::Serialize;
@@ -88,12 +88,4 @@ pub fn verify(
         }
     };
     threads::map(&rules, |rule| verify(rule))
-}
-
-/// All rules together on random programs; see [`soundness::check_whole`].
-///
-/// # Errors
-/// The first program of which something wrong is said.
-pub fn together(book: &RuleBook, options: &Options) -> Result<soundness::Whole, String> {
-    soundness::check_whole(book, options).map_err(|case| case.to_string())
 }

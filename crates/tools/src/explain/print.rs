@@ -12,9 +12,9 @@ use ember_language::text::{Names, Words, line, written};
 use ember_prove::chains::Gap;
 use ember_prove::chains::{By, Chain, Step, Terms, tree_size};
 use itertools::Itertools;
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use similar::TextDiff;
-use std::collections::HashMap;
 
 /// What a variable stands for is written out if it has at most this many words.
 const SHORT: u64 = 6;
@@ -41,9 +41,9 @@ pub fn difference(step: &Step) -> (Term, Term) {
 
 /// A term with names in the places of the terms that they stand for.
 fn abbreviated(term: &Term, names: &[(Var, Term)]) -> Term {
-    let by_term: HashMap<&Term, Var> = names.iter().map(|(name, term)| (term, *name)).collect();
+    let by_term: FxHashMap<&Term, Var> = names.iter().map(|(name, term)| (term, *name)).collect();
     let mut out = Terms::default();
-    let mut placed: HashMap<Id, Id> = HashMap::new();
+    let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
     let Some(root) = term.len().checked_sub(1).map(Id::from) else { return Term::default() };
     let mut todo = vec![root];
     while let Some(&at) = todo.last() {

@@ -6,7 +6,7 @@ use super::world::World;
 use egg::Symbol;
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::lex::{TokenKind, tokens};
-use ember_language::rules::{Operator, words};
+use ember_language::rules::{Operator, Schedule, words};
 use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionTextEdit, Documentation, MarkupContent,
     MarkupKind, Range, TextEdit,
@@ -43,6 +43,7 @@ pub(super) fn hover(world: &World, text: &str, spot: &Spot) -> Option<String> {
         Role::Sort => world.signature().sort(spot.word).map(describe::sort),
         Role::Set => book?.set(spot.word).map(describe::set),
         Role::Schedule => book?.schedule(spot.word).map(describe::schedule),
+        Role::Steps => book?.steps(spot.word).map(describe::steps),
         Role::Rule => {
             let book = book?;
             book.rule(spot.word).map(|rule| describe::rule(rule, &book.sets[rule.set]))
@@ -58,6 +59,7 @@ pub(super) fn definition(world: &World, text: &str, spot: &Spot, path: PathBuf) 
         Role::Sort => world.signature().sort(spot.word)?.span,
         Role::Set => world.book()?.set(spot.word)?.span,
         Role::Schedule => world.book()?.schedule(spot.word)?.span,
+        Role::Steps => world.book()?.steps(spot.word)?.span,
         Role::Rule => world.book()?.rule(spot.word)?.span,
         Role::Variable => {
             let range = first_in_form(text, spot)?;
@@ -130,6 +132,9 @@ pub(super) fn complete(
         });
         items.collect::<Vec<_>>()
     };
+    let of_steps = |steps: &Schedule, doc| {
+        item(steps.name.as_str(), CompletionItemKind::MODULE, steps.doc.clone(), doc)
+    };
     let book = world.book();
     match spot.role() {
         Role::Word("key") => keys(spot).map_or_else(Vec::new, |known| {
@@ -189,14 +194,14 @@ pub(super) fn complete(
             });
             sets.collect()
         }),
-        Role::Schedule => book.map_or_else(Vec::new, |book| {
-            let schedules = book.schedules.iter().map(|schedule| {
-                let doc = describe::schedule(schedule);
-                let name = schedule.name.as_str();
-                item(name, CompletionItemKind::MODULE, schedule.doc.clone(), doc)
-            });
-            schedules.collect()
-        }),
+        Role::Schedule => {
+            let schedules = book.into_iter().flat_map(|book| &book.schedules);
+            schedules.map(|schedule| of_steps(schedule, describe::schedule(schedule))).collect()
+        }
+        Role::Steps => {
+            let named = book.into_iter().flat_map(|book| &book.named_steps);
+            named.map(|steps| of_steps(steps, describe::steps(steps))).collect()
+        }
         Role::Rule | Role::Path | Role::Nothing => Vec::new(),
     }
 }

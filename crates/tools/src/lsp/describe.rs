@@ -65,6 +65,10 @@ pub(super) fn schedule(schedule: &Schedule) -> String {
     format!("{}\n{}", code(&format!("schedule {}", schedule.name)), schedule.doc)
 }
 
+pub(super) fn steps(steps: &Schedule) -> String {
+    format!("{}\n{}", code(&format!("steps {}", steps.name)), steps.doc)
+}
+
 pub(super) fn word(kind: &str, name: &str) -> Option<String> {
     words(kind).find(|word| word.name == name).map(of_word)
 }

@@ -75,7 +75,7 @@ fn symbol(text: &str, lines: &Lines, form: &Form) -> Option<DocumentSymbol> {
         "op" | "define" => SymbolKind::FUNCTION,
         "ruleset" => SymbolKind::MODULE,
         "rule" | "commutes" => SymbolKind::METHOD,
-        "schedule" => SymbolKind::EVENT,
+        "schedule" | "steps" => SymbolKind::EVENT,
         "model" | "case" => SymbolKind::OBJECT,
         _ => return None,
     };

@@ -46,6 +46,8 @@ pub(super) enum Role {
     Sort,
     Set,
     Schedule,
+    /// The name of steps that are included.
+    Steps,
     /// The path of a file.
     Path,
     /// The name of a rule, where it is given.
@@ -160,7 +162,7 @@ impl Spot<'_> {
         }
         let last = inner.last().unwrap_or(top);
         match top.head {
-            "schedule" | "case" => self.of_schedule(top, inner, last),
+            "schedule" | "steps" | "case" => self.of_schedule(top, inner, last),
             _ if self.word.starts_with('?') => Role::Variable,
             "dialect" => match inner {
                 [_] if self.is_head() => Role::Word("declaration"),
@@ -210,9 +212,10 @@ impl Spot<'_> {
         }
         match last.head {
             "phase" if last.items == 1 => Role::Word("phase"),
+            "steps" if !inner.is_empty() && last.items > 0 => Role::Steps,
             "saturate" | "rules" if last.items > 0 => Role::Set,
             "schedule" if !inner.is_empty() && last.items > 0 => Role::Schedule,
-            _ if self.is_head() && top.head == "schedule" => Role::Word("step"),
+            _ if self.is_head() && top.head != "case" => Role::Word("step"),
             _ => Role::Nothing,
         }
     }

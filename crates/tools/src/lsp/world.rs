@@ -3,6 +3,7 @@
 
 use crate::cases;
 use ember_host::Disk;
+use ember_language::codes::Code;
 use ember_language::diagnostic::{Diagnostic, FileId, Sources, Span};
 use ember_language::rules::{self, Check, RuleBook, Signature};
 use std::collections::BTreeMap;
@@ -27,8 +28,8 @@ impl World {
 
     /// Whether some file cannot be read, so that what it declares is missing everywhere.
     pub fn torn(&self) -> bool {
-        let of_reading = |code| matches!(code, Some("unbalanced" | "open-text" | "too-deep"));
-        self.check.diagnostics.iter().any(|d| of_reading(rules::code(d)))
+        let of_reading = [Code::Unbalanced, Code::OpenText, Code::TooDeep];
+        self.check.diagnostics.iter().any(|d| d.code.is_some_and(|code| of_reading.contains(&code)))
     }
 
     /// What is wrong with an open case file, whose rules are these.

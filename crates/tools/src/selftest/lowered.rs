@@ -21,6 +21,7 @@ use ember_targets::machine::Machine;
 use fastrand::Rng;
 use rayon::prelude::*;
 use serde::Serialize;
+use thiserror::Error;
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -60,6 +61,29 @@ const SCHEDULES: [(&str, Goal); 5] = [
     ("search", Goal::Decoupled),
 ];
 
+/// What is wrong with what a schedule makes of a program.
+#[derive(Clone, Debug, Error)]
+pub enum Wrong {
+    /// Its rules contradict each other.
+    #[error("{schedule}: {stop}")]
+    Rules { schedule: &'static str, stop: StopReason },
+    /// A program does not do what it is made of.
+    #[error("{schedule}: {what}: {why}\n{text}")]
+    Program { schedule: &'static str, what: &'static str, why: String, text: String },
+}
+
+/// A made program of which something wrong is made.
+#[derive(Clone, Debug, Error)]
+#[error("program {seed}: {why}\nof\n{text}")]
+pub struct WrongProgram {
+    /// The seed that makes it.
+    pub seed: u64,
+    /// What is wrong.
+    pub why: Wrong,
+    /// Its text.
+    pub text: String,
+}
+
 /// Searches for the programs of a made one by every schedule and compares what each does with what it does
 /// itself, on all of the data.
 ///
@@ -69,7 +93,7 @@ pub fn lowered(
     made: &Made,
     (book, compiled, machine): (&RuleBook, &[CompiledRule], &Machine),
     (data, expected): (&Data, &[Run]),
-) -> Result<Lowered, String> {
+) -> Result<Lowered, Wrong> {
     let context = made.declarations.context();
     let unit = VectorUnit {
         simd_bytes: machine.core.simd_bytes,
@@ -98,16 +122,19 @@ pub fn lowered(
         };
         let found = search.run(&made.term, &mut |_| {});
         if let StopReason::Contradiction { .. } = found.stop {
-            return Err(format!("{name}: {}", found.stop));
+            return Err(Wrong::Rules { schedule: name, stop: found.stop });
         }
         for candidate in found.candidates {
-            let wrong = |what: &str, why: &str| {
-                format!("{name}: {what}: {why}\n{}", text::program(&candidate.term, &words))
+            let wrong = |what: &'static str, why: String| Wrong::Program {
+                schedule: name,
+                what,
+                why,
+                text: text::program(&candidate.term, &words),
             };
             match data.relation(expected, &data.of_term(&candidate.term)) {
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {
-                    return Err(wrong("the term", &why));
+                    return Err(wrong("the term", why));
                 }
             }
             done.terms += 1;
@@ -124,7 +151,7 @@ pub fn lowered(
             match data.relation(expected, &simulated) {
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {
-                    return Err(wrong("the DLC program", &why));
+                    return Err(wrong("the DLC program", why));
                 }
             }
             done.programs += 1;
@@ -133,7 +160,7 @@ pub fn lowered(
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {
                     let read = text::program(&statement, &words);
-                    return Err(wrong("the DLC program as it is read", &format!("{why}\n{read}")));
+                    return Err(wrong("the DLC program as it is read", format!("{why}\n{read}")));
                 }
             }
             done.read += 1;
@@ -151,7 +178,7 @@ pub fn all_lowered(
     seed: u64,
     programs: usize,
     done: impl Fn() + Sync,
-) -> Result<Lowered, String> {
+) -> Result<Lowered, WrongProgram> {
     let one = |number: usize| {
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
@@ -159,9 +186,9 @@ pub fn all_lowered(
         let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
-        found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text(&tools.0.signature)))
+        found.map_err(|why| WrongProgram { seed: own, why, text: made.text(&tools.0.signature) })
     };
-    let all: Vec<Result<Lowered, String>> = (0..programs).into_par_iter().map(one).collect();
+    let all: Vec<Result<Lowered, WrongProgram>> = (0..programs).into_par_iter().map(one).collect();
     all.into_iter().try_fold(Lowered::default(), |sum, one| {
         let one = one?;
         Ok(Lowered {

@@ -8,7 +8,8 @@ use ember_engine::journal::Entry;
 use ember_engine::{CompiledRule, Step};
 use ember_extract::{CandidateId, CostModel, Extraction, Limits, extract};
 use ember_language::term::{Node, Term};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// A cost model that also asks whether a marked node is inside. A candidate with one is never given
 /// up for one without.
@@ -119,7 +120,7 @@ struct Application {
 pub(super) fn made_by(
     egraph: &EGraph,
     rule: Symbol,
-    compiled: &HashMap<Symbol, &CompiledRule>,
+    compiled: &FxHashMap<Symbol, &CompiledRule>,
     carried: impl IntoIterator<Item = Node>,
 ) -> BTreeSet<Node> {
     let application = |entry: &Entry| match entry {

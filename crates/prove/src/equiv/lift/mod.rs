@@ -20,11 +20,41 @@ use ember_language::term::{Node, Term};
 use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
 use writes::{written, written_by};
 
+/// Why a DLC program is read as no statement.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the message of each says what it is")]
+pub enum NoStatement {
+    #[error("an operand that no callback pops")]
+    UnpoppedOperand,
+    #[error("an operand that a walk does not pop")]
+    OperandOfWalk,
+    #[error("a pop that meets no operand")]
+    PopOfNothing,
+    #[error("a walk that meets no traversal")]
+    WalkOfNothing,
+    #[error("a walk of a unit that does something at its ends")]
+    WalkWithEnds,
+    #[error("a barrier inside of a loop")]
+    BarrierInLoop,
+    #[error("a stream of a loop that does not run")]
+    IdleLoop,
+    #[error("a register carries a value from one iteration to the next")]
+    Carried,
+    #[error("what the register `{0}` holds where it is read is no value of the loops around")]
+    Register(String),
+    #[error("a fold over lanes that may be inactive")]
+    InactiveFold,
+    #[error("lanes that are stored and may not have been loaded")]
+    UnloadedLanes,
+}
+
 /// The statement of a verified program; or why it is none.
-pub fn lifted(program: &Program, operators: &Operators) -> Result<Term, String> {
+pub fn lifted(program: &Program, operators: &Operators) -> Result<Term, NoStatement> {
     let mut lift = Lift {
         program,
         operators,
@@ -97,7 +127,7 @@ struct Lift<'a> {
 }
 
 /// Appends what one iteration does.
-type Body<'b, 'p> = dyn FnMut(&mut Lift<'p>, &mut Vec<Id>) -> Result<(), String> + 'b;
+type Body<'b, 'p> = dyn FnMut(&mut Lift<'p>, &mut Vec<Id>) -> Result<(), NoStatement> + 'b;
 
 /// A loop's bounds and step.
 #[derive(Clone, Copy)]
@@ -141,7 +171,7 @@ impl<'p> Lift<'p> {
     }
 
     /// What a level of the access unit performs, with the callbacks that it calls.
-    fn level(&mut self, actions: &[Action], out: &mut Vec<Id>) -> Result<(), String> {
+    fn level(&mut self, actions: &[Action], out: &mut Vec<Id>) -> Result<(), NoStatement> {
         let mut feed = Feed { actions };
         while let Some(action) = feed.next() {
             match action {
@@ -155,8 +185,8 @@ impl<'p> Lift<'p> {
                     let address = self.place(addr, true, &mut |l, s| l.stream(*s))?;
                     self.writes(addr.tensor, address, value, None, out)?;
                 }
-                Action::Operand(_) => return Err("an operand that no callback pops".to_owned()),
-                Action::Barrier => return Err("a barrier inside of a loop".to_owned()),
+                Action::Operand(_) => return Err(NoStatement::UnpoppedOperand),
+                Action::Barrier => return Err(NoStatement::BarrierInLoop),
                 Action::Prefetch(_) => {}
             }
         }
@@ -164,7 +194,7 @@ impl<'p> Lift<'p> {
     }
 
     /// A unit's traversal with its callbacks.
-    fn traversed(&mut self, id: UnitId, out: &mut Vec<Id>) -> Result<(), String> {
+    fn traversed(&mut self, id: UnitId, out: &mut Vec<Id>) -> Result<(), NoStatement> {
         let unit = &self.program.units[id.index()];
         self.level(&unit.beg, out)?;
         let bounds = self.unit(id)?;
@@ -174,7 +204,7 @@ impl<'p> Lift<'p> {
         self.level(&unit.end, out)
     }
 
-    fn unit(&mut self, id: UnitId) -> Result<Bounds, String> {
+    fn unit(&mut self, id: UnitId) -> Result<Bounds, NoStatement> {
         let unit = &self.program.units[id.index()];
         let (lo, hi) = (self.stream(unit.lo)?, self.stream(unit.hi)?);
         Ok(Bounds { lo, hi, step: unit.step })
@@ -186,7 +216,7 @@ impl<'p> Lift<'p> {
         body: &[Stmt],
         feed: &mut Feed<'_>,
         out: &mut Vec<Id>,
-    ) -> Result<(), String> {
+    ) -> Result<(), NoStatement> {
         for statement in body {
             match statement {
                 Stmt::Set(register, value) => {
@@ -195,7 +225,7 @@ impl<'p> Lift<'p> {
                 }
                 Stmt::Pop(register) => {
                     let Some(Action::Operand(stream)) = feed.next() else {
-                        return Err("a pop that meets no operand".to_owned());
+                        return Err(NoStatement::PopOfNothing);
                     };
                     let value = self.stream(*stream)?;
                     self.registers[register.index()] = Some(value);
@@ -219,11 +249,11 @@ impl<'p> Lift<'p> {
                 Stmt::Walk(unit, Loop { var, body, .. }) => {
                     match feed.next() {
                         Some(Action::Traverse(next)) if next == unit => {}
-                        _ => return Err("a walk that meets no traversal".to_owned()),
+                        _ => return Err(NoStatement::WalkOfNothing),
                     }
                     let actions = &self.program.units[unit.index()];
                     if !actions.beg.is_empty() || !actions.end.is_empty() {
-                        return Err("a walk of a unit that does something at its ends".to_owned());
+                        return Err(NoStatement::WalkWithEnds);
                     }
                     let bounds = self.unit(*unit)?;
                     self.looped(bounds, (Some(*var), Some(*unit)), out, &mut |l, inner| {
@@ -232,7 +262,7 @@ impl<'p> Lift<'p> {
                             l.body(body, &mut feed, inner)?;
                             match feed.next() {
                                 None => Ok(()),
-                                Some(_) => Err("an operand that a walk does not pop".to_owned()),
+                                Some(_) => Err(NoStatement::OperandOfWalk),
                             }
                         })
                     })?;
@@ -248,7 +278,7 @@ impl<'p> Lift<'p> {
         addr: &Addr<Expr>,
         value: &Expr,
         out: &mut Vec<Id>,
-    ) -> Result<(), String> {
+    ) -> Result<(), NoStatement> {
         let value = self.value(value)?;
         let address = self.place(addr, true, &mut |l, e| l.value(e))?;
         self.writes(addr.tensor, address, value, op, out)
@@ -261,7 +291,7 @@ impl<'p> Lift<'p> {
         value: Id,
         op: Option<BinaryOp>,
         out: &mut Vec<Id>,
-    ) -> Result<(), String> {
+    ) -> Result<(), NoStatement> {
         self.same_lanes(address, value)?;
         let statement = match op {
             Some(op) => {
@@ -316,7 +346,7 @@ impl<'p> Lift<'p> {
         (register, unit): (Option<RegisterId>, Option<UnitId>),
         out: &mut Vec<Id>,
         body: &mut Body<'_, 'p>,
-    ) -> Result<(), String> {
+    ) -> Result<(), NoStatement> {
         // Each loop's name is its own, so that no value is caught that leaves its loop.
         let number = self.int(self.loops);
         self.loops += 1;
@@ -347,7 +377,7 @@ impl<'p> Lift<'p> {
         let after = std::mem::replace(&mut self.registers, vec![None; outside.len()]);
 
         // What each register is, told by what it holds in the end.
-        let mut means: HashMap<Id, Id> = HashMap::new();
+        let mut means: FxHashMap<Id, Id> = FxHashMap::default();
         let mut folds: Vec<(usize, BinaryOp, Id, Id)> = Vec::new();
         for (at, (before, word)) in outside.iter().zip(&words).enumerate() {
             let (Some(before), Some(word)) = (*before, *word) else { continue };
@@ -368,7 +398,7 @@ impl<'p> Lift<'p> {
                 None => {}
             }
         }
-        let mut done: HashMap<Id, Id> = HashMap::new();
+        let mut done: FxHashMap<Id, Id> = FxHashMap::default();
         let empty = inner.is_empty();
         let whole = self.sequence(inner);
         let whole = self.put(whole, &means, &mut done);
@@ -378,7 +408,7 @@ impl<'p> Lift<'p> {
             lift.mentions(term, |name| names.contains(name))
         };
         if own(self, whole) {
-            return Err("a register carries a value from one iteration to the next".to_owned());
+            return Err(NoStatement::Carried);
         }
         if !empty {
             out.push(self.make(Primitive::For, &[variable, lo, hi, stride, whole]));
@@ -417,7 +447,7 @@ impl<'p> Lift<'p> {
     }
 
     /// A term with others for its words.
-    fn put(&mut self, term: Id, means: &HashMap<Id, Id>, done: &mut HashMap<Id, Id>) -> Id {
+    fn put(&mut self, term: Id, means: &FxHashMap<Id, Id>, done: &mut FxHashMap<Id, Id>) -> Id {
         let mut open = vec![term];
         while let Some(&at) = open.last() {
             if done.contains_key(&at) {

@@ -1,6 +1,6 @@
 //! Streams, expressions and addresses of a DLC program as terms of one processor.
 
-use super::Lift;
+use super::{Lift, NoStatement};
 use egg::{Id, Language};
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node};
@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 
 impl Lift<'_> {
     /// What a stream holds now.
-    pub(super) fn stream(&mut self, id: StreamId) -> Result<Id, String> {
+    pub(super) fn stream(&mut self, id: StreamId) -> Result<Id, NoStatement> {
         deeper(|| self.stream_here(id))
     }
 
-    fn stream_here(&mut self, id: StreamId) -> Result<Id, String> {
+    fn stream_here(&mut self, id: StreamId) -> Result<Id, NoStatement> {
         let program = self.program;
         let stream = &program.streams[id.index()];
         Ok(match &stream.kind {
@@ -23,7 +23,7 @@ impl Lift<'_> {
             StreamKind::Size(size) => self.size(*size),
             StreamKind::IndVar(unit) => {
                 let variable = self.units.get(unit).copied();
-                let variable = variable.ok_or("a stream of a loop that does not run")?;
+                let variable = variable.ok_or(NoStatement::IdleLoop)?;
                 self.make(Primitive::Iv, &[variable])
             }
             StreamKind::Mem { addr, .. } => {
@@ -48,15 +48,14 @@ impl Lift<'_> {
     }
 
     /// What an expression of the execute unit is worth now.
-    pub(super) fn value(&mut self, value: &Expr) -> Result<Id, String> {
+    pub(super) fn value(&mut self, value: &Expr) -> Result<Id, NoStatement> {
         deeper(|| self.value_here(value))
     }
 
-    fn value_here(&mut self, value: &Expr) -> Result<Id, String> {
+    fn value_here(&mut self, value: &Expr) -> Result<Id, NoStatement> {
         Ok(match value {
             Expr::Register(register) => self.registers[register.index()].ok_or_else(|| {
-                let name = &self.program.registers[register.index()].name;
-                format!("what the register `{name}` holds where it is read is no value of the loops around")
+                NoStatement::Register(self.program.registers[register.index()].name.clone())
             })?,
             Expr::Const(value) => self.scalar(*value),
             Expr::Size(size) => self.size(*size),
@@ -79,7 +78,7 @@ impl Lift<'_> {
             Expr::Fold(op, x) => {
                 let x = self.value(x)?;
                 if self.runs(x).into_iter().any(|run| !self.full(run)) {
-                    return Err("a fold over lanes that may be inactive".to_owned());
+                    return Err(NoStatement::InactiveFold);
                 }
                 let op = self.word(op.name());
                 self.make(Primitive::Fold, &[op, x])
@@ -137,8 +136,8 @@ impl Lift<'_> {
         &mut self,
         addr: &Addr<I>,
         written: bool,
-        index: &mut dyn FnMut(&mut Self, &I) -> Result<Id, String>,
-    ) -> Result<Id, String> {
+        index: &mut dyn FnMut(&mut Self, &I) -> Result<Id, NoStatement>,
+    ) -> Result<Id, NoStatement> {
         let mut at = self.tensor(addr.tensor, written);
         let last = addr.index.len().saturating_sub(1);
         for (place, i) in addr.index.iter().enumerate() {
@@ -170,7 +169,7 @@ impl Lift<'_> {
 
     /// That where a run of lanes is written, what is written has the same lanes: the machine fills others
     /// with zeros, of which a term knows nothing.
-    pub(super) fn same_lanes(&self, address: Id, value: Id) -> Result<(), String> {
+    pub(super) fn same_lanes(&self, address: Id, value: Id) -> Result<(), NoStatement> {
         let span = |run: Id| {
             let [_, hi, base] = self.parts(run, Primitive::Lanes)?;
             Some(self.span(hi, base))
@@ -180,7 +179,7 @@ impl Lift<'_> {
         let fits = |run: Id| (own.is_some() && span(run) == own) || self.full(run);
         match self.runs(value).into_iter().all(fits) {
             true => Ok(()),
-            false => Err("lanes that are stored and may not have been loaded".to_owned()),
+            false => Err(NoStatement::UnloadedLanes),
         }
     }
 

@@ -1,7 +1,9 @@
-//! Saturation beside another engine: `cargo bench --bench engine [-- RUNS]`. The rules and terms of
-//! symbolic mathematics, eleven iterations with every rule in each, by this project and by egglog, which
-//! gets the same rules in its own words. Both must end with the same e-graph. Runs alternate, so that
-//! what else the machine does falls on both; printed are medians.
+//! Saturation beside another engine:
+//! `cargo bench --manifest-path crates/bench/Cargo.toml --bench engine [-- RUNS]`.
+//!
+//! The rules and terms of symbolic mathematics, eleven iterations with every rule in each, by this project
+//! and by egglog, which gets the same rules in its own words. Both must end with the same e-graph. Runs
+//! alternate, so that what else the machine does falls on both; printed are medians.
 
 use egg::{ENodeOrVar, Language, RecExpr};
 use ember_analysis::facts::{EGraph, Facts};
@@ -13,7 +15,6 @@ use ember_language::rules::{self, RuleBook};
 use ember_language::term::{Head, Node};
 use ember_tools::system::{self, Root};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 const ITERATIONS: usize = 11;
@@ -25,11 +26,10 @@ const THREADS: [usize; 2] = [1, 2];
 
 fn main() {
     let runs = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(RUNS);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut sources = Sources::new(Disk);
-    let (book, _) = rules::load(&mut sources, &[root.join("rules/extra/math.rules")])
+    let (book, _) = rules::load(&mut sources, &[project("rules/extra/math.rules")])
         .expect("the rules are well-formed");
-    let terms = root.join("examples/terms/calculus.sexp");
+    let terms = project("examples/terms/calculus.sexp");
     let terms = system::read(&mut sources, &terms, &book.signature).expect("well-sorted");
     let program = in_egglog(&book, &terms);
     println!("{ITERATIONS} iterations, {NODES} e-nodes, {runs} runs of each engine in turn");

@@ -1,5 +1,7 @@
-//! How long saturation takes: `cargo bench --bench saturation`. Prints one line a measurement: the
-//! median of several runs, the nodes, and why the run stopped.
+//! How long saturation takes, beside egg's runner:
+//! `cargo bench --manifest-path crates/bench/Cargo.toml --bench saturation`.
+//!
+//! Prints one line a measurement: the median of several runs, the nodes, and why the run stopped.
 
 use egg::{Pattern, Rewrite, Runner, SimpleScheduler};
 use ember_analysis::facts::{EGraph, Facts};
@@ -47,8 +49,7 @@ fn report(name: &str, runs: usize, mut run: impl FnMut() -> (Duration, usize, St
 }
 
 fn load(path: &str) -> RuleBook {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
-    rules::load(&mut Sources::new(Disk), &[path]).expect("the rules are well-formed").0
+    rules::load(&mut Sources::new(Disk), &[project(path)]).expect("the rules are well-formed").0
 }
 
 fn term(book: &RuleBook, text: &str) -> Term {

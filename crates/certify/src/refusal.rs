@@ -1,0 +1,72 @@
+//! Why a certificate does not hold.
+
+use ember_language::rules::Exactness;
+use thiserror::Error;
+
+/// Why a certificate, or a part of one, is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the message of each says what it is")]
+pub enum Refusal {
+    #[error("not one certificate")]
+    NotOne,
+    #[error("not a certificate")]
+    NotACertificate,
+    #[error("steps were expected")]
+    NoSteps,
+    #[error("its rules are not said")]
+    NoRules,
+    #[error(
+        "it was made with other rules, of digest {0}: give those, or write (rules any) in it to check it with these"
+    )]
+    OtherRules(String),
+    #[error("it is {0} and says otherwise")]
+    OtherExactness(Exactness),
+    #[error("no element type")]
+    NoElementType,
+    #[error("nothing that can be given")]
+    NotGivable,
+    #[error("no variable")]
+    NoVariable,
+    #[error("no bounds")]
+    NoBounds,
+    #[error("more than {0} loop variables")]
+    TooManyVariables(usize),
+    #[error("what declares nothing")]
+    NoDeclaration,
+    #[error("this is declared before")]
+    DeclaredBefore,
+    #[error("a program was expected")]
+    NoProgram,
+    #[error("{0}: loops, variables or tensors that do not fit")]
+    DoesNotFit(String),
+    #[error("step {number}, {rule}: {why}")]
+    Step { number: usize, rule: String, why: Box<Refusal> },
+    #[error("the steps lead elsewhere")]
+    LeadElsewhere,
+    #[error("not a step")]
+    NotAStep,
+    #[error("no reasons")]
+    NoReasons,
+    #[error("its conditions hold for other reasons: {0:?}")]
+    OtherReasons(Vec<String>),
+    #[error("neither forward nor backward")]
+    NoDirection,
+    #[error("something else stands there")]
+    SomethingElse,
+    #[error("not the same")]
+    NotTheSame,
+    #[error("no such rule")]
+    NoSuchRule,
+    #[error("an empty part")]
+    EmptyPart,
+    #[error("an empty list")]
+    EmptyList,
+    #[error("a word was expected")]
+    NoWord,
+    #[error("`{0}` is not known")]
+    NotKnown(String),
+    #[error("not checkable: `{0}`")]
+    NotCheckable(String),
+    #[error("`{0}` does not hold")]
+    DoesNotHold(String),
+}

@@ -1,0 +1,225 @@
+//! The trusted base by name: the modules that the answer *equal* rests on, beside the rules themselves.
+//!
+//! `check-certificate --trusted` prints this table with the lines of each module, counted when the program
+//! is built. A test follows the imports of the checker and of the readers, so that no module is left out.
+
+use serde::Serialize;
+
+/// A part of the trusted base.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Part {
+    /// Its task.
+    pub part: &'static str,
+    /// Its modules.
+    pub modules: &'static [Module],
+}
+
+/// A module of the trusted base.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Module {
+    /// Its path in the project.
+    pub path: &'static str,
+    /// Its lines, with comments, tests and empty ones.
+    pub lines: usize,
+}
+
+/// Packages of others that these modules call.
+pub const PACKAGES: &[&str] = &["egg", "half", "rustc_hash", "serde", "stacker", "thiserror"];
+
+macro_rules! modules {
+    ($($path:literal)*) => {
+        &[$({
+            const TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../", $path));
+            Module { path: $path, lines: lines(TEXT) }
+        }),*]
+    };
+}
+
+/// Every part, the checker first.
+pub const PARTS: &[Part] = &[
+    Part {
+        part: "the checker",
+        modules: modules![
+            "crates/certify/src/lib.rs"
+            "crates/certify/src/conditions.rs"
+            "crates/certify/src/places.rs"
+            "crates/certify/src/refusal.rs"
+            "crates/certify/src/terms.rs"
+        ],
+    },
+    Part {
+        part: "arithmetic on scalars and affine forms",
+        modules: modules![
+            "crates/values/src/affine.rs"
+            "crates/values/src/scalar.rs"
+            "crates/values/src/scalar/op.rs"
+            "crates/values/src/primitive.rs"
+        ],
+    },
+    Part {
+        part: "the reader of S-expressions",
+        modules: modules![
+            "crates/language/src/sexp.rs"
+            "crates/language/src/lex.rs"
+            "crates/language/src/diagnostic.rs"
+            "crates/language/src/codes.rs"
+            "crates/language/src/load.rs"
+        ],
+    },
+    Part {
+        part: "the reader of rule files",
+        modules: modules![
+            "crates/language/src/rules/stated.rs"
+            "crates/language/src/rules/load.rs"
+            "crates/language/src/rules/files.rs"
+            "crates/language/src/rules/syntax.rs"
+            "crates/language/src/rules/dialect.rs"
+            "crates/language/src/rules/signature.rs"
+            "crates/language/src/rules/attributes.rs"
+            "crates/language/src/rules/operators.rs"
+            "crates/language/src/rules/derive.rs"
+            "crates/language/src/rules/define.rs"
+            "crates/language/src/rules/tree.rs"
+            "crates/language/src/rules/infer.rs"
+            "crates/language/src/rules/commutes.rs"
+            "crates/language/src/rules/book.rs"
+            "crates/language/src/term.rs"
+        ],
+    },
+    Part {
+        part: "how a DLC program is read as a statement",
+        modules: modules![
+            "crates/prove/src/equiv/lift/mod.rs"
+            "crates/prove/src/equiv/lift/values.rs"
+            "crates/prove/src/equiv/lift/writes.rs"
+        ],
+    },
+    Part {
+        part: "the verifier of DLC programs, on which that reading rests",
+        modules: modules![
+            "targets/src/dlc.rs"
+            "targets/src/verify.rs"
+            "targets/src/verify/limits.rs"
+            "targets/src/verify/marshal.rs"
+            "targets/src/verify/overlap.rs"
+            "targets/src/verify/structure.rs"
+            "targets/src/verify/summary.rs"
+            "targets/src/verify/symbols.rs"
+            "targets/src/verify/types.rs"
+        ],
+    },
+    Part {
+        part: "how programs are read as parts between barriers",
+        modules: modules!["crates/prove/src/equiv/parts.rs" "crates/prove/src/equiv/raise.rs" "crates/analysis/src/effects.rs"],
+    },
+    Part {
+        part: "how layouts are read as equations",
+        modules: modules!["crates/prove/src/equiv/layout.rs" "crates/prove/src/equiv/equation.rs"],
+    },
+];
+
+/// The lines of a text.
+const fn lines(text: &str) -> usize {
+    let (bytes, mut at, mut count) = (text.as_bytes(), 0, 0);
+    while at < bytes.len() {
+        if bytes[at] == b'\n' {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+}
+
+impl Part {
+    /// The lines of all of its modules.
+    pub fn lines(&self) -> usize {
+        self.modules.iter().map(|module| module.lines).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+
+    /// Modules that the readers import and that no answer of the checker rests on: they write the help of
+    /// diagnostics, or make of the same forms the book that the search uses.
+    const BESIDE: [&str; 6] = ["suggest", "check", "lints", "schedule", "conditions", "words"];
+
+    /// The parts whose imports are followed. The readings import the compiler's e-graph and interpreter,
+    /// which prepare a question; the checker asks it anew.
+    const FOLLOWED: usize = 4;
+
+    /// The names of all modules below a folder.
+    fn names(folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                names(&path, found);
+                found.insert(name);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                found.insert(name);
+            }
+        }
+    }
+
+    /// The paths that a module imports, its tests aside.
+    fn imports(text: &str) -> impl Iterator<Item = &str> {
+        let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let uses = |word| own.split(word).skip(1);
+        uses("\nuse ").chain(uses("\npub use ")).filter_map(|rest| rest.split(';').next())
+    }
+
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
+    #[test]
+    fn whatever_the_checker_and_the_readers_import_is_named() {
+        let root = root();
+        let mut known = BTreeSet::new();
+        for folder in ["crates", "targets/src"] {
+            names(&root.join(folder), &mut known);
+        }
+        let modules = || PARTS.iter().flat_map(|part| part.modules);
+        let named: BTreeSet<&str> = modules()
+            .flat_map(|module| module.path.trim_end_matches(".rs").split('/'))
+            .chain(BESIDE)
+            .collect();
+        let mut missing = BTreeSet::new();
+        for module in PARTS[..FOLLOWED].iter().flat_map(|part| part.modules) {
+            let text = std::fs::read_to_string(root.join(module.path)).expect("a text");
+            for path in imports(&text) {
+                let first = path.split(':').next().unwrap_or_default();
+                let ours = ["crate", "self", "super", "std"].contains(&first)
+                    || first.starts_with("ember_")
+                    || named.contains(first);
+                if !ours && !PACKAGES.contains(&first) {
+                    missing.insert(format!("{}: package {first}", module.path));
+                }
+                let words = path.split(|c: char| !c.is_alphanumeric() && c != '_');
+                let words = words.filter(|word| first != "std" && known.contains(*word));
+                missing.extend(
+                    words
+                        .filter(|word| !named.contains(word) && *word != first)
+                        .map(|word| format!("{}: {word}", module.path)),
+                );
+            }
+        }
+        assert!(missing.is_empty(), "imported and not named: {missing:#?}");
+    }
+
+    #[test]
+    fn every_module_of_the_checker_is_named() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut own = BTreeSet::new();
+        names(&root.join("src/certify"), &mut own);
+        own.remove("trusted");
+        for name in own {
+            let path = format!("crates/certify/src/{name}.rs");
+            assert!(PARTS[0].modules.iter().any(|module| module.path == path), "{path}");
+        }
+    }
+}
