@@ -4,6 +4,23 @@
 //! On its own: terms, facts and conditions are read and derived anew, without an e-graph and any code that
 //! searched for the proof. Rules are trusted to be right (`verify` is there for that), and so are the
 //! readers of S-expressions and rule files, and arithmetic on scalars and affine forms.
+//!
+//! ```
+//! use ember_certify::{Rules, check};
+//! use ember_language::diagnostic::Sources;
+//! use ember_language::sexp;
+//!
+//! let mut sources = Sources::default();
+//! let rules = sources.add("none.rules", "(ruleset none \"no rules\")");
+//! let paths = [sources.get(rules).path.clone()];
+//! let rules = Rules::read(&mut sources, &paths).expect("well-formed rules");
+//! let mut answer = |text: &str| {
+//!     let file = sources.add("it.cert", text);
+//!     check(&rules, &sexp::read(&sources, file).expect("balanced")[0]).is_ok()
+//! };
+//! assert!(answer("(certificate (exact bitwise) (left (scf.skip)) (right (scf.skip)) (steps))"));
+//! assert!(!answer("(certificate (exact bitwise) (left (scf.skip)) (right (scf.halt)) (steps))"));
+//! ```
 
 mod conditions;
 mod places;
