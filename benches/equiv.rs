@@ -8,8 +8,7 @@ use ember_compile::machines;
 use ember_compile::pipeline::{self, Options as Compiling};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
-use ember_language::print_term::print_term;
-use ember_language::{rules, sexp};
+use ember_language::{rules, sexp, text};
 use ember_prove::equiv::{self, Found, Options, Search};
 use ember_targets::print::print;
 use std::hint::black_box;
@@ -161,7 +160,7 @@ fn examples(root: &Path, prove: &Prove<'_>) {
             let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
             let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
             let texts = [
-                ("slc", true, print_term(&chosen.term)),
+                ("slcv", true, text::program(&chosen.term, &inputs.words())),
                 ("dlc", false, print(chosen.program.program())),
             ];
             for (level, units, text) in texts {

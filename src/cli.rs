@@ -11,6 +11,7 @@ mod equiv;
 mod explain;
 mod fmt;
 mod lsp;
+mod rules;
 mod saturate;
 mod self_test;
 mod test;
@@ -22,12 +23,11 @@ use crate::job::{self, Done, Scope};
 use crate::report::{self, Record};
 use crate::single;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Inputs, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_language::print_term::print_term;
 use ember_language::rules::Exactness;
+use ember_language::rules::Phase;
 use ember_sim::CoreKind;
 use ember_targets::print::print;
 use ember_tools::emit;
@@ -37,7 +37,7 @@ use ember_tools::trace;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Compiles embedding operations for decoupled access-execute machines with rules in an e-graph.
 ///
@@ -125,6 +125,11 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite check-certificate proof.cert\n\n\
                             Exit codes: 0 it holds, 1 it does not, 2 bad input.")]
     CheckCertificate(check_certificate::CheckCertificateArgs),
+    /// Writes rules that stand in no file as rule text.
+    Rules {
+        #[command(subcommand)]
+        which: rules::Which,
+    },
     /// Applies any rules to any terms: prints what each rule did, and the cheapest terms.
     #[command(after_help = "Example:\n  ember-rewrite saturate --rules rules/extra/math.rules \
                             examples/terms/calculus.sexp --iter-limit 8\n\n\
@@ -171,8 +176,13 @@ impl From<Exact> for Exactness {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Level {
+    /// Sequential loops.
     Scf,
+    /// Scalar code of the access and execute unit: without the rules of the phase `optimise`.
     Slc,
+    /// Code of both units with lanes: what the DLC program is made of.
+    Slcv,
+    /// The two halves.
     Dlc,
     /// The e-graph that the program is extracted from, as Graphviz text.
     Dot,
@@ -216,6 +226,10 @@ struct Common {
     /// Print the best program at a level, and nothing else.
     #[arg(long, value_enum, conflicts_with = "json")]
     emit: Option<Level>,
+    /// Print the best program that the rules of the phases up to this one make, and before it the one without
+    /// this phase, as two programs that `equiv` compares.
+    #[arg(long, value_name = "PHASE", value_parser = phase, conflicts_with_all = ["json", "emit"])]
+    emit_after: Option<Phase>,
     /// Of which statement `--emit dot` and `--emit egraph-json` show the e-graph, counted from 0.
     #[arg(long, value_name = "N", requires = "emit")]
     statement: Option<usize>,
@@ -250,6 +264,11 @@ impl Common {
     }
 }
 
+/// A phase by its name.
+fn phase(name: &str) -> Result<Phase, String> {
+    Phase::parse(name).ok_or_else(|| format!("a phase is one of {}", Phase::NAMES.join(", ")))
+}
+
 /// Runs the command with the process's arguments.
 pub fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
@@ -271,6 +290,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Equiv(args)), _) => args.run(&mut sources),
         (Some(Command::SelfTest(args)), _) => args.run(&mut sources),
         (Some(Command::CheckCertificate(args)), _) => args.run(&mut sources),
+        (Some(Command::Rules { which }), _) => which.run(&mut sources),
         (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
@@ -297,6 +317,10 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     let options = common.options();
     let inputs = pipeline::read(sources, model, &options)?;
     render::emit(sources, &inputs.warnings);
+    if let Some(phase) = common.emit_after {
+        let text = emit::around(&inputs, &options, phase)?;
+        return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
+    }
     if let Some(level) = common.emit {
         let text = emit(&inputs, &options, level, common.statement)?;
         return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
@@ -339,20 +363,13 @@ fn emit(
             Diagnostic::global("only `--emit dot` and `--emit egraph-json` take a statement");
         return Err(vec![error]);
     }
-    let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
-    let chosen = if options.rank {
-        let seed = options.tune_seed.or(options.seed);
-        let case = pipeline::Case::new(&inputs.model, seed, options.exact)?;
-        let tuning = ember_tools::tuning::Tuning::new(inputs, &case, options);
-        let mut untimed = Duration::default();
-        tuning.best_of(&options.schedule, goal, &mut untimed, &Line::hidden())?.1
-    } else {
-        pipeline::compile(inputs, options, goal)?
+    let level = match level {
+        Level::Scf => emit::Level::Scf,
+        Level::Slc => emit::Level::Slc,
+        Level::Slcv => emit::Level::Slcv,
+        _ => emit::Level::Dlc,
     };
-    Ok(match level {
-        Level::Dlc => print(chosen.program.program()),
-        _ => format!("{}\n", print_term(&chosen.term).trim_end()),
-    })
+    emit::program(inputs, options, level)
 }
 
 fn run_program(
@@ -369,7 +386,7 @@ fn run_program(
         return write_result(common.output.as_deref(), &print(program.program()))
             .map(|()| ExitCode::SUCCESS);
     }
-    if common.emit.is_some() {
+    if common.emit.is_some() || common.emit_after.is_some() {
         let error = Diagnostic::global("`run` can emit a program as DLC only");
         return Err(vec![error.with_help("give `--emit dlc`")]);
     }

@@ -130,8 +130,9 @@ impl Compiler {
         with(&self.sources, |sources| {
             let inputs = self.inputs(sources, model)?;
             let case = Case::new(&inputs.model, self.options.seed, self.options.exact)?;
+            let schedule = inputs.book.require_schedule(&self.options.schedule)?;
             let (_, chosen) = Tuning::new(&inputs, &case, &self.options).best_of(
-                &self.options.schedule,
+                schedule,
                 Goal::Decoupled,
                 &mut Duration::default(),
                 &Line::hidden(),
@@ -182,7 +183,7 @@ impl Compiler {
                 }
                 equiv::Verdict::Equal(Err(reason)) => Verdict::Unknown(reason),
                 equiv::Verdict::Different(found) => {
-                    let text = equiv::counterexample(sources, &sides, &found);
+                    let text = equiv::counterexample(sources, &book.signature, &sides, &found);
                     Verdict::Different(all("<counterexample>", &text, sources)?)
                 }
                 equiv::Verdict::Unknown(unknown) => Verdict::Unknown(unknown.reason()),

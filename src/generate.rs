@@ -8,6 +8,8 @@
 mod write;
 
 use clap::{Args, Subcommand};
+use ember_host::Disk;
+use ember_language::diagnostic::Sources;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::suggest;
 use ember_model::data::blocks::BlockPattern;
@@ -164,6 +166,9 @@ pub struct Program {
     /// The seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// A folder of rule files, or one rule file; may be given again. Their dialects say how text is written.
+    #[arg(long, value_name = "PATH", default_value = "rules")]
+    rules: Vec<PathBuf>,
     /// The file [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -195,8 +200,9 @@ pub fn run(what: &What, line: &Line) -> Checked<()> {
         What::Graph(graph) => graph.run(line),
         What::Triples(triples) => triples.run(line),
         What::Blocks(blocks) => blocks.run(),
-        What::Program(Program { size, seed, output }) => {
-            let text = Made::random(*seed, *size).text();
+        What::Program(Program { size, seed, rules, output }) => {
+            let (book, _) = ember_language::rules::load(&mut Sources::new(Disk), rules)?;
+            let text = Made::random(*seed, *size).text(&book.signature);
             let outputs = Outputs::of(output, Some(Format::Tsv), &[Format::Tsv])?;
             outputs.text(|out| out.words(format_args!("{}", text.trim_end())))
         }

@@ -85,17 +85,19 @@ pub fn run(
 
     let mut simulate_time = Duration::ZERO;
     let mut contenders = Vec::new();
-    if scope == Scope::Whole && inputs.book.schedule(COUPLED).is_some() {
+    if let Some(coupled) = inputs.book.schedule(COUPLED).filter(|_| scope == Scope::Whole) {
         line.say("lowering the coupled loop nest");
-        let (found, chosen) = tuning.best_of(COUPLED, Goal::Coupled, &mut simulate_time, line)?;
+        let (found, chosen) = tuning.best_of(coupled, Goal::Coupled, &mut simulate_time, line)?;
         for (name, core) in
             [("coupled-inorder", CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)]
         {
             contenders.push(contender(name, core, &found, &chosen));
         }
     }
-    for name in BASELINES.into_iter().filter(|n| inputs.book.schedule(n).is_some()) {
-        let (found, chosen) = tuning.best_of(name, Goal::Decoupled, &mut simulate_time, line)?;
+    for name in BASELINES {
+        let Some(baseline) = inputs.book.schedule(name) else { continue };
+        let (found, chosen) =
+            tuning.best_of(baseline, Goal::Decoupled, &mut simulate_time, line)?;
         contenders.push(contender(name, CoreKind::OutOfOrder, &found, &chosen));
     }
     contenders.extend(hand_written.into_iter().map(|(name, program)| Contender {
@@ -105,8 +107,7 @@ pub fn run(
         exact: options.exact,
         rules: BTreeSet::new(),
     }));
-    let (found, chosen) =
-        tuning.best_of(&options.schedule, Goal::Decoupled, &mut simulate_time, line)?;
+    let (found, chosen) = tuning.best_of(schedule, Goal::Decoupled, &mut simulate_time, line)?;
     contenders.retain(|c| c.name != options.schedule);
     contenders.push(contender(&options.schedule, CoreKind::OutOfOrder, &found, &chosen));
 

@@ -8,6 +8,7 @@ use ember_compile::pipeline::{Case, Inputs, Options, simulate};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::sexp;
+use ember_language::text;
 use ember_sim::CoreKind;
 use ember_targets::verify::{Limits, Verified, verify};
 use std::path::Path;
@@ -25,12 +26,12 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     if form.form().is_some_and(|(head, _)| head == "dlc") {
         return DlcText::read(sources, file)?.verify(&limits);
     }
-    let (term, sort) = inputs.book.signature.read_term(form)?;
-    let term = inputs.book.definitions.expand(&term);
+    let (term, sort) = text::read(form, &inputs.book, &inputs.words())?;
     let context = inputs.context();
+    let operators = inputs.book.signature.table();
     let program = match sort.name() {
-        "Stmt" => coupled(&term, &context),
-        "Slc" => decouple(&term, &context),
+        "Stmt" => coupled(operators, &term, &context),
+        "Slc" => decouple(operators, &term, &context),
         other => {
             let error =
                 Diagnostic::error("not a program", form.span, format!("this has the sort {other}"));

@@ -8,12 +8,14 @@ use ember_compile::pipeline;
 use ember_engine::CompiledRule;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
-use ember_language::print_term::print_term;
 use ember_language::rules::{self, RuleBook};
 use ember_language::sexp::{self, Kind, Sexp};
-use ember_prove::equiv::{self, Answer, Options, Sides, Verdict};
+use ember_language::text;
+use ember_prove::equiv::{self, Answer, Found, Options, Search, Sides, Verdict};
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
+use ember_tools::emit::{self, Level};
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 struct Bench {
@@ -29,8 +31,12 @@ fn root() -> &'static Path {
 
 impl Bench {
     fn new() -> Bench {
+        Bench::with(&[root().join("rules")])
+    }
+
+    fn with(paths: &[PathBuf]) -> Bench {
         let mut sources = Sources::new(Disk);
-        let paths = equiv::rule_paths(&Disk, &[root().join("rules")]);
+        let paths = equiv::rule_paths(&Disk, paths);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let compiled = ember_engine::compile(&book);
         let rules = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
@@ -74,7 +80,7 @@ fn pairs() -> Vec<(Vec<PathBuf>, Options, Option<PathBuf>)> {
     files.into_iter().map(options).collect()
 }
 
-fn certificate(text: &str) -> Option<Sexp> {
+fn certificate_of(text: &str) -> Option<Sexp> {
     let mut sources = Sources::new(Disk);
     let file = sources.add("<certificate>", text);
     match sexp::read(&sources, file).ok()?.as_slice() {
@@ -119,7 +125,7 @@ fn every_proof_has_a_certificate_that_holds() {
         let path = &files[0];
         if let Verdict::Equal(certified) = bench.compare(&sides, &options).verdict {
             let text = certified.unwrap_or_else(|why| panic!("{}: {why}", path.display())).text();
-            let form = certificate(&text).expect("it is balanced");
+            let form = certificate_of(&text).expect("it is balanced");
             if let Err(why) = check(&bench.rules, &form) {
                 panic!("{}: {why}\n{text}", path.display());
             }
@@ -139,7 +145,7 @@ fn a_certificate_with_a_byte_changed_does_not_hold() {
         else {
             panic!("{name} is not proved");
         };
-        let original = certificate(&certified.text()).expect("it is balanced");
+        let original = certificate_of(&certified.text()).expect("it is balanced");
         check(&bench.rules, &original).expect("it holds");
         let mut bytes = certified.text().into_bytes();
         for at in 0..bytes.len() {
@@ -147,7 +153,7 @@ fn a_certificate_with_a_byte_changed_does_not_hold() {
             for flip in [1, 2, 16] {
                 bytes[at] = before ^ flip;
                 let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-                let Some(changed) = certificate(text) else { continue };
+                let Some(changed) = certificate_of(text) else { continue };
                 if check(&bench.rules, &changed).is_err() {
                     continue;
                 }
@@ -187,7 +193,8 @@ fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
     };
     let inputs = pipeline::read(&mut Sources::new(Disk), &model, &options).expect("a model");
     let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
-    let texts = [("slc", print_term(&chosen.term)), ("dlc", print(chosen.program.program()))];
+    let slcv = text::program(&chosen.term, &inputs.words());
+    let texts = [("slcv", slcv), ("dlc", print(chosen.program.program()))];
     let files = texts.map(|(level, text)| {
         let name = format!("{example}_{schedule}.{level}");
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -226,11 +233,108 @@ fn what_is_compiled_is_proved_to_be_the_model() {
     }
 }
 
+/// A level of a user's own, with a loop, a store whose operands stand the other way round, and a sequence.
+const LEVEL: &str = r#"
+(dialect mid "a level between"
+  (sort Mid "a statement of the level between" :kind statement)
+  (op mid (Stmt) Mid "a statement, at the level between" :boundary :means same)
+  (op mid.loop ((step Value) (variable Var) (lo Value) (hi Value) (body Mid)) Mid "a loop"
+    :binds (1 4) :erases scf.for)
+  (op mid.put ((value Value) (address Address)) Mid "a store" :erases scf.store)
+  (op mid.then (Mid Mid) Mid "one after the other" :erases scf.seq))
+
+(ruleset mid "statements at the level between" :phase decouple :exact bitwise)
+(rule mid-loop "A loop." (mid (scf.for ?v ?lo ?hi ?st ?s)) => (mid.loop ?st ?v ?lo ?hi (mid ?s)))
+(rule mid-put "A store." (mid (scf.store ?a ?x)) => (mid.put ?x ?a))
+(rule mid-then "A sequence." (mid (scf.seq ?a ?b)) => (mid.then (mid ?a) (mid ?b)))
+"#;
+
+/// Two programs: one of one processor, and one of the level between with its loops interchanged.
+const PROGRAMS: &str = "(input a f32 (n m)) (output x f32 (n m)) (output y f32 (n))
+(scf.seq
+  (scf.for i 0 n 1 (scf.for j 0 m 1 (scf.store (at x i j) (scf.load (at a i j)))))
+  (scf.for i 0 n 1 (scf.store (at y i) (const f32 2.0))))
+(mid.then
+  (mid.loop 1 j 0 m (mid.loop 1 i 0 n (mid.put (scf.load (at a i j)) (at x i j))))
+  (mid.loop 1 i 0 n (mid.put (const f32 2.0) (at y i))))";
+
 #[test]
-fn the_checker_can_be_read_in_one_go() {
-    let files = std::fs::read_dir(root().join("crates/certify/src")).expect("the folder");
-    let files = files.map(|entry| entry.expect("an entry").path());
-    let lines: usize =
-        files.map(|path| std::fs::read_to_string(path).expect("a text").lines().count()).sum();
-    assert!(lines <= 600, "{lines} lines");
+fn a_level_of_the_users_is_proved_like_the_built_in_ones() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (level, pair) = (folder.join("level.rules"), folder.join("level.pair"));
+    std::fs::write(&level, LEVEL).expect("a file");
+    std::fs::write(&pair, PROGRAMS).expect("a file");
+    let bench = Bench::with(&[root().join("rules"), level]);
+    let sides = bench.sides(&[pair], None);
+    let terms = equiv::terms(&sides, &bench.book).expect("both are terms");
+    let options = Options::default();
+    let search = Search {
+        book: &bench.book,
+        compiled: &bench.compiled,
+        schedule: bench.book.require_schedule("equiv-units").expect("it is there"),
+        machine: &bench.machine,
+        exact: options.exact,
+        limits: options.limits,
+        certify: Some(&bench.rules),
+    };
+    match search.run(&sides, &terms) {
+        Found::Equal(Ok(certificate)) => {
+            let form = certificate_of(&certificate.text()).expect("it is balanced");
+            check(&bench.rules, &form).expect("it holds");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_certificate_is_refused_with_other_rules() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let more = folder.join("more.rules");
+    let rule =
+        r#"(rule more "A sum with itself." (scf.add ?a ?a) => (scf.mul 2 ?a) :when (index ?a))"#;
+    std::fs::write(&more, format!("(ruleset more \"one more\")\n{rule}")).expect("a file");
+    let (bench, other) = (Bench::new(), Bench::with(&[root().join("rules"), more]));
+    let sides = bench.sides(&[root().join("tests/cases/equiv/interchange.pair")], None);
+    let Verdict::Equal(Ok(certified)) = bench.compare(&sides, &Options::default()).verdict else {
+        panic!("it is not proved");
+    };
+    let text = certified.text();
+    let holds = |text: &str, rules: &Rules| {
+        check(rules, &certificate_of(text).expect("it is balanced")).map(drop)
+    };
+    holds(&text, &bench.rules).expect("it holds");
+    let why = holds(&text, &other.rules).expect_err("it was made with other rules");
+    assert!(why.contains("other rules") && why.contains("(rules any)"), "{why}");
+    let any = text.replace(bench.rules.digest(), "any");
+    holds(&any, &other.rules).expect("one more rule changes nothing in it");
+}
+
+#[test]
+fn every_example_is_proved_at_every_level() {
+    let bench = Bench::new();
+    let entries = std::fs::read_dir(root().join("examples")).expect("the folder");
+    let mut models: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    models.retain(|path| path.extension().is_some_and(|e| e == "sexp"));
+    models.par_iter().for_each(|model| {
+        let options = pipeline::Options {
+            rules: vec![root().join("rules")],
+            rank: false,
+            ..pipeline::Options::default()
+        };
+        let inputs = pipeline::read(&mut Sources::new(Disk), model, &options).expect("a model");
+        for (level, name) in [(Level::Scf, "scf"), (Level::Slc, "slc"), (Level::Slcv, "slcv")] {
+            let text = emit::program(&inputs, &options, level).expect("a program");
+            let name = format!("{}_level.{name}", inputs.model.name);
+            let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            std::fs::write(&file, text).expect("a file");
+            let sides = bench.sides(&[model.clone(), file.clone()], None);
+            let answer = bench.compare(&sides, &Options::default());
+            assert!(
+                matches!(answer.verdict, Verdict::Equal(Ok(_))),
+                "{}: {:?}",
+                file.display(),
+                answer.verdict
+            );
+        }
+    });
 }

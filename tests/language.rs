@@ -176,7 +176,8 @@ fn models_use_operators_that_rule_files_define() {
         let mut sources = Sources::new(Disk);
         let file = sources.add("<model>", text);
         let model = Model::parse_with(&sources, file, &book.definitions).expect("a model");
-        let terms = (0..model.statements.len()).map(|i| model.statement_term(i).to_string());
+        let terms = (0..model.statements.len())
+            .map(|i| model.statement_term(i, book.signature.table()).to_string());
         terms.collect::<Vec<_>>()
     };
     assert_eq!(model("(my.bag t i o)"), model("(nn.relu (emb.bag sum t i o))"));

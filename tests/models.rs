@@ -1,16 +1,21 @@
 //! Properties of model files as a whole: what terms and declarations they give, that data follows
 //! from seed and name alone, and that no text, however broken, ends the process.
 
+use egg::Symbol;
 use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Sources};
+use ember_language::rules::{self, Operators};
 use ember_model::data::Instance;
 use ember_model::model::{Model, TensorId};
 use ember_model::reference::evaluate;
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_targets::tensor::Tensor;
 use ember_tools::render::{render, to_json};
+use ember_values::operation::OPERATIONS;
 use ember_values::scalar::{DType, Scalar};
 use quickcheck::quickcheck;
+use std::path::Path;
+use std::sync::Arc;
 
 const WEIGHTED: &str = include_str!("../examples/bag_weighted.sexp");
 
@@ -20,14 +25,34 @@ fn parse(text: &str) -> Checked<Model> {
     Model::parse(&sources, file)
 }
 
+/// The operators of the project's dialects.
+fn operators() -> Arc<Operators> {
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &[rules]).expect("well-formed");
+    book.signature.table().clone()
+}
+
 fn instance(text: &str) -> Instance {
     parse(text).and_then(|model| model.instantiate(None)).expect("a model with data")
 }
 
 #[test]
+fn operations_are_declared_as_the_table_has_them() {
+    let operators = operators();
+    for row in &OPERATIONS {
+        let names: Vec<&str> = row.operands.iter().map(|operand| operand.name).collect();
+        let info = operators.get(Symbol::from(row.name), names.len());
+        let info = info.unwrap_or_else(|| panic!("no dialect has `{}`", row.name));
+        let declared: Vec<&str> =
+            info.operands.iter().map(|name| name.map_or("", |name| name.as_str())).collect();
+        assert_eq!(declared, names, "`{}`", row.name);
+    }
+}
+
+#[test]
 fn root_terms() {
     // egg quotes names such as %out when it prints.
-    let text = |model: Model| model.root_term().to_string().replace('"', "");
+    let text = |model: Model| model.root_term(&operators()).to_string().replace('"', "");
     assert_eq!(
         text(parse(WEIGHTED).expect("a model")),
         "(emb.output (out %out) (emb.bag mode.sum (emb.tensor (in %table)) (in %indices) (in %offsets) \
@@ -52,13 +77,14 @@ const LAYERS: &str = "(model m
 #[test]
 fn layers_become_statements() {
     let model = parse(LAYERS).expect("a model");
+    let operators = operators();
     let names = |ids: Vec<TensorId>| -> String {
         ids.iter().map(|id| model.tensor(*id).name.clone()).collect::<Vec<_>>().join(" ")
     };
     let shown: Vec<String> = (0..model.statements.len())
         .map(|i| {
             let statement = &model.statements[i];
-            let term = model.statement_term(i).to_string().replace('"', "");
+            let term = model.statement_term(i, &operators).to_string().replace('"', "");
             format!("{term}: {} -> {}", names(statement.reads()), names(statement.writes()))
         })
         .collect();
@@ -94,7 +120,7 @@ fn layers_become_statements() {
     assert_eq!(shapes, ["nodes 4", "nodes 3 4", "edges", "nodes", "nodes 7"]);
     let outputs: Vec<_> = model.outputs().map(|out| out.name.as_str()).collect();
     assert_eq!(outputs, ["p", "q"]);
-    let barriers = model.root_term().to_string().matches("scf.barrier").count();
+    let barriers = model.root_term(&operators).to_string().matches("scf.barrier").count();
     assert_eq!(barriers, 9, "one wherever a statement reads what was written since the last");
 }
 

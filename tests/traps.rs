@@ -92,6 +92,7 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
     let inputs = Inputs { book, compiled, model, machine: machine(), warnings: Vec::new() };
     let options = Options { candidates: 4, ..Options::default() };
     let case = Case::new(&inputs.model, None, Exactness::Bitwise).expect("data");
+    let operators = inputs.book.signature.table();
     for schedule in &inputs.book.schedules {
         let goal = match schedule.name.as_str() {
             "coupled" => Goal::Coupled,
@@ -102,15 +103,20 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
         assert!(found.candidates() > 0, "{} finds no program", schedule.name);
         for candidate in found.found.values().flat_map(|found| &found.candidates) {
             let shown = || format!("{}\n{}", schedule.name, candidate.term);
-            let mut interpreter = Interpreter::new(&candidate.term, case.store.clone());
+            let mut interpreter = Interpreter::new(
+                &candidate.term,
+                inputs.book.signature.table(),
+                case.store.clone(),
+            );
             let root = interpreter.root();
             interpreter.run(root).unwrap_or_else(|e| panic!("{e}\n{}", shown()));
             let mut expected = interpreter.store();
             expected.tensors.extend(case.expected.clone());
             assert_eq!(interpreter.store().difference(&expected), None, "{}", shown());
 
-            let program = lower(&candidate.term, &inputs.context(), &inputs.machine, goal)
-                .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
+            let program =
+                lower(operators, &inputs.machine, &candidate.term, &inputs.context(), goal)
+                    .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
             let outcome =
                 simulate(program.program(), &inputs.machine, &case, CoreKind::OutOfOrder, false)
                     .unwrap_or_else(|e| panic!("{e}\n{}", shown()));
@@ -246,13 +252,14 @@ fn both_runs(text: &str) -> Tensor {
         sizes: BTreeMap::new(),
     };
     let term = term(text);
-    let mut interpreter = Interpreter::new(&term, store.clone());
+    let mut interpreter = Interpreter::new(&term, book().signature.table(), store.clone());
     let root = interpreter.root();
     interpreter.run(root).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let interpreted = interpreter.into_store();
 
     let context = ModelContext { name: "trap".to_owned(), sizes: Vec::new(), tensors: tensors() };
-    let program = decouple(&term, &context).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let program = decouple(book().signature.table(), &term, &context)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
     let limits = ember_targets::verify::Limits::of(&machine());
     let program = ember_targets::verify::verify(program, &limits)
         .unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"));

@@ -81,7 +81,7 @@ pub fn model(text: &str) {
     let file = sources.add("fuzz.sexp", text);
     match Model::parse_with(&sources, file, &Definitions::default()) {
         Ok(model) => {
-            model.root_term();
+            model.root_term(tools().0.book.signature.table());
             equiv::Declarations::of_model(&model);
         }
         Err(errors) => {

@@ -11,7 +11,7 @@ use crate::fetch::apply;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
 use ember_targets::dlc::Type;
-use ember_values::scalar::{BinaryOp, DType, UnaryOp, fold_lanes};
+use ember_values::scalar::{BinaryOp, DType, Latency, UnaryOp, UnaryPrice, fold_lanes};
 use matrix::Multiplication;
 
 /// Where the execute unit stands.
@@ -161,10 +161,16 @@ impl Sim<'_> {
                 let (dst, src) = (reg(dst), reg(src));
                 unary(*op, src.ty.dtype, &mut self.execution.lanes, dst, src);
                 let figures = self.core_figures;
-                let (uops, latency) = match op {
-                    UnaryOp::Exp => (figures.exp_uops, figures.exp_latency),
-                    UnaryOp::Sqrt => (1, figures.sqrt_latency),
+                let uops = match op.price() {
+                    UnaryPrice::Exponential => figures.exp_uops,
+                    UnaryPrice::Operation => 1,
                 };
+                let latencies = op.latency().iter().map(|latency| match latency {
+                    Latency::Exponential => figures.exp_latency,
+                    Latency::Root => figures.sqrt_latency,
+                    Latency::Quotient => figures.float_div_latency,
+                });
+                let latency = latencies.sum();
                 for p in 0..dst.pieces {
                     let ready = self.execution.ready[src.piece + p];
                     for _ in 1..uops {

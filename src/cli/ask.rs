@@ -11,6 +11,7 @@ use ember_language::load::load;
 use ember_language::rules::{self, RuleBook};
 use ember_language::sexp;
 use ember_language::term::Term;
+use ember_language::text::{Words, written_out};
 use ember_tools::history::Plain;
 use std::path::{Path, PathBuf};
 
@@ -101,7 +102,10 @@ pub(super) fn term(sources: &mut Sources, book: &RuleBook, word: &str) -> Checke
         false => load(sources, Path::new(word))?,
     };
     match sexp::read(sources, file)?.as_slice() {
-        [term] => book.signature.read_term(term).map(|(term, _)| term),
+        [term] => {
+            let full = written_out(term, &Words::new(&book.signature), &[])?;
+            book.signature.read_term(&full).map(|(term, _)| term)
+        }
         others => {
             let path = sources.get(file).path.display();
             let error = Diagnostic::global(format!("`{path}` has {} terms in it", others.len()));

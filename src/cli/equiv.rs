@@ -78,7 +78,9 @@ impl EquivArgs {
             write_file(path, &certificate.text())?;
         }
         let counterexample = match &answer.verdict {
-            Verdict::Different(found) => Some(equiv::counterexample(sources, &sides, found)),
+            Verdict::Different(found) => {
+                Some(equiv::counterexample(sources, &book.signature, &sides, found))
+            }
             _ => None,
         };
         if let (Some(path), Some(text)) = (&self.counterexample, &counterexample) {

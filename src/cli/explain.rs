@@ -6,7 +6,9 @@ use clap::Args;
 use ember_compile::pipeline;
 use ember_engine::saturate::StopReason;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::text::Words;
 use ember_tools::explain;
+use ember_tools::explain::View;
 use ember_tools::progress::Line;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,9 @@ pub(super) struct ExplainArgs {
     /// Explains why two terms are equal instead: files, or texts in parentheses.
     #[arg(long, num_args = 2, value_names = ["TERM", "TERM"])]
     terms: Option<Vec<String>>,
+    /// Give each step a line of its own, also push-downs of one kind and arithmetic.
+    #[arg(long)]
+    full: bool,
     #[command(flatten)]
     asked: Asked,
 }
@@ -42,8 +47,11 @@ impl ExplainArgs {
         line.done();
         let explained = explained?;
         let text = match self.asked.json {
-            true => to_json(&explain::to_json(&explained)),
-            false => explain::print(&inputs.book, &explained),
+            true => to_json(&explain::to_json(&inputs.book, &explained)),
+            false => {
+                let view = View { book: &inputs.book, words: &inputs.words(), full: self.full };
+                explain::print(&view, &explained)
+            }
         };
         write_result(self.asked.output.as_deref(), &text)?;
         let told = explained.groups.iter().all(|group| group.chain.is_ok());
@@ -58,10 +66,14 @@ impl ExplainArgs {
         let text = match (&chain, self.asked.json) {
             (chain, true) => to_json(&json!({
                 "equal": chain.is_ok(),
-                "chain": chain.as_ref().ok().map(|chain| explain::chain_json(chain, &[])),
+                "chain": chain.as_ref().ok().map(|chain| explain::chain_json(&book, chain, &[])),
                 "stop_reason": stop.to_string(),
             })),
-            (Ok(chain), false) => explain::print_terms(&book, chain),
+            (Ok(chain), false) => {
+                let words = Words::new(&book.signature);
+                let view = View { book: &book, words: &words, full: self.full };
+                explain::print_terms(&view, chain)
+            }
             (Err(ember_prove::chains::Gap::TooLong), false) => {
                 "equal, by a chain too long to be written out\n".to_owned()
             }

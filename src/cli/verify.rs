@@ -1,10 +1,10 @@
-//! The `verify` command: every rule's tiers as a table.
+//! The `verify` command: every rule's tiers, and what operators claim, as tables.
 
 use super::{to_json, write_result};
 use clap::Args;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules;
-use ember_prove::soundness::{Options, Tier};
+use ember_prove::soundness::{Claim, Known, Options, Tier, check_attributes};
 use ember_prove::verify::{self, Integers, Solver, Verified};
 use ember_tools::progress::Line;
 use ember_tools::render;
@@ -22,7 +22,7 @@ pub(super) struct VerifyArgs {
     /// Folders of rule files, or rule files.
     #[arg(required = true, value_name = "PATH")]
     rules: Vec<PathBuf>,
-    /// Verifies those rules whose name this regular expression fits.
+    /// Verifies those rules and operators whose name this regular expression fits.
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
     /// The seed of everything random.
@@ -45,6 +45,8 @@ struct Report {
     /// The solver of the third tier; `null` where none is installed.
     solver: Option<&'static str>,
     rules: Vec<Verified>,
+    /// What the attributes of operators claim.
+    operators: Vec<Claim>,
 }
 
 impl VerifyArgs {
@@ -56,7 +58,8 @@ impl VerifyArgs {
             .map_err(|e| vec![Diagnostic::global(format!("`--filter {pattern}`: {e}"))])?;
         let wanted = |name: &str| pattern.is_match(name);
         let total = book.claims().filter(|rule| wanted(rule.name.as_str())).count();
-        if total == 0 {
+        let operators = book.signature.operators();
+        if total == 0 && !operators.iter().any(|op| wanted(op.name.as_str())) {
             let error = Diagnostic::global("there is no rule to verify");
             return Err(vec![
                 error.with_help("give folders or files with rules that `--filter` fits"),
@@ -81,11 +84,16 @@ impl VerifyArgs {
                 line.say(format!("verified {done} of {total}: {rule}"));
             },
         );
+        line.say("verifying operators".to_owned());
+        let operators = check_attributes(&book, wanted, &options);
         line.done();
-        let report = Report { solver: solver.as_ref().map(|solver| solver.name()), rules };
+        let solver = solver.as_ref().map(|solver| solver.name());
+        let report = Report { solver, rules, operators };
         let text = if self.json { to_json(&report) } else { text(&report) };
         write_result(self.output.as_deref(), &text)?;
-        let errors: Vec<Diagnostic> = report.rules.iter().filter_map(complaint).collect();
+        let claims = report.operators.iter().filter_map(|claim| false_claim(claim, self.seed));
+        let errors: Vec<Diagnostic> =
+            claims.chain(report.rules.iter().filter_map(complaint)).collect();
         render::emit(&Sources::default(), &errors);
         Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
@@ -112,7 +120,51 @@ fn complaint(row: &Verified) -> Option<Diagnostic> {
     Some(Diagnostic::global(text).with_help(seed))
 }
 
+/// What speaks against a claim of an operator.
+fn false_claim(claim: &Claim, seed: u64) -> Option<Diagnostic> {
+    let Known::Refuted { case } = &claim.answer else { return None };
+    let Claim { operator, attribute, claim, .. } = claim;
+    let said = format!("{attribute} {claim}");
+    let text =
+        format!("`{}` of operator `{operator}` is wrong\n{}", said.trim_end(), case.trim_end());
+    let name = regex_lite::escape(operator);
+    let help = format!("found again with `--seed {seed} --filter '^{name}$'`");
+    Some(Diagnostic::global(text).with_help(help))
+}
+
 fn text(report: &Report) -> String {
+    [rules_text(report), operators_text(report)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What operators claim, a row each.
+fn operators_text(report: &Report) -> Option<String> {
+    let claims = &report.operators;
+    if claims.is_empty() {
+        return None;
+    }
+    let mut table = table(&["operator", "attribute", "claim", "answer"]);
+    for Claim { operator, operands, attribute, claim, answer } in claims {
+        let operator = format!("{operator}/{operands}");
+        table.add_row([operator, (*attribute).to_owned(), claim.clone(), answer.to_string()]);
+    }
+    let count = |f: fn(&Known) -> bool| claims.iter().filter(|claim| f(&claim.answer)).count();
+    Some(format!(
+        "{table}\n\nClaims of operators: {}; found right: {}, not tested: {}. Wrong: {}.\n",
+        claims.len(),
+        count(|answer| matches!(answer, Known::Holds { .. })),
+        count(|answer| matches!(answer, Known::NotTested { .. })),
+        count(|answer| matches!(answer, Known::Refuted { .. })),
+    ))
+}
+
+fn rules_text(report: &Report) -> Option<String> {
+    if report.rules.is_empty() {
+        return None;
+    }
     let mut table = table(&["rule", "exact", "tiers", "sampled", "exhaustive", "integers", "ms"]);
     for row in &report.rules {
         table.add_row([
@@ -130,7 +182,7 @@ fn text(report: &Report) -> String {
         || "No solver is installed (z3 or cvc5), so tier 3 was skipped".to_owned(),
         |solver| format!("Tier 3 by {solver}"),
     );
-    format!(
+    Some(format!(
         "{table}\n\nRules: {}; at tier 1: {}, at tier 2: {}. With claims about integers: {}, proved: {}. \
          Wrong: {}. {solver}.\n",
         report.rules.len(),
@@ -141,7 +193,7 @@ fn text(report: &Report) -> String {
         count(|row| {
             row.counterexample.is_some() || matches!(row.integers, Integers::Refuted { .. })
         }),
-    )
+    ))
 }
 
 /// The tiers that a rule has passed.

@@ -59,7 +59,7 @@ fn programs_read_back_at_every_level() {
     for model in MODELS {
         let model = path(model);
         for schedule in OPT.into_iter().chain(["search"]) {
-            let [slc, dlc] = ["slc", "dlc"].map(|level| {
+            let [slc, slcv, dlc] = ["slc", "slcv", "dlc"].map(|level| {
                 let file = word(&folder.join(format!("program.{level}")));
                 let words = ["--schedule", schedule, "--emit", level, "-o", &file, &model];
                 let ran = ember(&words);
@@ -68,8 +68,12 @@ fn programs_read_back_at_every_level() {
                 assert_eq!(ran.code, Some(0), "{model} {schedule} {level} {ran:#?}");
                 ran.json()
             });
-            assert_eq!(slc["valid"], true, "{model} {schedule}");
-            assert_eq!(slc["cycles"], dlc["cycles"], "{model} {schedule}");
+            assert_eq!(
+                (&slc["valid"], &slcv["valid"]),
+                (&true.into(), &true.into()),
+                "{model} {schedule}"
+            );
+            assert_eq!(slcv["cycles"], dlc["cycles"], "{model} {schedule}");
         }
         let file = word(&folder.join("program.scf"));
         let ran = ember(&["--schedule", "coupled", "--emit", "scf", "-o", &file, &model]);

@@ -43,7 +43,8 @@ fn small(name: &str) -> Inputs {
 
 /// Runs the composed term in order, as the interpreter of terms understands it.
 fn agrees_as_a_term(inputs: &Inputs, case: &Case, chosen: &Chosen) {
-    let mut interpreter = Interpreter::new(&chosen.term, store(&case.instance));
+    let mut interpreter =
+        Interpreter::new(&chosen.term, inputs.book.signature.table(), store(&case.instance));
     let term = interpreter.root();
     interpreter.run(term).unwrap_or_else(|e| panic!("{}: {e}", inputs.model.name));
     let found = interpreter.store();
@@ -107,7 +108,11 @@ fn tables_that_differ_in_name_alone_are_searched_once() {
     let inputs = inputs("examples/dlrm_rm2.sexp");
     let instance = inputs.model.instantiate(None).expect("data");
     let store = store(&instance);
-    let plan = Plan::new(&inputs.model, &Statistics::new(&inputs.model, &instance, &store));
+    let plan = Plan::new(
+        inputs.book.signature.table(),
+        &inputs.model,
+        &Statistics::new(&inputs.model, &instance, &store),
+    );
     let slot = |at: &usize| inputs.model.statement_name(plan.groups[*at].statements[0]);
     let is_table = |at: &usize| slot(at).starts_with("features[") && slot(at) != "features[0]";
     let tables: Vec<usize> = (0..plan.groups.len()).filter(is_table).collect();
@@ -120,7 +125,8 @@ fn tables_that_differ_in_name_alone_are_searched_once() {
 fn statements_that_share_an_index_stream_are_searched_together() {
     let inputs = small("bigbird");
     let case = case(&inputs, 1);
-    let plan = Plan::new(&inputs.model, &case.statistics(&inputs.model));
+    let plan =
+        Plan::new(inputs.book.signature.table(), &inputs.model, &case.statistics(&inputs.model));
     let gathers = plan.groups.iter().filter(|group| group.statements.len() == 2).count();
     assert_eq!(gathers, 1, "keys and values are gathered by one stream of indices");
 }

@@ -63,7 +63,7 @@ fn check(inputs: &Inputs, schedule: &Schedule) {
     let operators = inputs.book.signature.table().clone();
     let facts = Facts::new(&context.tensors, &context.sizes, operators, VectorUnit::default());
     let mut egraph = EGraph::new(facts);
-    let statement = egraph.add_expr(&inputs.model.root_term());
+    let statement = egraph.add_expr(&inputs.model.root_term(inputs.book.signature.table()));
     let program = egraph.add(Node::op("slc", &[statement]));
     egraph.rebuild();
     saturations(inputs, &mut egraph, &schedule.steps);

@@ -4,11 +4,24 @@ use ember_compile::decouple::{ModelContext, decouple};
 use ember_compile::dlc_text::DlcText;
 use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
+use ember_language::rules::{self, Operators};
 use ember_language::term::Term;
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified};
 use ember_values::scalar::DType;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The operators of the dialects.
+pub fn operators() -> &'static Operators {
+    static TABLE: OnceLock<Arc<Operators>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+        let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed");
+        book.signature.table().clone()
+    })
+}
 
 /// The sizes and tensors of an embedding bag with a table of `f32`.
 pub fn bag_context() -> ModelContext {
@@ -52,7 +65,7 @@ pub fn check(text: &str) -> Result<Program, Vec<String>> {
 
 /// Decouples a term of the embedding bag and verifies the result.
 pub fn verified(text: &str) -> Program {
-    let program = decouple(&term(text), &bag_context()).expect("decouples");
+    let program = decouple(operators(), &term(text), &bag_context()).expect("decouples");
     let printed = print(&program);
     match check(&printed) {
         Ok(read) => {

@@ -1,7 +1,7 @@
 //! Barriers and what lies between them: traversals follow each other without a gap, a gather of what
 //! was written waits for it, and an SLC term's barrier becomes the access unit's.
 
-use crate::bag::check;
+use crate::bag::{check, operators};
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_language::term::Term;
 use ember_sim::{Bindings, Options, Outcome, run};
@@ -166,7 +166,8 @@ fn a_gather_of_what_was_written_waits_behind_its_barrier() {
             let text = format!("(slc.seq {layer} {between})").replace("GATHER", &gather);
             text.parse().unwrap_or_else(|e| panic!("{e}: {text}"))
         };
-        let program = decouple(&both("(slc.seq slc.barrier GATHER)"), &context).expect("decouples");
+        let program = decouple(operators(), &both("(slc.seq slc.barrier GATHER)"), &context)
+            .expect("decouples");
         assert_eq!(check(&print(&program)).expect("verifies"), program, "reads back");
         assert!(matches!(
             program.access[..],
@@ -189,7 +190,7 @@ fn a_gather_of_what_was_written_waits_behind_its_barrier() {
             let last = outcome.tensors[3].get(at as u64 * 16 + 15).map(|x| x.as_f64());
             assert_eq!(last, Some((row * 16 + 15) as f64));
         }
-        let torn = decouple(&both("GATHER"), &context).expect("decouples");
+        let torn = decouple(operators(), &both("GATHER"), &context).expect("decouples");
         let errors = check(&print(&torn)).expect_err("without a barrier");
         assert!(errors[0].contains("streams load it while"), "{errors:#?}");
     }

@@ -1,6 +1,6 @@
 //! Embedding bags of four shapes, decoupled: what comes out verifies, and its essence is pinned.
 
-use crate::bag::{self, bag_context, check, term, verified};
+use crate::bag::{self, bag_context, check, operators, term, verified};
 use ember_compile::coupled::coupled;
 use ember_compile::decouple::decouple;
 use ember_targets::dlc::Program;
@@ -102,7 +102,7 @@ fn one_callback_for_everything() {
 
 #[test]
 fn a_coupled_loop_nest() {
-    let program = coupled(&term(bag::SCF), &bag_context()).expect("lowers");
+    let program = coupled(operators(), &term(bag::SCF), &bag_context()).expect("lowers");
     assert!(program.is_coupled());
     assert_eq!(check(&print(&program)).expect("verifies"), program);
     expect(
@@ -202,7 +202,7 @@ fn held_values_are_computed_where_their_streams_loop_is_entered() {
 }
 
 fn error(text: &str) -> String {
-    decouple(&term(text), &bag_context()).expect_err("is wrong").to_string()
+    decouple(operators(), &term(text), &bag_context()).expect_err("is wrong").to_string()
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn deep_terms_neither_overflow_nor_hang() {
         body = t.add(Node::op("exe.seq", &[body, cheap]));
     }
     t.add(Node::op("slc.callback", &[body]));
-    let program = decouple(&t, &bag_context()).expect("decouples");
+    let program = decouple(operators(), &t, &bag_context()).expect("decouples");
     assert_eq!(check(&print(&program)).expect("verifies"), program);
     // Shared parts are written out at each use, up to a limit.
     let mut t: Term = "(exe.const 1)".parse().expect("a term");
@@ -327,6 +327,6 @@ fn deep_terms_neither_overflow_nor_hang() {
     let out = t.add(Node::op("exe.out", &[name]));
     let store = t.add(Node::op("exe.store", &[out, at]));
     t.add(Node::op("slc.callback", &[store]));
-    let message = decouple(&t, &bag_context()).expect_err("too large").to_string();
+    let message = decouple(operators(), &t, &bag_context()).expect_err("too large").to_string();
     assert!(message.contains("more than"), "{message}");
 }

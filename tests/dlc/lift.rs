@@ -11,7 +11,7 @@ use ember_engine::saturate;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::print_term;
-use ember_language::rules::{self, RuleBook, Sort};
+use ember_language::rules::{self, RuleBook, Signature, Sort};
 use ember_prove::equiv::{self, Declarations, Options, Search, Sides, What};
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
@@ -49,12 +49,18 @@ fn verified(text: &str, machine: &Machine) -> Option<Verified> {
 }
 
 /// A program beside the statement that it is read as, on so much data; an error where it is read as none.
-fn reads_right(text: &str, machine: &Machine, tries: usize) -> Result<usize, String> {
+fn reads_right(
+    text: &str,
+    machine: &Machine,
+    signature: &Signature,
+    tries: usize,
+) -> Result<usize, String> {
+    let operators = signature.table();
     let program = verified(text, machine).unwrap_or_else(|| panic!("does not verify:\n{text}"));
-    let statement = equiv::lifted(&program)?;
+    let statement = equiv::lifted(&program, operators)?;
     let declarations = Declarations::of_program(&program);
     let term = What::Term { term: statement.clone(), sort: Sort::named("Stmt") };
-    let sides = Sides::of(declarations, [What::dlc(program), term]);
+    let sides = Sides::of(signature, declarations, [What::dlc(program, operators), term]);
     let options = Options { tries, ..Options::default() };
     let (found, compared) = equiv::apart(&sides, machine, &options);
     if let Some(found) = found {
@@ -66,11 +72,11 @@ fn reads_right(text: &str, machine: &Machine, tries: usize) -> Result<usize, Str
 
 #[test]
 fn hand_written_programs_are_read_as_what_they_do() {
-    let machine = machine();
+    let (machine, signature) = (machine(), Prover::new().book.signature);
     let mut others = Vec::new();
     for path in texts("programs", "dlc") {
         let text = std::fs::read_to_string(&path).expect("a text");
-        match reads_right(&text, &machine, 60) {
+        match reads_right(&text, &machine, &signature, 60) {
             Ok(compared) => {
                 assert!(compared >= 100, "{}: compared on {compared} data", path.display());
             }
@@ -119,11 +125,11 @@ fn compiled(schedules: &[&str]) -> Vec<String> {
 
 #[test]
 fn compiled_programs_are_read_as_what_they_do() {
-    let machine = machine();
+    let (machine, signature) = (machine(), Prover::new().book.signature);
     let mut read = 0;
     let programs = compiled(&["emb-opt0", "emb-opt2", "emb-opt3"]);
     for text in &programs {
-        read += usize::from(reads_right(text, &machine, 20).is_ok());
+        read += usize::from(reads_right(text, &machine, &signature, 20).is_ok());
     }
     assert_eq!(read, programs.len(), "all are statements");
 }
@@ -185,6 +191,7 @@ impl Prover {
 #[test]
 fn a_program_with_a_token_changed_is_read_as_what_it_does_and_not_proved_to_do_what_it_did() {
     let prover = Prover::new();
+    let signature = &prover.book.signature;
     let mut rng = Rng::with_seed(1);
     let (mut read, mut proved, mut different) = (0, 0, 0);
     let files = texts("programs", "dlc").into_iter();
@@ -200,9 +207,10 @@ fn a_program_with_a_token_changed_is_read_as_what_it_does_and_not_proved_to_do_w
             if mutant.tensors != original.tensors || mutant.sizes != original.sizes {
                 continue;
             }
-            read += usize::from(reads_right(&changed, &prover.machine, 4).is_ok());
+            read += usize::from(reads_right(&changed, &prover.machine, signature, 4).is_ok());
             let declarations = Declarations::of_program(&original);
-            let sides = Sides::of(declarations, [What::dlc(original), What::dlc(mutant)]);
+            let programs = [original, mutant].map(|program| What::dlc(program, signature.table()));
+            let sides = Sides::of(signature, declarations, programs);
             let options = Options { tries: 20, ..Options::default() };
             let equal = prover.equal(&sides);
             let (found, _) = equiv::apart(&sides, &prover.machine, &options);

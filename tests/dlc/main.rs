@@ -4,6 +4,7 @@ mod bag;
 mod barriers;
 mod counters;
 mod decouple;
+mod erases;
 mod laws;
 mod lift;
 mod nests;

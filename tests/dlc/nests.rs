@@ -2,7 +2,7 @@
 //! loops, callbacks, counters and loads. The verifier accepts each decoupled one, and both compute
 //! the same, bit for bit.
 
-use crate::bag::check;
+use crate::bag::{check, operators};
 use ember_compile::coupled::coupled;
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_language::term::Term;
@@ -296,12 +296,12 @@ fn decoupling_keeps_the_meaning_of_random_loop_nests() {
         let mut maker = Maker { random: Gen::from_size_and_seed(10, seed), frames: Vec::new() };
         let pair = maker.slc(3);
         let read = |text: &str| text.parse::<Term>().unwrap_or_else(|e| panic!("{e}: {text}"));
-        let decoupled = decouple(&read(&pair.slc), &context)
+        let decoupled = decouple(operators(), &read(&pair.slc), &context)
             .unwrap_or_else(|e| panic!("{seed}: {e}\n{}", pair.slc));
         let printed = print(&decoupled);
         let verified = check(&printed).unwrap_or_else(|e| panic!("{seed}: {e:#?}\n{printed}"));
         assert_eq!(verified, decoupled, "{seed}");
-        let coupled = coupled(&read(&pair.scf), &context).expect("lowers");
+        let coupled = coupled(operators(), &read(&pair.scf), &context).expect("lowers");
         let coupled = check(&print(&coupled)).unwrap_or_else(|e| panic!("{seed}: {e:#?}"));
         // The machine has four layers; deeper nests are checked and not run.
         let layers = Limits::of(&machine).layers;

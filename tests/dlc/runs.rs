@@ -1,7 +1,7 @@
 //! Decoupled, coupled and hand-written programs on the simulator: the result is the reference's,
 //! bit for bit, with empty bags first, last and in a row, and rows that lanes do not divide.
 
-use crate::bag::{self, bag_context, check, term, verified};
+use crate::bag::{self, bag_context, check, operators, term, verified};
 use ember_compile::coupled::coupled;
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_compile::dlc_text::DlcText;
@@ -75,7 +75,7 @@ fn decoupled_bags_agree_with_the_reference() {
         for text in [bag::OPT0, bag::OPT2, bag::OPT3, bag::SEARCH] {
             agrees(&verified(text), &model);
         }
-        agrees(&coupled(&term(bag::SCF), &bag_context()).expect("lowers"), &model);
+        agrees(&coupled(operators(), &term(bag::SCF), &bag_context()).expect("lowers"), &model);
     }
 }
 
@@ -87,11 +87,11 @@ fn thirty_two_bit_indices_are_converted_where_they_index() {
     }
     let model = model(21, "sum", "i32");
     for text in [bag::OPT0, bag::OPT2, bag::OPT3, bag::SEARCH] {
-        let program = decouple(&term(text), &context).expect("decouples");
+        let program = decouple(operators(), &term(text), &context).expect("decouples");
         assert_eq!(check(&print(&program)).expect("verifies"), program);
         assert!(print(&program).contains("(index_cast index_2 offsets_2)"));
     }
-    agrees(&coupled(&term(bag::SCF), &context).expect("lowers"), &model);
+    agrees(&coupled(operators(), &term(bag::SCF), &context).expect("lowers"), &model);
 }
 
 #[test]

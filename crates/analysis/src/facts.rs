@@ -23,6 +23,7 @@ use ember_language::rules::Operators;
 use ember_language::term::Node;
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_values::affine::Affine;
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -349,6 +350,10 @@ impl Knowledge for Facts {
 
     fn integer(known: &Known) -> Option<i64> {
         known.integer()
+    }
+
+    fn is_literal(&self, node: &Node) -> bool {
+        self.operators.primitive(node) == Some(Primitive::Constant)
     }
 
     fn contradiction(&self) -> Option<(Scalar, Scalar)> {

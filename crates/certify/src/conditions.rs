@@ -4,6 +4,7 @@ use super::places::{Place, Touches, apart};
 use super::terms::{Fact, T};
 use super::{Checker, Means, meant};
 use ember_language::sexp::Sexp;
+use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 
 /// How many operators are looked at to find what a term reads and writes.
@@ -67,7 +68,10 @@ impl Checker<'_> {
         let index = |a: &Fact| a.dtype == Some(DType::I64) && a.place.is_none() && !a.wide;
         let values = |i: usize| self.values(*terms.get(i)?);
         let tensor = |place: &Place| self.tensors.get(&place.1);
-        let fixed = |own: &Place| own.0 == "freeze" || tensor(own).is_some_and(|t| !t.writable);
+        let root = |own: &Place| self.operator(&own.0, 1)?.primitive();
+        let fixed = |own: &Place| {
+            root(own) == Some(Primitive::Freeze) || tensor(own).is_some_and(|t| !t.writable)
+        };
         Some(match (name, &facts[..]) {
             ("at-most", [a, b]) => a.range?.1 <= b.range?.0,
             ("below", [a, b]) => a.range?.1 < b.range?.0,
@@ -90,7 +94,7 @@ impl Checker<'_> {
                 tensor(place)?.shape.len().checked_sub(place.2.len()) == Some(missing)
             }
             ("read-only", [a]) => fixed(a.place.as_ref()?),
-            ("writable", [a]) => a.place.as_ref()?.0 == "out",
+            ("writable", [a]) => root(a.place.as_ref()?) == Some(Primitive::Root(true)),
             ("unread" | "unwritten" | "only-writes", [a, _]) => {
                 let (own, read) = (a.place.as_ref()?, name == "unread");
                 let only = |other: &Place| (other.1 == own.1) == (name == "only-writes");

@@ -2,8 +2,9 @@
 //! describes their format.
 //!
 //! On its own: terms, facts and conditions are read and derived anew, without an e-graph and any code that
-//! searched for the proof. Rules are trusted to be right (`verify` is there for that), and so are the
-//! readers of S-expressions and rule files, and arithmetic on scalars and affine forms.
+//! searched for the proof. Trusted are the rules and what dialects say of operators (`verify` is there for both),
+//! the readers of S-expressions and rule files with the operator table that they resolve, and arithmetic on scalars
+//! and affine forms. Of an operator that declares nothing, nothing is known, and conditions about it are refused.
 //!
 //! ```
 //! use ember_certify::{Rules, check};
@@ -30,6 +31,7 @@ pub use ember_language::rules::Stated as Rules;
 
 use ember_language::rules::Exactness::{self, Bitwise};
 use ember_language::sexp::{Sexp, deeper};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 use std::collections::HashMap;
 use terms::{Fact, Node, T};
@@ -64,9 +66,10 @@ pub struct Checker<'a> {
 /// Checks the forms of a certificate, and tells the least exact of the rules that were used.
 pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, String> {
     let forms = certificate.items("certificate").unwrap_or_default();
-    let [exact, declarations @ .., left, right, steps] = forms else {
+    let [exact, made, declarations @ .., left, right, steps] = forms else {
         return Err("not a certificate".into());
     };
+    made_with(rules, made)?;
     let mut checker = Checker::new(rules);
     for declaration in declarations {
         checker.declare(declaration)?;
@@ -77,6 +80,19 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, String> {
     let least = checker.exact;
     let told = matches!(exact.items("exact"), Some([word]) if word.atom() == Some(least.name()));
     if told { Ok(least) } else { Err(format!("it is {least} and says otherwise")) }
+}
+
+/// Whether a certificate was made with these rules, or says that any will do.
+fn made_with(rules: &Rules, form: &Sexp) -> Result<(), String> {
+    let Some([word]) = form.items("rules") else { return Err("its rules are not said".into()) };
+    match word.atom().unwrap_or_default() {
+        "any" => Ok(()),
+        digest if digest == rules.digest() => Ok(()),
+        digest => Err(format!(
+            "it was made with other rules, of digest {digest}: give those, or write (rules any) in it to check it \
+             with these"
+        )),
+    }
 }
 
 impl<'a> Checker<'a> {
@@ -168,9 +184,9 @@ impl<'a> Checker<'a> {
     pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], String> {
         let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
         let (a, b) = (self.fact(old), self.fact(new));
-        let plain = |t: T| match self.node(t) {
-            ("scf.cast" | "scf.convert", &[_, x]) => x,
-            _ => t,
+        let plain = |t: T| {
+            let converted = [Primitive::Cast, Primitive::Convert].map(|p| self.parts(t, p));
+            converted.into_iter().flatten().next().map_or(t, |[_, x]| x)
         };
         let same = a.number.is_some() && a.number == b.number
             || a.linear.is_some() && a.linear == b.linear

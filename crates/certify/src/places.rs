@@ -2,10 +2,12 @@
 
 use super::Checker;
 use super::terms::{Linear, T};
+use ember_language::rules::{Kind, OpInfo};
 use ember_language::sexp::deeper;
+use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 
-/// What names a tensor (`in`, `out`, `freeze`), its name, and the indices so far; `None` may be any.
+/// The operator that names a tensor, the tensor's name, and the indices so far; `None` may be any.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(pub String, pub String, pub Vec<Option<Linear>>);
 
@@ -15,25 +17,32 @@ pub(super) type Touches = BTreeSet<(bool, Place)>;
 impl Checker<'_> {
     /// The place of an address, or of a stored tensor.
     pub(super) fn place(&self, name: &str, operands: &[T]) -> Option<Place> {
-        let of = |t: &T| self.fact(*t).place.clone();
-        match (name, operands) {
-            ("in" | "out", [x]) => Some(Place(name.into(), self.node(*x).0.into(), Vec::new())),
-            ("freeze", [address]) => of(address).map(|own| Place(name.into(), own.1, own.2)),
-            ("emb.tensor", [address]) => of(address),
-            ("at", [address, index]) => of(address).map(|mut place| {
-                place.2.push(self.fact(*index).linear.clone());
-                place
-            }),
-            ("vec" | "rename" | "fix", [.., body]) => Some(self.outside(name, operands, of(body)?)),
+        let info = self.operator(name, operands.len())?;
+        let part = |at: &str| operands.get(info.position(at)?).copied();
+        let of = |at: &str| self.fact(part(at)?).place.clone();
+        match info.primitive()? {
+            Primitive::Root(_) => {
+                Some(Place(name.into(), self.node(part("name")?).0.into(), Vec::new()))
+            }
+            Primitive::Freeze => of("address").map(|own| Place(name.into(), own.1, own.2)),
+            Primitive::Stored => of("address"),
+            Primitive::Index => {
+                let mut place = of("address")?;
+                place.2.push(self.fact(part("index")?).linear.clone());
+                Some(place)
+            }
+            Primitive::Vec | Primitive::Rename | Primitive::Fix => {
+                Some(self.outside(name, operands, of("x")?))
+            }
             _ => None,
         }
     }
 
     /// A place in an operand, in whatever iteration where the operator binds a variable.
     fn outside(&self, name: &str, operands: &[T], Place(root, tensor, all): Place) -> Place {
-        let binds = self.rules.operator(name, operands.len()).and_then(|own| own.binds);
+        let binds = self.binds(name, operands.len());
         let x = binds.map_or("", |(variable, _)| self.node(operands[variable]).0);
-        let row = binds.and_then(|(variable, _)| self.row(name, &operands[variable..]));
+        let row = binds.and_then(|_| self.row(name, operands));
         let fixed = |index: Option<Linear>| match index? {
             form if form.coefficient(x) == 0 => Some(form),
             form => row.clone().filter(|_| form == Linear::variable(x.into())),
@@ -42,41 +51,46 @@ impl Checker<'_> {
     }
 
     /// Any index in the row that a loop is over: the row's number, of offsets of this name that never fall.
-    fn row(&self, name: &str, bounds: &[T]) -> Option<Linear> {
-        let &[_, lo, hi, _, ..] = bounds else { return None };
-        let [("scf.load", [p]), ("scf.load", [q])] = [lo, hi].map(|t| self.node(t)) else {
-            return None;
+    fn row(&self, name: &str, operands: &[T]) -> Option<Linear> {
+        let own = self.operator(name, operands.len())?.looped()?;
+        let loaded = |bound: usize| {
+            let [address] = self.parts(operands[bound], Primitive::Load)?;
+            self.fact(address).place.as_ref()
         };
-        let (p, q) = (self.fact(*p).place.as_ref()?, self.fact(*q).place.as_ref()?);
+        let (p, q) = (loaded(own.lo)?, loaded(own.hi)?);
         let ([Some(first)], [Some(next)]) = (&p.2[..], &q.2[..]) else { return None };
-        let loops = name.starts_with("scf.") && self.tensors.get(&p.1).is_some_and(|own| own.rises);
+        let rises = self.tensors.get(&p.1).is_some_and(|own| own.rises);
         let follows = p.1 == q.1 && next.sub(first)?.as_constant()? == 1;
-        first.add(&Linear::variable(format!("row of {}", p.1))).filter(|_| loops && follows)
+        first.add(&Linear::variable(format!("row of {}", p.1))).filter(|_| rises && follows)
     }
 
-    /// What evaluating a term reads and writes; nothing where that is not known or too much. A statement
-    /// writes at its first address; all other addresses are read.
+    /// What evaluating a term reads and writes; nothing where that is not known or too much. What an operator
+    /// touches by itself, its dialect says.
     pub(super) fn touches(&self, term: T, visits: &mut usize) -> Option<Touches> {
         *visits = visits.checked_sub(1)?;
         let (name, operands) = self.node(term);
-        let known = self.operator(name, operands.len());
-        let sort = known.map_or("", |own| own.result.name());
-        let (mut writes, mut all) = (sort == "Stmt", Touches::new());
-        for (at, operand) in operands.iter().enumerate() {
+        let info = self.operator(name, operands.len());
+        let own = match info.and_then(|info| info.touches.as_ref()) {
+            Some(own) => own,
+            // Numbers, names of the model and loop variables are no operators.
+            None if self.is_leaf(name, operands) => return Some(Touches::new()),
+            None => return None,
+        };
+        let mut all = Touches::new();
+        for operand in operands {
             for (written, place) in deeper(|| self.touches(*operand, visits))? {
                 all.insert((written, self.outside(name, operands, place)));
             }
-            let address = known.is_some_and(|own| own.args[at].name() == "Address");
-            if address && sort != "Address" && name != "dim" {
-                let scratch = (name, at) == ("emb.mp", 5);
-                all.insert((writes || scratch, self.fact(*operand).place.clone()?));
-                writes = false;
+        }
+        for (written, list) in [(false, &own.reads), (true, &own.writes)] {
+            for at in list {
+                all.insert((written, self.fact(*operands.get(*at)?).place.clone()?));
             }
         }
-        // One element is a value: what is kept on the way to it is an effect of the statement around.
-        all.retain(|(written, _)| !written || name != "emb.element");
-        let known = known.is_some() || operands.is_empty();
-        (known && !name.ends_with(".barrier")).then_some(all)
+        // A value writes nothing: what is kept on the way to it is an effect of the statement around.
+        let value = info.and_then(|info: &OpInfo| info.kind) == Some(Kind::Value);
+        all.retain(|(written, _)| !(*written && value));
+        Some(all)
     }
 }
 

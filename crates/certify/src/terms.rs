@@ -3,10 +3,11 @@
 
 use super::places::Place;
 use super::{Checker, Means, meant};
-use ember_language::rules::Operator;
+use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::affine::Affine;
-use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_values::primitive::{Primitive, Typing, Width};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeSet;
 
 /// A term, by its place among all.
@@ -17,12 +18,6 @@ pub(super) type Node = (String, Vec<T>);
 
 /// The form of an integer over loop variables and sizes, by name.
 pub(super) type Linear = Affine<String>;
-
-/// Dialects whose operators do what their sorts say. Of others is known which variables they bind.
-const KNOWN: [&str; 5] = ["core", "emb", "equiv", "nn", "scf"];
-
-/// Sorts by how much an operand says of the element type of the whole, the most first.
-const TYPED: [&str; 6] = ["DType", "'a", "Tensor", "Address", "Name", "Value"];
 
 #[derive(Default)]
 pub(super) struct Fact {
@@ -75,8 +70,11 @@ impl Checker<'_> {
         let name = first.atom().ok_or("a word was expected")?;
         let operands = items.iter().map(|item| deeper(|| self.read(item, means)));
         let operands: Vec<T> = operands.collect::<Result<_, _>>()?;
+        if let Some(bounds) = self.bounds(name, &operands) {
+            let known = self.spellings.get(&bounds).copied();
+            return known.ok_or_else(|| format!("`{name}` is not known"));
+        }
         let term = match (name, &operands[..]) {
-            ("var", &[name, lo, hi, step]) => self.spellings.get(&[name, lo, hi, step]).copied(),
             ("!", &[op, a, b]) => BinaryOp::parse(self.node(op).0)
                 .and_then(|op| op.checked(self.fact(a).integer()?, self.fact(b).integer()?))
                 .map(|n| self.add((n.to_string(), Vec::new()))),
@@ -99,9 +97,47 @@ impl Checker<'_> {
         Some(self.add((name, operands)))
     }
 
-    /// An operator of a dialect that is known.
-    pub(super) fn operator(&self, name: &str, operands: usize) -> Option<&Operator> {
-        self.rules.operator(name, operands).filter(|own| KNOWN.contains(&own.dialect.as_str()))
+    /// What the dialects say of an operator of one processor. Of those of a unit is known what they bind.
+    pub(super) fn operator(&self, name: &str, operands: usize) -> Option<&OpInfo> {
+        self.rules.table().get(name.into(), operands).filter(|own| own.has_facts())
+    }
+
+    /// Which operand is a variable that an operator binds, and in which other.
+    pub(super) fn binds(&self, name: &str, operands: usize) -> Option<(usize, usize)> {
+        self.rules.table().binds(name.into(), operands)
+    }
+
+    /// The operands of a term that is a primitive of one processor, in the order of the primitive's row.
+    pub(super) fn parts<const N: usize>(&self, term: T, primitive: Primitive) -> Option<[T; N]> {
+        let (name, operands) = self.node(term);
+        self.parts_of(name, operands, primitive)
+    }
+
+    fn parts_of<const N: usize>(
+        &self,
+        name: &str,
+        operands: &[T],
+        primitive: Primitive,
+    ) -> Option<[T; N]> {
+        let info = self.operator(name, operands.len()).filter(|own| own.is(primitive))?;
+        let mut positions = info.positions();
+        let mut found = [0; N];
+        for part in &mut found {
+            *part = *operands.get(positions.next()?)?;
+        }
+        Some(found)
+    }
+
+    /// The name and the bounds of a loop variable that is spelled with the operator of which declarations speak.
+    fn bounds(&self, name: &str, operands: &[T]) -> Option<[T; 4]> {
+        let declared = self.rules.table().named(Primitive::Variable, None)?;
+        self.parts_of(name, operands, Primitive::Variable).filter(|_| declared.as_str() == name)
+    }
+
+    /// Whether a term is no operator: a number, a name of the model or the word of a loop variable.
+    pub(super) fn is_leaf(&self, name: &str, operands: &[T]) -> bool {
+        let word = name.starts_with(['%', '@']) || name.parse::<f64>().is_ok();
+        operands.is_empty() && word && self.rules.table().get(name.into(), 0).is_none()
     }
 
     /// What is known of an operator, name or number with its operands.
@@ -109,56 +145,81 @@ impl Checker<'_> {
         let facts: Vec<&Fact> = operands.iter().map(|t| self.fact(*t)).collect();
         let word = |i: usize| operands.get(i).map_or("", |t| self.node(*t).0);
         let known = self.operator(name, operands.len());
-        let sort = known.map_or("", |own| own.result.name());
-        let binds = self.rules.operator(name, operands.len()).and_then(|own| own.binds);
-        let op = name.strip_prefix("scf.").unwrap_or_default();
-        let variable =
-            |mark| word(0).starts_with::<char>(mark).then(|| Linear::variable(word(0).into()));
-        let (unary, binary) = (UnaryOp::parse(op), BinaryOp::parse(op));
+        let binds = self.binds(name, operands.len());
+        let primitive = known.and_then(OpInfo::primitive);
+        // The position of an operand by its name in the primitive's row; one that is not there is nowhere.
+        let position = |part: &str| known.and_then(|own| own.position(part)).unwrap_or(usize::MAX);
+        let part = |name: &str| facts.get(position(name)).copied();
+        let named = |name: &str| word(position(name));
         let mut fact = Fact { place: self.place(name, operands), ..Fact::default() };
-        fact.dtype = match (name, sort) {
-            ("iv" | "size" | "dim" | "emb.extent" | "scf.lt", _) => Some(DType::I64),
-            (_, "DType") => DType::parse(name),
-            (_, "'a" | "Address" | "Tensor" | "Value") => TYPED
-                .iter()
-                .find_map(|sort| known?.args.iter().rposition(|own| own.name() == *sort))
-                .and_then(|typed| facts[typed].dtype),
-            _ => self.tensors.get(name).map(|tensor| tensor.dtype),
+        fact.dtype = match known.and_then(|own| own.typing) {
+            Some(Typing::I64) => Some(DType::I64),
+            Some(Typing::Of(at)) => facts.get(at).and_then(|own| own.dtype),
+            Some(Typing::Named(at)) => DType::parse(word(at)),
+            None => fact.place.as_ref().and_then(|own| self.tensors.get(&own.1)).map(|t| t.dtype),
         };
-        fact.wide = match name {
-            "vec" | "scf.broadcast" | "scf.lanes" => true,
-            "scf.fold" | "emb.element" | "emb.extent" => false,
-            _ => sort == "Tensor" || facts.iter().any(|operand| operand.wide),
+        fact.wide = match known.and_then(|own| own.width) {
+            Some(Width::One) => false,
+            // Lanes of one are taken beside scalars, so that every value counts.
+            Some(Width::Of(at)) => facts.iter().enumerate().any(|(i, own)| {
+                let kind = known.and_then(|info| info.operand_kinds[i]);
+                own.wide && (i == at || kind == Some(Kind::Value))
+            }),
+            Some(Width::Count(_)) => true,
+            None => {
+                let tensor = known.and_then(|own| own.kind) == Some(Kind::Tensor);
+                tensor || facts.iter().any(|operand| operand.wide)
+            }
         };
         let dtype = fact.dtype;
-        fact.number = match (name, &facts[..]) {
-            ("const", _) => word(1).parse().ok().zip(dtype).map(|(x, d)| Scalar::from_f64(d, x)),
-            ("scf.one", _) => dtype.map(|dtype| Scalar::from_f64(dtype, 1.0)),
-            ("scf.identity", _) => BinaryOp::parse(word(0)).and_then(|op| op.identity(dtype?)),
-            ("scf.cast" | "scf.convert", [_, x]) => x.number.zip(dtype).map(|(x, d)| x.cast(d)),
-            ("rename" | "fix", [_, _, body]) => body.number,
-            (_, [x]) => unary.and_then(|op| op.apply(x.number?)),
-            (_, [a, b]) => binary.and_then(|op| op.apply(a.number?, b.number?)),
-            (word, []) => word.parse().ok().map(Scalar::I64),
+        let number = |name: &str| part(name)?.number;
+        fact.number = match primitive {
+            Some(Primitive::Constant) => {
+                let number = named("number").parse().ok().zip(dtype);
+                number.map(|(x, dtype)| Scalar::from_f64(dtype, x))
+            }
+            Some(Primitive::One) => dtype.map(|dtype| Scalar::from_f64(dtype, 1.0)),
+            Some(Primitive::Identity) => {
+                BinaryOp::parse(named("op")).and_then(|op| op.identity(dtype?))
+            }
+            Some(Primitive::Cast | Primitive::Convert) => {
+                number("x").zip(dtype).map(|(x, dtype)| x.cast(dtype))
+            }
+            Some(Primitive::Rename | Primitive::Fix) => number("x"),
+            Some(Primitive::Unary(op)) => number("x").and_then(|x| op.apply(x)),
+            Some(Primitive::Binary(op)) => {
+                number("a").zip(number("b")).and_then(|(a, b)| op.apply(a, b))
+            }
+            None if operands.is_empty() => name.parse().ok().map(Scalar::I64),
             _ => None,
         };
-        (fact.range, fact.linear) = match (name, &facts[..], fact.number) {
-            (.., Some(Scalar::I64(n))) => (Some((n, n)), None),
-            ("iv", [_], _) => (self.values(operands[0]), variable('@')),
-            ("size", ..) => (Some((0, i64::MAX)), variable('%')),
-            ("dim" | "emb.extent", [address, k], _) => {
+        let variable = |name: &str, mark: char| {
+            name.starts_with(mark).then(|| Linear::variable(name.to_owned()))
+        };
+        (fact.range, fact.linear) = match (primitive, fact.number) {
+            (_, Some(Scalar::I64(n))) => (Some((n, n)), None),
+            (Some(Primitive::Iv), _) => {
+                let own = operands.get(position("variable"));
+                (own.and_then(|own| self.values(*own)), variable(named("variable"), '@'))
+            }
+            (Some(Primitive::Size), _) => (Some((0, i64::MAX)), variable(named("name"), '%')),
+            (Some(Primitive::Dim | Primitive::Extent), _) => {
                 let extent = |Place(_, tensor, index): &Place| {
-                    let k = index.len().checked_add(usize::try_from(k.integer()?).ok()?)?;
-                    self.tensors.get(tensor)?.shape.get(k)?.atom()
+                    let k = usize::try_from(part("k")?.integer()?).ok()?;
+                    self.tensors.get(tensor)?.shape.get(index.len().checked_add(k)?)?.atom()
                 };
-                let n = address.place.as_ref().and_then(extent);
+                let of = part("address").or(part("tensor")).and_then(|own| own.place.as_ref());
+                let n = of.and_then(extent);
                 let range = n.and_then(|n| n.parse().ok()).map_or((0, i64::MAX), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
-            (_, [a, b], _) => (
-                binary.and_then(|op| op.range(a.range?, b.range?)),
-                binary.and_then(|op| Linear::apply(op, a.linear.as_ref()?, b.linear.as_ref()?)),
-            ),
+            (Some(Primitive::Binary(op)), _) => {
+                part("a").zip(part("b")).map_or((None, None), |(a, b)| {
+                    let range = a.range.zip(b.range).and_then(|(a, b)| op.range(a, b));
+                    let linear = a.linear.as_ref().zip(b.linear.as_ref());
+                    (range, linear.and_then(|(a, b)| Linear::apply(op, a, b)))
+                })
+            }
             _ => (None, None),
         };
         for (at, operand) in facts.iter().enumerate() {
@@ -176,24 +237,29 @@ impl Checker<'_> {
             fact.free.clear();
         }
         fact.fits = facts.iter().all(|operand| operand.fits)
-            && match (name, binds) {
-                ("in" | "out", _) => self.tensors.contains_key(word(0)),
+            && match (primitive, binds) {
+                (Some(Primitive::Root(_)), _) => self.tensors.contains_key(named("name")),
                 (_, Some((variable, _))) => {
                     fact.loops.insert(word(variable).to_owned())
-                        && self.bounded(name, &operands[variable..])
+                        && self.bounded(
+                            operands[variable],
+                            known.and_then(OpInfo::looped),
+                            operands,
+                        )
                 }
                 _ => true,
             };
         fact
     }
 
-    /// Whether a loop has the bounds of its variable, where they stand behind it, as in loops of `scf`.
-    fn bounded(&self, name: &str, operands: &[T]) -> bool {
-        self.variables.get(&operands[0]).is_some_and(|bounds| match operands {
-            &[x, lo, hi, step, ..] if name.starts_with("scf.") => {
-                self.spellings.get(&[self.node(*bounds).1[0], lo, hi, step]) == Some(&x)
-            }
-            _ => !name.starts_with("scf."),
+    /// Whether a variable is declared, and a loop of one processor over it has its bounds.
+    fn bounded(&self, variable: T, own: Option<Loop>, operands: &[T]) -> bool {
+        self.variables.get(&variable).is_some_and(|bounds| {
+            own.is_none_or(|own| {
+                let [lo, hi, step] = [own.lo, own.hi, own.step].map(|at| operands[at]);
+                let spelled = [self.node(*bounds).1[0], lo, hi, step];
+                self.spellings.get(&spelled) == Some(&variable)
+            })
         })
     }
 

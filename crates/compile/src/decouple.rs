@@ -2,8 +2,9 @@
 //! split into the two halves of a DLC program.
 //!
 //! Both halves come from one term in one pass, so what the access half marshals is what the compute
-//! half pops. Streams become [`Stream`](ember_targets::dlc::Stream)s, each made once; `slc.for`
-//! and `exe.walk` become traversal units; callbacks become cases.
+//! half pops. Streams become [`Stream`](ember_targets::dlc::Stream)s, each made once; loops that the access
+//! unit runs, alone or with the execute unit, become traversal units; callbacks become cases. The
+//! operator table says what an operator is, so that one which erases to another is split as the other is.
 //!
 //! - A stream's value is popped once, where the level of its innermost loop is entered, and held in
 //!   a register. It travels with a callback that is pushed there anyway, else with one of its own.
@@ -26,6 +27,7 @@ mod terms;
 mod values;
 
 pub(crate) use builder::Lowering;
+use ember_language::rules::{Operators, Unit};
 use ember_language::term::Term;
 use ember_targets::dlc::{Program, TensorDecl};
 use std::fmt;
@@ -71,6 +73,10 @@ impl std::error::Error for DecoupleError {}
 /// A boundary operator that is left over, an operator that does not belong in such a program, a
 /// stream that mentions a loop of the execute unit alone, a walk below such a loop, unknown names,
 /// operands whose types do not fit, or a program too large to write out.
-pub fn decouple(term: &Term, context: &ModelContext) -> Result<Program, DecoupleError> {
-    Lowering::new(term, context, terms::Level::Exe).decouple()
+pub fn decouple(
+    operators: &Operators,
+    term: &Term,
+    context: &ModelContext,
+) -> Result<Program, DecoupleError> {
+    Lowering::new(operators, term, context, Some(Unit::Execute)).decouple()
 }

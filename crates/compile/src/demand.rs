@@ -22,12 +22,13 @@
 mod operations;
 
 use ember_model::data::Instance;
-use ember_model::model::{Expr, Kind, Mode, Model, Op, Score, Statement, TensorId};
+use ember_model::model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
 use ember_sim::Demand;
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
+use ember_values::operation::{Function, Kernel, Mode, Score};
 use ember_values::scalar::DType;
-use operations::{edge, operations};
+use operations::{function, operations};
 use std::collections::BTreeMap;
 
 /// Bits of a cache line.
@@ -131,12 +132,7 @@ impl Counter<'_> {
         if self.len(value) == 0 {
             return Some(());
         }
-        let copies = value.walk().all(|part| {
-            matches!(
-                part.op,
-                Op::Tensor(_) | Op::Gather { .. } | Op::BlockGather { .. } | Op::Triangle(_)
-            )
-        });
+        let copies = value.walk().all(copies);
         let filled = self.expression(value, !copies)?;
         let kind = self.model.computed[statement.target.0 - self.model.inputs.len()].kind;
         if kind == Kind::Output && !copies {
@@ -150,81 +146,67 @@ impl Counter<'_> {
     /// empty bags.
     fn expression(&mut self, expr: &Expr, computed: bool) -> Option<u64> {
         let len = self.len(expr);
-        match &expr.op {
-            Op::Tensor(id) => {
-                self.whole(*id);
-                if computed {
-                    self.load(self.registers(expr.dtype, len));
-                }
+        let Op::Apply(call) = &expr.op else {
+            self.whole(expr.stored()?);
+            if computed {
+                self.load(self.registers(expr.dtype, len));
             }
-            Op::Bag { mode, table, indices, offsets, weights } => {
-                let added = if *mode == Mode::Mean { 1 } else { 0 };
-                return self.bags(table, *indices, *offsets, *weights, added);
+            return Some(len);
+        };
+        match call.kernel() {
+            Kernel::Rows if call.mode().is_some() => return self.bags(call),
+            Kernel::Rows | Kernel::Blocks => {
+                let usage = if computed { Use::Computed } else { Use::Copied };
+                self.looked_up(call, "table", "indices", usage)?;
+                return Some(len);
             }
-            Op::Spmm { table, indices, offsets, values } => {
-                return self.bags(table, *indices, *offsets, Some(*values), 0);
-            }
-            Op::Gather { table, indices } | Op::BlockGather { table, indices } => {
-                self.whole(*indices);
-                let rows = self.positions(*indices)?;
-                self.lookups(table, &rows, if computed { Use::Computed } else { Use::Copied })?;
-            }
-            Op::Sddmm { left, right, indices, offsets } => {
-                // A product and a sum each, of which the first sum of an edge is none.
-                self.edges(left, right, *indices, *offsets, 2)?;
-            }
-            Op::Mp { edge: function, left, right, indices, offsets, .. } => {
-                let edges = self.tensor(*indices)?.len();
+            Kernel::Edges => {
+                let Some(edge) = call.word("edge", Function::ALL) else {
+                    // A product and a sum each, of which the first sum of an edge is none.
+                    self.edges(call, 2)?;
+                    return Some(len);
+                };
+                let edges = self.tensor(call.stored("indices")?)?.len();
                 let each = self.registers(expr.dtype, edges);
-                self.operate(each.saturating_mul(edge(*function, self.machine)));
-                let rows = self.edges(left, right, *indices, *offsets, 4)?;
-                return Some(rows.saturating_mul(self.width(right)));
+                self.operate(each.saturating_mul(function(edge, self.machine)));
+                let rows = self.edges(call, 4)?;
+                return Some(rows.saturating_mul(self.width(call.value("right")?)));
             }
-            Op::Kg { score, entities, relations, heads, rels, tails } => {
-                for (table, indices) in [(entities, heads), (relations, rels), (entities, tails)] {
-                    self.whole(*indices);
-                    let rows = self.positions(*indices)?;
-                    self.lookups(table, &rows, Use::Computed)?;
+            Kernel::Triples => {
+                for (table, indices) in
+                    [("entities", "heads"), ("relations", "rels"), ("entities", "tails")]
+                {
+                    self.looked_up(call, table, indices, Use::Computed)?;
                 }
-                let (parts, operations) = match score {
+                let (parts, operations) = match call.word("score", Score::ALL)? {
                     Score::TransE => (1, 5),
                     Score::DistMult => (1, 3),
                     Score::ComplEx => (2, 10),
                     Score::RotatE => (2, 13),
                 };
-                let elements = len.saturating_mul(self.width(entities)) / parts;
+                let elements = len.saturating_mul(self.width(call.value("entities")?)) / parts;
                 let each = self.registers(expr.dtype, elements);
                 self.operate(each.saturating_mul(operations).saturating_sub(len));
+                return Some(len);
             }
-            Op::Dequantise { codes, scales } => {
-                for id in [*codes, *scales] {
-                    self.whole(id);
-                    let tensor = self.tensor(id)?;
-                    let registers = self.registers(tensor.dtype, tensor.len());
-                    self.load(registers);
-                }
+            Kernel::Dequantise => {
+                self.loaded(call.stored("codes")?)?;
+                self.loaded(call.stored("scales")?)?;
             }
-            Op::Bias(_, bias) => self.whole(*bias),
-            Op::Matmul { a, b, .. } => {
-                for id in [*a, *b] {
-                    self.whole(id);
-                    let tensor = self.tensor(id)?;
-                    let registers = self.registers(tensor.dtype, tensor.len());
-                    self.load(registers);
-                }
+            Kernel::Bias => self.whole(call.stored("bias")?),
+            Kernel::Product { .. } => {
+                self.loaded(call.stored("a")?)?;
+                self.loaded(call.stored("b")?)?;
                 self.multiply(expr.dtype, self.model.work(expr, &self.instance.sizes));
             }
             _ => {}
         }
-        self.operate(
-            operations(expr, self.machine).saturating_mul(self.registers(expr.dtype, len)),
-        );
-        if let Op::Row(_, x) = &expr.op {
+        let each = operations(expr, self.machine);
+        self.operate(each.saturating_mul(self.registers(expr.dtype, len)));
+        if let Kernel::Fold(_) = call.kernel() {
+            let x = call.value("x")?;
             let folded = self.registers(x.dtype, self.len(x));
             self.operate(folded.saturating_sub(len));
-        }
-        if is_lookup(&expr.op) {
-            return Some(len);
         }
         let mut filled = len;
         for operand in expr.operands() {
@@ -245,16 +227,36 @@ impl Counter<'_> {
         for part in table.walk() {
             let row = self.registers(part.dtype, self.width(part));
             self.operate(operations(part, self.machine).saturating_mul(row).saturating_mul(n));
-            match &part.op {
-                Op::Tensor(id) => self.rows(*id, rows, usage)?,
-                Op::Dequantise { codes, scales } => {
-                    self.rows(*codes, rows, usage)?;
-                    self.rows(*scales, rows, usage)?;
+            let Op::Apply(call) = &part.op else {
+                self.rows(part.stored()?, rows, usage)?;
+                continue;
+            };
+            match call.kernel() {
+                Kernel::Dequantise => {
+                    self.rows(call.stored("codes")?, rows, usage)?;
+                    self.rows(call.stored("scales")?, rows, usage)?;
                 }
-                Op::Bias(_, bias) => self.whole(*bias),
+                Kernel::Bias => self.whole(call.stored("bias")?),
                 _ => {}
             }
         }
+        Some(())
+    }
+
+    /// Counts lookups into a table at indices, all of which are read.
+    fn looked_up(&mut self, call: &Applied, table: &str, indices: &str, usage: Use) -> Option<()> {
+        let indices = call.stored(indices)?;
+        self.whole(indices);
+        let rows = self.positions(indices)?;
+        self.lookups(call.value(table)?, &rows, usage)
+    }
+
+    /// Counts a stored operand that is loaded as a whole.
+    fn loaded(&mut self, id: TensorId) -> Option<()> {
+        self.whole(id);
+        let tensor = self.tensor(id)?;
+        let registers = self.registers(tensor.dtype, tensor.len());
+        self.load(registers);
         Some(())
     }
 
@@ -279,23 +281,17 @@ impl Counter<'_> {
         Some(())
     }
 
-    /// Counts bags with so many operations for each that is not empty, beside the lookups' own; the
-    /// elements of these.
-    fn bags(
-        &mut self,
-        table: &Expr,
-        indices: TensorId,
-        offsets: TensorId,
-        weights: Option<TensorId>,
-        added: u64,
-    ) -> Option<u64> {
+    /// Counts bags; the elements of those that are not empty. The mean has one operation more for each.
+    fn bags(&mut self, call: &Applied) -> Option<u64> {
+        let (indices, offsets) = (call.stored("indices")?, call.stored("offsets")?);
+        let (table, added) = (call.value("table")?, u64::from(call.mode() == Some(Mode::Mean)));
         self.whole(indices);
         self.whole(offsets);
         let (rows, ends) = (self.positions(indices)?, self.positions(offsets)?);
         let filled = ends.windows(2).filter(|ends| ends[0] < ends[1]).count() as u64;
         let row = self.registers(table.dtype, self.width(table));
         let mut operations = (rows.len() as u64).saturating_sub(filled) + added * filled;
-        if let Some(weights) = weights {
+        if let Some(weights) = call.stored("weights") {
             self.whole(weights);
             operations += rows.len() as u64;
         }
@@ -306,14 +302,9 @@ impl Counter<'_> {
 
     /// Counts the products of edges, with so many operations for each register of a row; the rows
     /// that have edges.
-    fn edges(
-        &mut self,
-        left: &Expr,
-        right: &Expr,
-        indices: TensorId,
-        offsets: TensorId,
-        operations: u64,
-    ) -> Option<u64> {
+    fn edges(&mut self, call: &Applied, operations: u64) -> Option<u64> {
+        let (indices, offsets) = (call.stored("indices")?, call.stored("offsets")?);
+        let (left, right) = (call.value("left")?, call.value("right")?);
         self.whole(indices);
         self.whole(offsets);
         let (edges, ends) = (self.positions(indices)?, self.positions(offsets)?);
@@ -365,9 +356,15 @@ impl Counter<'_> {
     }
 }
 
-/// Whether an operator's operands are tables that it looks rows up in.
-fn is_lookup(op: &Op) -> bool {
-    matches!(op, Op::Gather { .. } | Op::BlockGather { .. } | Op::Sddmm { .. } | Op::Kg { .. })
+/// Whether an expression only copies elements.
+fn copies(expr: &Expr) -> bool {
+    match expr.applied() {
+        None => true,
+        Some(call) => match call.kernel() {
+            Kernel::Rows => call.mode().is_none(),
+            kernel => matches!(kernel, Kernel::Blocks | Kernel::Triangle),
+        },
+    }
 }
 
 /// Lines of rows that start at the beginning of a line with the first. Rows need not fill lines.

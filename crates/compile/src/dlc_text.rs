@@ -37,11 +37,12 @@ mod access;
 mod compute;
 mod reader;
 
+use access::ACCESS;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::sexp::{self, Sexp};
 use ember_targets::dlc::Program;
 use ember_targets::verify::{self, Kind, Limits, Part, Place, Verified, VerifyError};
-use reader::Reader;
+use reader::{Forms, Reader};
 use std::collections::BTreeMap;
 
 /// A program and where its parts stand in the text.
@@ -135,8 +136,17 @@ impl DlcText {
 }
 
 /// The sections of a program.
-const SECTIONS: [&str; 5] =
-    ["sizes", "tensor", "tensor_out", "configure_access_engine", "compute_loop"];
+const SECTIONS: Forms = Forms {
+    what: "section",
+    shapes: &[
+        "(sizes NAME…)",
+        "(tensor NAME DTYPE (EXTENT…))",
+        "(tensor_out NAME DTYPE (EXTENT…))",
+        "(configure_access_engine FORM…)",
+        "(compute_loop FORM…)",
+    ],
+    scalars: false,
+};
 
 impl Reader {
     /// Reads the whole text and returns its span.
@@ -164,7 +174,7 @@ impl Reader {
         let mut once: BTreeMap<&str, Span> = BTreeMap::new();
         let mut parts: Vec<(&str, &Sexp, &[Sexp])> = Vec::new();
         for section in sections {
-            let Some((head, items)) = self.form(section, "section", &SECTIONS) else { continue };
+            let Some((head, items)) = self.form(section, &SECTIONS) else { continue };
             if head == "configure_access_engine" || head == "compute_loop" {
                 if let Some(first) = once.insert(head, section.span) {
                     let message = format!("`{head}` is given twice");
@@ -200,13 +210,13 @@ impl Reader {
         let Some((head, items)) = item.form() else { return };
         let Some(name) = items.first() else { return };
         match head {
-            "const_stream" | "size_stream" | "get_ind_var" | "mem_stream" | "alu_stream"
-            | "broadcast_stream" | "index_cast" => {
-                self.define(Part::Stream, name, item.span);
-            }
+            "on" | "start" => {}
             "new_tu" => self.define(Part::Unit, name, item.span),
             "register" => self.define(Part::Register, name, item.span),
             "case" => self.define(Part::Case, name, item.span),
+            _ if ACCESS.names().any(|stream| stream == head) => {
+                self.define(Part::Stream, name, item.span);
+            }
             _ => {}
         }
     }

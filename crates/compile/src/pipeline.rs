@@ -17,8 +17,9 @@ use ember_host::threads;
 use ember_interpret::Store;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
-use ember_language::rules::{self, Definitions, Exactness, RuleBook, Schedule};
+use ember_language::rules::{self, Definitions, Exactness, Operators, RuleBook, Schedule};
 use ember_language::term::Term;
+use ember_language::text::Words;
 use ember_model::data::Instance;
 use ember_model::model::Model;
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
@@ -114,6 +115,11 @@ impl Inputs {
     /// A schedule by name.
     pub fn schedule(&self, name: &str) -> Checked<&Schedule> {
         self.book.require_schedule(name)
+    }
+
+    /// The words of program text for the model.
+    pub fn words(&self) -> Words<'_> {
+        self.model.words(&self.book.signature)
     }
 
     /// What programs for the model declare. Sizes stay symbolic: a program is for all data of the
@@ -215,7 +221,7 @@ pub fn search(
     goal: Goal,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Searched {
-    let plan = Plan::new(&inputs.model, statistics);
+    let plan = Plan::new(inputs.book.signature.table(), &inputs.model, statistics);
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
     let groups: Vec<usize> = plan.searched().collect();
     let found = threads::map(&groups, |&at| (at, run.group(&plan, at, progress)));
@@ -312,14 +318,15 @@ pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
 
 /// A finished term's program: decoupled or coupled, and verified. `Err` says why it is none.
 pub fn lower(
+    operators: &Operators,
+    machine: &Machine,
     term: &Term,
     context: &ModelContext,
-    machine: &Machine,
     goal: Goal,
 ) -> Result<Verified, String> {
     let program = match goal {
-        Goal::Decoupled => decouple(term, context),
-        Goal::Coupled => coupled(term, context),
+        Goal::Decoupled => decouple(operators, term, context),
+        Goal::Coupled => coupled(operators, term, context),
     };
     let program = program.map_err(|e| e.to_string())?;
     verify(program, &Limits::of(machine))
@@ -328,14 +335,24 @@ pub fn lower(
 
 /// From a model to its program without running anything: the cost model chooses.
 pub fn compile(inputs: &Inputs, options: &Options, goal: Goal) -> Checked<Chosen> {
+    compile_by(inputs, options, inputs.schedule(&options.schedule)?, goal)
+}
+
+/// The same by a schedule that need not be that of the options.
+pub fn compile_by(
+    inputs: &Inputs,
+    options: &Options,
+    schedule: &Schedule,
+    goal: Goal,
+) -> Checked<Chosen> {
     let instance = inputs.model.instantiate(options.tune_seed.or(options.seed))?;
     let store = store(&instance);
     let statistics = Statistics::new(&inputs.model, &instance, &store);
-    let schedule = inputs.schedule(&options.schedule)?;
+    let name = schedule.name.as_str();
     let searched = search(inputs, &statistics, options, schedule, goal, &|_| ());
-    consistent(&searched, &options.schedule)?;
+    consistent(&searched, name)?;
     choose(inputs, None, &searched, goal)
-        .map_err(|rejected| vec![no_program(&searched, &options.schedule, &rejected)])
+        .map_err(|rejected| vec![no_program(&searched, name, &rejected)])
 }
 
 /// An error where the rules of a schedule contradict each other.

@@ -12,8 +12,9 @@ use ember_engine::drive::{Driven, Mark, drive};
 use ember_engine::saturate::{Limits, Progress, Saturation, StopReason, saturate};
 use ember_extract::{CandidateId, CostModel, Extraction, extract};
 use ember_host::{clock, threads};
-use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
-use ember_language::term::{Node, Term};
+use ember_language::rules::{Exactness, Kind, RuleBook, Schedule, Sketch, Unit};
+use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -123,9 +124,11 @@ impl Search<'_> {
     ) -> Found {
         let mut egraph = EGraph::new(facts.clone());
         let statement = egraph.add_expr(root);
-        let root = match self.goal {
-            Goal::Coupled => statement,
-            Goal::Decoupled => egraph.add(Node::op("slc", &[statement])),
+        // Without a boundary to both units no program is decoupled, and the search finds none.
+        let boundary = self.facts.operators().boundary(Kind::Statement, Unit::Both);
+        let root = match (self.goal, boundary) {
+            (Goal::Decoupled, Some(name)) => egraph.add(Node::new(Head::Op(name), &[statement])),
+            (Goal::Coupled, _) | (Goal::Decoupled, None) => statement,
         };
         egraph.rebuild();
         let mut state = State {
@@ -251,6 +254,9 @@ impl State<'_, '_> {
         };
         // Reading ahead seldom looks worse than handing over, though memory may be the limit of both and
         // the L2 too small for what is ahead: the simulator tells, so that one without is always among them.
+        // Whether the execute unit loads anything that the access unit has read ahead.
+        let operators = self.egraph.analysis.operators();
+        let is_fetch = |node: &Node| operators.primitive(node) == Some(Primitive::Fetched);
         let candidates = if self.egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
             let (mut all, without) = threads::join(|| best(true, k), || best(false, 1));
             let new: Vec<Candidate> =
@@ -267,11 +273,6 @@ impl State<'_, '_> {
         }
         candidates
     }
-}
-
-/// Whether a node loads, on the execute unit, what the access unit has read ahead.
-fn is_fetch(node: &Node) -> bool {
-    node.name() == Some("exe.fetched")
 }
 
 /// The k best programs of an extraction that differ: one whose cost is within a hundredth of a better

@@ -83,7 +83,8 @@ impl<'a> Statistics<'a> {
             let before = known().get(&text).copied();
             // Counted without the lock: others need not wait, and would count the same.
             let trips = before.unwrap_or_else(|| {
-                let counted = average_trip_count(&term, self.store).unwrap_or(1.0);
+                let operators = egraph.analysis.operators();
+                let counted = average_trip_count(&term, operators, self.store).unwrap_or(1.0);
                 known().insert(text, counted);
                 counted
             });

@@ -25,6 +25,9 @@ pub trait Knowledge: Analysis<Node, Data: Sync> + Sync {
     /// The integer that a class is known to be.
     fn integer(data: &Self::Data) -> Option<i64>;
 
+    /// True of a literal number of some type.
+    fn is_literal(&self, node: &Node) -> bool;
+
     /// The two different constants that met in one class, if that has happened.
     fn contradiction(&self) -> Option<(Scalar, Scalar)>;
 

@@ -1,10 +1,12 @@
 //! Evaluation: values, statements, and the loops around them. Addresses are in [`super::memory`],
 //! whole tensors in [`super::tensors`].
 
-use super::op::{At, Loop, Op};
+use super::op::{At, Does, Loop, Op};
+use super::outputs::Part;
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use ember_language::term::Head;
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar, fold_lanes};
 
 /// Stack that one level of a term may take, and by how much the stack grows where less is left.
@@ -24,86 +26,120 @@ impl Interpreter {
     /// The value of the node at a position.
     pub(super) fn value(&mut self, at: At) -> Result<Value, Error> {
         self.step()?;
-        match self.program.ops[at] {
-            Op::Constant(x) => Ok(Value::Scalar(x)),
-            Op::Iv { var, stream } => self.variable(var, stream),
-            _ => stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_value(at)),
+        let op = self.program.ops[at];
+        match op.does {
+            Does::Known(x) => Ok(Value::Scalar(x)),
+            Does::Primitive(Primitive::Iv) => {
+                let [variable] = op.parts();
+                self.variable(variable, op.is_stream())
+            }
+            Does::Primitive(primitive) => {
+                stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_value(at, primitive, &op))
+            }
+            _ => Err(self.wrong(at, "a value")),
         }
     }
 
     /// The value of a node that has operands.
-    fn compound_value(&mut self, at: At) -> Result<Value, Error> {
-        match self.program.ops[at] {
-            Op::Load { address, stream } => self.load(address, stream),
-            Op::Fetched { ahead, address } => {
+    fn compound_value(&mut self, at: At, primitive: Primitive, op: &Op) -> Result<Value, Error> {
+        match primitive {
+            Primitive::Load => {
+                let [address] = op.parts();
+                self.load(address, op.is_stream())
+            }
+            Primitive::Fetched => {
+                let [ahead, address] = op.parts();
                 self.load(ahead, true)?;
                 self.load(address, false)
             }
-            Op::Binary { op, a, b, stream } => {
+            Primitive::Unary(function) => {
+                let operands = self.operands(op)?;
+                self.lanewise(at, operands, |[x]| function.apply(x))
+            }
+            Primitive::Binary(function) => {
+                let operands = self.operands(op)?;
+                self.binary(at, op, function, operands)
+            }
+            Primitive::Apply => {
+                let [function, a, b] = op.parts();
+                let function = self.program.binary_op(function)?;
                 let operands = [self.value(a)?, self.value(b)?];
-                self.scalar_stream(at, stream, &operands)?;
-                self.lanewise(at, operands, |[a, b]| op.apply(a, b))
+                self.binary(at, op, function, operands)
             }
-            Op::Unary { op, x } => {
-                let x = [self.value(x)?];
-                self.lanewise(at, x, |[x]| op.apply(x))
+            Primitive::Fold => {
+                let [function, x] = op.parts();
+                self.fold_lanes(at, self.program.binary_op(function)?, x)
             }
-            Op::Fold { op, x } => self.fold_lanes(at, op, x),
-            Op::Map { f, x } => {
+            Primitive::Map => {
+                let [function, x] = op.parts();
+                let function = self.function(function)?;
                 let x = self.scalar(x)?;
-                self.mapped(at, f, x).map(Value::Scalar)
+                self.mapped(at, function, x).map(Value::Scalar)
             }
-            Op::Select { c, a, b } => {
-                let operands = [self.value(c)?, self.value(a)?, self.value(b)?];
-                self.lanewise(at, operands, |[c, a, b]| {
-                    let first = c.as_i64()? != 0;
+            Primitive::Select => {
+                let operands = self.operands(op)?;
+                self.lanewise(at, operands, |[condition, a, b]| {
+                    let first = condition.as_i64()? != 0;
                     (a.dtype() == b.dtype()).then_some(if first { a } else { b })
                 })
             }
-            Op::Cast { to, x, stream } => {
-                let x = [self.value(x)?];
-                self.scalar_stream(at, stream, &x)?;
-                self.lanewise(at, x, |[x]| Some(x.cast(to)))
+            Primitive::Cast => {
+                let [to, x] = op.parts();
+                let to = self.program.dtype(to)?;
+                let x = self.value(x)?;
+                self.cast(at, op, to, x)
             }
-            Op::Convert { like, x } => {
+            Primitive::IndexCast => {
+                let [x] = self.operands(op)?;
+                self.cast(at, op, DType::I64, x)
+            }
+            Primitive::Convert => {
+                let [like, x] = op.parts();
                 let to = self.type_of(like)?;
-                let x = [self.value(x)?];
-                self.lanewise(at, x, |[x]| Some(x.cast(to)))
+                let x = self.value(x)?;
+                self.cast(at, op, to, x)
             }
-            Op::Identity { op, like } => {
+            Primitive::Identity => {
+                let [function, like] = op.parts();
+                let function = self.program.binary_op(function)?;
                 let dtype = self.type_of(like)?;
-                let identity = op.identity(dtype).map(Value::Scalar);
-                identity.ok_or_else(|| Error::types(op.name().to_string(), &[dtype]))
+                let identity = function.identity(dtype).map(Value::Scalar);
+                identity.ok_or_else(|| Error::types(function.name().to_string(), &[dtype]))
             }
-            Op::One(like) => {
+            Primitive::One => {
+                let [like] = op.parts();
                 let dtype = self.type_of(like)?;
                 Ok(Value::Scalar(Scalar::from_f64(dtype, 1.0)))
             }
-            Op::Dim { of, k } => self.dimension(of, k),
-            Op::Reduce { op, over, start, body } => {
-                let mut sum = self.value(start)?;
-                self.each(over, |this| {
-                    let x = this.value(body)?;
-                    let before = std::mem::replace(&mut sum, Value::Scalar(Scalar::I64(0)));
-                    sum = this.fold(at, op, before, x)?;
-                    Ok(())
-                })?;
-                Ok(sum)
+            Primitive::Dim => {
+                let [of, k] = op.parts();
+                self.dimension(of, k)
             }
-            Op::Broadcast { n, x } => {
+            Primitive::Reduce => self.reduce(at, op),
+            Primitive::Broadcast => {
+                let [n, x] = op.parts();
                 let n = self.lane_count(n)?;
                 let x = self.scalar(x)?;
                 Ok(Value::Lanes(vec![Some(x); n]))
             }
-            Op::Lanes { n, hi, x } => {
+            Primitive::Lanes => {
+                let [n, hi, x] = op.parts();
                 let n = self.lane_count(n)?;
                 let (hi, x) = (self.index(hi)?, self.index(x)?);
                 let lane = |k: usize| x.checked_add(k as i64).filter(|i| *i < hi).map(Scalar::I64);
                 Ok(Value::Lanes((0..n).map(lane).collect()))
             }
-            Op::Element { of, index, rank } => self.element(of, &index[..rank.min(3)]),
-            Op::Extent { of, k } => self.extent(of, k),
-            Op::Vec { v, e, n, hi, x } => {
+            Primitive::Element => {
+                let [of] = op.parts();
+                let index: Vec<At> = (1..).map_while(|place| op.part(place)).collect();
+                self.element(of, &index)
+            }
+            Primitive::Extent => {
+                let [of, k] = op.parts();
+                self.extent(of, k)
+            }
+            Primitive::Vec => {
+                let [v, e, n, hi, x] = op.parts();
                 let mut lanes = Vec::new();
                 self.block(v, e, n, hi, |this, active| {
                     lanes.push(if active { Some(this.scalar(x)?) } else { None });
@@ -111,50 +147,149 @@ impl Interpreter {
                 })?;
                 Ok(Value::Lanes(lanes))
             }
-            Op::Rename { x, y, t } => self.renamed(x, y, |this| this.value(t)),
-            Op::Fix { x, v, t } => self.fixed(x, v, |this| this.value(t)),
-            Op::After { s, t } => self.after(s, |this| this.value(t)),
-            _ => Err(self.wrong(at, "a value")),
+            _ => match self.elsewhere(primitive, op, Self::value) {
+                Some(value) => value,
+                None => Err(self.wrong(at, "a value")),
+            },
         }
     }
 
     /// Runs the statement at a position.
     pub(super) fn statement(&mut self, at: At) -> Result<(), Error> {
         self.step()?;
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || match self.program.ops[at] {
-            Op::Skip => Ok(()),
-            Op::Seq { a, b } => {
-                self.statement(a)?;
-                self.statement(b)
+        let op = self.program.ops[at];
+        let Some(primitive) = op.primitive() else { return Err(self.wrong(at, "a statement")) };
+        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_statement(at, primitive, &op))
+    }
+
+    fn compound_statement(&mut self, at: At, primitive: Primitive, op: &Op) -> Result<(), Error> {
+        match primitive {
+            Primitive::Skip => Ok(()),
+            Primitive::Seq => {
+                let [first, second] = op.parts();
+                self.statement(first)?;
+                self.statement(second)
             }
-            Op::For { over, body } => self.each(over, |this| this.statement(body)),
-            Op::Store { address, value } => {
+            Primitive::For => {
+                let [variable, lo, hi, step, body] = op.parts();
+                let over = op.looped([variable, lo, hi, step], [op.part(5), op.part(6)]);
+                self.each(over, |this| this.statement(body))
+            }
+            Primitive::Store => {
+                let [address, value] = op.parts();
                 let address = self.address(address)?;
                 let value = self.value(value)?;
                 self.store_lanes(at, address, value)
             }
-            Op::Accumulate { op, address, value } => {
+            Primitive::Accumulate => {
+                let [function, address, value] = op.parts();
+                let function = self.program.binary_op(function)?;
                 let address = self.address(address)?;
                 let value = self.value(value)?;
-                self.accumulate(at, op, address, value)
+                self.accumulate(at, function, address, value)
             }
-            Op::Output { to, part, from } => self.output(to, part, from),
-            Op::Barrier => {
+            Primitive::Output => {
+                let [to, from] = op.parts();
+                self.output(to, Part::Whole, from)
+            }
+            Primitive::OutputSlot => {
+                let [to, slot, from] = op.parts();
+                self.output(to, Part::Slot(slot), from)
+            }
+            Primitive::OutputColumns => {
+                let [to, column, from] = op.parts();
+                self.output(to, Part::Columns(column), from)
+            }
+            Primitive::Barrier => {
                 self.barrier();
                 Ok(())
             }
-            Op::Matmul { out, a, b, transposed } => self.matmul(at, out, a, b, transposed),
-            Op::Vec { v, e, n, hi, x } => self
-                .block(v, e, n, hi, |this, active| if active { this.statement(x) } else { Ok(()) }),
-            Op::Rename { x, y, t } => self.renamed(x, y, |this| this.statement(t)),
-            Op::Fix { x, v, t } => self.fixed(x, v, |this| this.statement(t)),
-            Op::After { s, t } => self.after(s, |this| this.statement(t)),
-            Op::Forget { of, s } => {
-                self.statement(s)?;
+            Primitive::Matmul(transposed) => {
+                let [out, a, b] = op.parts();
+                self.matmul(at, out, a, b, transposed)
+            }
+            Primitive::Vec => {
+                let [v, e, n, hi, x] = op.parts();
+                self.block(v, e, n, hi, |this, active| match active {
+                    true => this.statement(x),
+                    false => Ok(()),
+                })
+            }
+            Primitive::Forget => {
+                let [of, statement] = op.parts();
+                self.statement(statement)?;
                 self.clear(of)
             }
-            _ => Err(self.wrong(at, "a statement")),
+            _ => match self.elsewhere(primitive, op, Self::statement) {
+                Some(done) => done,
+                None => Err(self.wrong(at, "a statement")),
+            },
+        }
+    }
+
+    /// What a term of any sort means in another environment or store; `None` for what is no such term.
+    pub(super) fn elsewhere<T>(
+        &mut self,
+        primitive: Primitive,
+        op: &Op,
+        evaluate: fn(&mut Self, At) -> Result<T, Error>,
+    ) -> Option<Result<T, Error>> {
+        Some(match primitive {
+            Primitive::Rename => {
+                let [from, to, x] = op.parts();
+                self.renamed(from, to, |this| evaluate(this, x))
+            }
+            Primitive::Fix => {
+                let [variable, value, x] = op.parts();
+                self.fixed(variable, value, |this| evaluate(this, x))
+            }
+            Primitive::After => {
+                let [first, x] = op.parts();
+                self.after(first, |this| evaluate(this, x))
+            }
+            _ => return None,
         })
+    }
+
+    /// The values of all operands.
+    fn operands<const N: usize>(&mut self, op: &Op) -> Result<[Value; N], Error> {
+        let mut values = [const { Value::Scalar(Scalar::I64(0)) }; N];
+        for (value, at) in values.iter_mut().zip(op.parts::<N>()) {
+            *value = self.value(at)?;
+        }
+        Ok(values)
+    }
+
+    fn binary(
+        &self,
+        at: At,
+        op: &Op,
+        function: BinaryOp,
+        operands: [Value; 2],
+    ) -> Result<Value, Error> {
+        self.scalar_stream(at, op, &operands)?;
+        self.lanewise(at, operands, |[a, b]| function.apply(a, b))
+    }
+
+    fn cast(&self, at: At, op: &Op, to: DType, x: Value) -> Result<Value, Error> {
+        let x = [x];
+        self.scalar_stream(at, op, &x)?;
+        self.lanewise(at, x, |[x]| Some(x.cast(to)))
+    }
+
+    /// A loop that folds its body's values into a start, in order.
+    fn reduce(&mut self, at: At, op: &Op) -> Result<Value, Error> {
+        let [function, variable, lo, hi, step, start, body] = op.parts();
+        let function = self.program.binary_op(function)?;
+        let over = op.looped([variable, lo, hi, step], [op.part(7), op.part(8)]);
+        let mut sum = self.value(start)?;
+        self.each(over, |this| {
+            let x = this.value(body)?;
+            let before = std::mem::replace(&mut sum, Value::Scalar(Scalar::I64(0)));
+            sum = this.fold(at, function, before, x)?;
+            Ok(())
+        })?;
+        Ok(sum)
     }
 
     /// The value of a loop variable.
@@ -162,7 +297,7 @@ impl Interpreter {
         match self.environment[var] {
             Some(Bound { fed: false, .. }) if stream => Err(Error::Unfed(self.variable_name(var))),
             Some(Bound { value, .. }) => Ok(Value::Scalar(Scalar::I64(value))),
-            None if matches!(self.program.ops[var], Op::Var { .. }) => {
+            None if self.program.ops[var].primitive() == Some(Primitive::Variable) => {
                 Err(Error::Unbound(self.variable_name(var)))
             }
             None => Err(self.wrong(var, "a loop variable")),
@@ -273,11 +408,20 @@ impl Interpreter {
         result
     }
 
+    /// Lo, hi and step of a loop variable's own range.
+    pub(super) fn bounds(&self, var: At) -> Result<[At; 3], Error> {
+        match self.program.ops[var].primitive() {
+            Some(Primitive::Variable) => {
+                let [_, lo, hi, step] = self.program.ops[var].parts();
+                Ok([lo, hi, step])
+            }
+            _ => Err(self.wrong(var, "a loop variable")),
+        }
+    }
+
     /// Whether a variable's own range has all of lo, lo + step, … below hi, which are at least one.
     fn allowed(&mut self, var: At, lo: i64, hi: i64, step: i64) -> Result<(), Error> {
-        let Op::Var { lo: own_lo, hi: own_hi, step: own_step } = self.program.ops[var] else {
-            return Err(self.wrong(var, "a loop variable"));
-        };
+        let [own_lo, own_hi, own_step] = self.bounds(var)?;
         let (own_lo, own_hi) = (self.index(own_lo)?, self.index(own_hi)?);
         let own_step = self.literal(own_step)?;
         if own_step <= 0 {
@@ -374,12 +518,16 @@ impl Interpreter {
     }
 
     /// The element type of an address, a tensor or a value; only a value is evaluated for it.
-    fn type_of(&mut self, like: At) -> Result<DType, Error> {
-        match self.program.ops[like] {
-            Op::Tensor(_) | Op::Root { .. } | Op::Index { .. } | Op::Freeze { .. } => {
+    pub(super) fn type_of(&mut self, like: At) -> Result<DType, Error> {
+        match self.program.ops[like].does {
+            Does::Root(..)
+            | Does::Operation(_)
+            | Does::Primitive(Primitive::Stored | Primitive::Index | Primitive::Freeze) => {
                 self.dtype(like)
             }
-            Op::Vec { .. } | Op::Rename { .. } | Op::Fix { .. } if self.dtype(like).is_ok() => {
+            Does::Primitive(Primitive::Vec | Primitive::Rename | Primitive::Fix)
+                if self.dtype(like).is_ok() =>
+            {
                 self.dtype(like)
             }
             _ => {
@@ -393,9 +541,9 @@ impl Interpreter {
     }
 
     /// The error where the access unit, which computes scalars only, is given a vector.
-    fn scalar_stream(&self, at: At, stream: bool, operands: &[Value]) -> Result<(), Error> {
+    fn scalar_stream(&self, at: At, op: &Op, operands: &[Value]) -> Result<(), Error> {
         match operands.iter().map(Value::lanes).max() {
-            Some(n) if stream && n > 1 => Err(self.lanes_error(at, n, 1)),
+            Some(n) if op.is_stream() && n > 1 => Err(self.lanes_error(at, n, 1)),
             _ => Ok(()),
         }
     }
@@ -445,8 +593,8 @@ impl Interpreter {
 
     /// The error for a node that is not of the sort that is needed, or has no meaning at all.
     pub(super) fn wrong(&self, at: At, expected: &'static str) -> Error {
-        match self.program.ops[at] {
-            Op::Wrong(error) => self.program.errors[error].clone(),
+        match self.program.ops[at].does {
+            Does::Wrong(error) => self.program.errors[error].clone(),
             _ => Error::Sort { expected, found: self.head(at) },
         }
     }

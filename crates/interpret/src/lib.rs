@@ -1,8 +1,8 @@
 //! The one sequential meaning of every operator of the dialects, term by term.
 //!
-//! A term of any level is run on a [`Store`] in order, as one processor would: operators that only
-//! say *where* something runs (`slc`, `exe`, `val`, `str`, streams, callbacks, hints, barriers) mean
-//! what they contain. Rules are checked against this meaning, and trip counts are counted with it.
+//! A term of any level is run on a [`Store`] in order, as one processor would. Which primitive an operator is
+//! stands in the operator table; what each primitive does to values and memory stands here. Operators that only
+//! say *where* something runs mean what they contain. Rules are checked against this meaning, and trip counts are counted with it.
 //! Timing, queues and the two units belong to the simulator; what a term is called and which sort it
 //! has belongs to the rule files.
 //!
@@ -27,18 +27,21 @@ mod op;
 mod outputs;
 mod program;
 mod tensors;
+mod trace;
 mod trips;
 mod value;
 
 pub use error::Error;
+pub use trace::{Elements, Trace};
 pub use trips::average_trip_count;
 pub use value::Value;
 
 use egg::Id;
+use ember_language::rules::Operators;
 use ember_language::term::Term;
 use ember_targets::tensor::Tensor;
+use ember_values::primitive::Primitive;
 use ember_values::scalar::Scalar;
-use op::Op;
 use program::Program;
 use std::collections::BTreeMap;
 use value::Place;
@@ -109,17 +112,18 @@ pub struct Interpreter {
     alone: usize,
     steps: u64,
     limit: u64,
+    trace: Option<Box<Trace>>,
 }
 
 impl Interpreter {
     /// How many nodes are evaluated before a run is given up, where no other limit is set.
     pub const DEFAULT_STEPS: u64 = 1 << 32;
 
-    /// Makes a term ready to run on a store. What is wrong with the term is said when the wrong part
-    /// is evaluated.
-    pub fn new(term: &Term, store: Store) -> Interpreter {
+    /// Makes a term ready to run on a store; its operators mean what the table says. What is wrong with the term is
+    /// said when the wrong part is evaluated.
+    pub fn new(term: &Term, operators: &Operators, store: Store) -> Interpreter {
         let (names, tensors): (Vec<String>, Vec<Tensor>) = store.tensors.into_iter().unzip();
-        let program = Program::new(term, &names, &store.sizes);
+        let program = Program::new(term, operators, &names, &store.sizes);
         let environment = vec![None; program.ops.len()];
         Interpreter {
             program,
@@ -132,6 +136,7 @@ impl Interpreter {
             alone: 0,
             steps: 0,
             limit: Self::DEFAULT_STEPS,
+            trace: None,
         }
     }
 
@@ -149,8 +154,8 @@ impl Interpreter {
     /// Gives the variable that is the `var` node `id` a value. Not checked against its range.
     pub fn bind(&mut self, id: Id, value: i64) -> Result<(), Error> {
         let at = self.node(id)?;
-        match self.program.ops[at] {
-            Op::Var { .. } => {
+        match self.program.ops[at].primitive() {
+            Some(Primitive::Variable) => {
                 self.environment[at] = Some(Bound { value, fed: true });
                 Ok(())
             }

@@ -1,33 +1,46 @@
 //! Addresses, loads and stores, and what may be read as frozen.
 
-use super::op::{At, Op};
+use super::eval::{RED_ZONE, SEGMENT};
+use super::op::{At, Does, Op};
 use super::value::{Address, Place, Value};
 use super::{Error, Interpreter};
 use ember_targets::tensor::Tensor;
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Interpreter {
     /// The address that the node at a position is.
     pub(super) fn address(&mut self, at: At) -> Result<Address, Error> {
-        match self.program.ops[at] {
-            Op::Root { tensor, writable } => {
+        let op = self.program.ops[at];
+        match op.does {
+            Does::Root(tensor, writable) => {
                 Ok(Address::One(Place { tensor, depth: 0, position: 0, writable, frozen: false }))
             }
-            Op::Freeze { address } => Ok(match self.address(address)? {
-                Address::One(place) => Address::One(frozen(place)),
-                Address::Lanes(lanes) => {
-                    Address::Lanes(lanes.into_iter().map(|place| place.map(frozen)).collect())
-                }
-            }),
-            _ => stacker::maybe_grow(super::eval::RED_ZONE, super::eval::SEGMENT, || {
-                self.compound_address(at)
-            }),
+            Does::Primitive(primitive) => {
+                stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_address(at, primitive, &op))
+            }
+            _ => Err(self.wrong(at, "an address")),
         }
     }
 
-    fn compound_address(&mut self, at: At) -> Result<Address, Error> {
-        match self.program.ops[at] {
-            Op::Index { address, index } => {
+    fn compound_address(
+        &mut self,
+        at: At,
+        primitive: Primitive,
+        op: &Op,
+    ) -> Result<Address, Error> {
+        match primitive {
+            Primitive::Freeze => {
+                let [address] = op.parts();
+                Ok(match self.address(address)? {
+                    Address::One(place) => Address::One(frozen(place)),
+                    Address::Lanes(lanes) => {
+                        Address::Lanes(lanes.into_iter().map(|place| place.map(frozen)).collect())
+                    }
+                })
+            }
+            Primitive::Index => {
+                let [address, index] = op.parts();
                 let address = self.address(address)?;
                 let index = self.value(index)?;
                 match (address, index) {
@@ -54,7 +67,8 @@ impl Interpreter {
                     }
                 }
             }
-            Op::Vec { v, e, n, hi, x } => {
+            Primitive::Vec => {
+                let [v, e, n, hi, x] = op.parts();
                 let mut lanes = Vec::new();
                 self.block(v, e, n, hi, |this, active| {
                     lanes.push(if active { Some(this.place(x)?) } else { None });
@@ -62,8 +76,12 @@ impl Interpreter {
                 })?;
                 Ok(Address::Lanes(lanes))
             }
-            Op::Rename { x, y, t } => self.renamed(x, y, |this| this.address(t)),
-            Op::Fix { x, v, t } => self.fixed(x, v, |this| this.address(t)),
+            Primitive::Rename | Primitive::Fix => {
+                match self.elsewhere(primitive, op, Self::address) {
+                    Some(address) => address,
+                    None => Err(self.wrong(at, "an address")),
+                }
+            }
             _ => Err(self.wrong(at, "an address")),
         }
     }
@@ -122,6 +140,9 @@ impl Interpreter {
             }
             self.frozen[place.tensor as usize] = true;
         }
+        if self.trace.is_some() {
+            self.record(place.tensor, place.position, false);
+        }
         let element = self.tensor(place).1;
         if place.depth as usize != element.shape.len() {
             return Err(self.rank_error(place, place.depth as usize));
@@ -145,6 +166,9 @@ impl Interpreter {
             return Err(Error::Unfrozen(name.to_string()));
         }
         self.written[place.tensor as usize] = true;
+        if self.trace.is_some() {
+            self.record(place.tensor, place.position, true);
+        }
         let written = self.tensors[place.tensor as usize].set(place.position, value);
         // What is left are elements that are computed on demand.
         if written { Ok(()) } else { Err(Error::ReadOnly(self.tensor(place).0.to_string())) }
@@ -230,15 +254,18 @@ impl Interpreter {
     pub(super) fn declared(&self, mut at: At) -> Result<(&Tensor, usize), Error> {
         let mut depth = 0;
         loop {
-            match self.program.ops[at] {
-                Op::Root { tensor, .. } => return Ok((&self.tensors[tensor as usize], depth)),
-                Op::Index { address, .. } => (at, depth) = (address, depth + 1),
-                Op::Vec { x, .. }
-                | Op::Rename { t: x, .. }
-                | Op::Fix { t: x, .. }
-                | Op::Freeze { address: x } => at = x,
+            let op = &self.program.ops[at];
+            at = match op.does {
+                Does::Root(tensor, _) => return Ok((&self.tensors[tensor as usize], depth)),
+                Does::Primitive(Primitive::Index) => {
+                    depth += 1;
+                    op.parts::<1>()[0]
+                }
+                Does::Primitive(Primitive::Freeze) => op.parts::<1>()[0],
+                Does::Primitive(Primitive::Rename | Primitive::Fix) => op.parts::<3>()[2],
+                Does::Primitive(Primitive::Vec) => op.parts::<5>()[4],
                 _ => return Err(self.wrong(at, "an address")),
-            }
+            };
         }
     }
 
@@ -249,6 +276,7 @@ impl Interpreter {
         body: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let before = self.tensors.clone();
+        let flags = (self.written.clone(), self.frozen.clone());
         self.statement(s)?;
         let changed = self.tensors.clone();
         let result = body(self);
@@ -262,28 +290,27 @@ impl Interpreter {
                 }
             }
         }
+        (self.written, self.frozen) = flags;
         result
     }
 
-    /// Writes zeros into the tensor of an address.
-    pub(super) fn clear(&mut self, mut at: At) -> Result<(), Error> {
-        loop {
-            match self.program.ops[at] {
-                Op::Root { tensor, writable: true } => {
-                    let tensor = &mut self.tensors[tensor as usize];
-                    *tensor = Tensor::zeros(tensor.dtype, tensor.shape.clone());
-                    return Ok(());
-                }
-                Op::Index { address, .. } => at = address,
-                _ => return Err(self.wrong(at, "an address of a tensor that is written")),
-            }
+    /// Writes zeros into a tensor that is written, given without indices.
+    pub(super) fn clear(&mut self, at: At) -> Result<(), Error> {
+        let Does::Root(tensor, true) = self.program.ops[at].does else {
+            return Err(self.wrong(at, "a tensor that is written, without indices"));
+        };
+        for at in 0..self.tensors[tensor as usize].len() {
+            self.record(tensor, at, true);
         }
+        let tensor = &mut self.tensors[tensor as usize];
+        *tensor = Tensor::zeros(tensor.dtype, tensor.shape.clone());
+        Ok(())
     }
 
     /// The element type of an address or a tensor.
     pub(super) fn dtype(&self, at: At) -> Result<DType, Error> {
-        match self.program.ops[at] {
-            Op::Tensor(whole) => self.element_type(whole),
+        match self.program.ops[at].does {
+            Does::Operation(_) | Does::Primitive(Primitive::Stored) => self.element_type(at),
             _ => self.declared(at).map(|(tensor, _)| tensor.dtype),
         }
     }

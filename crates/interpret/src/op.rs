@@ -1,245 +1,121 @@
-//! The operations that terms are compiled to: one for all operators that mean the same, on whatever
-//! level they stand. Which operator is which operation is in [`super::program`].
+//! What a node of a program does: the primitive that it is, with its operands in the order of the primitive's
+//! row. Which operator is which primitive is in the operator table.
 
-use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_language::rules::Unit;
+use ember_values::operation::Operation;
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// A node by its position in [`super::program::Program::ops`].
 pub(super) type At = usize;
 
-/// A loop's variable and bounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Loop {
-    pub var: At,
-    pub lo: At,
-    pub hi: At,
-    pub step: At,
-    /// The execute unit's own lo and hi, where both units run the loop.
-    pub follow: Option<(At, At)>,
-    /// Whether the execute unit runs the loop alone.
-    pub alone: bool,
-}
-
-/// How a bag combines its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    Sum,
-    Mean,
-    Max,
-}
-
-/// A function of one scalar that tensors are mapped by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Map {
-    Identity,
-    Relu,
-    Sigmoid,
-    Exp,
-}
-
-/// How a triple of a knowledge graph is scored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Score {
-    TransE,
-    DistMult,
-    ComplEx,
-    RotatE,
-}
-
-/// Where in an output a tensor is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// All of it.
-    Whole,
-    /// The second index is this.
-    Slot(At),
-    /// The second index starts from this.
-    Columns(At),
-}
+/// The most operands of a primitive or an operation on whole tensors.
+const MOST: usize = 9;
 
 /// What a node does.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Op {
-    // Values.
-    Constant(Scalar),
-    /// The value of a variable; `stream` where the access unit asks for it.
-    Iv {
-        var: At,
-        stream: bool,
-    },
-    Load {
-        address: At,
-        stream: bool,
-    },
-    /// A load of an address that the access unit reads ahead.
-    Fetched {
-        ahead: At,
-        address: At,
-    },
-    Binary {
-        op: BinaryOp,
-        a: At,
-        b: At,
-        stream: bool,
-    },
-    Unary {
-        op: UnaryOp,
-        x: At,
-    },
-    Fold {
-        op: BinaryOp,
-        x: At,
-    },
-    Map {
-        f: Map,
-        x: At,
-    },
-    Select {
-        c: At,
-        a: At,
-        b: At,
-    },
-    Cast {
-        to: DType,
-        x: At,
-        stream: bool,
-    },
-    Convert {
-        like: At,
-        x: At,
-    },
-    Identity {
-        op: BinaryOp,
-        like: At,
-    },
-    One(At),
-    Dim {
-        of: At,
-        k: At,
-    },
-    Reduce {
-        op: BinaryOp,
-        over: Loop,
-        start: At,
-        body: At,
-    },
-    Broadcast {
-        n: At,
-        x: At,
-    },
-    Lanes {
-        n: At,
-        hi: At,
-        x: At,
-    },
-    Element {
-        of: At,
-        index: [At; 3],
-        rank: usize,
-    },
-    Extent {
-        of: At,
-        k: At,
-    },
-    // Addresses.
-    Root {
-        tensor: u32,
-        writable: bool,
-    },
-    Freeze {
-        address: At,
-    },
-    Index {
-        address: At,
-        index: At,
-    },
-    // Statements.
-    Skip,
-    Barrier,
-    Matmul {
-        out: At,
-        a: At,
-        b: At,
-        transposed: bool,
-    },
-    Seq {
-        a: At,
-        b: At,
-    },
-    For {
-        over: Loop,
-        body: At,
-    },
-    Store {
-        address: At,
-        value: At,
-    },
-    Accumulate {
-        op: BinaryOp,
-        address: At,
-        value: At,
-    },
-    Output {
-        to: At,
-        part: Part,
-        from: At,
-    },
-    // Any sort.
-    Vec {
-        v: At,
-        e: At,
-        n: At,
-        hi: At,
-        x: At,
-    },
-    Rename {
-        x: At,
-        y: At,
-        t: At,
-    },
-    Fix {
-        x: At,
-        v: At,
-        t: At,
-    },
-    After {
-        s: At,
-        t: At,
-    },
-    Forget {
-        of: At,
-        s: At,
-    },
-    // Loop variables and tensors: only ever operands.
-    Var {
-        lo: At,
-        hi: At,
-        step: At,
-    },
-    Tensor(Whole),
-    /// A name that only its parent reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Does {
+    /// A primitive, of its operands.
+    Primitive(Primitive),
+    /// A scalar that no environment changes.
+    Known(Scalar),
+    /// A tensor of the store, and whether the program writes it.
+    Root(u32, bool),
+    /// An operation on whole tensors, of its operands.
+    Operation(&'static Operation),
+    /// The name of a binary operation.
+    Binary(BinaryOp),
+    /// The name of an element type.
+    Type(DType),
+    /// A name that only the operator around it reads.
     Name,
     /// Has no meaning; the error is the one at this position.
     Wrong(usize),
 }
 
-/// A tensor as a function of its indices.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Whole {
-    Stored { address: At },
-    Bag { mode: Mode, table: At, indices: At, offsets: At, weights: Option<At> },
-    Gather { table: At, indices: At },
-    Sddmm { offsets: At, indices: At, a: At, b: At },
-    Messages { edge: Map, offsets: At, indices: At, x: At, y: At, scratch: At },
-    Triples { score: Score, entities: At, relations: At, heads: At, rels: At, tails: At },
-    Blocks { table: At, indices: At },
-    Dequantise { q: At, scales: At },
-    Cast { to: DType, x: At },
-    Map { f: Map, x: At },
-    Zip { op: BinaryOp, a: At, b: At },
-    Scale { by: At, x: At },
-    Bias { x: At, bias: At },
-    RowFold { op: BinaryOp, x: At },
-    Rows { op: BinaryOp, x: At, m: At },
-    Matmul { a: At, b: At, transposed: bool },
-    Triangle { x: At },
+/// A node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    /// What it does.
+    pub does: Does,
+    /// Where it runs; `None` for what runs nowhere yet.
+    pub unit: Option<Unit>,
+    /// The variable that it binds, and the operand in which it is bound.
+    pub binds: Option<(At, At)>,
+    parts: [Option<u32>; MOST],
+}
+
+/// A loop's variable and bounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loop {
+    pub var: At,
+    /// The bounds on the unit that feeds the loop: on the access unit, if both run it.
+    pub lo: At,
+    pub hi: At,
+    pub step: At,
+    /// The execute unit's own lo and hi, if both units run the loop.
+    pub follow: Option<(At, At)>,
+    /// Whether the execute unit runs the loop alone.
+    pub alone: bool,
+}
+
+impl Op {
+    /// A node with operands in the order of the row that it has; those that it lacks are `None`.
+    pub fn new(does: Does, unit: Option<Unit>, operands: impl Iterator<Item = Option<At>>) -> Op {
+        let mut parts = [None; MOST];
+        for (part, operand) in parts.iter_mut().zip(operands) {
+            *part = operand.and_then(|at| u32::try_from(at).ok());
+        }
+        Op { does, unit, binds: None, parts }
+    }
+
+    /// A node without operands.
+    pub fn leaf(does: Does) -> Op {
+        Op::new(does, None, std::iter::empty())
+    }
+
+    /// The primitive that it is.
+    pub fn primitive(&self) -> Option<Primitive> {
+        match self.does {
+            Does::Primitive(primitive) => Some(primitive),
+            _ => None,
+        }
+    }
+
+    /// An operand by its place in the row.
+    pub fn part(&self, place: usize) -> Option<At> {
+        self.parts.get(place)?.map(|at| at as At)
+    }
+
+    /// The first operands. A program is made only of nodes that have all that their rows ask for.
+    pub fn parts<const N: usize>(&self) -> [At; N] {
+        std::array::from_fn(|place| self.part(place).unwrap_or(0))
+    }
+
+    /// The operand that an operation on whole tensors has under a name.
+    pub fn named(&self, name: &str) -> Option<At> {
+        match self.does {
+            Does::Operation(operation) => self.part(operation.place(name)?),
+            _ => None,
+        }
+    }
+
+    /// Whether the access unit computes it.
+    pub fn is_stream(&self) -> bool {
+        self.unit == Some(Unit::Access)
+    }
+
+    /// The loop that it is, of operands of its row: the variable, lo, hi and step, and lo and hi on the access unit.
+    pub fn looped(&self, range: [At; 4], access: [Option<At>; 2]) -> Loop {
+        let [var, lo, hi, step] = range;
+        match access {
+            [Some(first), Some(end)] => {
+                Loop { var, lo: first, hi: end, step, follow: Some((lo, hi)), alone: false }
+            }
+            _ => {
+                let alone = self.unit == Some(Unit::Execute);
+                Loop { var, lo, hi, step, follow: None, alone }
+            }
+        }
+    }
 }

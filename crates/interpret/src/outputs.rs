@@ -1,9 +1,22 @@
 //! Statements that write whole tensors: outputs, their parts, and matrix products.
 
-use super::op::{At, Part, Whole};
+use super::op::At;
+use super::tensors::Whole;
 use super::value::Place;
 use super::{Error, Interpreter};
+use ember_values::operation::Kernel;
 use ember_values::scalar::Scalar;
+
+/// Where in an output a tensor is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All of it.
+    Whole,
+    /// The second index is this.
+    Slot(At),
+    /// The second index starts from this.
+    Columns(At),
+}
 
 impl Interpreter {
     /// Writes every element of a tensor, or the part of an output that it is, in order.
@@ -61,9 +74,16 @@ impl Interpreter {
 
     /// What a tensor asks of an output that all of it goes to, beyond what its elements do.
     fn demand(&mut self, from: At, expected: &[i64]) -> Result<(), Error> {
-        let whole = self.whole(from)?;
-        match whole {
-            Whole::Sddmm { offsets, .. } => {
+        let Whole::Computed(kernel, op) = self.whole(from)? else { return Ok(()) };
+        let passes_messages = op.named("scratch").is_some();
+        match kernel {
+            Kernel::Edges if passes_messages => {
+                for row in 0..expected.first().copied().unwrap_or(0) {
+                    self.edges(from, &op, row)?;
+                }
+            }
+            Kernel::Edges => {
+                let [offsets] = self.named(&op, ["offsets"])?;
                 let entries = expected.first().copied().unwrap_or(0);
                 let mut end = 0;
                 let rows = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
@@ -78,17 +98,15 @@ impl Interpreter {
                     return Err(Error::Offsets(entries));
                 }
             }
-            Whole::Messages { edge, offsets, indices, x, y, scratch } => {
-                for row in 0..expected.first().copied().unwrap_or(0) {
-                    self.edges(from, edge, (offsets, indices, x, y, scratch), row)?;
-                }
+            Kernel::Product { transposed } => {
+                let [a, b] = self.named(&op, ["a", "b"])?;
+                self.fits(expected, a, b, transposed)?;
             }
-            Whole::Matmul { a, b, transposed } => self.fits(expected, a, b, transposed)?,
-            Whole::Blocks { .. } | Whole::Triangle { .. } => {}
+            Kernel::Blocks | Kernel::Triangle => {}
             _ => return Ok(()),
         }
         let found = self.shape(from)?;
-        if found == expected || matches!(whole, Whole::Messages { .. }) {
+        if found == expected || passes_messages {
             return Ok(());
         }
         Err(Error::Shape { expected: expected.to_vec(), found })

@@ -1,12 +1,16 @@
-//! A term made ready to run: equal subterms are one node, names are looked up, and operators that
-//! mean the same on every level are one operation.
+//! A term made ready to run: equal subterms are one node, names are looked up, and operators are the primitives
+//! that the operator table says they are.
 
 use super::Error;
-use super::op::{At, Loop, Map, Mode, Op, Part, Score, Whole};
+use super::op::{At, Does, Op};
 use egg::{Id, Language};
+use ember_language::rules::{Kind, OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
-use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
-use std::collections::{BTreeMap, HashMap};
+use ember_values::operation::{self, Operation};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType, Scalar};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// A term made ready to run.
 #[derive(Debug, Default)]
@@ -14,7 +18,7 @@ pub(super) struct Program {
     pub ops: Vec<Op>,
     /// The head of each operation, for messages.
     pub heads: Vec<Head>,
-    /// The operands of each operation.
+    /// The operands of each operation as they stand in the term.
     pub operands: Vec<Box<[At]>>,
     /// For each node of the term the position of its operation.
     pub canonical: Vec<At>,
@@ -22,66 +26,28 @@ pub(super) struct Program {
     pub errors: Vec<Error>,
 }
 
+/// What names stand for.
+struct Names<'a> {
+    operators: &'a Operators,
+    /// The store's tensors in order.
+    tensors: &'a [String],
+    sizes: &'a BTreeMap<String, i64>,
+}
+
 /// About how long a term in a message may be, in bytes.
 const MAX_TEXT: usize = 120;
 
-/// Operators of sorts that are never evaluated: names of things.
-const NAMES: &[&str] = &[
-    "depth",
-    "outer",
-    "inner",
-    "fresh",
-    "temporal",
-    "temporal-l2",
-    "non-temporal",
-    "mode.sum",
-    "mode.mean",
-    "mode.max",
-    "edge.identity",
-    "edge.relu",
-    "edge.sigmoid",
-    "edge.exp",
-    "score.transe",
-    "score.distmult",
-    "score.complex",
-    "score.rotate",
-    "f32",
-    "f64",
-    "i32",
-    "i64",
-    "f16",
-    "bf16",
-    "u8",
-    "u4",
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "max",
-    "min",
-    "lt",
-];
-
-/// Operators that mean what their only argument means.
-const TRANSPARENT: &[&str] = &[
-    "slc",
-    "str",
-    "sad",
-    "exe",
-    "val",
-    "ead",
-    "slc.callback",
-    "slc.const",
-    "slc.from_stream",
-    "exe.const",
-    "exe.held",
-];
-
 impl Program {
     /// Compiles a term. `tensors` are the names of the store's tensors in order.
-    pub fn new(term: &Term, tensors: &[String], sizes: &BTreeMap<String, i64>) -> Program {
+    pub fn new(
+        term: &Term,
+        operators: &Operators,
+        tensors: &[String],
+        sizes: &BTreeMap<String, i64>,
+    ) -> Program {
+        let names = Names { operators, tensors, sizes };
         let mut program = Program::default();
-        let mut known: HashMap<Node, At> = HashMap::new();
+        let mut known: FxHashMap<Node, At> = FxHashMap::default();
         for node in term {
             let children: Option<Vec<At>> = node
                 .children()
@@ -94,15 +60,15 @@ impl Program {
                 program.push(node.head(), &[], Err(Error::NoSuchNode));
                 continue;
             };
-            if let ([x], Some(name)) = (children.as_slice(), node.name())
-                && TRANSPARENT.contains(&name)
-            {
+            let same = operators.parts(node, Primitive::Same);
+            let same = same.and_then(|[x]| program.canonical.get(usize::from(x)));
+            if let Some(x) = same {
                 program.canonical.push(*x);
                 continue;
             }
             let ids: Vec<Id> = children.iter().map(|c| Id::from(*c)).collect();
             let at = *known.entry(Node::new(node.head(), &ids)).or_insert_with(|| {
-                let op = program.op(node.head(), &children, tensors, sizes);
+                let op = program.op(node, &children, &names);
                 program.push(node.head(), &children, op);
                 program.ops.len() - 1
             });
@@ -114,7 +80,7 @@ impl Program {
     fn push(&mut self, head: Head, operands: &[At], op: Result<Op, Error>) {
         let op = op.unwrap_or_else(|error| {
             self.errors.push(error);
-            Op::Wrong(self.errors.len() - 1)
+            Op::leaf(Does::Wrong(self.errors.len() - 1))
         });
         self.ops.push(op);
         self.heads.push(head);
@@ -122,7 +88,7 @@ impl Program {
     }
 
     /// The name that an operand is, for operands that are names.
-    fn name(&self, at: At) -> &'static str {
+    pub fn name(&self, at: At) -> &'static str {
         match self.heads.get(at) {
             Some(Head::Op(name)) => name.as_str(),
             _ => "",
@@ -154,246 +120,112 @@ impl Program {
         text
     }
 
-    fn binary_op(&self, at: At) -> Result<BinaryOp, Error> {
-        BinaryOp::parse(self.name(at)).ok_or_else(|| Error::Sort {
-            expected: "a binary operation",
-            found: self.heads[at].to_string(),
-        })
+    /// The error for a node that is none of what is expected.
+    pub fn unexpected(&self, at: At, expected: &'static str) -> Error {
+        Error::Sort { expected, found: self.heads[at].to_string() }
     }
 
-    fn dtype(&self, at: At) -> Result<DType, Error> {
-        DType::parse(self.name(at)).ok_or_else(|| Error::Sort {
-            expected: "an element type",
-            found: self.heads[at].to_string(),
-        })
+    /// The binary operation that an operand names.
+    pub fn binary_op(&self, at: At) -> Result<BinaryOp, Error> {
+        match self.ops[at].does {
+            Does::Binary(op) => Ok(op),
+            _ => Err(self.unexpected(at, "a binary operation")),
+        }
     }
 
-    /// The tensor that a name stands for.
-    fn tensor(&self, at: At, tensors: &[String]) -> Result<u32, Error> {
-        let name = plain(self.name(at));
-        let found = tensors.binary_search_by(|t| t.as_str().cmp(name)).ok();
-        found
-            .and_then(|i| u32::try_from(i).ok())
-            .ok_or_else(|| Error::UnknownName { kind: "tensor", name: name.to_string() })
+    /// The element type that an operand names.
+    pub fn dtype(&self, at: At) -> Result<DType, Error> {
+        match self.ops[at].does {
+            Does::Type(dtype) => Ok(dtype),
+            _ => Err(self.unexpected(at, "an element type")),
+        }
     }
 
-    /// What a node means, from its head and its operands.
-    fn op(
-        &self,
-        head: Head,
-        children: &[At],
-        tensors: &[String],
-        sizes: &BTreeMap<String, i64>,
-    ) -> Result<Op, Error> {
-        let name = match head {
-            Head::Int(n) => return Ok(Op::Constant(Scalar::I64(n))),
-            Head::Real(_) => return Ok(Op::Name),
+    /// What a node does, of operands that are nodes of the program.
+    fn op(&self, node: &Node, children: &[At], names: &Names) -> Result<Op, Error> {
+        let name = match node.head() {
+            Head::Int(n) => return Ok(Op::leaf(Does::Known(Scalar::I64(n)))),
+            Head::Real(_) => return Ok(Op::leaf(Does::Name)),
             Head::Op(name) => name.as_str(),
         };
-        let sequential = |c: &[At; 4], alone| {
-            let [var, lo, hi, step] = *c;
-            Loop { var, lo, hi, step, follow: None, alone }
+        let Some(info) = names.operators.of(node) else {
+            return match name.starts_with('%') {
+                true => Ok(Op::leaf(Does::Name)),
+                false => Err(unknown(name, children)),
+            };
         };
-        Ok(match (name, children) {
-            ("const", &[dtype, real]) => Op::Constant(self.constant(dtype, real)?),
-            ("size", &[size]) => {
-                let name = plain(self.name(size));
-                let n = sizes.get(name).copied();
-                let n = n.ok_or_else(|| Error::UnknownName { kind: "size", name: name.into() })?;
-                Op::Constant(Scalar::I64(n))
+        let Some(primitive) = info.primitive() else {
+            let operation = operation::named(name).filter(|row| row.fits(children.len()));
+            let operation = operation.ok_or_else(|| unknown(name, children))?;
+            return Ok(whole(operation, children));
+        };
+        let part = |place| children.get(info.place(place)?).copied();
+        let row = info.row.into_iter().flat_map(|row| row.parts());
+        if row.enumerate().any(|(place, (_, is_required))| is_required && part(place).is_none()) {
+            return Err(unknown(name, children));
+        }
+        let required = |place| part(place).ok_or_else(|| unknown(name, children));
+        let does = match primitive {
+            Primitive::Label => label(name, info),
+            Primitive::Constant => Does::Known(self.constant(required(0)?, required(1)?)?),
+            Primitive::Size => Does::Known(Scalar::I64(names.size(self.name(required(0)?))?)),
+            Primitive::Root(writable) => {
+                Does::Root(names.tensor(self.name(required(0)?))?, writable)
             }
-            ("iv" | "exe.counter", &[var]) => Op::Iv { var, stream: false },
-            ("slc.iv", &[var]) => Op::Iv { var, stream: true },
-            ("var", &[_, lo, hi, step]) => Op::Var { lo, hi, step },
-            ("dim", &[of, k]) => Op::Dim { of, k },
-
-            ("in" | "slc.in" | "exe.in", &[t]) => {
-                Op::Root { tensor: self.tensor(t, tensors)?, writable: false }
-            }
-            ("out" | "slc.out" | "exe.out", &[t]) => {
-                Op::Root { tensor: self.tensor(t, tensors)?, writable: true }
-            }
-            ("freeze" | "slc.freeze" | "exe.freeze", &[address]) => Op::Freeze { address },
-            ("at" | "slc.at" | "exe.at", &[address, index]) => Op::Index { address, index },
-            ("scf.load" | "exe.load", &[address]) => Op::Load { address, stream: false },
-            ("exe.fetched", &[ahead, address]) => Op::Fetched { ahead, address },
-            ("slc.mem_stream", &[_, address]) => Op::Load { address, stream: true },
-
-            ("slc.alu_stream", &[op, a, b]) => {
-                Op::Binary { op: self.binary_op(op)?, a, b, stream: true }
-            }
-            ("scf.select" | "exe.select", &[c, a, b]) => Op::Select { c, a, b },
-            ("scf.cast" | "exe.cast", &[to, x]) => {
-                Op::Cast { to: self.dtype(to)?, x, stream: false }
-            }
-            ("scf.fold" | "exe.fold", &[op, x]) => Op::Fold { op: self.binary_op(op)?, x },
-            ("emb.edge", &[edge, x]) => Op::Map { f: self.edge(edge)?, x },
-            ("slc.index_cast", &[x]) => Op::Cast { to: DType::I64, x, stream: true },
-            ("scf.convert", &[like, x]) => Op::Convert { like, x },
-            ("scf.identity", &[op, like]) => Op::Identity { op: self.binary_op(op)?, like },
-            ("scf.one", &[like]) => Op::One(like),
-            ("scf.broadcast" | "slc.broadcast" | "exe.broadcast", &[n, x]) => {
-                Op::Broadcast { n, x }
-            }
-            ("scf.lanes" | "slc.lanes" | "exe.lanes", &[n, hi, x]) => Op::Lanes { n, hi, x },
-
-            ("scf.skip" | "slc.skip" | "exe.skip", &[]) => Op::Skip,
-            ("scf.barrier" | "slc.barrier", &[]) => Op::Barrier,
-            ("scf.matmul" | "exe.matmul", &[out, a, b]) => {
-                Op::Matmul { out, a, b, transposed: false }
-            }
-            ("scf.matmul_t" | "exe.matmul_t", &[out, a, b]) => {
-                Op::Matmul { out, a, b, transposed: true }
-            }
-            ("scf.seq" | "slc.seq" | "exe.seq", &[a, b]) => Op::Seq { a, b },
-            ("scf.for" | "slc.for" | "exe.for", &[v, lo, hi, step, body]) => {
-                Op::For { over: sequential(&[v, lo, hi, step], name == "exe.for"), body }
-            }
-            ("exe.walk", &[var, lo, hi, xlo, xhi, step, body]) => {
-                let follow = Some((xlo, xhi));
-                Op::For { over: Loop { var, lo, hi, step, follow, alone: false }, body }
-            }
-            ("scf.reduce" | "exe.reduce", &[op, v, lo, hi, step, start, body]) => Op::Reduce {
-                op: self.binary_op(op)?,
-                over: sequential(&[v, lo, hi, step], name == "exe.reduce"),
-                start,
-                body,
-            },
-            ("exe.walk_reduce", &[op, var, lo, hi, xlo, xhi, step, start, body]) => Op::Reduce {
-                op: self.binary_op(op)?,
-                over: Loop { var, lo, hi, step, follow: Some((xlo, xhi)), alone: false },
-                start,
-                body,
-            },
-            ("scf.store" | "exe.store" | "slc.store_stream", &[address, value]) => {
-                Op::Store { address, value }
-            }
-            ("scf.accumulate" | "exe.accumulate", &[op, address, value]) => {
-                Op::Accumulate { op: self.binary_op(op)?, address, value }
-            }
-            ("vec", &[v, e, n, hi, x]) => Op::Vec { v, e, n, hi, x },
-
-            ("rename", &[x, y, t]) => Op::Rename { x, y, t },
-            ("fix", &[x, v, t]) => Op::Fix { x, v, t },
-            ("after", &[s, t]) => Op::After { s, t },
-            ("forget", &[of, s]) => Op::Forget { of, s },
-
-            ("emb.output", &[to, from]) => Op::Output { to, part: Part::Whole, from },
-            ("emb.output_slot", &[to, k, from]) => Op::Output { to, part: Part::Slot(k), from },
-            ("emb.output_columns", &[to, k, from]) => {
-                Op::Output { to, part: Part::Columns(k), from }
-            }
-            ("emb.element", &[of, i]) => Op::Element { of, index: [i; 3], rank: 1 },
-            ("emb.element", &[of, i, j]) => Op::Element { of, index: [i, j, j], rank: 2 },
-            ("emb.element", &[of, i, j, k]) => Op::Element { of, index: [i, j, k], rank: 3 },
-            ("emb.extent", &[of, k]) => Op::Extent { of, k },
-
-            (name, _) if NAMES.contains(&name) || name.starts_with('%') => Op::Name,
-            (name, operands) => match (binary(name), unary(name), operands) {
-                (Some(op), _, &[a, b]) => Op::Binary { op, a, b, stream: false },
-                (_, Some(op), &[x]) => Op::Unary { op, x },
-                _ => Op::Tensor(self.whole(name, operands)?),
-            },
-        })
+            _ => Does::Primitive(primitive),
+        };
+        let operands = info.row.map_or(0, |row| row.operands.len());
+        let mut op = Op::new(does, info.unit, (0..operands).map(part));
+        op.binds = info.binds.map(|(variable, body)| (children[variable], children[body]));
+        Ok(op)
     }
 
-    /// The tensor that a node of sort Tensor is.
-    fn whole(&self, name: &str, operands: &[At]) -> Result<Whole, Error> {
-        Ok(match (name, operands) {
-            ("emb.tensor", &[address]) => Whole::Stored { address },
-            ("emb.bag", &[mode, table, indices, offsets, ref weights @ ..])
-                if weights.len() <= 1 =>
-            {
-                let mode = match self.name(mode) {
-                    "mode.sum" => Mode::Sum,
-                    "mode.mean" => Mode::Mean,
-                    "mode.max" => Mode::Max,
-                    other => {
-                        return Err(Error::Sort { expected: "a mode", found: other.to_string() });
-                    }
-                };
-                Whole::Bag { mode, table, indices, offsets, weights: weights.first().copied() }
-            }
-            ("emb.spmm", &[offsets, indices, values, table]) => {
-                let (mode, weights) = (Mode::Sum, Some(values));
-                Whole::Bag { mode, table, indices, offsets, weights }
-            }
-            ("emb.gather", &[table, indices]) => Whole::Gather { table, indices },
-            ("emb.sddmm", &[offsets, indices, a, b]) => Whole::Sddmm { offsets, indices, a, b },
-            ("emb.mp", &[edge, offsets, indices, x, y, scratch]) => {
-                Whole::Messages { edge: self.edge(edge)?, offsets, indices, x, y, scratch }
-            }
-            ("emb.kg", &[score, entities, relations, heads, rels, tails]) => {
-                let score = match self.name(score) {
-                    "score.transe" => Score::TransE,
-                    "score.distmult" => Score::DistMult,
-                    "score.complex" => Score::ComplEx,
-                    "score.rotate" => Score::RotatE,
-                    other => {
-                        return Err(Error::Sort { expected: "a score", found: other.to_string() });
-                    }
-                };
-                Whole::Triples { score, entities, relations, heads, rels, tails }
-            }
-            ("emb.block_gather", &[table, indices]) => Whole::Blocks { table, indices },
-            ("emb.dequantise", &[q, scales]) => Whole::Dequantise { q, scales },
-            ("nn.cast", &[to, x]) => Whole::Cast { to: self.dtype(to)?, x },
-            ("nn.relu", &[x]) => Whole::Map { f: Map::Relu, x },
-            ("nn.sigmoid", &[x]) => Whole::Map { f: Map::Sigmoid, x },
-            ("nn.exp", &[x]) => Whole::Map { f: Map::Exp, x },
-            ("nn.add", &[a, b]) => Whole::Zip { op: BinaryOp::Add, a, b },
-            ("nn.sub", &[a, b]) => Whole::Zip { op: BinaryOp::Sub, a, b },
-            ("nn.mul", &[a, b]) => Whole::Zip { op: BinaryOp::Mul, a, b },
-            ("nn.scale", &[by, x]) => Whole::Scale { by, x },
-            ("nn.bias", &[x, bias]) => Whole::Bias { x, bias },
-            ("nn.row_max", &[x]) => Whole::RowFold { op: BinaryOp::Max, x },
-            ("nn.row_sum", &[x]) => Whole::RowFold { op: BinaryOp::Add, x },
-            ("nn.sub_rows", &[x, m]) => Whole::Rows { op: BinaryOp::Sub, x, m },
-            ("nn.div_rows", &[x, m]) => Whole::Rows { op: BinaryOp::Div, x, m },
-            ("nn.matmul", &[a, b]) => Whole::Matmul { a, b, transposed: false },
-            ("nn.matmul_t", &[a, b]) => Whole::Matmul { a, b, transposed: true },
-            ("nn.triangle", &[x]) => Whole::Triangle { x },
-            (name, operands) => {
-                let arity = operands.len();
-                return Err(Error::UnknownOperator { name: name.to_string(), arity });
-            }
-        })
-    }
-
-    /// What message passing does to an edge's product.
-    fn edge(&self, at: At) -> Result<Map, Error> {
-        Ok(match self.name(at) {
-            "edge.identity" => Map::Identity,
-            "edge.relu" => Map::Relu,
-            "edge.sigmoid" => Map::Sigmoid,
-            "edge.exp" => Map::Exp,
-            other => {
-                return Err(Error::Sort { expected: "an edge function", found: other.to_string() });
-            }
-        })
-    }
-
-    /// `(const dtype real)`; an integer stands for the number that it names.
+    /// A literal of a type; an integer stands for the number that it names.
     fn constant(&self, dtype: At, real: At) -> Result<Scalar, Error> {
         let dtype = self.dtype(dtype)?;
         match self.heads[real] {
             Head::Real(bits) => Ok(Scalar::from_f64(dtype, f64::from_bits(bits))),
             Head::Int(n) => Ok(Scalar::I64(n).cast(dtype)),
-            Head::Op(name) => {
-                Err(Error::Sort { expected: "a number", found: name.as_str().to_string() })
-            }
+            Head::Op(_) => Err(self.unexpected(real, "a number")),
         }
     }
 }
 
-/// The binary operation of `scf.OP` and `exe.OP`.
-fn binary(name: &str) -> Option<BinaryOp> {
-    BinaryOp::parse(name.strip_prefix("scf.").or_else(|| name.strip_prefix("exe."))?)
+impl Names<'_> {
+    /// The tensor that a name stands for.
+    fn tensor(&self, name: &str) -> Result<u32, Error> {
+        let name = plain(name);
+        let found = self.tensors.binary_search_by(|tensor| tensor.as_str().cmp(name)).ok();
+        found
+            .and_then(|at| u32::try_from(at).ok())
+            .ok_or_else(|| Error::UnknownName { kind: "tensor", name: name.to_owned() })
+    }
+
+    /// The size that a name stands for.
+    fn size(&self, name: &str) -> Result<i64, Error> {
+        let name = plain(name);
+        let found = self.sizes.get(name).copied();
+        found.ok_or_else(|| Error::UnknownName { kind: "size", name: name.to_owned() })
+    }
 }
 
-/// The unary operation of `scf.OP` and `exe.OP`.
-fn unary(name: &str) -> Option<UnaryOp> {
-    UnaryOp::parse(name.strip_prefix("scf.").or_else(|| name.strip_prefix("exe."))?)
+/// A name that the operator around it reads.
+fn label(name: &str, info: &OpInfo) -> Does {
+    let named = match info.kind {
+        Some(Kind::Operation) => BinaryOp::parse(name).map(Does::Binary),
+        Some(Kind::Type) => DType::parse(name).map(Does::Type),
+        _ => None,
+    };
+    named.unwrap_or(Does::Name)
+}
+
+/// An operation on whole tensors.
+fn whole(operation: &'static Operation, children: &[At]) -> Op {
+    Op::new(Does::Operation(operation), None, children.iter().copied().map(Some))
+}
+
+fn unknown(name: &str, operands: &[At]) -> Error {
+    Error::UnknownOperator { name: name.to_owned(), arity: operands.len() }
 }
 
 /// A name of the model as the store has it.

@@ -2,41 +2,74 @@
 //! [`super::outputs`].
 
 use super::eval::{RED_ZONE, SEGMENT};
-use super::op::{At, Map, Mode, Op, Score, Whole};
+use super::op::{At, Does, Op};
 use super::value::Value;
 use super::{Error, Interpreter};
+use ember_values::operation::{Function, Kernel, Mode, Score};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+
+/// A tensor as a function of its indices.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Whole {
+    /// What is stored at an address.
+    Stored(At),
+    /// What a kernel computes.
+    Computed(Kernel, Op),
+}
 
 impl Interpreter {
     /// The tensor that the node at a position is.
     pub(super) fn whole(&self, at: At) -> Result<Whole, Error> {
-        match self.program.ops[at] {
-            Op::Tensor(whole) => Ok(whole),
+        let op = self.program.ops[at];
+        match op.does {
+            Does::Primitive(Primitive::Stored) => {
+                let [address] = op.parts();
+                Ok(Whole::Stored(address))
+            }
+            Does::Operation(operation) => Ok(Whole::Computed(operation.kernel, op)),
             _ => Err(self.wrong(at, "a tensor")),
         }
     }
 
-    /// The element type of a tensor.
-    pub(super) fn element_type(&self, whole: Whole) -> Result<DType, Error> {
-        let of = match whole {
-            Whole::Cast { to, .. } => return Ok(to),
-            Whole::Stored { address: x }
-            | Whole::Dequantise { scales: x, .. }
-            | Whole::Bag { table: x, .. }
-            | Whole::Gather { table: x, .. }
-            | Whole::Blocks { table: x, .. }
-            | Whole::Sddmm { a: x, .. }
-            | Whole::Messages { y: x, .. }
-            | Whole::Triples { entities: x, .. }
-            | Whole::Map { x, .. }
-            | Whole::Zip { a: x, .. }
-            | Whole::Scale { x, .. }
-            | Whole::Bias { x, .. }
-            | Whole::RowFold { x, .. }
-            | Whole::Rows { x, .. }
-            | Whole::Matmul { a: x, .. }
-            | Whole::Triangle { x } => x,
+    /// Operands that an operation on whole tensors has under some names.
+    pub(super) fn named<const N: usize>(
+        &self,
+        op: &Op,
+        names: [&'static str; N],
+    ) -> Result<[At; N], Error> {
+        let mut found = [0; N];
+        for (at, name) in found.iter_mut().zip(names) {
+            *at =
+                op.named(name).ok_or(Error::Sort { expected: "an operand", found: name.into() })?;
+        }
+        Ok(found)
+    }
+
+    /// The element type of the tensor at a position.
+    pub(super) fn element_type(&self, at: At) -> Result<DType, Error> {
+        let (kernel, op) = match self.whole(at)? {
+            Whole::Stored(address) => return self.dtype(address),
+            Whole::Computed(kernel, op) => (kernel, op),
         };
+        let of = match kernel {
+            Kernel::Convert => {
+                let [to] = self.named(&op, ["dtype"])?;
+                return self.program.dtype(to);
+            }
+            Kernel::Dequantise => "scales",
+            Kernel::Rows | Kernel::Blocks => "table",
+            Kernel::Edges => "right",
+            Kernel::Triples => "entities",
+            Kernel::Zip(_) | Kernel::Product { .. } => "a",
+            Kernel::Map(_)
+            | Kernel::Scale
+            | Kernel::Bias
+            | Kernel::Fold(_)
+            | Kernel::ByRow(_)
+            | Kernel::Triangle => "x",
+        };
+        let [of] = self.named(&op, [of])?;
         stacker::maybe_grow(RED_ZONE, SEGMENT, || self.dtype(of))
     }
 
@@ -50,49 +83,75 @@ impl Interpreter {
     pub(super) fn shape(&self, at: At) -> Result<Vec<i64>, Error> {
         let whole = self.whole(at)?;
         stacker::maybe_grow(RED_ZONE, SEGMENT, || match whole {
-            Whole::Stored { address } | Whole::Dequantise { q: address, .. } => {
-                self.extents(address)
-            }
-            Whole::Bag { table: x, offsets, .. } | Whole::Messages { y: x, offsets, .. } => {
-                let bags = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
-                Ok(vec![bags, self.extent_of(&self.shape(x)?, 1)?])
-            }
-            Whole::Gather { table, indices } => {
-                let rows = self.extent_of(&self.extents(indices)?, 0)?;
+            Whole::Stored(address) => self.extents(address),
+            Whole::Computed(kernel, op) => self.computed_shape(kernel, &op),
+        })
+    }
+
+    fn computed_shape(&self, kernel: Kernel, op: &Op) -> Result<Vec<i64>, Error> {
+        let first = |at: At| self.extent_of(&self.extents(at)?, 0);
+        match kernel {
+            Kernel::Rows => {
+                let [table, indices] = self.named(op, ["table", "indices"])?;
+                let rows = match op.named("offsets") {
+                    Some(offsets) => first(offsets)?.saturating_sub(1),
+                    None => first(indices)?,
+                };
                 Ok(vec![rows, self.extent_of(&self.shape(table)?, 1)?])
             }
-            Whole::Sddmm { indices: of, .. } | Whole::Triples { heads: of, .. } => {
-                Ok(vec![self.extent_of(&self.extents(of)?, 0)?])
+            Kernel::Edges => {
+                let [right, indices, offsets] = self.named(op, ["right", "indices", "offsets"])?;
+                match op.named("edge") {
+                    Some(_) => {
+                        let rows = first(offsets)?.saturating_sub(1);
+                        Ok(vec![rows, self.extent_of(&self.shape(right)?, 1)?])
+                    }
+                    None => Ok(vec![first(indices)?]),
+                }
             }
-            Whole::Blocks { table, indices } => {
+            Kernel::Triples => {
+                let [heads] = self.named(op, ["heads"])?;
+                Ok(vec![first(heads)?])
+            }
+            Kernel::Blocks => {
+                let [table, indices] = self.named(op, ["table", "indices"])?;
                 let (indices, table) = (self.extents(indices)?, self.shape(table)?);
                 let (rows, columns) = (self.extent_of(&table, 1)?, self.extent_of(&table, 2)?);
                 let rows = indices.get(1).map_or(rows, |blocks| blocks.saturating_mul(rows));
                 Ok(vec![self.extent_of(&indices, 0)?, rows, columns])
             }
-            Whole::Cast { x, .. }
-            | Whole::Map { x, .. }
-            | Whole::Zip { a: x, .. }
-            | Whole::Scale { x, .. }
-            | Whole::Bias { x, .. }
-            | Whole::Rows { x, .. } => self.shape(x),
-            Whole::RowFold { x, .. } => {
+            Kernel::Dequantise => {
+                let [codes] = self.named(op, ["codes"])?;
+                self.extents(codes)
+            }
+            Kernel::Convert | Kernel::Map(_) | Kernel::Scale | Kernel::Bias | Kernel::ByRow(_) => {
+                let [x] = self.named(op, ["x"])?;
+                self.shape(x)
+            }
+            Kernel::Zip(_) => {
+                let [a] = self.named(op, ["a"])?;
+                self.shape(a)
+            }
+            Kernel::Fold(_) => {
+                let [x] = self.named(op, ["x"])?;
                 let mut shape = self.shape(x)?;
                 shape.pop();
                 Ok(shape)
             }
-            Whole::Matmul { a, b, transposed } => {
+            Kernel::Product { transposed } => {
+                let [a, b] = self.named(op, ["a", "b"])?;
                 let (mut a, b) = (self.extents(a)?, self.extents(b)?);
                 a.pop();
-                a.push(self.extent_of(&b, (b.len() - usize::from(transposed)).wrapping_sub(1))?);
+                a.push(self.extent_of(&b, b.len().wrapping_sub(1 + usize::from(transposed)))?);
                 Ok(a)
             }
-            Whole::Triangle { x } => {
+            Kernel::Triangle => {
+                let [x] = self.named(op, ["x"])?;
                 let x = self.shape(x)?;
                 let n = self.extent_of(&x, 1)?;
                 Ok(vec![self.extent_of(&x, 0)?, n.saturating_mul(n.saturating_sub(1)) / 2])
             }
-        })
+        }
     }
 
     pub(super) fn extent_of(&self, shape: &[i64], k: usize) -> Result<i64, Error> {
@@ -119,44 +178,32 @@ impl Interpreter {
     }
 
     fn computed(&mut self, of: At, index: &[i64]) -> Result<Scalar, Error> {
-        match (self.whole(of)?, index) {
-            (Whole::Stored { address }, index) => {
+        let (kernel, op) = match self.whole(of)? {
+            Whole::Stored(address) => {
                 let mut place = self.place(address)?;
                 for i in index {
                     place = self.within(place, Scalar::I64(*i))?;
                 }
-                self.get(place)
+                return self.get(place);
             }
-            (Whole::Bag { mode, table, indices, offsets, weights }, &[bag, column]) => {
-                let rows = (mode, table, indices, offsets, weights);
-                self.bag(of, rows, bag, column)
-            }
-            (Whole::Gather { table, indices }, &[row, column]) => {
-                let row = self.looked_up(indices, row)?;
-                self.element_at(table, &[row, column])
-            }
-            (Whole::Sddmm { offsets, indices, a, b }, &[entry]) => {
-                let row = self.row_of(offsets, entry)?;
-                let column = self.looked_up(indices, entry)?;
-                self.dot(of, a, row, b, column)
-            }
-            (Whole::Messages { edge, offsets, indices, x, y, scratch }, &[row, column]) => {
-                let mut sum = self.start(BinaryOp::Add, y)?;
-                for (l, edge) in self.edges(of, edge, (offsets, indices, x, y, scratch), row)? {
-                    let other = self.looked_up(indices, l)?;
-                    let y = self.element_at(y, &[other, column])?;
-                    let message = self.apply(of, BinaryOp::Mul, edge, y)?;
-                    sum = self.apply(of, BinaryOp::Add, sum, message)?;
-                }
-                Ok(sum)
-            }
-            (Whole::Triples { score, entities, relations, heads, rels, tails }, &[at]) => {
-                let rows = [heads, rels, tails].map(|indices| self.looked_up(indices, at));
+            Whole::Computed(kernel, op) => (kernel, op),
+        };
+        match (kernel, index) {
+            (Kernel::Rows, &[row, column]) => self.row_element(of, &op, row, column),
+            (Kernel::Edges, index) => self.edge_element(of, &op, index),
+            (Kernel::Triples, &[at]) => {
+                let indices = self.named(&op, ["heads", "rels", "tails"])?;
+                let rows = indices.map(|indices| self.looked_up(indices, at));
                 let [head, relation, tail] = rows;
                 let rows = [head?, relation?, tail?];
+                let [score, entities, relations] =
+                    self.named(&op, ["score", "entities", "relations"])?;
+                let score = Score::parse(self.program.name(score))
+                    .ok_or_else(|| self.program.unexpected(score, "a score"))?;
                 self.triple(of, score, [entities, relations, entities], rows)
             }
-            (Whole::Blocks { table, indices }, &[at, row, column]) => {
+            (Kernel::Blocks, &[at, row, column]) => {
+                let [table, indices] = self.named(&op, ["table", "indices"])?;
                 let place = self.place(indices)?;
                 if self.extents(indices)?.len() == 1 {
                     let block = self.looked_up(indices, at)?;
@@ -168,54 +215,67 @@ impl Interpreter {
                 let block = self.integer(block)?;
                 self.element_at(table, &[block, row.rem_euclid(rows), column])
             }
-            (Whole::Dequantise { q, scales }, &[row, column]) => {
-                let (to, q, scales) = (self.dtype(scales)?, self.place(q)?, self.place(scales)?);
-                let (q, scales) =
-                    (self.within(q, Scalar::I64(row))?, self.within(scales, Scalar::I64(row))?);
+            (Kernel::Dequantise, &[row, column]) => {
+                let [codes, scales] = self.named(&op, ["codes", "scales"])?;
+                let (to, codes, scales) =
+                    (self.dtype(scales)?, self.place(codes)?, self.place(scales)?);
+                let (codes, scales) =
+                    (self.within(codes, Scalar::I64(row))?, self.within(scales, Scalar::I64(row))?);
                 let (scale, bias) = (self.at(scales, 0)?, self.at(scales, 1)?);
-                let x = self.at(q, column)?.cast(to);
+                let x = self.at(codes, column)?.cast(to);
                 let x = self.apply(of, BinaryOp::Mul, x, scale)?;
                 self.apply(of, BinaryOp::Add, x, bias)
             }
-            (Whole::Cast { to, x }, index) => Ok(self.element_at(x, index)?.cast(to)),
-            (Whole::Map { f, x }, index) => {
+            (Kernel::Convert, index) => {
+                let [to, x] = self.named(&op, ["dtype", "x"])?;
+                Ok(self.element_at(x, index)?.cast(self.program.dtype(to)?))
+            }
+            (Kernel::Map(function), index) => {
+                let [x] = self.named(&op, ["x"])?;
                 let x = self.element_at(x, index)?;
-                self.mapped(of, f, x)
+                self.mapped(of, function, x)
             }
-            (Whole::Zip { op, a, b }, index) => {
+            (Kernel::Zip(f), index) => {
+                let [a, b] = self.named(&op, ["a", "b"])?;
                 let (a, b) = (self.element_at(a, index)?, self.element_at(b, index)?);
-                self.apply(of, op, a, b)
+                self.apply(of, f, a, b)
             }
-            (Whole::Scale { by, x }, index) => {
+            (Kernel::Scale, index) => {
+                let [by, x] = self.named(&op, ["by", "x"])?;
                 let (by, x) = (self.scalar(by)?, self.element_at(x, index)?);
                 self.apply(of, BinaryOp::Mul, by, x)
             }
-            (Whole::Bias { x, bias }, &[.., column]) => {
+            (Kernel::Bias, &[.., column]) => {
+                let [x, bias] = self.named(&op, ["x", "bias"])?;
                 let x = self.element_at(x, index)?;
                 let bias = self.place(bias)?;
                 let bias = self.at(bias, column)?;
                 self.apply(of, BinaryOp::Add, x, bias)
             }
-            (Whole::RowFold { op, x }, index) => {
+            (Kernel::Fold(f), index) => {
+                let [x] = self.named(&op, ["x"])?;
                 let shape = self.shape(x)?;
-                let mut sum = self.start(op, x)?;
+                let mut sum = self.start(f, x)?;
                 let mut index = index.to_vec();
                 for column in 0..self.extent_of(&shape, index.len())? {
                     index.push(column);
                     let x = self.element_at(x, &index)?;
                     index.pop();
-                    sum = self.apply(of, op, sum, x)?;
+                    sum = self.apply(of, f, sum, x)?;
                 }
                 Ok(sum)
             }
-            (Whole::Rows { op, x, m }, &[ref row @ .., _]) => {
-                let (x, m) = (self.element_at(x, index)?, self.element_at(m, row)?);
-                self.apply(of, op, x, m)
+            (Kernel::ByRow(f), &[ref row @ .., _]) => {
+                let [x, numbers] = self.named(&op, ["x", "numbers"])?;
+                let (x, number) = (self.element_at(x, index)?, self.element_at(numbers, row)?);
+                self.apply(of, f, x, number)
             }
-            (Whole::Matmul { a, b, transposed }, index) => {
+            (Kernel::Product { transposed }, index) => {
+                let [a, b] = self.named(&op, ["a", "b"])?;
                 self.product(of, (a, b, transposed), index)
             }
-            (Whole::Triangle { x }, &[b, at]) => {
+            (Kernel::Triangle, &[b, at]) => {
+                let [x] = self.named(&op, ["x"])?;
                 let mut row = 1;
                 let mut first = 0;
                 while first + row <= at {
@@ -224,6 +284,45 @@ impl Interpreter {
                     row += 1;
                 }
                 self.element_at(x, &[b, row, at - first])
+            }
+            _ => Err(self.wrong(of, "a tensor of this rank")),
+        }
+    }
+
+    /// An element of rows that are looked up: copied, or combined over a bag.
+    fn row_element(&mut self, of: At, op: &Op, row: i64, column: i64) -> Result<Scalar, Error> {
+        let [table, indices] = self.named(op, ["table", "indices"])?;
+        let Some(offsets) = op.named("offsets") else {
+            let row = self.looked_up(indices, row)?;
+            return self.element_at(table, &[row, column]);
+        };
+        let mode = match op.named("mode") {
+            Some(mode) => Mode::parse(self.program.name(mode))
+                .ok_or_else(|| self.program.unexpected(mode, "a mode"))?,
+            None => Mode::Sum,
+        };
+        self.bag(of, (mode, table, indices, offsets, op.named("weights")), row, column)
+    }
+
+    /// An element of the products of edges, or of the rows that they add up.
+    fn edge_element(&mut self, of: At, op: &Op, index: &[i64]) -> Result<Scalar, Error> {
+        let [offsets, indices, left, right] =
+            self.named(op, ["offsets", "indices", "left", "right"])?;
+        match (op.named("edge").is_some(), index) {
+            (false, &[entry]) => {
+                let row = self.row_of(offsets, entry)?;
+                let column = self.looked_up(indices, entry)?;
+                self.dot(of, left, row, right, column)
+            }
+            (true, &[row, column]) => {
+                let mut sum = self.start(BinaryOp::Add, right)?;
+                for (l, edge) in self.edges(of, op, row)? {
+                    let other = self.looked_up(indices, l)?;
+                    let y = self.element_at(right, &[other, column])?;
+                    let message = self.apply(of, BinaryOp::Mul, edge, y)?;
+                    sum = self.apply(of, BinaryOp::Add, sum, message)?;
+                }
+                Ok(sum)
             }
             _ => Err(self.wrong(of, "a tensor of this rank")),
         }
@@ -310,13 +409,10 @@ impl Interpreter {
     }
 
     /// The edges of a row and what their function makes of their products.
-    pub(super) fn edges(
-        &mut self,
-        of: At,
-        f: Map,
-        (offsets, indices, x, y, scratch): (At, At, At, At, At),
-        row: i64,
-    ) -> Result<Vec<(i64, Scalar)>, Error> {
+    pub(super) fn edges(&mut self, of: At, op: &Op, row: i64) -> Result<Vec<(i64, Scalar)>, Error> {
+        let [edge, offsets, indices, left, right, scratch] =
+            self.named(op, ["edge", "offsets", "indices", "left", "right", "scratch"])?;
+        let function = self.function(edge)?;
         let (lo, hi) = self.lookups(offsets, row)?;
         let mut edges = Vec::new();
         for l in lo..hi {
@@ -324,8 +420,8 @@ impl Interpreter {
             let place = self.place(scratch)?;
             self.within(place, Scalar::I64(l))?;
             let other = self.looked_up(indices, l)?;
-            let product = self.dot(of, x, row, y, other)?;
-            edges.push((l, self.mapped(of, f, product)?));
+            let product = self.dot(of, left, row, right, other)?;
+            edges.push((l, self.mapped(of, function, product)?));
         }
         Ok(edges)
     }
@@ -414,14 +510,20 @@ impl Interpreter {
         Ok(sum)
     }
 
+    /// The function of one scalar that an operand names.
+    pub(super) fn function(&self, at: At) -> Result<Function, Error> {
+        let function = Function::parse(self.program.name(at));
+        function.ok_or_else(|| self.program.unexpected(at, "an edge function"))
+    }
+
     /// A function of one scalar.
-    pub(super) fn mapped(&self, at: At, f: Map, x: Scalar) -> Result<Scalar, Error> {
+    pub(super) fn mapped(&self, at: At, f: Function, x: Scalar) -> Result<Scalar, Error> {
         let constant = |value| Scalar::from_f64(x.dtype(), value);
         match f {
-            Map::Identity => Ok(x),
-            Map::Relu => self.apply(at, BinaryOp::Max, x, constant(0.0)),
-            Map::Exp => self.unary(at, UnaryOp::Exp, x),
-            Map::Sigmoid => {
+            Function::Identity => Ok(x),
+            Function::Relu => self.apply(at, BinaryOp::Max, x, constant(0.0)),
+            Function::Exp => self.unary(at, UnaryOp::Exp, x),
+            Function::Sigmoid => {
                 let negated = self.apply(at, BinaryOp::Sub, constant(0.0), x)?;
                 let power = self.unary(at, UnaryOp::Exp, negated)?;
                 let sum = self.apply(at, BinaryOp::Add, constant(1.0), power)?;

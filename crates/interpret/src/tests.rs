@@ -1,9 +1,20 @@
 //! Tests of the interpreter.
 
 use super::*;
+use ember_host::Disk;
+use ember_language::diagnostic::Sources;
+use ember_language::rules;
 use ember_targets::tensor::Data;
 use ember_values::scalar::Scalar;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+/// The operators of the project's dialects.
+static OPERATORS: LazyLock<Arc<Operators>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed rules");
+    book.signature.table().clone()
+});
 
 fn floats(shape: &[u64], data: &[f32]) -> Tensor {
     let dtype = ember_values::scalar::DType::F32;
@@ -32,14 +43,14 @@ fn bag_store() -> Store {
 }
 
 fn run(text: &str, store: Store) -> Result<Store, Error> {
-    let mut interpreter = Interpreter::new(&text.parse().unwrap(), store);
+    let mut interpreter = Interpreter::new(&text.parse().unwrap(), &OPERATORS, store);
     let root = interpreter.root();
     interpreter.run(root)?;
     Ok(interpreter.into_store())
 }
 
 fn eval(text: &str) -> Result<Value, Error> {
-    let mut interpreter = Interpreter::new(&text.parse().unwrap(), bag_store());
+    let mut interpreter = Interpreter::new(&text.parse().unwrap(), &OPERATORS, bag_store());
     let root = interpreter.root();
     interpreter.eval(root)
 }
@@ -196,8 +207,8 @@ fn the_access_unit_knows_no_loop_of_the_execute_unit_alone() {
 fn a_run_that_takes_too_long_is_given_up() {
     let huge = "(var (depth 0) 0 9223372036854775807 1)";
     let text = format!("(scf.for {huge} 0 9223372036854775807 1 scf.skip)");
-    let mut interpreter =
-        Interpreter::new(&text.parse().unwrap(), Store::default()).with_step_limit(1000);
+    let mut interpreter = Interpreter::new(&text.parse().unwrap(), &OPERATORS, Store::default())
+        .with_step_limit(1000);
     let root = interpreter.root();
     assert_eq!(interpreter.run(root), Err(Error::StepLimit(1000)));
 }
@@ -210,14 +221,15 @@ fn deep_terms_do_not_overflow_the_stack() {
         let one = term.add(ember_language::term::Node::int(1));
         last = term.add(ember_language::term::Node::op("scf.add", &[last, one]));
     }
-    let mut interpreter = Interpreter::new(&term, Store::default());
+    let mut interpreter = Interpreter::new(&term, &OPERATORS, Store::default());
     assert_eq!(interpreter.eval(last), Ok(Value::Scalar(Scalar::I64(200_001))));
 }
 
 #[test]
 fn trips_are_averaged_over_the_loops_around() {
-    let average =
-        |text: &str| average_trip_count(&expand(text).parse().unwrap(), &bag_store()).unwrap();
+    let average = |text: &str| {
+        average_trip_count(&expand(text).parse().unwrap(), &OPERATORS, &bag_store()).unwrap()
+    };
     assert_eq!(average("(var (depth 0) 3 12 4)"), 3.0);
     assert_eq!(average("(var (depth 0) 12 3 4)"), 0.0);
     assert_eq!(average("$L"), 0.75);
@@ -232,7 +244,7 @@ fn trips_of_many_iterations_are_sampled() {
         let a = format!("(var (depth 0) 0 {n} 1)");
         let b = format!("(var (depth 1) 0 (iv {a}) 1)");
         let c = format!("(var (depth 2) 0 (iv {b}) 1)");
-        average_trip_count(&c.parse().unwrap(), &Store::default()).unwrap()
+        average_trip_count(&c.parse().unwrap(), &OPERATORS, &Store::default()).unwrap()
     };
     // Σ b over b < a < n by the number of such pairs: (n - 2) / 3.
     assert!((average(100) - 98.0 / 3.0).abs() < 1e-9);

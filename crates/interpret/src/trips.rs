@@ -1,9 +1,11 @@
 //! How often a loop runs on average, counted on the data.
 
-use super::op::{At, Op};
+use super::op::At;
 use super::{Bound, Error, Interpreter, Store};
 use egg::Id;
+use ember_language::rules::Operators;
 use ember_language::term::Term;
+use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 
 /// Up to how many iterations of the loops around are all counted; beyond, some are sampled.
@@ -24,8 +26,12 @@ const STEPS: u64 = 1 << 26;
 ///
 /// # Errors
 /// Whatever goes wrong in evaluating the bounds; a term that is no variable.
-pub fn average_trip_count(variable: &Term, store: &Store) -> Result<f64, Error> {
-    let mut counter = Interpreter::new(variable, store.clone()).with_step_limit(STEPS);
+pub fn average_trip_count(
+    variable: &Term,
+    operators: &Operators,
+    store: &Store,
+) -> Result<f64, Error> {
+    let mut counter = Interpreter::new(variable, operators, store.clone()).with_step_limit(STEPS);
     let root = counter.node(counter.root())?;
     let around = counter.around(root)?;
     let mut sum = Average::default();
@@ -84,9 +90,7 @@ impl Interpreter {
     }
 
     fn range(&mut self, var: At) -> Result<(i64, u64, i64), Error> {
-        let Op::Var { lo, hi, step } = self.program.ops[var] else {
-            return Err(self.wrong(var, "a loop variable"));
-        };
+        let [lo, hi, step] = self.bounds(var)?;
         let (lo, hi, step) = (self.index(lo)?, self.index(hi)?, self.index(step)?);
         if step <= 0 {
             return Err(Error::Step(step));
@@ -148,10 +152,7 @@ impl Interpreter {
         let mut found: BTreeSet<At> = BTreeSet::new();
         let mut open = vec![var];
         while let Some(var) = open.pop() {
-            let Op::Var { lo, hi, step } = self.program.ops[var] else {
-                return Err(self.wrong(var, "a loop variable"));
-            };
-            for bound in [lo, hi, step] {
+            for bound in self.bounds(var)? {
                 open.extend(free[bound].iter().filter(|v| found.insert(**v)));
             }
         }
@@ -162,19 +163,13 @@ impl Interpreter {
     fn free_variables(&self) -> Vec<BTreeSet<At>> {
         let mut free: Vec<BTreeSet<At>> = Vec::with_capacity(self.program.ops.len());
         for (at, op) in self.program.ops.iter().enumerate() {
-            let bound = match *op {
-                Op::Var { .. } => {
-                    free.push(BTreeSet::from([at]));
-                    continue;
-                }
-                Op::For { over, body } | Op::Reduce { over, body, .. } => Some((over.var, body)),
-                Op::Vec { e, x, .. } => Some((e, x)),
-                Op::Rename { x, t, .. } | Op::Fix { x, t, .. } => Some((x, t)),
-                _ => None,
-            };
+            if op.primitive() == Some(Primitive::Variable) {
+                free.push(BTreeSet::from([at]));
+                continue;
+            }
             let mut own = BTreeSet::new();
             for &operand in &self.program.operands[at] {
-                match bound {
+                match op.binds {
                     Some((var, _)) if operand == var => {}
                     Some((var, body)) if operand == body => {
                         own.extend(free[body].iter().filter(|v| **v != var));

@@ -30,3 +30,4 @@ pub mod sexp;
 pub mod suggest;
 pub mod symbolic;
 pub mod term;
+pub mod text;

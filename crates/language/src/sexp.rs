@@ -5,6 +5,7 @@
 
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::lex::{Token, TokenKind, tokens};
+use std::fmt;
 
 /// The deepest nesting that is read. Later stages may recurse over what the reader returns.
 pub const MAX_DEPTH: usize = 10_000;
@@ -78,6 +79,25 @@ impl Sexp {
     /// For a list that starts with a certain word: the other items.
     pub fn items(&self, head: &str) -> Option<&[Sexp]> {
         self.form().filter(|(word, _)| *word == head).map(|(_, items)| items)
+    }
+}
+
+impl fmt::Display for Sexp {
+    /// The text in one line, which reads as the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        deeper(|| match &self.kind {
+            Kind::Atom(word) => f.write_str(word),
+            Kind::Text(text) => {
+                let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+                write!(f, "\"{escaped}\"")
+            }
+            Kind::List(items) => {
+                let between = |at: usize| if at == 0 { "" } else { " " };
+                f.write_str("(")?;
+                items.iter().enumerate().try_for_each(|(at, x)| write!(f, "{}{x}", between(at)))?;
+                f.write_str(")")
+            }
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use egg::{FromOp, Id, Language, RecExpr, Symbol};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
@@ -221,3 +222,57 @@ pub fn parse_head(text: &str) -> Head {
 
 /// A concrete term.
 pub type Term = RecExpr<Node>;
+
+/// Builds terms in which equal subterms are one, children first in the order of the arguments, so that
+/// two terms are equal exactly where their texts are.
+#[derive(Default)]
+pub struct Terms {
+    term: Term,
+    known: HashMap<Node, Id>,
+}
+
+impl Terms {
+    /// Adds a node over what was added before.
+    pub fn add(&mut self, node: Node) -> Id {
+        if let Some(id) = self.known.get(&node) {
+            return *id;
+        }
+        let id = self.term.add(node.clone());
+        self.known.insert(node, id);
+        id
+    }
+
+    /// A node that was added before.
+    pub fn get(&self, id: Id) -> Option<&Node> {
+        self.term.as_ref().get(usize::from(id))
+    }
+
+    /// What was added, as a term by itself.
+    pub fn part(&self, id: Id) -> Term {
+        Terms::of(&self.term, id)
+    }
+
+    /// The term; what was added last is its root.
+    pub fn finish(self) -> Term {
+        self.term
+    }
+
+    /// A subterm by itself, in the one way in which it can be built.
+    pub fn of(term: &Term, root: Id) -> Term {
+        let mut terms = Terms::default();
+        let mut placed: HashMap<Id, Id> = HashMap::new();
+        let mut todo = vec![root];
+        while let Some(&at) = todo.last() {
+            let node = &term[at];
+            let missing = node.children().iter().rev().filter(|c| !placed.contains_key(c));
+            let before = todo.len();
+            todo.extend(missing.copied().collect::<Vec<_>>());
+            if todo.len() == before {
+                let node = node.clone().map_children(|c| placed[&c]);
+                placed.insert(at, terms.add(node));
+                todo.pop();
+            }
+        }
+        terms.finish()
+    }
+}

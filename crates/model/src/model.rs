@@ -33,13 +33,15 @@ mod spec;
 mod term;
 mod uses;
 
-pub use expression::{Edge, Expr, Mode, Op, Score, TensorId, Unary};
+pub use expression::{Applied, Argument, Expr, Op, TensorId};
 pub use extent::Extent;
 pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};
 pub use uses::{IndexUse, OffsetsUse};
 
 use ember_language::diagnostic::{Checked, FileId, Sources, Span};
 use ember_language::rules::Definitions;
+use ember_language::rules::Signature;
+use ember_language::text::{Named, Words};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
@@ -179,10 +181,7 @@ impl Statement {
 
     /// The tensors that it writes: its target and the scratch memory it may use.
     pub fn writes(&self) -> Vec<TensorId> {
-        let scratch = self.value.walk().filter_map(|expr| match expr.op {
-            Op::Mp { scratch, .. } => Some(scratch),
-            _ => None,
-        });
+        let scratch = self.value.walk().flat_map(Expr::scratch);
         std::iter::once(self.target).chain(scratch).collect()
     }
 }
@@ -199,6 +198,20 @@ pub struct Declarations {
 }
 
 impl Model {
+    /// The words of program text for this model.
+    pub fn words<'a>(&self, signature: &'a Signature) -> Words<'a> {
+        let mut words = Words::new(signature);
+        let inputs = self.inputs.iter().map(|input| (&input.tensor, Named::Input));
+        let computed = self.computed.iter().map(|computed| (&computed.tensor, Named::Output));
+        for (tensor, named) in inputs.chain(computed) {
+            words.add(&tensor.name, named);
+            for extent in &tensor.shape {
+                extent.names().for_each(|name| words.add(&name, Named::Size));
+            }
+        }
+        words
+    }
+
     /// Reads the one model of a text, and reports all that is wrong with it.
     pub fn parse(sources: &Sources, file: FileId) -> Checked<Model> {
         read::read(sources, file, &Definitions::default())

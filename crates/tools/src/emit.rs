@@ -1,12 +1,14 @@
-//! The e-graph after the last stage of a search, for viewers.
+//! What a search leads to, printed alone: the program at a level, or the e-graph after the last stage.
 //!
-//! `snapshot` takes what is shown; `dot` writes it as Graphviz text, and `json` in the format of the
-//! crate `egraph-serialize`, which other tools read.
+//! `program` prints programs. `snapshot` takes what is shown of an e-graph; `dot` writes it as Graphviz text, and
+//! `json` in the format of the crate `egraph-serialize`, which other tools read.
 
 mod dot;
 mod json;
+mod program;
 mod snapshot;
 
 pub use dot::dot;
 pub use json::json;
+pub use program::{Level, around, program};
 pub use snapshot::{Snapshot, SnapshotClass, SnapshotNode, snapshot};

@@ -1,12 +1,13 @@
 //! Classes of an e-graph as text: their smallest terms, their places, what is known of them; and patterns.
 
-use crate::explain::line;
 use egg::{AstSize, ENodeOrVar, Id, Language, PatternAst};
 use ember_analysis::effects::{Effects, Place};
 use ember_analysis::facts::{EGraph, Interval};
 use ember_egraph::Extractor;
 use ember_language::term::{Node, Term};
+use ember_language::text::{Names, Words, name, written};
 use itertools::Itertools;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How many characters of a term are shown.
@@ -22,10 +23,13 @@ pub(crate) struct Show<'a> {
     smallest: Extractor<'a, AstSize, Node, ember_analysis::facts::Facts>,
     /// For each class below the program: the node above it and the argument that it is.
     above: BTreeMap<Id, (Id, Node, usize)>,
+    words: &'a Words<'a>,
+    /// Names of loop variables, which are the same in all that is shown.
+    names: RefCell<Names>,
 }
 
 impl<'a> Show<'a> {
-    pub fn new(egraph: &'a EGraph, root: Id) -> Show<'a> {
+    pub fn new(egraph: &'a EGraph, root: Id, words: &'a Words<'a>) -> Show<'a> {
         let root = egraph.find(root);
         let mut above = BTreeMap::new();
         let mut todo = VecDeque::from([root]);
@@ -40,7 +44,13 @@ impl<'a> Show<'a> {
                 }
             }
         }
-        Show { egraph, root, smallest: Extractor::new(egraph, AstSize), above }
+        let smallest = Extractor::new(egraph, AstSize);
+        Show { egraph, root, smallest, above, words, names: RefCell::default() }
+    }
+
+    /// A term on one line.
+    pub fn line(&self, term: &Term, most: usize) -> String {
+        written(term, self.words, &mut self.names.borrow_mut()).line(most)
     }
 
     /// The smallest term of a class.
@@ -57,7 +67,7 @@ impl<'a> Show<'a> {
 
     /// The smallest term of a class on one line.
     pub fn term(&self, class: Id) -> String {
-        line(&self.smallest(class), WIDTH)
+        self.line(&self.smallest(class), WIDTH)
     }
 
     /// A node over the smallest terms of its operands, on one line.
@@ -72,7 +82,7 @@ impl<'a> Show<'a> {
             ids.last().copied().unwrap_or_default()
         });
         terms.add(node);
-        line(&terms.finish(), WIDTH)
+        self.line(&terms.finish(), WIDTH)
     }
 
     /// How many nodes are above a class on the shortest way from the program; `None` where none leads
@@ -134,7 +144,7 @@ impl<'a> Show<'a> {
         let fact = &self.egraph[class].data;
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         if let Some((lo, hi, step)) = fact.variable {
-            let [lo, hi, step] = [lo, hi, step].map(|id| line(&self.smallest(id), 24));
+            let [lo, hi, step] = [lo, hi, step].map(|id| self.line(&self.smallest(id), 40));
             known.push(format!("a loop variable, from {lo} to {hi} by {step}"));
             return (known, unknown);
         }
@@ -191,10 +201,13 @@ impl<'a> Show<'a> {
 
     /// A loop variable by its name, without its bounds.
     fn variable(&self, key: Id) -> String {
-        let class = self.egraph.find(key);
-        let name = self.egraph[class].nodes.iter().find_map(|node| node.children().first());
-        let name = name.map_or_else(|| self.smallest(class), |name| self.smallest(*name));
-        format!("loop {}", line(&name, 40))
+        let variable = self.smallest(self.egraph.find(key));
+        match name(&variable, self.words, &mut self.names.borrow_mut()) {
+            Some(name) => format!("loop {name}"),
+            None => {
+                format!("loop {}", written(&variable, self.words, &mut Names::default()).line(40))
+            }
+        }
     }
 
     fn effects(&self, effects: &Effects) -> Vec<String> {
@@ -230,7 +243,7 @@ impl<'a> Show<'a> {
             }
         };
         let indices: String = place.index.iter().map(|i| format!("[{}]", index(i))).collect();
-        format!("{}{indices}", place.tensor)
+        format!("{}{indices}", place.tensor.as_str().trim_start_matches('%'))
     }
 }
 

@@ -6,6 +6,7 @@ use ember_compile::groups::{Chosen, Searched, choose};
 use ember_compile::pipeline::{Case, Inputs, Options, consistent, no_program, search};
 use ember_compile::workload::Statistics;
 use ember_language::diagnostic::Checked;
+use ember_language::rules::Schedule;
 use std::time::{Duration, Instant};
 
 /// What programs are searched and chosen for.
@@ -30,13 +31,13 @@ impl<'a> Tuning<'a> {
     /// that says why, and so is one whose rules contradict each other.
     pub fn best_of(
         &self,
-        name: &str,
+        schedule: &Schedule,
         goal: Goal,
         simulate_time: &mut Duration,
         line: &Line,
     ) -> Checked<(Searched, Chosen)> {
         let Tuning { inputs, case, statistics, options } = self;
-        let schedule = inputs.schedule(name)?;
+        let name = schedule.name.as_str();
         let searched = search(inputs, statistics, options, schedule, goal, &|progress| {
             line.say(format!("{name}: {} e-nodes", progress.nodes));
         });

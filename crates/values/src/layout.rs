@@ -13,6 +13,8 @@ const MAX_INDENT: usize = 60;
 pub enum Keep {
     /// This many items.
     Items(usize),
+    /// This many items, or as many of them as fit.
+    AtMost(usize),
     /// As many leading items as fit.
     Fitting,
 }
@@ -84,6 +86,7 @@ impl Layout {
                 list.broken |= !list.flat
                     && match list.keep {
                         Keep::Items(n) => list.items >= n,
+                        Keep::AtMost(n) => list.items >= n || (list.items > 0 && !fits),
                         Keep::Fitting => list.items > 0 && !fits,
                     };
                 if list.broken && list.items > 0 {

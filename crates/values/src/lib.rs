@@ -1,4 +1,4 @@
-//! Scalars, the table of primitives, affine forms, and how lists of words are laid out on lines: what stands below all other
+//! Scalars, the tables of primitives and of operations on whole tensors, affine forms, and how lists of words are laid out on lines: what stands below all other
 //! crates. Knows nothing of terms, rules, models or machines.
 //!
 //! ```
@@ -13,5 +13,6 @@
 
 pub mod affine;
 pub mod layout;
+pub mod operation;
 pub mod primitive;
 pub mod scalar;

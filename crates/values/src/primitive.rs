@@ -39,6 +39,8 @@ pub enum Primitive {
     Binary(BinaryOp),
     /// A binary operation that an operand names.
     Apply,
+    /// A function of one scalar that an operand names.
+    Map,
     /// One of two values.
     Select,
     /// A conversion to a type that an operand names.
@@ -97,6 +99,14 @@ pub enum Primitive {
     Stored,
 }
 
+impl Primitive {
+    /// Whether it is a term in another environment or in another store, with which rules reason and which no
+    /// program contains.
+    pub const fn is_elsewhere(self) -> bool {
+        matches!(self, Primitive::Vec | Primitive::Rename | Primitive::Fix | Primitive::After)
+    }
+}
+
 /// The element type of a term, from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing<Operand> {
@@ -117,6 +127,107 @@ pub enum Width<Operand> {
     Of(Operand),
     /// The number that an operand is.
     Count(Operand),
+}
+
+/// A demand on an operand, beyond its sort. Where nothing is said, the operand is as the result is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ask {
+    /// The element type.
+    pub typing: OfType,
+    /// The lanes.
+    pub width: OfWidth,
+    /// The number of indices that an address lacks or a tensor has.
+    pub rank: OfRank,
+    /// A part of its own in an operation on whole tensors.
+    pub part: Option<Part>,
+}
+
+/// The element type of an operand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OfType {
+    /// As that of the result follows from it; else one that the operands share.
+    #[default]
+    Follows,
+    /// 64-bit integers.
+    I64,
+    /// One of its own.
+    Any,
+}
+
+/// The lanes of an operand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OfWidth {
+    /// As many as the result has; one, if an operand is their number.
+    #[default]
+    Follows,
+    /// One.
+    One,
+    /// Several, however many the result has.
+    Several,
+}
+
+/// The rank of an operand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OfRank {
+    /// The result's.
+    #[default]
+    Follows,
+    /// So many more than the result's.
+    More(i8),
+    /// This.
+    Is(u8),
+}
+
+/// A part of its own of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Numbers that rise from 0 and part the elements of another operand.
+    Offsets,
+    /// Memory that nothing else looks at.
+    Scratch,
+    /// An operation whose result is of the type of its operands.
+    Closed,
+}
+
+impl Ask {
+    /// Every word of a demand, with its meaning.
+    pub const WORDS: [(&'static str, &'static str); 13] = [
+        ("i64", "an i64"),
+        ("any", "of a type of its own"),
+        ("scalar", "of one lane"),
+        ("lanes", "of several lanes"),
+        ("0", "of rank 0: an element"),
+        ("1", "of rank 1"),
+        ("2", "of rank 2"),
+        ("3", "of rank 3"),
+        ("+1", "of one rank more than the result"),
+        ("-1", "of one rank less than the result"),
+        ("offsets", "numbers that rise from 0"),
+        ("scratch", "memory that nothing else looks at"),
+        ("closed", "an operation whose result is of the type of its operands"),
+    ];
+
+    /// The demand with one more word; `None` for a word that is none.
+    pub fn and(self, word: &str) -> Option<Ask> {
+        Some(match word {
+            "i64" => Ask { typing: OfType::I64, ..self },
+            "any" => Ask { typing: OfType::Any, ..self },
+            "scalar" => Ask { width: OfWidth::One, ..self },
+            "lanes" => Ask { width: OfWidth::Several, ..self },
+            "+1" => Ask { rank: OfRank::More(1), ..self },
+            "-1" => Ask { rank: OfRank::More(-1), ..self },
+            "0" | "1" | "2" | "3" => Ask { rank: OfRank::Is(word.parse().ok()?), ..self },
+            "offsets" => Ask { part: Some(Part::Offsets), typing: OfType::I64, ..self },
+            "scratch" => Ask { part: Some(Part::Scratch), ..self },
+            "closed" => Ask { part: Some(Part::Closed), ..self },
+            _ => return None,
+        })
+    }
+
+    /// The demand of several words, which a space parts.
+    pub fn parse(words: &str) -> Option<Ask> {
+        words.split(' ').try_fold(Ask::default(), Ask::and)
+    }
 }
 
 /// How a primitive is priced.
@@ -147,6 +258,8 @@ pub struct Row {
     pub typing: Option<Typing<&'static str>>,
     /// The lanes of the result, of primitives that have some.
     pub width: Option<Width<&'static str>>,
+    /// Demands on operands, in the words of [`Ask::WORDS`].
+    pub asks: &'static [(&'static str, &'static str)],
     /// Addresses whose elements are read.
     pub reads: &'static [&'static str],
     /// Addresses whose elements are written.
@@ -166,6 +279,7 @@ const PLAIN: Row = Row {
     literals: &[],
     typing: None,
     width: None,
+    asks: &[],
     reads: &[],
     writes: &[],
     lanewise: false,
@@ -234,14 +348,17 @@ const STRUCTURE: &[Row] = &[
           doc: "a literal scalar of a type", ..PLAIN },
     Row { name: "size", primitive: Primitive::Size, operands: &["name"],
           typing: Some(Typing::I64), width: Some(Width::One),
+          asks: &[("name", "0")],
           doc: "a symbolic size of the model", ..PLAIN },
     Row { name: "iv", primitive: Primitive::Iv, operands: &["variable"],
           typing: Some(Typing::I64), width: Some(Width::One),
           doc: "the value of a loop variable", ..PLAIN },
     Row { name: "variable", primitive: Primitive::Variable, operands: &["name", "lo", "hi", "step"],
-          literals: &["step"], doc: "a loop variable with its range", ..PLAIN },
+          literals: &["step"], asks: &[("lo", "i64 scalar"), ("hi", "i64 scalar")],
+          doc: "a loop variable with its range", ..PLAIN },
     Row { name: "dim", primitive: Primitive::Dim, operands: &["address", "k"], literals: &["k"],
           typing: Some(Typing::I64), width: Some(Width::One),
+          asks: &[("address", "any 2")],
           doc: "an extent of the tensor of an address", ..PLAIN },
     Row { name: "identity", primitive: Primitive::Identity, operands: &["op", "like"],
           typing: Some(Typing::Of("like")), width: Some(Width::One), price: Price::Folded,
@@ -258,23 +375,30 @@ const STRUCTURE: &[Row] = &[
     Row { name: "freeze", primitive: Primitive::Freeze, operands: &["address"],
           doc: "a tensor that is read-only after a barrier", ..PLAIN },
     Row { name: "index", primitive: Primitive::Index, operands: &["address", "index"],
+          asks: &[("address", "scalar +1"), ("index", "i64")],
           doc: "an address with one more index", ..PLAIN },
 
     // Values.
     Row { name: "load", primitive: Primitive::Load, operands: &["address"],
           typing: Some(Typing::Of("address")), width: Some(Width::Of("address")),
           reads: &["address"], price: Price::Operation,
+          asks: &[("address", "0")],
           doc: "the value at an address", ..PLAIN },
     Row { name: "fetched", primitive: Primitive::Fetched, operands: &["ahead", "address"],
           typing: Some(Typing::Of("address")), width: Some(Width::Of("address")),
-          reads: &["address"], price: Price::Operation,
+          reads: &["ahead", "address"], price: Price::Operation,
+          asks: &[("ahead", "0"), ("address", "0")],
           doc: "the value at an address that the access unit reads ahead", ..PLAIN },
     Row { name: "apply", primitive: Primitive::Apply, operands: &["op", "a", "b"],
-          typing: Some(Typing::Of("a")), width: Some(Width::Of("a")), price: Price::Operation,
+          width: Some(Width::Of("a")), price: Price::Operation,
           doc: "a binary operation that an operand names", ..PLAIN },
+    Row { name: "map", primitive: Primitive::Map, operands: &["function", "x"],
+          typing: Some(Typing::Of("x")), width: Some(Width::One), price: Price::Folded,
+          doc: "a function of one scalar that an operand names", ..PLAIN },
     Row { name: "select", primitive: Primitive::Select, operands: &["condition", "a", "b"],
           typing: Some(Typing::Of("a")), width: Some(Width::Of("a")), lanewise: true,
           price: Price::Operation,
+          asks: &[("condition", "i64")],
           doc: "the second if the first is not 0, else the third", ..PLAIN },
     Row { name: "cast", primitive: Primitive::Cast, operands: &["dtype", "x"],
           typing: Some(Typing::Named("dtype")), width: Some(Width::Of("x")), lanewise: true,
@@ -284,6 +408,7 @@ const STRUCTURE: &[Row] = &[
           doc: "conversion to i64", ..PLAIN },
     Row { name: "convert", primitive: Primitive::Convert, operands: &["like", "x"],
           typing: Some(Typing::Of("like")), width: Some(Width::Of("x")), price: Price::Folded,
+          asks: &[("x", "any")],
           doc: "conversion to the element type of an operand", ..PLAIN },
     Row { name: "broadcast", primitive: Primitive::Broadcast, operands: &["lanes", "x"],
           literals: &["lanes"], typing: Some(Typing::Of("x")),
@@ -291,13 +416,16 @@ const STRUCTURE: &[Row] = &[
           doc: "a scalar in every lane", ..PLAIN },
     Row { name: "lanes", primitive: Primitive::Lanes, operands: &["lanes", "hi", "x"],
           literals: &["lanes"], typing: Some(Typing::I64), width: Some(Width::Count("lanes")),
+          asks: &[("hi", "i64"), ("x", "i64")],
           doc: "lanes that count up from a number, active below another", ..PLAIN },
     Row { name: "fold", primitive: Primitive::Fold, operands: &["op", "x"],
           typing: Some(Typing::Of("x")), width: Some(Width::One), price: Price::Operation,
+          asks: &[("op", "closed"), ("x", "lanes")],
           doc: "lanes folded into a scalar, half onto half", ..PLAIN },
     Row { name: "reduce", primitive: Primitive::Reduce,
           operands: &["op", "variable", "lo", "hi", "step", "start", "body", "access-lo?", "access-hi?"],
           literals: &["step"], typing: Some(Typing::Of("start")), width: Some(Width::Of("start")),
+          asks: &[("op", "closed"), ("lo", "i64 scalar"), ("hi", "i64 scalar"), ("access-lo", "i64 scalar"), ("access-hi", "i64 scalar")],
           doc: "a loop that folds its body's values into a start, in order", ..PLAIN },
 
     // Statements.
@@ -308,34 +436,41 @@ const STRUCTURE: &[Row] = &[
           doc: "one statement after another", ..PLAIN },
     Row { name: "for", primitive: Primitive::For,
           operands: &["variable", "lo", "hi", "step", "body", "access-lo?", "access-hi?"],
-          literals: &["step"], doc: "a loop: its body for lo, lo + step, … below hi", ..PLAIN },
+          literals: &["step"], asks: &[("lo", "i64 scalar"), ("hi", "i64 scalar"), ("access-lo", "i64 scalar"), ("access-hi", "i64 scalar")],
+          doc: "a loop: its body for lo, lo + step, … below hi", ..PLAIN },
     Row { name: "store", primitive: Primitive::Store, operands: &["address", "value"],
-          writes: &["address"], price: Price::Operation, doc: "writes a value", ..PLAIN },
+          writes: &["address"], price: Price::Operation, asks: &[("address", "0")],
+          doc: "writes a value", ..PLAIN },
     Row { name: "accumulate", primitive: Primitive::Accumulate, operands: &["op", "address", "value"],
           reads: &["address"], writes: &["address"], price: Price::Operation,
+          asks: &[("op", "closed"), ("address", "0")],
           doc: "folds a value into memory", ..PLAIN },
     Row { name: "matmul", primitive: Primitive::Matmul(false), operands: &["out", "a", "b"],
           reads: &["a", "b"], writes: &["out"], price: Price::Operation,
+          asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")],
           doc: "a product of matrices", ..PLAIN },
     Row { name: "matmul-transposed", primitive: Primitive::Matmul(true), operands: &["out", "a", "b"],
           reads: &["a", "b"], writes: &["out"], price: Price::Operation,
+          asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")],
           doc: "a product of a matrix and a transposed one", ..PLAIN },
 
     // Terms in another environment or store.
     Row { name: "vec", primitive: Primitive::Vec, operands: &["variable", "lane", "lanes", "hi", "x"],
           literals: &["lanes"], typing: Some(Typing::Of("x")), width: Some(Width::Count("lanes")),
-          price: Price::Folded, doc: "lane by lane, in order", ..PLAIN },
+          price: Price::Folded, asks: &[("hi", "i64")],
+          doc: "lane by lane, in order", ..PLAIN },
     Row { name: "rename", primitive: Primitive::Rename, operands: &["from", "to", "x"],
           typing: Some(Typing::Of("x")), width: Some(Width::Of("x")), price: Price::Folded,
           doc: "another loop variable in the place of one", ..PLAIN },
     Row { name: "fix", primitive: Primitive::Fix, operands: &["variable", "value", "x"],
           typing: Some(Typing::Of("x")), width: Some(Width::Of("x")),
-          doc: "a value in the place of a loop variable", ..PLAIN },
+          asks: &[("value", "i64 scalar")],
+          price: Price::Folded, doc: "a value in the place of a loop variable", ..PLAIN },
     Row { name: "after", primitive: Primitive::After, operands: &["first", "x"],
           typing: Some(Typing::Of("x")), width: Some(Width::Of("x")),
-          doc: "in the store that a statement leaves, which is undone afterwards", ..PLAIN },
+          price: Price::Folded, doc: "in the store that a statement leaves, which is undone afterwards", ..PLAIN },
     Row { name: "forget", primitive: Primitive::Forget, operands: &["address", "statement"],
-          writes: &["address"], doc: "a statement after which a tensor holds zeros", ..PLAIN },
+          asks: &[("address", "2")], writes: &["address"], price: Price::Folded, doc: "a statement after which a tensor holds zeros", ..PLAIN },
 
     // Whole tensors.
     Row { name: "stored", primitive: Primitive::Stored, operands: &["address"],
@@ -344,14 +479,18 @@ const STRUCTURE: &[Row] = &[
     Row { name: "write-tensor", primitive: Primitive::Output, operands: &["to", "from"],
           writes: &["to"], price: Price::Folded, doc: "writes every element of a tensor", ..PLAIN },
     Row { name: "write-slot", primitive: Primitive::OutputSlot, operands: &["to", "slot", "from"],
-          writes: &["to"], price: Price::Folded, doc: "writes one slot of every block", ..PLAIN },
+          writes: &["to"], price: Price::Folded, asks: &[("to", "3"), ("slot", "i64 scalar"), ("from", "2")],
+          doc: "writes one slot of every block", ..PLAIN },
     Row { name: "write-columns", primitive: Primitive::OutputColumns, operands: &["to", "column", "from"],
-          writes: &["to"], price: Price::Folded, doc: "writes some columns", ..PLAIN },
+          writes: &["to"], price: Price::Folded, asks: &[("to", "2"), ("column", "i64 scalar"), ("from", "2")],
+          doc: "writes some columns", ..PLAIN },
     Row { name: "element", primitive: Primitive::Element, operands: &["tensor", "i", "j?", "k?"],
           typing: Some(Typing::Of("tensor")), width: Some(Width::One), price: Price::Folded,
+          asks: &[("i", "i64"), ("j", "i64"), ("k", "i64")],
           doc: "an element of a tensor", ..PLAIN },
     Row { name: "extent", primitive: Primitive::Extent, operands: &["tensor", "k"], literals: &["k"],
           typing: Some(Typing::I64), width: Some(Width::One), price: Price::Folded,
+          asks: &[("tensor", "any")],
           doc: "an extent of a tensor", ..PLAIN },
 ];
 
@@ -364,6 +503,11 @@ impl Row {
     /// The row with a name.
     pub fn named(name: &str) -> Option<&'static Row> {
         rows().find(|row| row.name == name)
+    }
+
+    /// The row of a primitive.
+    pub fn of(primitive: Primitive) -> Option<&'static Row> {
+        rows().find(|row| row.primitive == primitive)
     }
 
     /// The names of its operands, those that may be missing last, each with whether it must be there.
@@ -396,7 +540,12 @@ mod tests {
                 Some(Width::Of(name) | Width::Count(name)) => Some(name),
                 _ => None,
             };
-            let lists = [row.literals, row.reads, row.writes].concat();
+            let asked = row.asks.iter().map(|(name, words)| {
+                assert!(Ask::parse(words).is_some(), "`{}` asks for `{words}`", row.name);
+                *name
+            });
+            let asked = asked.collect::<Vec<_>>();
+            let lists = [row.literals, row.reads, row.writes, asked.as_slice()].concat();
             for name in lists.into_iter().chain(of_type).chain(of_width) {
                 assert!(has(name), "`{}` has no operand `{name}`", row.name);
             }

@@ -5,7 +5,7 @@
 
 mod op;
 
-pub use op::{BinaryOp, UnaryOp, UnaryPrice, fold_lanes};
+pub use op::{BinaryOp, Latency, UnaryOp, UnaryPrice, fold_lanes};
 
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};

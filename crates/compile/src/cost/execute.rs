@@ -1,164 +1,171 @@
-//! What statements and values of the execute unit, or of the only core, cost.
+//! The cost of statements and values of the execute unit, or of the only core.
 
 use super::summary::Load;
-use super::{Cost, Goal, Model, Summary, at, lanes, run, tensor};
-use egg::{Id, Language};
+use super::term::Priced;
+use super::{Cost, Goal, Model, Summary};
 use ember_analysis::effects::variable_key;
-use ember_analysis::facts::{EGraph, dtype_named};
-use ember_language::term::Node;
+use ember_analysis::facts::dtype_named;
+use ember_language::rules::{Kind, Loop, Unit};
+use ember_values::primitive::{Price, Primitive, Typing};
+use ember_values::scalar::DType;
 
 impl Model<'_> {
     /// Statements and values that the execute unit (or the only core) runs.
-    pub(super) fn execute(
-        &self,
-        egraph: &EGraph,
-        node: &Node,
-        operator: &str,
-        children: &[&Summary],
-    ) -> Option<Summary> {
-        match operator {
-            "skip" | "barrier" => Some(Summary::passive(children)),
-            "matmul" | "matmul_t" => {
-                let mut summary = Summary::merge(children)?;
-                summary.touched.extend(children.iter().filter_map(|c| c.tensor));
+    pub(super) fn execute(&self, term: &Priced<'_>) -> Option<Summary> {
+        match term.primitive()? {
+            Primitive::Skip | Primitive::Barrier | Primitive::Dim => {
+                Some(Summary::passive(term.operands))
+            }
+            Primitive::Seq => Summary::merge(term.operands),
+            Primitive::For => self.execute_loop(term, None),
+            Primitive::Reduce => self.reduction(term),
+            Primitive::Matmul(_) => {
+                let mut summary = Summary::merge(term.operands)?;
+                summary.touched.extend(term.operands.iter().filter_map(|x| x.tensor));
                 // No other form of a product competes with it, so that its own cost decides nothing.
                 summary.cost = summary.cost + self.rates.operations(1.0);
                 summary.admissible().then_some(summary)
             }
-            "seq" => Summary::merge(children),
-            "const" => {
-                children[0].literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
+            Primitive::Store => {
+                let [address, _] = term.parts()?;
+                self.write(term, address.summary)
             }
-            // They stand for the numbers and casts that they are folded to.
-            "identity" | "one" | "convert" => None,
-            "counter" => self.index(egraph, node, false),
-            "in" | "out" => Some(tensor(egraph, node, children)),
-            "at" => Some(at(children)),
-            "freeze" => Some(children[0].clone()),
-            "lanes" => Some(run(egraph, node, children)),
-            "for" => {
-                self.execute_loop(egraph, node.children()[0], &children[1..3], children[4], None)
-            }
-            "walk" => {
-                let (streams, bounds) = (&children[1..3], &children[3..5]);
-                self.execute_loop(egraph, node.children()[0], bounds, children[6], Some(streams))
-            }
-            "reduce" => {
-                let body = self.fold(children[6])?;
-                let mut looped =
-                    self.execute_loop(egraph, node.children()[1], &children[2..4], &body, None)?;
-                looped = looped.and(children[5])?;
-                Some(Summary { element: body.element, lanes: body.lanes, ..looped })
-            }
-            "walk_reduce" => {
-                let body = self.fold(children[8])?;
-                let (streams, bounds) = (&children[2..4], &children[4..6]);
-                let mut looped =
-                    self.execute_loop(egraph, node.children()[1], bounds, &body, Some(streams))?;
-                looped = looped.and(children[7])?;
-                Some(Summary { element: body.element, lanes: body.lanes, ..looped })
-            }
-            "store" | "accumulate" => {
-                let mut summary = Summary::merge(children)?;
-                let address = children[children.len() - 2];
-                let registers = self.rates.registers(address.bytes());
-                summary.touched.extend(address.tensor);
-                summary.cost = summary.cost + self.rates.operations(registers);
-                if operator == "accumulate" {
-                    let loaded = self.rates.load(address.bytes());
-                    summary.cost = summary.cost + loaded + self.arithmetic(address, 1.0);
-                }
-                summary.admissible().then_some(summary)
-            }
-            "fetched" => {
-                // Nothing is read ahead of no loop of the access unit.
-                let (ahead, address) = (children[0], children[1]);
-                if !self.fetches || ahead.stream_scope.is_empty() {
-                    return None;
-                }
-                let mut summary = Summary::merge(children)?;
-                summary.touched.extend(address.tensor);
-                (summary.element, summary.lanes) = (address.element, address.lanes);
-                self.prefetch(node, ahead, &mut summary);
+            Primitive::Accumulate => {
+                let [_, address, _] = term.parts()?;
+                let mut summary = self.write(term, address.summary)?;
+                let read = self.rates.load(address.summary.bytes());
+                summary.cost = summary.cost + read + self.arithmetic(address.summary, 1.0);
                 Some(summary)
             }
-            "held" => {
-                // Its loops are those of its streams; with none it is a constant.
-                let value = children[0];
-                let known = value.execute_scope.is_subset(&value.stream_scope);
-                if value.stream_scope.is_empty() || !known {
-                    return None;
-                }
-                let mut summary = Summary { cost: Cost::default(), ..value.clone() };
-                self.stream(node, children, &mut summary, |held| held.computed = value.cost);
-                Some(summary)
-            }
-            "load" => {
-                let address = children[0];
-                let mut summary = address.clone();
-                summary.touched.extend(address.tensor);
-                summary.cost = summary.cost + self.rates.load(address.bytes());
-                let misses = self.misses(address);
-                // A load on its own waits; how long depends on whether its line was just used.
-                let lines = if address.stride.is_some() {
-                    address.bytes() / self.rates.line_bytes
-                } else {
-                    (address.bytes() / self.rates.line_bytes).max(1.0)
-                };
-                summary.cost.execute += lines * misses * self.rates.exposed_latency;
-                summary.cost.dram_bytes += lines * misses * self.rates.line_bytes;
-                if self.goal == Goal::Coupled {
-                    summary.loads.push(Load {
-                        scope: address.execute_scope.clone(),
-                        stride: address.stride,
-                        part: (address.bytes() / self.rates.line_bytes).min(1.0),
-                    });
-                }
-                Some(summary)
-            }
-            "broadcast" => {
-                let mut summary = Summary::merge(children)?;
-                summary.element = children[1].element;
-                summary.lanes = lanes(egraph, node);
+            Primitive::Same => self.carried(term),
+            Primitive::Iv => self.index(term, false),
+            Primitive::Root(_) | Primitive::Index | Primitive::Freeze => term.address(),
+            Primitive::Lanes => term.run(),
+            Primitive::Load => term.parts().map(|[address]| self.load(address.summary)),
+            Primitive::Fetched => self.fetch(term),
+            Primitive::Broadcast => {
+                let mut summary = term.broadcast()?;
                 summary.cost = summary.cost + self.rates.vector(1.0);
                 Some(summary)
             }
-            "cast" => {
-                let mut summary = Summary::merge(children)?;
-                let dtype = dtype_named(egraph, node.children()[0])?;
-                summary.element = dtype.bits() as f64 / 8.0;
-                summary.lanes = children[1].lanes;
-                summary.cost = summary.cost + self.arithmetic(&summary, 1.0);
-                Some(summary)
+            Primitive::Cast | Primitive::IndexCast => self.conversion(term),
+            Primitive::Fold => {
+                let [_, x] = term.parts()?;
+                self.folded_lanes(term, x.summary)
             }
-            "fold" => {
-                let mut summary = Summary::merge(children)?;
-                let value = children.last()?;
-                (summary.element, summary.lanes) = (value.element, 1.0);
-                // Registers are combined to one, and its halves again and again: a permutation and an
-                // operation each.
-                let registers = self.rates.registers(value.bytes());
-                let lanes = (self.rates.simd_bytes / value.element.max(1.0)).min(value.lanes);
-                let operations = registers - 1.0 + 2.0 * lanes.max(1.0).log2().ceil();
-                summary.cost = summary.cost + self.rates.vector(operations);
-                Some(summary)
-            }
-            "exp" | "sqrt" => {
-                let mut summary = Summary::merge(children)?;
-                (summary.element, summary.lanes) = (children[0].element, children[0].lanes);
-                let each = if operator == "exp" { self.rates.exponential } else { 1.0 };
+            Primitive::Unary(_) | Primitive::Binary(_) | Primitive::Apply | Primitive::Select => {
+                let each = match term.info.price? {
+                    Price::Operation => 1.0,
+                    Price::Exponential => self.rates.exponential,
+                    Price::Nothing => 0.0,
+                    Price::Folded => return None,
+                };
+                let mut summary = Summary::merge(term.operands)?;
+                let value = term.operands.last()?;
+                (summary.element, summary.lanes) = (value.element, value.lanes);
                 summary.cost = summary.cost + self.arithmetic(&summary, each);
                 Some(summary)
             }
-            _ => {
-                let mut summary = Summary::merge(children)?;
-                let value = children.last()?;
-                summary.element = value.element;
-                summary.lanes = value.lanes;
-                summary.cost = summary.cost + self.arithmetic(&summary, 1.0);
-                Some(summary)
-            }
+            _ => None,
         }
+    }
+
+    /// A term that means its operand: a stream that is popped, a constant, or a value that is held in a register.
+    fn carried(&self, term: &Priced<'_>) -> Option<Summary> {
+        let [x] = term.parts()?;
+        let is_value = term.info.kind == Some(Kind::Value);
+        match (term.info.carries_from()?, term.info.unit) {
+            (Some(Unit::Execute), Some(Unit::Execute)) if is_value => self.held(term, x.summary),
+            (from, to) if from == to => Some(x.summary.clone()),
+            (None, _) if is_value => term.constant(),
+            (Some(Unit::Access), _) if is_value => Some(self.popped(x.summary)),
+            _ => None,
+        }
+    }
+
+    /// A value that is computed once. Its loops are those of its streams; with none it is a constant.
+    fn held(&self, term: &Priced<'_>, value: &Summary) -> Option<Summary> {
+        let known = value.execute_scope.is_subset(&value.stream_scope);
+        if value.stream_scope.is_empty() || !known {
+            return None;
+        }
+        let mut summary = Summary { cost: Cost::default(), ..value.clone() };
+        self.stream(term, &mut summary, |held| held.computed = value.cost);
+        Some(summary)
+    }
+
+    /// A statement that writes to an address.
+    fn write(&self, term: &Priced<'_>, address: &Summary) -> Option<Summary> {
+        let mut summary = Summary::merge(term.operands)?;
+        let registers = self.rates.registers(address.bytes());
+        summary.touched.extend(address.tensor);
+        summary.cost = summary.cost + self.rates.operations(registers);
+        summary.admissible().then_some(summary)
+    }
+
+    /// A load of the execute unit, or of the only core.
+    fn load(&self, address: &Summary) -> Summary {
+        let mut summary = address.clone();
+        summary.touched.extend(address.tensor);
+        summary.cost = summary.cost + self.rates.load(address.bytes());
+        let misses = self.misses(address);
+        // A load on its own waits; how long depends on whether its line was just used.
+        let lines = if address.stride.is_some() {
+            address.bytes() / self.rates.line_bytes
+        } else {
+            (address.bytes() / self.rates.line_bytes).max(1.0)
+        };
+        summary.cost.execute += lines * misses * self.rates.exposed_latency;
+        summary.cost.dram_bytes += lines * misses * self.rates.line_bytes;
+        if self.goal == Goal::Coupled {
+            summary.loads.push(Load {
+                scope: address.execute_scope.clone(),
+                stride: address.stride,
+                part: (address.bytes() / self.rates.line_bytes).min(1.0),
+            });
+        }
+        summary
+    }
+
+    /// A load of what the access unit has read ahead. Nothing is read ahead of no loop of it.
+    fn fetch(&self, term: &Priced<'_>) -> Option<Summary> {
+        let [ahead, address] = term.parts()?;
+        let (ahead, address) = (ahead.summary, address.summary);
+        if !self.fetches || ahead.stream_scope.is_empty() {
+            return None;
+        }
+        let mut summary = Summary::merge(term.operands)?;
+        summary.touched.extend(address.tensor);
+        (summary.element, summary.lanes) = (address.element, address.lanes);
+        self.prefetch(term, ahead, &mut summary);
+        Some(summary)
+    }
+
+    /// A conversion to the type that an operand names, or to i64.
+    fn conversion(&self, term: &Priced<'_>) -> Option<Summary> {
+        let mut summary = Summary::merge(term.operands)?;
+        let dtype = match term.info.typing? {
+            Typing::Named(at) => dtype_named(term.egraph, term.child(at)?)?,
+            Typing::I64 => DType::I64,
+            Typing::Of(_) => return None,
+        };
+        summary.element = dtype.bits() as f64 / 8.0;
+        summary.lanes = term.operands.last()?.lanes;
+        summary.cost = summary.cost + self.arithmetic(&summary, 1.0);
+        Some(summary)
+    }
+
+    /// Lanes folded into a scalar.
+    fn folded_lanes(&self, term: &Priced<'_>, value: &Summary) -> Option<Summary> {
+        let mut summary = Summary::merge(term.operands)?;
+        (summary.element, summary.lanes) = (value.element, 1.0);
+        // Registers are combined to one, and its halves again and again: a permutation and an
+        // operation each.
+        let registers = self.rates.registers(value.bytes());
+        let lanes = (self.rates.simd_bytes / value.element.max(1.0)).min(value.lanes);
+        let operations = registers - 1.0 + 2.0 * lanes.max(1.0).log2().ceil();
+        summary.cost = summary.cost + self.rates.vector(operations);
+        Some(summary)
     }
 
     /// The cost of so many operations on a value. A scalar of 8 bytes is taken to be an index, which
@@ -170,18 +177,22 @@ impl Model<'_> {
         self.rates.vector(operations * self.rates.registers(value.bytes()))
     }
 
-    /// A loop of the execute unit; with `streams`, one that the access unit traverses too.
-    fn execute_loop(
-        &self,
-        egraph: &EGraph,
-        var: Id,
-        bounds: &[&Summary],
-        body: &Summary,
-        streams: Option<&[&Summary]>,
-    ) -> Option<Summary> {
-        let key = variable_key(egraph, var)?;
-        let mut body = body.clone();
-        match streams {
+    /// A reduction: its body folded in a loop, and its start.
+    fn reduction(&self, term: &Priced<'_>) -> Option<Summary> {
+        let (_, Loop { body, folds, .. }) = term.looped()?;
+        let (_, start) = folds?;
+        let body = self.fold(body)?;
+        let looped = self.execute_loop(term, Some(&body))?.and(start)?;
+        Some(Summary { element: body.element, lanes: body.lanes, ..looped })
+    }
+
+    /// A loop of the execute unit, which the access unit traverses too where it has the bounds; `folded`
+    /// stands for the body of a reduction.
+    fn execute_loop(&self, term: &Priced<'_>, folded: Option<&Summary>) -> Option<Summary> {
+        let (variable, Loop { lo, hi, body, access, .. }) = term.looped()?;
+        let key = variable_key(term.egraph, variable)?;
+        let mut body = folded.unwrap_or(body).clone();
+        match access {
             None if body.walks || body.stream_scope.contains(&key) => return None,
             None => {
                 body.execute_scope.remove(&key);
@@ -200,9 +211,9 @@ impl Model<'_> {
         let iteration = body.cost + self.rates.operations(2.0);
         body.cost = self.rates.settled(&iteration) * self.trips(key);
         body.enclose(key);
-        let mut summary = Summary::merge(bounds)?.and(&body)?;
-        if let Some(streams) = streams {
-            summary = summary.and(&Summary::merge(streams)?)?;
+        let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
+        if let Some((lo, hi)) = access {
+            summary = summary.and(&Summary::merge(&[lo, hi])?)?;
             summary.walks = true;
             summary.cost.steps += 1.0;
             summary.cost.marshal += self.rates.traversal;

@@ -6,15 +6,17 @@ use super::builder::Lowering;
 use super::frames::{Callback, Counter, Frame, FrameKind, Item, Level};
 use super::statements::{operands, pops};
 use egg::Id;
+use ember_language::rules::{Loop, Unit};
 use ember_targets::dlc::{
     Action, Case, CaseId, Expr, Program, RegisterId, Stmt, StreamId, StreamKind, Type,
 };
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Lowering<'_> {
     /// Lowers the whole term.
     pub(super) fn decouple(mut self) -> Result<Program, DecoupleError> {
-        self.slc(self.terms.root())?;
+        self.both(self.terms.root())?;
         let Some(FrameKind::Access(level)) = self.frames.pop().map(|f| f.kind) else {
             return Err(self.terms.error(self.terms.root(), "a loop was left twice"));
         };
@@ -23,28 +25,27 @@ impl Lowering<'_> {
     }
 
     /// Appends a statement of both units to the current level.
-    fn slc(&mut self, id: Id) -> Result<(), DecoupleError> {
-        self.deeper(id, |l| l.slc_here(id))
+    fn both(&mut self, id: Id) -> Result<(), DecoupleError> {
+        self.deeper(id, |l| l.both_here(id))
     }
 
-    fn slc_here(&mut self, id: Id) -> Result<(), DecoupleError> {
-        match self.terms.name(id) {
-            "slc.skip" => Ok(()),
-            "slc.seq" => {
+    fn both_here(&mut self, id: Id) -> Result<(), DecoupleError> {
+        if let Some(body) = self.terms.carried(id, Some(Unit::Both), Some(Unit::Execute)) {
+            let at = self.access_level(id)?.new_callback();
+            self.statement(body)?;
+            let body = std::mem::take(&mut self.block);
+            self.access_level(id)?.callbacks[at].body.extend(body);
+            return Ok(());
+        }
+        match self.terms.on(id, Some(Unit::Both)) {
+            Some(Primitive::Skip) => Ok(()),
+            Some(Primitive::Seq) => {
                 let [first, second] = self.terms.operands(id)?;
-                self.slc(first)?;
-                self.slc(second)
+                self.both(first)?;
+                self.both(second)
             }
-            "slc.for" => self.slc_for(id),
-            "slc.callback" => {
-                let [body] = self.terms.operands(id)?;
-                let at = self.access_level(id)?.new_callback();
-                self.statement(body)?;
-                let body = std::mem::take(&mut self.block);
-                self.access_level(id)?.callbacks[at].body.extend(body);
-                Ok(())
-            }
-            "slc.store_stream" => {
+            Some(Primitive::For) => self.access_loop(id),
+            Some(Primitive::Store) => {
                 let [address, value] = self.terms.operands(id)?;
                 let (addr, ty, spread) = self.stream_address(address)?;
                 if spread.is_some() {
@@ -58,7 +59,7 @@ impl Lowering<'_> {
                 self.access_level(id)?.perform(Action::Store { addr, value });
                 Ok(())
             }
-            "slc.barrier" => {
+            Some(Primitive::Barrier) => {
                 let level = self.access_level(id)?;
                 level.perform(Action::Barrier);
                 // What memory holds may differ behind a barrier: nothing is popped across it.
@@ -74,11 +75,11 @@ impl Lowering<'_> {
         }
     }
 
-    fn slc_for(&mut self, id: Id) -> Result<(), DecoupleError> {
-        let [var, lo, hi, step, body] = self.terms.operands(id)?;
-        let (unit, _) = self.unit(var, lo, hi, step)?;
+    fn access_loop(&mut self, id: Id) -> Result<(), DecoupleError> {
+        let Loop { variable: var, lo, hi, step, body, .. } = self.terms.looped(id)?;
+        let (unit, _) = self.unit(var, (lo, hi), step)?;
         self.enter(var, FrameKind::Access(Level { unit: Some(unit), ..Level::default() }))?;
-        self.slc(body)?;
+        self.both(body)?;
         let Some(FrameKind::Access(mut level)) = self.frames.pop().map(|f| f.kind) else {
             return Err(self.terms.error(id, "the loop was left twice"));
         };

@@ -1,12 +1,13 @@
-//! Addresses of the execute unit: chains of `at` over a tensor, where the last index may be a run of
+//! Addresses of the execute unit: chains of indices over a tensor, where the last index may be a run of
 //! lanes and any index may be one value in every lane.
 
 use super::DecoupleError;
 use super::builder::Lowering;
-use super::terms::Level;
 use super::values::{Typed, broadcast};
 use egg::Id;
+use ember_language::rules::Unit;
 use ember_targets::dlc::{Addr, Expr, Lanes, TensorId, Type};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType};
 
 /// One index of an address.
@@ -24,15 +25,18 @@ impl Lowering<'_> {
         let mut indices = Vec::new();
         let mut at = id;
         loop {
-            match self.terms.name(at) {
-                "at" | "exe.at" | "slc.at" => {
+            match self.terms.primitive(at) {
+                Some(Primitive::Index) => {
                     let [inner, index] = self.terms.operands(at)?;
                     indices.push(index);
                     at = inner;
                 }
                 // What was written is read-only behind a barrier; where it lies does not change.
-                "freeze" | "exe.freeze" | "slc.freeze" => [at] = self.terms.operands(at)?,
-                "in" | "out" | "exe.in" | "exe.out" | "slc.in" | "slc.out" => {
+                Some(Primitive::Freeze) => [at] = self.terms.operands(at)?,
+                Some(Primitive::Same) if !self.terms.is_boundary(at) => {
+                    [at] = self.terms.operands(at)?;
+                }
+                Some(Primitive::Root(_)) => {
                     let [name] = self.terms.operands(at)?;
                     indices.reverse();
                     return Ok((self.tensor(name)?, indices));
@@ -131,18 +135,18 @@ impl Lowering<'_> {
         if let Some(index) = self.popped_lanes(id)? {
             return Ok(index);
         }
-        match self.lane_op(id) {
-            Some("lanes") => {
+        match self.terms.on(id, self.runs_on) {
+            Some(Primitive::Lanes) => {
                 let [n, hi, x] = self.terms.operands(id)?;
                 let (count, limit) = (self.lanes(n)?, self.index_value(hi)?);
                 Ok(Index { run: Some((count, limit)), ..scalar(self.index_value(x)?) })
             }
-            Some("broadcast") => {
+            Some(Primitive::Broadcast) => {
                 let [n, x] = self.terms.operands(id)?;
                 let count = self.lanes(n)?;
                 Ok(Index { spread: Some(count), ..scalar(self.index_value(x)?) })
             }
-            Some(op @ ("add" | "sub")) => {
+            Some(Primitive::Binary(op @ (BinaryOp::Add | BinaryOp::Sub))) => {
                 let [a, b] = self.terms.operands(id)?;
                 if !self.is_lanewise(a) && !self.is_lanewise(b) {
                     return Ok(scalar(self.index_value(id)?));
@@ -154,13 +158,11 @@ impl Lowering<'_> {
         }
     }
 
-    /// A run whose base and limit are streams: `(slc.from_stream (slc.lanes n hi x))`.
+    /// A run whose base and limit are streams: lanes that the execute unit pops.
     fn popped_lanes(&mut self, id: Id) -> Result<Option<Index>, DecoupleError> {
-        let children = egg::Language::children(self.terms.node(id));
-        let [lanes] = *children else { return Ok(None) };
-        if self.terms.name(id) != "slc.from_stream" || self.terms.name(lanes) != "slc.lanes" {
-            return Ok(None);
-        }
+        let popped = self.terms.carried(id, Some(Unit::Execute), Some(Unit::Access));
+        let is_run = |stream: &Id| self.terms.primitive(*stream) == Some(Primitive::Lanes);
+        let Some(lanes) = popped.filter(is_run) else { return Ok(None) };
         let [n, hi, x] = self.terms.operands(lanes)?;
         let count = self.lanes(n)?;
         let (hi, x) = (self.index_stream(hi)?, self.index_stream(x)?);
@@ -169,13 +171,12 @@ impl Lowering<'_> {
     }
 
     /// A run, or a value in every lane, moved by a value that is the same in every lane.
-    fn shifted(&self, id: Id, op: &str, a: Index, b: Index) -> Result<Index, DecoupleError> {
-        let (a, b) = if op == "add" && b.run.is_some() { (b, a) } else { (a, b) };
+    fn shifted(&self, id: Id, op: BinaryOp, a: Index, b: Index) -> Result<Index, DecoupleError> {
+        let (a, b) = if op == BinaryOp::Add && b.run.is_some() { (b, a) } else { (a, b) };
         let count = |i: &Index| i.run.as_ref().map(|r| r.0).or(i.spread);
         if b.run.is_some() || count(&a) != count(&b) {
             return Err(self.terms.error(id, "these lanes are not contiguous elements"));
         }
-        let op = if op == "add" { BinaryOp::Add } else { BinaryOp::Sub };
         let shift = b.base;
         let run = match a.run {
             Some((n, limit)) => Some((n, self.binary(id, op, limit, shift.clone())?)),
@@ -188,21 +189,14 @@ impl Lowering<'_> {
     fn is_lanewise(&self, id: Id) -> bool {
         let mut rest = vec![id];
         while let Some(id) = rest.pop() {
-            match self.lane_op(id) {
-                Some("lanes" | "broadcast") => return true,
-                Some("add" | "sub") => rest.extend(egg::Language::children(self.terms.node(id))),
+            match self.terms.on(id, self.runs_on) {
+                Some(Primitive::Lanes | Primitive::Broadcast) => return true,
+                Some(Primitive::Binary(BinaryOp::Add | BinaryOp::Sub)) => {
+                    rest.extend(egg::Language::children(self.terms.node(id)));
+                }
                 _ => {}
             }
         }
         false
-    }
-
-    /// The operator's name within the dialect of values.
-    fn lane_op(&self, id: Id) -> Option<&'static str> {
-        let prefix = match self.level {
-            Level::Scf => "scf.",
-            Level::Exe => "exe.",
-        };
-        self.terms.name(id).strip_prefix(prefix)
     }
 }

@@ -3,15 +3,17 @@
 
 use super::frames::{Frame, FrameKind, Level as AccessLevel};
 use super::names::Names;
-use super::terms::{Level, Terms};
+use super::terms::Terms;
 use super::values::Typed;
 use super::{DecoupleError, ModelContext};
 use egg::Id;
+use ember_language::rules::{Operators, Unit};
 use ember_language::sexp::deeper;
 use ember_language::term::Term;
 use ember_targets::dlc::{
     Program, Register, RegisterId, Stmt, Stream, StreamId, StreamKind, Type, UnitId,
 };
+use ember_values::primitive::Primitive;
 use std::collections::BTreeMap;
 
 /// Loops nest at most this deep, so that programs can be traversed recursively.
@@ -21,9 +23,10 @@ const MAX_WORK: usize = 2_000_000;
 
 /// A lowering in progress.
 pub(crate) struct Lowering<'a> {
-    pub(super) terms: Terms,
+    pub(super) terms: Terms<'a>,
     pub(super) context: &'a ModelContext,
-    pub(super) level: Level,
+    /// Where values and statements run: on the execute unit, or on the one processor that there is.
+    pub(super) runs_on: Option<Unit>,
     pub(super) program: Program,
     /// Every stream, by how it is made.
     known: BTreeMap<String, StreamId>,
@@ -44,11 +47,16 @@ pub(crate) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(crate) fn new(term: &Term, context: &'a ModelContext, level: Level) -> Lowering<'a> {
+    pub(crate) fn new(
+        operators: &'a Operators,
+        term: &Term,
+        context: &'a ModelContext,
+        runs_on: Option<Unit>,
+    ) -> Lowering<'a> {
         Lowering {
-            terms: Terms::new(term),
+            terms: Terms::new(operators, term),
             context,
-            level,
+            runs_on,
             program: Program {
                 name: context.name.clone(),
                 sizes: context.sizes.clone(),
@@ -76,10 +84,11 @@ impl<'a> Lowering<'a> {
 
     /// The loop nest as `main` alone.
     pub(crate) fn coupled(
+        operators: &'a Operators,
         term: &Term,
         context: &'a ModelContext,
     ) -> Result<Program, DecoupleError> {
-        let mut lowering = Lowering::new(term, context, Level::Scf);
+        let mut lowering = Lowering::new(operators, term, context, None);
         lowering.statement(lowering.terms.root())?;
         lowering.program.main = lowering.block;
         Ok(lowering.program)
@@ -102,7 +111,7 @@ impl<'a> Lowering<'a> {
 
     /// Enters a loop.
     pub(super) fn enter(&mut self, var: Id, kind: FrameKind) -> Result<(), DecoupleError> {
-        if self.terms.name(var) != "var" {
+        if self.terms.primitive(var) != Some(Primitive::Variable) {
             return Err(self.terms.error(var, "is not a loop variable"));
         }
         if self.frames.len() > MAX_LOOPS {

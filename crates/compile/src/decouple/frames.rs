@@ -22,9 +22,9 @@ pub struct Frame {
 
 /// Which units run a loop.
 pub enum FrameKind {
-    /// The access unit: the program, or an `slc.for`.
+    /// The access unit: the program, or a loop of its own.
     Access(Level),
-    /// Both: an `exe.walk`.
+    /// Both.
     Walk(Walk),
     /// The execute unit alone; its variable's register.
     Execute(RegisterId),
@@ -77,7 +77,7 @@ pub struct Fetches {
     pub loads: Vec<Stmt>,
 }
 
-/// An `exe.counter` of an `slc.for`.
+/// The execute unit's count of a loop of the access unit.
 pub struct Counter {
     /// Holds the count.
     pub register: RegisterId,

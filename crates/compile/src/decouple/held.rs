@@ -5,9 +5,10 @@ use super::DecoupleError;
 use super::builder::Lowering;
 use super::frames::FrameKind;
 use super::values::Typed;
-use egg::Id;
+use egg::{Id, Language};
+use ember_language::rules::Unit;
 use ember_targets::dlc::{Expr, Hint, Stmt, StreamId};
-use ember_values::scalar::{BinaryOp, UnaryOp};
+use ember_values::primitive::Primitive;
 
 impl Lowering<'_> {
     /// The value in its register, where it is computed once.
@@ -43,32 +44,38 @@ impl Lowering<'_> {
     }
 
     fn level_here(&mut self, id: Id) -> Result<usize, DecoupleError> {
-        let name = self.terms.name(id);
-        let operands = match name.strip_prefix("exe.").unwrap_or(name) {
-            "const" => vec![],
-            "slc.from_stream" => {
-                let [stream] = self.terms.operands(id)?;
-                let stream = self.stream(stream)?;
-                return Ok(self.level_of_stream(stream));
-            }
-            "fetched" => {
-                let [ahead, _] = self.terms.operands(id)?;
+        let unit = Some(Unit::Execute);
+        if let Some(stream) = self.terms.carried(id, unit, Some(Unit::Access)) {
+            let stream = self.stream(stream)?;
+            return Ok(self.level_of_stream(stream));
+        }
+        match self.terms.on(id, unit) {
+            Some(Primitive::Fetched) => {
+                let [ahead] = self.terms.operands(id)?;
                 let (stream, _) = self.mem_stream(Hint::TemporalL2, ahead)?;
                 return Ok(self.level_of_stream(stream));
             }
-            "held" => self.terms.operands::<1>(id)?.to_vec(),
-            "broadcast" | "cast" | "fold" => {
-                let [_, x] = self.terms.operands(id)?;
-                vec![x]
-            }
-            "select" => self.terms.operands::<3>(id)?.to_vec(),
-            op if BinaryOp::parse(op).is_some() => self.terms.operands::<2>(id)?.to_vec(),
-            op if UnaryOp::parse(op).is_some() => self.terms.operands::<1>(id)?.to_vec(),
+            Some(
+                Primitive::Same
+                | Primitive::Unary(_)
+                | Primitive::Binary(_)
+                | Primitive::Apply
+                | Primitive::Select
+                | Primitive::Cast
+                | Primitive::IndexCast
+                | Primitive::Broadcast
+                | Primitive::Fold,
+            ) => {}
             _ => {
                 let error = self.terms.error(id, "cannot be held in a register");
-                return Err(error.with_help("only arithmetic on streams can; leave out `exe.held`"));
+                return Err(error.with_help("only arithmetic on streams can"));
             }
-        };
+        }
+        // Constants are the same everywhere: what runs on the unit decides.
+        let units = self.terms.info(id).map_or(&[][..], |info| &info.operand_units);
+        let children = self.terms.node(id).children();
+        let operands: Vec<Id> =
+            units.iter().zip(children).filter(|(of, _)| **of == unit).map(|(_, x)| *x).collect();
         operands.into_iter().try_fold(0, |level, x| Ok(self.level_of(x)?.max(level)))
     }
 

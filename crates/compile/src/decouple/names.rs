@@ -2,6 +2,8 @@
 
 use super::terms::Terms;
 use egg::Id;
+use ember_language::rules::Kind;
+use ember_values::primitive::Primitive;
 use std::collections::BTreeMap;
 
 /// Gives out names that have not been given before.
@@ -26,26 +28,24 @@ impl Names {
     }
 }
 
-/// What a loop is called: `i0`, `i1`, … by depth, followed by `o` and `i` for the outer and inner
-/// loops that tiling made of it; `t` for a loop that a rule made from a term that is no loop.
-pub fn loop_name(terms: &Terms, var: Id) -> String {
+/// What a loop is called: `i0`, `i1`, … by depth, followed by the first letters of what was made of it, as of
+/// the outer and inner loops of tiling; `t` for a loop that a rule made from a term that is no loop.
+pub fn loop_name(terms: &Terms<'_>, var: Id) -> String {
     let mut suffix = String::new();
     let mut at = var;
     // Each step goes to a child, so the walk ends.
     loop {
         let children = egg::Language::children(terms.node(at));
         let Some(&first) = children.first() else { return format!("i{suffix}") };
-        match terms.name(at) {
-            "var" => {}
-            "outer" => suffix.insert(0, 'o'),
-            "inner" => suffix.insert(0, 'i'),
-            "depth" => {
-                return match terms.int(first) {
-                    Some(depth) => format!("i{depth}{suffix}"),
-                    None => format!("i{suffix}"),
-                };
+        if terms.primitive(at) != Some(Primitive::Variable) {
+            let kinds = terms.info(at).map_or(&[][..], |info| &info.operand_kinds);
+            match (kinds, terms.int(first)) {
+                ([Some(Kind::Variable), ..], _) => {
+                    suffix.insert(0, terms.name(at).chars().next().unwrap_or('i'));
+                }
+                ([_], Some(depth)) => return format!("i{depth}{suffix}"),
+                _ => return format!("t{suffix}"),
             }
-            _ => return format!("t{suffix}"),
         }
         at = first;
     }

@@ -17,7 +17,7 @@ impl Lowering<'_> {
         let frame = self.frames.iter().rposition(|f| unit.is_some() && f.unit() == unit);
         let Some(frame) = frame else {
             let error = self.terms.error(ahead, "is the same in every loop of the access unit");
-            return Err(error.with_help("nothing can be read ahead; make it an `exe.load`"));
+            return Err(error.with_help("nothing can be read ahead; load it as it is"));
         };
         if let Some(register) = self.frames[frame].fetched.get(&(stream, spread)) {
             let ty = self.program.registers[register.index()].ty;

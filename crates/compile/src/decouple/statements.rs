@@ -4,12 +4,14 @@ use super::DecoupleError;
 use super::builder::Lowering;
 use super::frames::{Fetches, FrameKind, Walk};
 use super::names::loop_name;
-use super::terms::Level;
 use super::values::{Typed, broadcast};
 use egg::Id;
+use ember_language::rules::Loop;
 use ember_targets::dlc::{
-    Action, Expr, Loop, RegisterId, Stmt, StreamId, TensorId, TraversalUnit, Type, UnitId,
+    Action, Expr, Loop as Counted, RegisterId, Stmt, StreamId, TensorId, TraversalUnit, Type,
+    UnitId,
 };
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeMap;
 
@@ -24,18 +26,16 @@ impl Lowering<'_> {
     }
 
     fn statement_here(&mut self, id: Id) -> Result<(), DecoupleError> {
-        let name = self.terms.name(id);
-        let op = name.strip_prefix(self.level.dialect()).and_then(|n| n.strip_prefix('.'));
-        match op {
-            Some("skip") => Ok(()),
+        match self.terms.on(id, self.runs_on) {
+            Some(Primitive::Skip) => Ok(()),
             // One unit runs in order anyway.
-            Some("barrier") if self.level == Level::Scf => Ok(()),
-            Some("seq") => {
+            Some(Primitive::Barrier) if self.runs_on.is_none() => Ok(()),
+            Some(Primitive::Seq) => {
                 let [first, second] = self.terms.operands(id)?;
                 self.statement(first)?;
                 self.statement(second)
             }
-            Some("store") => {
+            Some(Primitive::Store) => {
                 let [address, value] = self.terms.operands(id)?;
                 // The value comes first: it may be a reduction, whose loop then precedes.
                 let value = self.value(value)?;
@@ -44,7 +44,7 @@ impl Lowering<'_> {
                 self.block.push(Stmt::Store(addr, value.expr));
                 Ok(())
             }
-            Some("accumulate") => {
+            Some(Primitive::Accumulate) => {
                 let [op, address, value] = self.terms.operands(id)?;
                 let op = self.binary_op(op)?;
                 let value = self.value(value)?;
@@ -53,7 +53,7 @@ impl Lowering<'_> {
                 self.block.push(Stmt::Accumulate(op, addr, value.expr));
                 Ok(())
             }
-            Some(op @ ("matmul" | "matmul_t")) => {
+            Some(Primitive::Matmul(transposed)) => {
                 let operands: [Id; 3] = self.terms.operands(id)?;
                 let mut tensors = [TensorId(0); 3];
                 for (tensor, operand) in tensors.iter_mut().zip(operands) {
@@ -64,26 +64,24 @@ impl Lowering<'_> {
                     *tensor = found;
                 }
                 let [out, a, b] = tensors;
-                self.block.push(Stmt::Matmul { out, a, b, transposed: op == "matmul_t" });
+                self.block.push(Stmt::Matmul { out, a, b, transposed });
                 Ok(())
             }
-            Some("for") => {
-                let [var, lo, hi, step, body] = self.terms.operands(id)?;
-                self.counted(var, lo, hi, step, |l| l.statement(body)).map(|_| ())
+            Some(Primitive::For) => {
+                let own = self.terms.looped(id)?;
+                self.looped(own, |l| l.statement(own.body))
             }
-            Some("walk") if self.level == Level::Exe => {
-                let [var, lo, hi, lo_value, hi_value, step, body] = self.terms.operands(id)?;
-                let bounds = Bounds { var, lo, hi, lo_value, hi_value, step };
-                self.walk(bounds, |l| l.statement(body)).map(|_| ())
-            }
-            _ => {
-                let wanted = match self.level {
-                    Level::Scf => "a statement of a coupled program",
-                    Level::Exe => "a statement of the execute unit",
-                };
-                Err(self.terms.unexpected(id, wanted))
-            }
+            _ => match self.terms.carried(id, self.runs_on, self.runs_on) {
+                Some(same) => self.statement(same),
+                None => Err(self.unexpected(id, "statement")),
+            },
         }
+    }
+
+    /// The error for a term that is none of those that a program has here.
+    pub(super) fn unexpected(&self, id: Id, kind: &str) -> DecoupleError {
+        let of = if self.runs_on.is_none() { "a coupled program" } else { "the execute unit" };
+        self.terms.unexpected(id, &format!("a {kind} of {of}"))
     }
 
     fn same_type(&self, id: Id, place: Type, value: &Typed) -> Result<(), DecoupleError> {
@@ -94,28 +92,17 @@ impl Lowering<'_> {
         Err(error.with_help("cast or broadcast the value"))
     }
 
-    /// `(reduce op var lo hi step start body)`: a register and a loop in front of its use.
+    /// A reduction: a register and a loop in front of its use.
     pub(super) fn reduce(&mut self, id: Id) -> Result<Typed, DecoupleError> {
-        let [op, var, lo, hi, step, start, body] = self.terms.operands(id)?;
+        let own = self.terms.looped(id)?;
+        let Some((op, start)) = own.folds else {
+            return Err(self.terms.error(id, "folds nothing"));
+        };
         let op = self.binary_op(op)?;
         let start = self.value(start)?;
         self.folded(id, op, start, |l, fold| {
-            l.counted(var, lo, hi, step, |l| {
-                let x = l.value(body)?;
-                fold(l, x)
-            })
-        })
-    }
-
-    /// The same over a loop of both units.
-    pub(super) fn walk_reduce(&mut self, id: Id) -> Result<Typed, DecoupleError> {
-        let [op, var, lo, hi, lo_value, hi_value, step, start, body] = self.terms.operands(id)?;
-        let op = self.binary_op(op)?;
-        let start = self.value(start)?;
-        let bounds = Bounds { var, lo, hi, lo_value, hi_value, step };
-        self.folded(id, op, start, |l, fold| {
-            l.walk(bounds, |l| {
-                let x = l.value(body)?;
+            l.looped(own, |l| {
+                let x = l.value(own.body)?;
                 fold(l, x)
             })
         })
@@ -156,13 +143,22 @@ impl Lowering<'_> {
         Ok(Typed::leaf(Expr::Register(accumulator), ty))
     }
 
+    /// A loop of both units if the access unit has its bounds too, else of the execute unit alone.
+    fn looped<T>(
+        &mut self,
+        own: Loop<Id>,
+        body: impl FnOnce(&mut Self) -> Result<T, DecoupleError>,
+    ) -> Result<T, DecoupleError> {
+        match own.access {
+            Some(access) => self.walk(own, access, body),
+            None => self.counted(own, body),
+        }
+    }
+
     /// A loop of the execute unit alone.
     fn counted<T>(
         &mut self,
-        var: Id,
-        lo: Id,
-        hi: Id,
-        step: Id,
+        Loop { variable: var, lo, hi, step, .. }: Loop<Id>,
         body: impl FnOnce(&mut Self) -> Result<T, DecoupleError>,
     ) -> Result<T, DecoupleError> {
         let (lo, hi) = (self.index_value(lo)?.expr, self.index_value(hi)?.expr);
@@ -175,27 +171,27 @@ impl Lowering<'_> {
         self.kept.pop();
         self.frames.pop();
         let body = std::mem::replace(&mut self.block, outer);
-        self.block.push(Stmt::For(Loop { var: register, lo, hi, step, body }));
+        self.block.push(Stmt::For(Counted { var: register, lo, hi, step, body }));
         Ok(result)
     }
 
     /// A loop of both units.
     fn walk<T>(
         &mut self,
-        bounds: Bounds,
+        Loop { variable: var, lo, hi, step, .. }: Loop<Id>,
+        access: (Id, Id),
         body: impl FnOnce(&mut Self) -> Result<T, DecoupleError>,
     ) -> Result<T, DecoupleError> {
-        let var = bounds.var;
         if self.frames.iter().any(|f| matches!(f.kind, FrameKind::Execute(_))) {
             let error =
                 self.terms.error(var, "a walk stands inside a loop of the execute unit alone");
             return Err(error.with_help("the access unit would not know how often to push"));
         }
-        let lo = self.index_value(bounds.lo_value)?;
+        let lo = self.index_value(lo)?;
         let lo = self.asked_for("from", lo);
-        let hi = self.index_value(bounds.hi_value)?;
+        let hi = self.index_value(hi)?;
         let hi = self.asked_for("to", hi);
-        let (unit, step) = self.unit(var, bounds.lo, bounds.hi, bounds.step)?;
+        let (unit, step) = self.unit(var, access, step)?;
         let register = self.register(&loop_name(&self.terms, var), Type::scalar(DType::I64));
         let fetches = Fetches::default();
         let walk = Walk { unit, register, fetches, pops: Vec::new(), actions: Vec::new() };
@@ -215,7 +211,7 @@ impl Lowering<'_> {
         ite.extend(walk.fetches.prefetches);
         ite.extend(operands(&walk.pops));
         ite.extend(walk.actions);
-        let counted = Loop { var: register, lo: lo.expr, hi: hi.expr, step, body };
+        let counted = Counted { var: register, lo: lo.expr, hi: hi.expr, step, body };
         self.block.push(Stmt::Walk(unit, counted));
         self.marshal(Action::Traverse(unit));
         Ok(result)
@@ -234,8 +230,7 @@ impl Lowering<'_> {
     pub(super) fn unit(
         &mut self,
         var: Id,
-        lo: Id,
-        hi: Id,
+        (lo, hi): (Id, Id),
         step: Id,
     ) -> Result<(UnitId, i64), DecoupleError> {
         let (lo, hi) = (self.index_stream(lo)?, self.index_stream(hi)?);
@@ -252,16 +247,6 @@ impl Lowering<'_> {
         });
         Ok((UnitId(self.program.units.len() as u32 - 1), step))
     }
-}
-
-/// The parts of a walk but its body.
-struct Bounds {
-    var: Id,
-    lo: Id,
-    hi: Id,
-    lo_value: Id,
-    hi_value: Id,
-    step: Id,
 }
 
 /// The statements that pop.

@@ -2,8 +2,10 @@
 
 use super::DecoupleError;
 use super::builder::Lowering;
-use egg::Id;
+use egg::{Id, Language};
+use ember_language::rules::{Kind, Unit};
 use ember_targets::dlc::{Addr, Expr, Hint, Lanes, StreamId, StreamKind, Type, UnitId};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Lowering<'_> {
@@ -37,14 +39,14 @@ impl Lowering<'_> {
     }
 
     fn stream_here(&mut self, id: Id) -> Result<StreamId, DecoupleError> {
-        match self.terms.name(id) {
-            "slc.const" => {
-                let [value] = self.terms.operands(id)?;
-                let value = self.constant(value)?;
-                self.constant_stream(value.expr)
-                    .ok_or_else(|| self.terms.error(id, "is not a constant of the access unit"))
-            }
-            "slc.iv" => {
+        if let Some(value) = self.terms.carried(id, Some(Unit::Access), None) {
+            let value = self.constant(value)?;
+            return self
+                .constant_stream(value.expr)
+                .ok_or_else(|| self.terms.error(id, "is not a constant of the access unit"));
+        }
+        match self.terms.on(id, Some(Unit::Access)) {
+            Some(Primitive::Iv) => {
                 let [var] = self.terms.operands(id)?;
                 let frame = self.frame_of(var)?;
                 let Some(unit) = self.frames[frame].unit() else {
@@ -52,17 +54,17 @@ impl Lowering<'_> {
                         id,
                         "the access unit cannot follow a loop of the execute unit alone",
                     );
-                    return Err(error.with_help("make the loop an `exe.walk`"));
+                    return Err(error.with_help("make it a loop of both units"));
                 };
                 let name = self.program.units[unit.index()].name.clone();
                 let ty = Type::scalar(DType::I64);
                 Ok(self.intern(&name, ty, StreamKind::IndVar(unit), Some(unit)))
             }
-            "slc.index_cast" => {
+            Some(Primitive::IndexCast) => {
                 let [from] = self.terms.operands(id)?;
                 self.index_stream(from)
             }
-            "slc.broadcast" => {
+            Some(Primitive::Broadcast) => {
                 let [n, x] = self.terms.operands(id)?;
                 let lanes = self.lanes(n)?;
                 let x = self.stream(x)?;
@@ -71,25 +73,49 @@ impl Lowering<'_> {
                     self.terms.error(id, format!("spreads a scalar, not {ty}"))
                 })
             }
-            "slc.mem_stream" => {
-                let [hint, address] = self.terms.operands(id)?;
-                let hint = Hint::parse(self.terms.name(hint))
-                    .ok_or_else(|| self.terms.error(hint, "is not a temporal hint"))?;
+            Some(Primitive::Load) => {
+                let [address] = self.terms.operands(id)?;
+                let hint = self.hint(id)?;
                 let (loaded, spread) = self.mem_stream(hint, address)?;
                 Ok(spread.and_then(|lanes| self.spread(lanes, loaded)).unwrap_or(loaded))
             }
-            "slc.alu_stream" => {
+            Some(Primitive::Apply) => {
                 let [op, a, b] = self.terms.operands(id)?;
-                let op = self.binary_op(op)?;
-                let (a, b) = (self.stream(a)?, self.stream(b)?);
-                self.alu(op, a, b).ok_or_else(|| {
-                    let (a, b) = (self.stream_type(a), self.stream_type(b));
-                    self.terms.error(id, format!("combines scalars of one type, not {a} with {b}"))
-                })
+                self.arithmetic(id, self.binary_op(op)?, a, b)
             }
-            "slc.lanes" => Err(self.terms.error(id, "stands only in the last index of an address")),
+            Some(Primitive::Binary(op)) => {
+                let [a, b] = self.terms.operands(id)?;
+                self.arithmetic(id, op, a, b)
+            }
+            Some(Primitive::Lanes) => {
+                Err(self.terms.error(id, "stands only in the last index of an address"))
+            }
             _ => Err(self.terms.unexpected(id, "a stream")),
         }
+    }
+
+    /// Scalar arithmetic of the access unit.
+    fn arithmetic(
+        &mut self,
+        id: Id,
+        op: BinaryOp,
+        a: Id,
+        b: Id,
+    ) -> Result<StreamId, DecoupleError> {
+        let (a, b) = (self.stream(a)?, self.stream(b)?);
+        self.alu(op, a, b).ok_or_else(|| {
+            let (a, b) = (self.stream_type(a), self.stream_type(b));
+            self.terms.error(id, format!("combines scalars of one type, not {a} with {b}"))
+        })
+    }
+
+    /// How the caches treat a load: as its label says. Without one it is allocated.
+    fn hint(&self, id: Id) -> Result<Hint, DecoupleError> {
+        let at = self.terms.info(id).and_then(|info| info.first_of(Kind::Label));
+        let label = at.and_then(|at| self.terms.node(id).children().get(at));
+        let Some(&label) = label else { return Ok(Hint::Temporal) };
+        Hint::parse(self.terms.name(label))
+            .ok_or_else(|| self.terms.error(label, "is not a temporal hint"))
     }
 
     /// The stream that loads from an address, and the lanes that all have this address.
@@ -119,12 +145,12 @@ impl Lowering<'_> {
         let mut spread = None;
         let last = indices.len().saturating_sub(1);
         for (at, &i) in indices.iter().enumerate() {
-            if at == last && self.terms.name(i) == "slc.lanes" {
+            if at == last && self.terms.primitive(i) == Some(Primitive::Lanes) {
                 let [n, hi, x] = self.terms.operands(i)?;
                 let count = self.lanes(n)?;
                 addr.lanes = Some(Lanes { count, limit: self.index_stream(hi)? });
                 addr.index.push(self.index_stream(x)?);
-            } else if self.terms.name(i) == "slc.broadcast" {
+            } else if self.terms.primitive(i) == Some(Primitive::Broadcast) {
                 let [n, x] = self.terms.operands(i)?;
                 spread = Some(self.lanes(n)?);
                 addr.index.push(self.index_stream(x)?);

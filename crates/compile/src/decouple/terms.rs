@@ -2,39 +2,23 @@
 
 use super::DecoupleError;
 use egg::{Id, Language, RecExpr};
+use ember_language::rules::{Loop, OpInfo, Operators, Unit};
 use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use std::collections::HashMap;
 
-/// Which operators values and statements are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// `scf.*`, of a coupled program.
-    Scf,
-    /// `exe.*`, inside callbacks.
-    Exe,
-}
-
-impl Level {
-    /// The dialect's name.
-    pub fn dialect(self) -> &'static str {
-        match self {
-            Level::Scf => "scf",
-            Level::Exe => "exe",
-        }
-    }
-}
-
 /// A term whose equal subterms are shared, so that loop variables compare by id.
-pub struct Terms {
+pub struct Terms<'a> {
+    operators: &'a Operators,
     nodes: RecExpr<Node>,
     /// For each node, the places among operands where it stands.
     uses: Vec<u32>,
     root: Id,
 }
 
-impl Terms {
+impl<'a> Terms<'a> {
     /// Shares the equal subterms of a term.
-    pub fn new(term: &Term) -> Terms {
+    pub fn new(operators: &'a Operators, term: &Term) -> Terms<'a> {
         let mut nodes = RecExpr::default();
         let mut known: HashMap<Node, Id> = HashMap::new();
         let mut canonical: Vec<Id> = Vec::with_capacity(term.as_ref().len());
@@ -49,7 +33,7 @@ impl Terms {
         for node in nodes.as_ref() {
             node.children().iter().for_each(|c| uses[usize::from(*c)] += 1);
         }
-        Terms { nodes, uses, root }
+        Terms { operators, nodes, uses, root }
     }
 
     /// The whole term.
@@ -72,12 +56,50 @@ impl Terms {
         self.nodes[id].name().unwrap_or_default()
     }
 
-    /// Exactly `N` operands.
+    /// The operator's row of the table.
+    pub fn info(&self, id: Id) -> Option<&'a OpInfo> {
+        self.operators.of(&self.nodes[id])
+    }
+
+    /// The primitive that the operator is.
+    pub fn primitive(&self, id: Id) -> Option<Primitive> {
+        self.info(id)?.primitive()
+    }
+
+    /// The primitive that the operator is on a unit, or in a program for one processor; none for a boundary.
+    pub fn on(&self, id: Id, unit: Option<Unit>) -> Option<Primitive> {
+        self.info(id).filter(|info| info.unit == unit && !info.boundary)?.primitive()
+    }
+
+    /// The operand of a term that means its operand, and runs on one unit where the operand runs on another.
+    pub fn carried(&self, id: Id, to: Option<Unit>, from: Option<Unit>) -> Option<Id> {
+        let info = self.info(id).filter(|info| info.unit == to)?;
+        let [operand] = info.parts(self.nodes[id].children())?;
+        (info.carries_from() == Some(from)).then_some(operand)
+    }
+
+    /// True if the operator only changes the sort.
+    pub fn is_boundary(&self, id: Id) -> bool {
+        self.info(id).is_some_and(|info| info.boundary)
+    }
+
+    /// The first operands in the order of the primitive's row.
     pub fn operands<const N: usize>(&self, id: Id) -> Result<[Id; N], DecoupleError> {
         let children = self.nodes[id].children();
-        children.try_into().map_err(|_| {
-            self.error(id, format!("takes {N} operands here, and has {}", children.len()))
-        })
+        let parts = self.info(id).and_then(|info| info.parts(children));
+        parts.ok_or_else(|| self.takes(id, N))
+    }
+
+    /// The operands of a loop.
+    pub fn looped(&self, id: Id) -> Result<Loop<Id>, DecoupleError> {
+        let children = self.nodes[id].children();
+        let own = self.info(id).and_then(OpInfo::looped).and_then(|own| own.of(children));
+        own.ok_or_else(|| self.error(id, "lacks an operand of a loop"))
+    }
+
+    fn takes(&self, id: Id, count: usize) -> DecoupleError {
+        let has = self.nodes[id].children().len();
+        self.error(id, format!("takes {count} operands here, and has {has}"))
     }
 
     /// The integer literal.
@@ -104,14 +126,20 @@ impl Terms {
 
     /// The error for an operator that does not belong where `wanted` is needed.
     pub fn unexpected(&self, id: Id, wanted: &str) -> DecoupleError {
-        let boundary = ["slc", "exe", "val", "ead", "str", "sad", "vec"].contains(&self.name(id));
-        if boundary {
+        if self.is_boundary(id) || self.primitive(id) == Some(Primitive::Vec) {
             return DecoupleError {
                 help: Some("extract a finished term, which has no boundary operator".into()),
                 ..self.error(id, "is a boundary operator that no rule has pushed down")
             };
         }
-        self.error(id, format!("is not {wanted}"))
+        let arities = match self.nodes[id].head() {
+            Head::Op(name) if self.info(id).is_none() => self.operators.arities(name),
+            _ => Vec::new(),
+        };
+        match arities.first() {
+            Some(count) => self.takes(id, *count),
+            None => self.error(id, format!("is not {wanted}")),
+        }
     }
 }
 

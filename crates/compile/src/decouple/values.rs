@@ -1,13 +1,13 @@
-//! Values of the execute unit: terms to expressions, with their types. The same code serves `scf`
-//! in coupled programs and `exe` in callbacks; they differ in how constants, loop variables and
-//! streams are written.
+//! Values of the execute unit: terms to expressions, with their types. One code serves coupled programs and
+//! callbacks; they differ in how constants and streams are written.
 
 use super::DecoupleError;
 use super::builder::Lowering;
-use super::terms::Level;
 use egg::Id;
+use ember_language::rules::Unit;
 use ember_targets::dlc::{Dim, Expr, SizeId, Stmt, StreamId, StreamKind, Type};
-use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// Expressions nest at most this deep; what is deeper is first put in a register.
 const MAX_DEPTH: u32 = 64;
@@ -79,58 +79,54 @@ impl Lowering<'_> {
     }
 
     fn value_here(&mut self, id: Id) -> Result<Typed, DecoupleError> {
-        let name = self.terms.name(id);
-        match (self.level, name) {
-            (Level::Scf, "" | "const" | "size" | "dim") => return self.constant(id),
-            (Level::Scf, "iv") | (Level::Exe, "exe.counter") => {
+        let unit = self.runs_on;
+        if unit.is_none() && self.terms.number(id).is_some() {
+            return self.constant(id);
+        }
+        match self.terms.on(id, unit) {
+            Some(Primitive::Constant | Primitive::Size | Primitive::Dim) => self.constant(id),
+            Some(Primitive::Same) => self.carried(id),
+            Some(Primitive::Iv) => {
                 let [var] = self.terms.operands(id)?;
-                return self.loop_value(id, var);
+                self.loop_value(id, var)
             }
-            (Level::Exe, "exe.const") => {
-                let [value] = self.terms.operands(id)?;
-                return self.constant(value);
-            }
-            (Level::Exe, "slc.from_stream") => {
-                let [stream] = self.terms.operands(id)?;
-                return self.marshalled(stream);
-            }
-            (Level::Scf, "scf.identity") => {
+            Some(Primitive::Identity) => {
                 let [op, like] = self.terms.operands(id)?;
                 let dtype = self.dtype_like(like)?;
                 let identity = self.binary_op(op)?.identity(dtype);
-                return identity
+                identity
                     .map(Typed::constant)
-                    .ok_or_else(|| self.terms.error(op, "no value is its identity"));
+                    .ok_or_else(|| self.terms.error(op, "no value is its identity"))
             }
-            (Level::Scf, "scf.one") => {
+            Some(Primitive::One) => {
                 let [like] = self.terms.operands(id)?;
                 let dtype = self.dtype_like(like)?;
-                return Ok(Typed::constant(Scalar::from_f64(dtype, 1.0)));
+                Ok(Typed::constant(Scalar::from_f64(dtype, 1.0)))
             }
-            (Level::Scf, "scf.convert") => {
+            Some(Primitive::Convert) => {
                 let [like, x] = self.terms.operands(id)?;
                 let dtype = self.dtype_like(like)?;
-                return Ok(cast(dtype, self.value(x)?));
+                Ok(cast(dtype, self.value(x)?))
             }
-            _ => {}
-        }
-        let op = name.strip_prefix(self.level.dialect()).and_then(|n| n.strip_prefix('.'));
-        match op {
-            Some("load") => {
+            Some(Primitive::Cast) => {
+                let [dtype, x] = self.terms.operands(id)?;
+                let dtype = self.dtype(dtype)?;
+                Ok(cast(dtype, self.value(x)?))
+            }
+            Some(Primitive::IndexCast) => {
+                let [x] = self.terms.operands(id)?;
+                Ok(cast(DType::I64, self.value(x)?))
+            }
+            Some(Primitive::Load) => {
                 let [address] = self.terms.operands(id)?;
                 self.load(address)
             }
-            Some("fetched") if self.level == Level::Exe => {
+            Some(Primitive::Fetched) => {
                 let [stream, address] = self.terms.operands(id)?;
                 self.fetched(stream, address)
             }
-            Some("held") if self.level == Level::Exe => {
-                let [value] = self.terms.operands(id)?;
-                self.held(id, value)
-            }
-            Some("reduce") => self.reduce(id),
-            Some("walk_reduce") => self.walk_reduce(id),
-            Some("select") => {
+            Some(Primitive::Reduce) => self.reduce(id),
+            Some(Primitive::Select) => {
                 let [c, a, b] = self.terms.operands(id)?;
                 let (c, a, b) = (self.value(c)?, self.value(a)?, self.value(b)?);
                 let condition = Type { dtype: DType::I64, lanes: a.ty.lanes };
@@ -141,12 +137,7 @@ impl Lowering<'_> {
                 let expr = Expr::Select(Box::new(c.expr), Box::new(a.expr), Box::new(b.expr));
                 Ok(Typed::over(expr, a.ty, &[c.depth, a.depth, b.depth]))
             }
-            Some("cast") => {
-                let [dtype, x] = self.terms.operands(id)?;
-                let dtype = self.dtype(dtype)?;
-                Ok(cast(dtype, self.value(x)?))
-            }
-            Some("fold") => {
+            Some(Primitive::Fold) => {
                 let [op, x] = self.terms.operands(id)?;
                 let (op, x) = (self.binary_op(op)?, self.value(x)?);
                 let ty = Type::scalar(x.ty.dtype);
@@ -155,7 +146,7 @@ impl Lowering<'_> {
                 }
                 Ok(Typed::over(Expr::Fold(op, Box::new(x.expr)), ty, &[x.depth]))
             }
-            Some("broadcast") => {
+            Some(Primitive::Broadcast) => {
                 let [n, x] = self.terms.operands(id)?;
                 let lanes = self.lanes(n)?;
                 let x = self.value(x)?;
@@ -164,31 +155,44 @@ impl Lowering<'_> {
                 }
                 Ok(broadcast(lanes, x))
             }
-            Some("lanes") => {
+            Some(Primitive::Lanes) => {
                 let [n, _, x] = self.terms.operands(id)?;
                 let lanes = self.lanes(n)?;
-                let x = self.index_value(x)?;
-                let ty = Type { dtype: DType::I64, lanes };
-                let base = cast(DType::I64, x);
-                Ok(Typed::over(Expr::Iota(lanes, Box::new(base.expr)), ty, &[base.depth]))
+                let base = self.index_value(x)?;
+                Ok(counting_up(lanes, base))
             }
-            Some(name) => match (BinaryOp::parse(name), UnaryOp::parse(name)) {
-                (Some(op), _) => {
-                    let [a, b] = self.terms.operands(id)?;
-                    let (a, b) = (self.value(a)?, self.value(b)?);
-                    self.binary(id, op, a, b)
+            Some(Primitive::Unary(op)) => {
+                let [x] = self.terms.operands(id)?;
+                let x = self.value(x)?;
+                if !op.takes(x.ty.dtype) {
+                    return Err(self.terms.error(id, format!("is applied to {}", x.ty)));
                 }
-                (None, Some(op)) => {
-                    let [x] = self.terms.operands(id)?;
-                    let x = self.value(x)?;
-                    if !op.takes(x.ty.dtype) {
-                        return Err(self.terms.error(id, format!("is applied to {}", x.ty)));
-                    }
-                    Ok(Typed::over(Expr::Unary(op, Box::new(x.expr)), x.ty, &[x.depth]))
-                }
-                (None, None) => Err(self.unexpected_value(id)),
-            },
-            None => Err(self.unexpected_value(id)),
+                Ok(Typed::over(Expr::Unary(op, Box::new(x.expr)), x.ty, &[x.depth]))
+            }
+            Some(Primitive::Binary(op)) => {
+                let [a, b] = self.terms.operands(id)?;
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                self.binary(id, op, a, b)
+            }
+            Some(Primitive::Apply) => {
+                let [op, a, b] = self.terms.operands(id)?;
+                let (op, a, b) = (self.binary_op(op)?, self.value(a)?, self.value(b)?);
+                self.binary(id, op, a, b)
+            }
+            _ => Err(self.unexpected(id, "value")),
+        }
+    }
+
+    /// A value of the execute unit that means its operand: a stream that is popped, a value that is held, a
+    /// constant. In a coupled program it is its operand.
+    fn carried(&mut self, id: Id) -> Result<Typed, DecoupleError> {
+        let [x] = self.terms.operands(id)?;
+        match (self.terms.info(id).and_then(|info| info.carries_from()), self.runs_on) {
+            (Some(Some(Unit::Access)), _) => self.marshalled(x),
+            (Some(Some(Unit::Execute)), _) => self.held(id, x),
+            (Some(None), Some(_)) => self.constant(x),
+            (Some(None), None) => self.value(x),
+            (Some(Some(Unit::Both)) | None, _) => Err(self.unexpected(id, "value")),
         }
     }
 
@@ -198,14 +202,6 @@ impl Lowering<'_> {
             Ok(dtype) => Ok(dtype),
             Err(_) => self.value(id).map(|x| x.ty.dtype),
         }
-    }
-
-    fn unexpected_value(&self, id: Id) -> DecoupleError {
-        let wanted = match self.level {
-            Level::Scf => "a value of a coupled program",
-            Level::Exe => "a value of the execute unit",
-        };
-        self.terms.unexpected(id, wanted)
     }
 
     /// Arithmetic on two values of one type.
@@ -236,14 +232,13 @@ impl Lowering<'_> {
 
     /// A stream's value on the execute unit: a constant stands for itself, all else is popped.
     fn marshalled(&mut self, id: Id) -> Result<Typed, DecoupleError> {
-        if self.terms.name(id) == "slc.lanes" {
+        if self.terms.primitive(id) == Some(Primitive::Lanes) {
             // The access unit has no stream of lane numbers; its base is popped instead.
             let [n, _, x] = self.terms.operands(id)?;
             let lanes = self.lanes(n)?;
             let x = self.stream(x)?;
             let base = cast(DType::I64, self.stream_value(x));
-            let ty = Type { dtype: DType::I64, lanes };
-            return Ok(Typed::over(Expr::Iota(lanes, Box::new(base.expr)), ty, &[base.depth]));
+            return Ok(counting_up(lanes, base));
         }
         let stream = self.stream(id)?;
         Ok(self.stream_value(stream))
@@ -284,8 +279,8 @@ impl Lowering<'_> {
         if let Some(n) = self.terms.int(id) {
             return Ok(Typed::constant(Scalar::I64(n)));
         }
-        match self.terms.name(id) {
-            "const" => {
+        match self.terms.on(id, None) {
+            Some(Primitive::Constant) => {
                 let [dtype, number] = self.terms.operands(id)?;
                 let value = self
                     .terms
@@ -293,11 +288,11 @@ impl Lowering<'_> {
                     .ok_or_else(|| self.terms.error(number, "is not a number"))?;
                 Ok(Typed::constant(Scalar::from_f64(self.dtype(dtype)?, value)))
             }
-            "size" => {
+            Some(Primitive::Size) => {
                 let [name] = self.terms.operands(id)?;
                 Ok(Typed::leaf(Expr::Size(self.size(name)?), Type::scalar(DType::I64)))
             }
-            "dim" => {
+            Some(Primitive::Dim) => {
                 let [address, k] = self.terms.operands(id)?;
                 let (tensor, indices) = self.address_parts(address)?;
                 let shape = &self.program.tensors[tensor.index()].shape;
@@ -313,27 +308,25 @@ impl Lowering<'_> {
                     None => Err(self.terms.error(id, "the tensor has no such dimension")),
                 }
             }
-            "scf.broadcast" => {
+            Some(Primitive::Broadcast) => {
                 let [n, x] = self.terms.operands(id)?;
                 Ok(broadcast(self.lanes(n)?, self.constant(x)?))
             }
-            "scf.cast" => {
+            Some(Primitive::Cast) => {
                 let [dtype, x] = self.terms.operands(id)?;
                 Ok(cast(self.dtype(dtype)?, self.constant(x)?))
             }
-            name => match name.strip_prefix("scf.").and_then(BinaryOp::parse) {
-                Some(op) => {
-                    let [a, b] = self.terms.operands(id)?;
-                    let (a, b) = (self.constant(a)?, self.constant(b)?);
-                    if let (Expr::Const(a), Expr::Const(b)) = (&a.expr, &b.expr)
-                        && let Some(folded) = op.apply(*a, *b)
-                    {
-                        return Ok(Typed::constant(folded));
-                    }
-                    self.binary(id, op, a, b)
+            Some(Primitive::Binary(op)) => {
+                let [a, b] = self.terms.operands(id)?;
+                let (a, b) = (self.constant(a)?, self.constant(b)?);
+                if let (Expr::Const(a), Expr::Const(b)) = (&a.expr, &b.expr)
+                    && let Some(folded) = op.apply(*a, *b)
+                {
+                    return Ok(Typed::constant(folded));
                 }
-                None => Err(self.terms.unexpected(id, "a constant")),
-            },
+                self.binary(id, op, a, b)
+            }
+            _ => Err(self.terms.unexpected(id, "a constant")),
         }
     }
 
@@ -372,6 +365,12 @@ pub(super) fn cast(dtype: DType, x: Typed) -> Typed {
     }
     let ty = Type { dtype, lanes: x.ty.lanes };
     Typed::over(Expr::Cast(dtype, Box::new(x.expr)), ty, &[x.depth])
+}
+
+/// Lanes that count up from an index.
+fn counting_up(lanes: u32, base: Typed) -> Typed {
+    let ty = Type { dtype: DType::I64, lanes };
+    Typed::over(Expr::Iota(lanes, Box::new(base.expr)), ty, &[base.depth])
 }
 
 /// A scalar in every lane.

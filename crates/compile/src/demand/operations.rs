@@ -1,36 +1,35 @@
 //! Operations of the vector unit that operators ask for.
 
-use ember_model::model::{Edge, Expr, Op, Unary};
+use ember_model::model::Expr;
 use ember_targets::machine::Machine;
+use ember_values::operation::{Function, Kernel};
 use ember_values::scalar::DType;
 
 /// Operations of the vector unit for one register of an operator's result, where these are the same
 /// for every register.
 pub(super) fn operations(expr: &Expr, machine: &Machine) -> u64 {
-    match &expr.op {
-        Op::Unary(Unary::Relu, _)
-        | Op::Binary(..)
-        | Op::Scale(..)
-        | Op::Bias(..)
-        | Op::Rows(..) => 1,
-        Op::Unary(Unary::Exp, _) => edge(Edge::Exp, machine),
-        Op::Unary(Unary::Sigmoid, _) => edge(Edge::Sigmoid, machine),
-        Op::Cast(x) if x.dtype == expr.dtype => 0,
-        Op::Cast(x) => conversion(x.dtype).max(conversion(expr.dtype)),
+    let Some(call) = expr.applied() else { return 0 };
+    match call.kernel() {
+        Kernel::Zip(_) | Kernel::Scale | Kernel::Bias | Kernel::ByRow(_) => 1,
+        Kernel::Map(mapped) => function(mapped, machine),
+        Kernel::Convert => match call.value("x") {
+            Some(x) if x.dtype != expr.dtype => conversion(x.dtype).max(conversion(expr.dtype)),
+            _ => 0,
+        },
         // A product and a sum. The codes are u8 or u4, at best.
-        Op::Dequantise { .. } => conversion(DType::U8) + 2,
+        Kernel::Dequantise => conversion(DType::U8) + 2,
         _ => 0,
     }
 }
 
-/// Operations of an edge function for one register.
-pub(super) fn edge(edge: Edge, machine: &Machine) -> u64 {
-    match edge {
-        Edge::Identity => 0,
-        Edge::Relu => 1,
-        Edge::Exp => machine.core.exp_uops,
+/// Operations of a function for one register.
+pub(super) fn function(function: Function, machine: &Machine) -> u64 {
+    match function {
+        Function::Identity => 0,
+        Function::Relu => 1,
+        Function::Exp => machine.core.exp_uops,
         // The exponential, a difference, a sum and a quotient.
-        Edge::Sigmoid => machine.core.exp_uops + 3,
+        Function::Sigmoid => machine.core.exp_uops + 3,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The access half: streams, units and what happens at their events.
 
-use super::reader::Reader;
+use super::reader::{Forms, Reader};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::sexp::Sexp;
 use ember_language::suggest::unknown;
@@ -10,21 +10,37 @@ use ember_targets::dlc::{
 use ember_targets::verify::{Part, Place};
 use ember_values::scalar::DType;
 
-const FORMS: [&str; 10] = [
-    "const_stream",
-    "size_stream",
-    "get_ind_var",
-    "mem_stream",
-    "alu_stream",
-    "broadcast_stream",
-    "index_cast",
-    "new_tu",
-    "on",
-    "start",
-];
+/// Streams, units, and what happens at their events.
+pub const ACCESS: Forms = Forms {
+    what: "form of the access engine",
+    shapes: &[
+        "(const_stream NAME TYPE NUMBER)",
+        "(size_stream NAME SIZE)",
+        "(get_ind_var NAME UNIT)",
+        "(mem_stream NAME TYPE (at TENSOR STREAM…) HINT)",
+        "(alu_stream NAME TYPE OP STREAM STREAM)",
+        "(broadcast_stream NAME TYPE STREAM)",
+        "(index_cast NAME STREAM)",
+        "(new_tu NAME LO HI STEP)",
+        "(on UNIT beg|ite|end ACTION…)",
+        "(start ACTION…)",
+    ],
+    scalars: false,
+};
 
-const ACTIONS: [&str; 6] =
-    ["register_callback", "register_operand", "prefetch", "traverse", "store_stream", "barrier"];
+/// What happens at an event.
+pub const ACTIONS: Forms = Forms {
+    what: "action",
+    shapes: &[
+        "(register_callback CASE)",
+        "(register_operand STREAM)",
+        "(prefetch STREAM)",
+        "(traverse UNIT)",
+        "(store_stream (at TENSOR STREAM…) STREAM)",
+        "(barrier)",
+    ],
+    scalars: false,
+};
 
 const EVENTS: [&str; 3] = ["beg", "ite", "end"];
 
@@ -39,7 +55,7 @@ impl Reader {
             }
         }
         for form in forms {
-            let Some((head, items)) = self.form(form, "form of the access engine", &FORMS) else {
+            let Some((head, items)) = self.form(form, &ACCESS) else {
                 continue;
             };
             match head {
@@ -168,7 +184,7 @@ impl Reader {
     }
 
     fn action(&mut self, sexp: &Sexp) -> Option<Action> {
-        let (head, items) = self.form(sexp, "action", &ACTIONS)?;
+        let (head, items) = self.form(sexp, &ACTIONS)?;
         match head {
             "register_callback" => {
                 let [case] = self.items(sexp, items)?;

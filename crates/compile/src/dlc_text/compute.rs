@@ -1,42 +1,56 @@
 //! The compute half: registers, cases, statements and values.
 
-use super::reader::Reader;
+use super::reader::{Forms, Reader};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::sexp::Sexp;
 use ember_targets::dlc::{Case, Expr, Loop, Register, RegisterId, SizeId, Stmt, TensorId, UnitId};
 use ember_targets::verify::{Part, Place};
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 
-const FORMS: [&str; 3] = ["register", "main", "case"];
+/// Registers, the main code and the cases.
+pub const COMPUTE: Forms = Forms {
+    what: "form of the compute loop",
+    shapes: &["(register NAME TYPE)", "(main STATEMENT…)", "(case NAME STATEMENT…)"],
+    scalars: false,
+};
 
-const STATEMENTS: [&str; 8] =
-    ["set", "pop_operand", "store", "accumulate", "matmul", "matmul_t", "for", "walk"];
+/// Statements.
+pub const STATEMENTS: Forms = Forms {
+    what: "statement",
+    shapes: &[
+        "(set REGISTER VALUE)",
+        "(pop_operand REGISTER)",
+        "(store (at TENSOR VALUE…) VALUE)",
+        "(accumulate OP (at TENSOR VALUE…) VALUE)",
+        "(matmul OUT A B)",
+        "(matmul_t OUT A B)",
+        "(for REGISTER LO HI STEP STATEMENT…)",
+        "(walk UNIT REGISTER LO HI STEP STATEMENT…)",
+    ],
+    scalars: false,
+};
 
-const VALUES: [&str; 17] = [
-    "const",
-    "size",
-    "load",
-    "select",
-    "cast",
-    "broadcast",
-    "iota",
-    "fold",
-    "exp",
-    "sqrt",
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "max",
-    "min",
-    "lt",
-];
+/// Values.
+pub const VALUES: Forms = Forms {
+    what: "value",
+    shapes: &[
+        "(const DTYPE NUMBER)",
+        "(size NAME)",
+        "(load (at TENSOR VALUE…))",
+        "(select VALUE VALUE VALUE)",
+        "(cast DTYPE VALUE)",
+        "(broadcast LANES VALUE)",
+        "(iota LANES VALUE)",
+        "(fold OP VALUE)",
+    ],
+    scalars: true,
+};
 
 impl Reader {
     /// The forms of `compute_loop`, whose names are declared.
     pub fn compute(&mut self, forms: &[Sexp]) {
         for form in forms {
-            let Some((head, items)) = self.form(form, "form of the compute loop", &FORMS) else {
+            let Some((head, items)) = self.form(form, &COMPUTE) else {
                 continue;
             };
             match head {
@@ -78,7 +92,7 @@ impl Reader {
     }
 
     fn statement(&mut self, sexp: &Sexp, place: &Place) -> Option<Stmt> {
-        let (head, items) = self.form(sexp, "statement", &STATEMENTS)?;
+        let (head, items) = self.form(sexp, &STATEMENTS)?;
         match head {
             "set" => {
                 let [register, value] = self.items(sexp, items)?;
@@ -149,7 +163,7 @@ impl Reader {
         if sexp.list().is_none() {
             return self.register(sexp).map(Expr::Register);
         }
-        let (head, items) = self.form(sexp, "value", &VALUES)?;
+        let (head, items) = self.form(sexp, &VALUES)?;
         match head {
             "const" => {
                 let [dtype, value] = self.items(sexp, items)?;
@@ -179,23 +193,25 @@ impl Reader {
                 let (op, x) = (self.op(op), self.value(x));
                 Some(Expr::Fold(op?, Box::new(x?)))
             }
-            "exp" | "sqrt" => {
-                let [x] = self.items(sexp, items)?;
-                let (op, x) = (UnaryOp::parse(head), self.value(x));
-                Some(Expr::Unary(op?, Box::new(x?)))
-            }
             "broadcast" | "iota" => {
                 let [lanes, x] = self.items(sexp, items)?;
                 let (lanes, x) = (self.lanes(lanes), self.value(x));
                 let make = if head == "iota" { Expr::Iota } else { Expr::Broadcast };
                 Some(make(lanes?, Box::new(x?)))
             }
-            _ => {
-                let [a, b] = self.items(sexp, items)?;
-                let (a, b) = (self.value(a), self.value(b));
-                let op = BinaryOp::parse(head)?;
-                Some(Expr::Binary(op, Box::new(a?), Box::new(b?)))
-            }
+            _ => self.scalar_operation(sexp, head, items),
         }
+    }
+
+    /// An operation on scalars, lane by lane.
+    fn scalar_operation(&mut self, sexp: &Sexp, name: &str, items: &[Sexp]) -> Option<Expr> {
+        if let Some(op) = UnaryOp::parse(name) {
+            let [x] = self.items(sexp, items)?;
+            return Some(Expr::Unary(op, Box::new(self.value(x)?)));
+        }
+        let op = BinaryOp::parse(name)?;
+        let [a, b] = self.items(sexp, items)?;
+        let (a, b) = (self.value(a), self.value(b));
+        Some(Expr::Binary(op, Box::new(a?), Box::new(b?)))
     }
 }

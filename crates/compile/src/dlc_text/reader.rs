@@ -1,11 +1,14 @@
 //! The reader's state and what every form needs: names, arities, numbers, types, addresses.
 
+use super::SECTIONS;
+use super::access::{ACCESS, ACTIONS};
+use super::compute::{COMPUTE, STATEMENTS, VALUES};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_language::sexp::Sexp;
 use ember_language::suggest::{help, unknown};
 use ember_targets::dlc::{Addr, Dim, Lanes, Program, SizeId, TensorDecl, TensorId, Type};
 use ember_targets::verify::{Part, Place};
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use std::collections::BTreeMap;
 
 /// Forms nest at most this deep.
@@ -14,47 +17,55 @@ const MAX_DEPTH: usize = 256;
 /// Errors that come with a suggestion at most.
 const MAX_SUGGESTIONS: usize = 100;
 
-/// How every form with a fixed number of items is written.
-const SHAPES: [(&str, &str); 38] = [
-    ("tensor", "(tensor NAME DTYPE (EXTENT…))"),
-    ("tensor_out", "(tensor_out NAME DTYPE (EXTENT…))"),
-    ("const_stream", "(const_stream NAME TYPE NUMBER)"),
-    ("size_stream", "(size_stream NAME SIZE)"),
-    ("get_ind_var", "(get_ind_var NAME UNIT)"),
-    ("mem_stream", "(mem_stream NAME TYPE (at TENSOR STREAM…) HINT)"),
-    ("alu_stream", "(alu_stream NAME TYPE OP STREAM STREAM)"),
-    ("broadcast_stream", "(broadcast_stream NAME TYPE STREAM)"),
-    ("index_cast", "(index_cast NAME STREAM)"),
-    ("new_tu", "(new_tu NAME LO HI STEP)"),
-    ("on", "(on UNIT beg|ite|end ACTION…)"),
-    ("register_callback", "(register_callback CASE)"),
-    ("register_operand", "(register_operand STREAM)"),
-    ("prefetch", "(prefetch STREAM)"),
-    ("traverse", "(traverse UNIT)"),
-    ("store_stream", "(store_stream (at TENSOR STREAM…) STREAM)"),
-    ("barrier", "(barrier)"),
-    ("register", "(register NAME TYPE)"),
-    ("case", "(case NAME STATEMENT…)"),
-    ("set", "(set REGISTER VALUE)"),
-    ("pop_operand", "(pop_operand REGISTER)"),
-    ("store", "(store (at TENSOR VALUE…) VALUE)"),
-    ("accumulate", "(accumulate OP (at TENSOR VALUE…) VALUE)"),
-    ("matmul", "(matmul OUT A B)"),
-    ("matmul_t", "(matmul_t OUT A B)"),
-    ("for", "(for REGISTER LO HI STEP STATEMENT…)"),
-    ("walk", "(walk UNIT REGISTER LO HI STEP STATEMENT…)"),
-    ("const", "(const DTYPE NUMBER)"),
-    ("size", "(size NAME)"),
-    ("load", "(load (at TENSOR VALUE…))"),
-    ("select", "(select VALUE VALUE VALUE)"),
-    ("broadcast", "(broadcast LANES VALUE)"),
-    ("iota", "(iota LANES VALUE)"),
-    ("exp", "(exp VALUE)"),
-    ("sqrt", "(sqrt VALUE)"),
-    ("fold", "(fold OP VALUE)"),
-    ("cast", "(cast DTYPE VALUE)"),
-    ("lanes", "(lanes COUNT LIMIT INDEX)"),
-];
+/// The forms that can stand in one place.
+pub struct Forms {
+    /// The kind of form that stands there.
+    pub what: &'static str,
+    /// How each form is written; its name is the first word.
+    pub shapes: &'static [&'static str],
+    /// One form more for each operation on scalars.
+    pub scalars: bool,
+}
+
+/// Every place with its forms.
+const PLACES: [&Forms; 8] =
+    [&SECTIONS, &ACCESS, &ACTIONS, &COMPUTE, &STATEMENTS, &VALUES, &ADDRESS, &RUN];
+
+/// An address.
+const ADDRESS: Forms = Forms { what: "address", shapes: &["(at TENSOR INDEX…)"], scalars: false };
+
+/// Several elements, in place of the last index of an address.
+const RUN: Forms = Forms { what: "run", shapes: &["(lanes COUNT LIMIT INDEX)"], scalars: false };
+
+impl Forms {
+    /// The names of the forms.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let scalars = self.scalars;
+        let unary = UnaryOp::ALL.iter().map(|op| op.name()).filter(move |_| scalars);
+        let binary = BinaryOp::ALL.into_iter().map(BinaryOp::name).filter(move |_| scalars);
+        self.shapes.iter().map(|shape| head(shape)).chain(unary).chain(binary)
+    }
+}
+
+/// The name of a form, by how it is written.
+fn head(shape: &'static str) -> &'static str {
+    let word = shape.trim_start_matches('(');
+    word.split([' ', ')']).next().unwrap_or(word)
+}
+
+/// How the form of a name is written.
+fn shape(name: &str) -> Option<String> {
+    let mut shapes = PLACES.iter().flat_map(|place| place.shapes);
+    let operands = || match (UnaryOp::parse(name), BinaryOp::parse(name)) {
+        (Some(_), _) => Some("VALUE"),
+        (None, Some(_)) => Some("VALUE VALUE"),
+        (None, None) => None,
+    };
+    match shapes.find(|shape| head(shape) == name) {
+        Some(shape) => Some((*shape).to_owned()),
+        None => operands().map(|operands| format!("({name} {operands})")),
+    }
+}
 
 /// A text that is being read.
 #[derive(Default)]
@@ -116,24 +127,20 @@ impl Reader {
         found
     }
 
-    /// The head of a form, one of `known`, and its items.
-    pub fn form<'s>(
-        &mut self,
-        sexp: &'s Sexp,
-        what: &str,
-        known: &[&str],
-    ) -> Option<(&'s str, &'s [Sexp])> {
+    /// The head of a form, one of those that can stand here, and its items.
+    pub fn form<'s>(&mut self, sexp: &'s Sexp, here: &Forms) -> Option<(&'s str, &'s [Sexp])> {
+        let what = here.what;
         let Some((head, items)) = sexp.form() else {
             let error = Diagnostic::error(format!("expected a {what}"), sexp.span, "not a form");
-            self.errors.push(match help("", known.iter().copied()) {
+            self.errors.push(match help("", here.names()) {
                 Some(help) => error.with_help(help),
                 None => error,
             });
             return None;
         };
-        if !known.contains(&head) {
+        if !here.names().any(|name| name == head) {
             let span = sexp.list().and_then(|l| l.first()).map_or(sexp.span, |h| h.span);
-            self.errors.push(unknown(what, head, span, known.iter().copied()));
+            self.errors.push(unknown(what, head, span, here.names()));
             return None;
         }
         Some((head, items))
@@ -169,9 +176,8 @@ impl Reader {
         let head = form.form().map_or("", |(head, _)| head);
         let message = format!("`{head}` takes {wanted} items");
         let error = Diagnostic::error(message, form.span, format!("{found} are given"));
-        let shape = SHAPES.iter().find(|(name, _)| *name == head);
-        self.errors.push(match shape {
-            Some((_, shape)) => error.with_help(format!("write `{shape}`")),
+        self.errors.push(match shape(head) {
+            Some(shape) => error.with_help(format!("write `{shape}`")),
             None => error,
         });
     }
@@ -274,7 +280,7 @@ impl Reader {
         sexp: &Sexp,
         index: impl Fn(&mut Self, &Sexp) -> Option<I>,
     ) -> Option<Addr<I>> {
-        let (_, items) = self.form(sexp, "address", &["at"])?;
+        let (_, items) = self.form(sexp, &ADDRESS)?;
         let ([tensor], indices) = self.leading(sexp, items)?;
         let tensor = self.resolve(Part::Tensor, tensor).map(TensorId);
         let mut addr = Addr { tensor: tensor?, index: Vec::new(), lanes: None };

@@ -57,6 +57,7 @@ pub fn choose(
     goal: Goal,
 ) -> Result<Chosen, Vec<String>> {
     let plan = &searched.plan;
+    let operators = inputs.book.signature.table();
     let found: Vec<_> = searched.found.iter().collect();
     let best =
         threads::map(&found, |&(at, found)| (*at, best_of(inputs, rank, plan, *at, found, goal)));
@@ -72,7 +73,8 @@ pub fn choose(
         let term = plan.term(at, &best.candidate.term);
         let program = match like == at {
             true => best.program.clone(),
-            false => lower(&term, &group.context, &inputs.machine, goal).map_err(|e| vec![e])?,
+            false => lower(operators, &inputs.machine, &term, &group.context, goal)
+                .map_err(|e| vec![e])?,
         };
         let statements = group.statements.clone();
         groups.push(ChosenGroup {
@@ -85,8 +87,11 @@ pub fn choose(
     }
     let context = inputs.context();
     let borrowed: Vec<_> = parts.iter().map(|(term, p)| (term, p.program())).collect();
-    let term = compose(goal, &context, &borrowed);
-    let program = lower(&term, &context, &inputs.machine, goal).map_err(|e| vec![e])?;
+    let composed = compose(operators, goal, &context, &borrowed);
+    let term = composed.ok_or_else(|| {
+        vec!["the dialects declare no sequence or no barrier to put groups together".to_owned()]
+    })?;
+    let program = lower(operators, &inputs.machine, &term, &context, goal).map_err(|e| vec![e])?;
     Ok(Chosen { term, program, groups })
 }
 
@@ -99,9 +104,10 @@ pub fn best_of(
     found: &Found,
     goal: Goal,
 ) -> Result<Ranked, Vec<String>> {
+    let operators = inputs.book.signature.table();
     let try_one = |candidate: &Candidate| -> Result<Ranked, String> {
         let term = plan.term(at, &candidate.term);
-        let program = lower(&term, &plan.groups[at].context, &inputs.machine, goal)?;
+        let program = lower(operators, &inputs.machine, &term, &plan.groups[at].context, goal)?;
         let measure = match rank {
             Some(case) => Some(case.rank(program.program(), &inputs.machine)?),
             None => None,

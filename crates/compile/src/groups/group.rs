@@ -5,10 +5,13 @@ use crate::decouple::ModelContext;
 use crate::workload::Statistics;
 use egg::{Id, Language, RecExpr, Symbol};
 use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
 use ember_model::model::{Model, Part, Statement, TensorId};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Statements of one group at most: the e-graph holds every way of joining them.
 const MOST: usize = 4;
@@ -41,18 +44,22 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// For each group, the first that is equal up to names; itself, if there is none before it.
     pub like: Vec<usize>,
+    operators: Arc<Operators>,
 }
 
 impl Plan {
     /// Groups a model's statements. Groups are told apart where the sizes of the data at hand differ
     /// in magnitude, since what is best may too.
-    pub fn new(model: &Model, statistics: &Statistics<'_>) -> Plan {
+    pub fn new(operators: &Arc<Operators>, model: &Model, statistics: &Statistics<'_>) -> Plan {
         let sizes = statistics.sizes();
-        let groups: Vec<Group> = grouped(model).into_iter().map(|g| Group::new(model, g)).collect();
+        // Where nothing puts statements one after the other, each is a group of its own.
+        let most = if operators.named(Primitive::Seq, None).is_some() { MOST } else { 1 };
+        let groups = grouped(model, most).into_iter();
+        let groups: Vec<Group> = groups.map(|g| Group::new(operators, model, g)).collect();
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let keys = groups.iter().map(|group| group.key(sizes));
         let like = keys.enumerate().map(|(at, key)| *known.entry(key).or_insert(at)).collect();
-        Plan { groups, like }
+        Plan { groups, like, operators: operators.clone() }
     }
 
     /// The groups that are searched: the first of each kind.
@@ -75,12 +82,12 @@ impl Plan {
         let (own, searched) = (&self.groups[group], &self.groups[self.like[group]]);
         let names: BTreeMap<Symbol, Symbol> =
             searched.names.iter().copied().zip(own.names.iter().copied()).collect();
-        renamed(found, &names, &own.slots)
+        renamed(&self.operators, found, &names, &own.slots)
     }
 }
 
-/// The statements of each group.
-fn grouped(model: &Model) -> Vec<Vec<usize>> {
+/// The statements of each group, so many at most.
+fn grouped(model: &Model, most: usize) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, statement) in model.statements.iter().enumerate() {
         let shares = |group: &Vec<usize>| {
@@ -92,7 +99,7 @@ fn grouped(model: &Model) -> Vec<Vec<usize>> {
         let free = |group: &Vec<usize>| {
             group.iter().all(|other| independent(&model.statements[*other], statement))
         };
-        let home = groups.iter().rposition(|group| group.len() < MOST && shares(group));
+        let home = groups.iter().rposition(|group| group.len() < most && shares(group));
         match home.filter(|home| groups[*home..].iter().all(free)) {
             Some(home) => groups[home].push(at),
             None => groups.push(vec![at]),
@@ -118,29 +125,30 @@ fn independent(a: &Statement, b: &Statement) -> bool {
 
 /// The place of the number of the slot in a statement's term, and that number. It stands nowhere
 /// else in the term.
-fn slot_of(term: &Term, part: Part) -> Option<(usize, i64)> {
+fn slot_of(operators: &Operators, term: &Term, part: Part) -> Option<(usize, i64)> {
     let Part::Slot(number) = part else { return None };
-    let root = term.as_ref().last().filter(|root| root.name() == Some("emb.output_slot"))?;
-    let place = *root.children().get(1)?;
+    let [_, place, _] = operators.parts(term.as_ref().last()?, Primitive::OutputSlot)?;
     let uses = term.as_ref().iter().flat_map(Language::children).filter(|c| **c == place).count();
     (uses == 1).then_some((usize::from(place), i64::try_from(number).ok()?))
 }
 
 impl Group {
-    fn new(model: &Model, statements: Vec<usize>) -> Group {
+    fn new(operators: &Operators, model: &Model, statements: Vec<usize>) -> Group {
+        let size = operators.named(Primitive::Size, None);
+        let seq = operators.named(Primitive::Seq, None);
         let mut term = RecExpr::default();
         let mut slots = BTreeMap::new();
         let mut parts = Vec::new();
         for (k, at) in statements.iter().enumerate() {
-            let one = model.statement_term(*at);
-            let slot = slot_of(&one, model.statements[*at].part);
+            let one = model.statement_term(*at, operators);
+            let slot = size.zip(slot_of(operators, &one, model.statements[*at].part));
             let mut ids: Vec<Id> = Vec::with_capacity(one.as_ref().len());
             for (i, node) in one.as_ref().iter().enumerate() {
                 let node = match slot {
-                    Some((place, number)) if place == i => {
+                    Some((size, (place, number))) if place == i => {
                         let name = Symbol::from(format!("%{}", slot_name(k)));
                         slots.insert(name, number);
-                        Node::op("size", &[term.add(Node::new(Head::Op(name), &[]))])
+                        Node::new(Head::Op(size), &[term.add(Node::new(Head::Op(name), &[]))])
                     }
                     _ => node.clone().map_children(|c| ids[usize::from(c)]),
                 };
@@ -148,9 +156,9 @@ impl Group {
             }
             parts.extend(ids.last().copied());
         }
-        if let Some(mut rest) = parts.pop() {
+        if let (Some(mut rest), Some(seq)) = (parts.pop(), seq) {
             while let Some(part) = parts.pop() {
-                rest = term.add(Node::op("scf.seq", &[part, rest]));
+                rest = term.add(Node::new(Head::Op(seq), &[part, rest]));
             }
         }
         let mut names = super::rename::names(&term);

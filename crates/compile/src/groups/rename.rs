@@ -1,7 +1,9 @@
 //! Terms with other names in them.
 
 use egg::{Id, Language, RecExpr, Symbol};
+use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of tensors and sizes, each once.
@@ -23,6 +25,7 @@ pub fn names(term: &Term) -> Names {
 
 /// A term with its names exchanged and some of its sizes replaced by numbers.
 pub fn renamed(
+    operators: &Operators,
     term: &Term,
     names: &BTreeMap<Symbol, Symbol>,
     numbers: &BTreeMap<Symbol, i64>,
@@ -30,13 +33,11 @@ pub fn renamed(
     let mut made: Term = RecExpr::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());
     for node in term.as_ref() {
-        let number = match (node.name(), node.children()) {
-            (Some("size"), [name]) => match term[*name].head() {
-                Head::Op(name) => numbers.get(&name).copied(),
-                _ => None,
-            },
+        let size = operators.parts(node, Primitive::Size);
+        let number = size.and_then(|[name]| match term[name].head() {
+            Head::Op(name) => numbers.get(&name).copied(),
             _ => None,
-        };
+        });
         let node = match (number, node.head()) {
             (Some(n), _) => Node::int(n),
             (None, Head::Op(name)) if names.contains_key(&name) => {
@@ -50,19 +51,17 @@ pub fn renamed(
 }
 
 /// A term in which some tensors are read as they are, not as frozen.
-pub fn thawed(term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
+pub fn thawed(operators: &Operators, term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
     let mut made: Term = RecExpr::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());
     for node in term.as_ref() {
-        let of = match (node.name(), node.children()) {
-            (Some("freeze" | "exe.freeze" | "slc.freeze"), [out]) => match term[*out].children() {
-                [name] => Some((*out, term[*name].head())),
-                _ => None,
-            },
+        let frozen = operators.parts(node, Primitive::Freeze);
+        let of = frozen.and_then(|[root]| match term[root].children() {
+            [name] => Some((root, term[*name].head())),
             _ => None,
-        };
+        });
         ids.push(match of {
-            Some((out, Head::Op(name))) if tensors.contains(&name) => ids[usize::from(out)],
+            Some((root, Head::Op(name))) if tensors.contains(&name) => ids[usize::from(root)],
             _ => made.add(node.clone().map_children(|c| ids[usize::from(c)])),
         });
     }

@@ -38,17 +38,19 @@ fn guilty_class<A: Knowledge>(
     let last = unions.last().map(|(a, _, _)| egraph.find(*a));
     let mut both: Vec<Id> = egraph
         .classes()
-        .filter(|class| class.nodes.iter().filter(|n| is_constant(n, constants)).count() > 1)
+        .filter(|class| {
+            class.nodes.iter().filter(|n| is_constant(egraph, n, constants)).count() > 1
+        })
         .map(|class| class.id)
         .collect();
     both.sort_unstable();
     both.iter().copied().find(|class| Some(*class) == last).or(both.first().copied()).or(last)
 }
 
-fn is_constant(node: &Node, constants: (Scalar, Scalar)) -> bool {
+fn is_constant<A: Knowledge>(egraph: &EGraph<A>, node: &Node, constants: (Scalar, Scalar)) -> bool {
     match node.head() {
         Head::Int(n) => [constants.0, constants.1].contains(&Scalar::I64(n)),
-        Head::Op(_) => node.name() == Some("const"),
+        Head::Op(_) => egraph.analysis.is_literal(node),
         Head::Real(_) => false,
     }
 }

@@ -8,7 +8,7 @@ use super::words::Word;
 use crate::diagnostic::Diagnostic;
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
-use ember_values::primitive::{Price, Row, Typing, Width};
+use ember_values::primitive::{Ask, Price, Row, Typing, Width};
 
 /// The attributes of operators that say what they do.
 pub(super) const ATTRIBUTES: &[Word] = &[
@@ -62,6 +62,18 @@ pub(super) const ATTRIBUTES: &[Word] = &[
     },
     Word {
         kind: "key",
+        name: ":rank",
+        usage: ":rank NUMBER",
+        doc: "The rank of the tensor that it is, if it is always the same.",
+    },
+    Word {
+        kind: "key",
+        name: ":asks",
+        usage: ":asks (OPERAND i64|any|scalar|lanes|0|1|2|3|+1|-1|offsets|scratch|closed …) …",
+        doc: "Demands on operands: type, lanes, rank and part; else they are as the result is.",
+    },
+    Word {
+        kind: "key",
         name: ":cost",
         usage: ":cost nothing|operation|exponential|folded",
         doc: "What it costs by itself; what is folded stands in no program.",
@@ -79,6 +91,8 @@ pub(super) struct Attributes {
     pub reads: Option<Vec<Item>>,
     pub writes: Option<Vec<Item>>,
     pub lanewise: bool,
+    pub rank: Option<usize>,
+    pub asks: Vec<(Item, Ask)>,
     pub price: Option<Price>,
 }
 
@@ -127,6 +141,23 @@ impl Attributes {
                     return Err(malformed(section));
                 }
                 self.lanewise = true;
+            }
+            ":rank" => {
+                let rank = one(section)?.text.parse();
+                self.rank = Some(rank.map_err(|_| malformed(section))?);
+            }
+            ":asks" => {
+                for item in section.items {
+                    let Some((operand, words)) = item.list().and_then(<[Sexp]>::split_first) else {
+                        return Err(malformed(section));
+                    };
+                    let operand = as_word(operand).ok_or_else(|| malformed(section))?;
+                    let ask = words.iter().try_fold(Ask::default(), |ask, word| {
+                        let word = as_word(word).ok_or_else(|| malformed(section))?;
+                        ask.and(&word.text).ok_or_else(|| malformed(section))
+                    })?;
+                    self.asks.push((operand, ask));
+                }
             }
             ":cost" => {
                 let word = one(section)?;

@@ -6,6 +6,7 @@ use super::attributes::Attributes;
 use super::book::{Exactness, Phase, Rule, RuleBook, RuleSet};
 use super::dialect::{declare_operator, nameable};
 use super::infer::Inference;
+use super::operators::Operators;
 use super::signature::{Operator, Signature, SortTerm};
 use super::syntax::{DefineForm, RuleForm, Word};
 use super::tree::{self, Tree, TreeHead};
@@ -13,6 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Symbol, Var};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The set that definitions belong to.
 pub(super) const SET: &str = "definitions";
@@ -36,12 +38,18 @@ pub struct Definition {
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     by_operator: HashMap<Key, Definition>,
+    operators: Arc<Operators>,
 }
 
 impl Definitions {
     /// The definition of an operator with a number of arguments.
     pub fn get(&self, name: Symbol, arity: usize) -> Option<&Definition> {
         self.by_operator.get(&(name, arity))
+    }
+
+    /// The operators that definitions are made of.
+    pub fn operators(&self) -> &Operators {
+        &self.operators
     }
 
     /// A term in which every defined operator is written out.
@@ -317,6 +325,7 @@ fn unknown(form: &DefineForm) -> Operator {
 
 /// Writes out what the checked definitions stand for.
 pub(super) fn finish(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
+    book.definitions.operators = book.signature.table().clone();
     let Some(set) = book.set(SET) else { return };
     let rules = set.rules.clone();
     let mut sizes: HashMap<Key, Size> = HashMap::new();

@@ -20,7 +20,7 @@ pub(super) fn rules(
     boundary: &Word,
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<RuleForm> {
-    let writer = Writer { table: signature.table(), span: boundary.span };
+    let writer = Writer { table: signature.table(), boundary: &boundary.text, span: boundary.span };
     let name = Symbol::from(&boundary.text);
     let mut operators = signature.operators().iter().filter(|op| op.name == name);
     let Some(operator) = operators.next() else {
@@ -78,6 +78,8 @@ fn moves(info: &OpInfo) -> Option<Moves> {
 
 struct Writer<'a> {
     table: &'a Operators,
+    /// What `(derive …)` names.
+    boundary: &'a str,
     span: Span,
 }
 
@@ -96,7 +98,9 @@ impl Writer<'_> {
     }
 
     fn rule(&self, name: String, doc: String, lhs: Sexp, rhs: Sexp) -> RuleForm {
-        RuleForm::new(Word { text: name, span: self.span }, doc, lhs, rhs, false)
+        let name = Word { text: name, span: self.span };
+        let derived = Some(self.boundary.to_owned());
+        RuleForm { derived, ..RuleForm::new(name, doc, lhs, rhs, false) }
     }
 
     /// The variables that stand for an operator's operands, none of them one of those that are taken.
@@ -126,7 +130,8 @@ impl Writer<'_> {
 
     /// `(P … (F ?a …)) => (F (P … ?a) …)`, where P moves through F.
     fn through(&self, outer: &OpInfo, info: &OpInfo) -> Option<RuleForm> {
-        let evaluated = info.kind.is_some_and(Kind::is_evaluated);
+        // Whole tensors are lowered before anything is put elsewhere.
+        let evaluated = info.kind.is_some_and(|k| k.is_evaluated() && k != Kind::Tensor);
         // What is folded or lowered to something else is moved through in that form.
         let lasting = info.price != Some(Price::Folded);
         let known = info.unit.is_none() && info.row.is_some() && evaluated && lasting;

@@ -204,8 +204,24 @@ fn sort(
     }
     let (mut kind, mut unit) = (None, None);
     for section in &said {
-        let value = word(section.items.first(), "a word", section.key.span)?;
-        if section.key.text == ":kind" {
+        let is_kind = section.key.text == ":kind";
+        let [item] = section.items else {
+            let names = Kind::ALL.iter().map(|(name, _)| *name).filter(|_| is_kind);
+            let names = names.chain(Unit::ALL.iter().map(|(name, _)| *name).filter(|_| !is_kind));
+            let key = &section.key;
+            return Err(Diagnostic::error(
+                format!("`{}` has the wrong shape", key.text),
+                key.span,
+                "one word is expected behind this",
+            )
+            .with_help(format!(
+                "write {} {}",
+                key.text,
+                names.collect::<Vec<_>>().join("|")
+            )));
+        };
+        let value = word(Some(item), "a word", section.key.span)?;
+        if is_kind {
             kind = Some(one_of("kind", &Kind::ALL, &value)?);
         } else {
             unit = Some(one_of("unit", &Unit::ALL, &value)?);

@@ -1,7 +1,8 @@
-//! Warnings that only `check` looks for: rules that can never fire, that another makes needless, and that
-//! make terms without end.
+//! Warnings that only `check` looks for: operators of which nothing is known, and rules that can never fire,
+//! that another makes needless, and that make terms without end.
 
 use super::book::{Arg, Call, Rule, RuleBook};
+use super::operators::Kind;
 use super::shape::{Sides, Special, growing_instance};
 use super::signature::Operator;
 use super::tree::COMPUTE;
@@ -17,11 +18,50 @@ const EXCLUSIVE: [(&str, &str); 1] = [("float", "index")];
 /// What is odd about the rules of a book.
 pub(super) fn lints(book: &RuleBook) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    unknown_meanings(book, &mut found);
     never_asked(book, &mut found);
     never_made(book, &mut found);
     needless(book, &mut found);
     endless(book, &mut found);
     found
+}
+
+/// Operators that are evaluated and say nothing of what they do.
+fn unknown_meanings(book: &RuleBook, found: &mut Vec<Diagnostic>) {
+    for op in book.signature.operators() {
+        let Some(info) = book.signature.table().get(op.name, op.args.len()) else { continue };
+        let evaluated = info.kind.is_some_and(Kind::is_evaluated);
+        let said = info.row.is_some() || info.touches.is_some() || info.typing.is_some();
+        let defined = book.definitions.get(op.name, op.args.len()).is_some();
+        if !evaluated || said || defined {
+            continue;
+        }
+        let name = op.name;
+        if let Some(erased) = &op.attributes.erases {
+            found.push(
+                Diagnostic::error(
+                    format!("nothing is known of what `{name}` does"),
+                    erased.span,
+                    format!("nothing is known of `{}` either", erased.text),
+                )
+                .with_help("erase to an operator that `:means` a primitive")
+                .warning(),
+            );
+            continue;
+        }
+        found.push(
+            Diagnostic::error(
+                format!("nothing is known of what `{name}` does"),
+                op.span,
+                "no condition holds of terms with it: no rule that has one fires on them, and nothing moves",
+            )
+            .with_help(format!(
+                "write `:erases OPERATOR` or `:means PRIMITIVE`, define it with `(define ({name} …) …)`, or write what \
+                 it is lowered to by rules and what it yields, with `:type`, `:reads` and `:writes`"
+            ))
+            .warning(),
+        );
+    }
 }
 
 fn never(rule: &Rule, label: String) -> Diagnostic {

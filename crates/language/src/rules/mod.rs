@@ -7,13 +7,16 @@
 mod attributes;
 mod binding;
 mod book;
+mod build;
 mod calls;
 mod check;
 mod codes;
 mod commutes;
 mod define;
 mod derive;
+mod derived;
 mod dialect;
+mod digest;
 mod files;
 mod infer;
 mod lints;
@@ -30,8 +33,10 @@ mod tree;
 mod words;
 
 pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
+pub use build::Builder;
 pub use codes::{code, codes};
 pub use define::{Definition, Definitions};
+pub use derived::derived;
 pub use load::{Check, check, load, load_text};
 pub use operators::{Kind, Loop, OpInfo, Operators, Touches, Unit};
 pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};

@@ -7,11 +7,11 @@
 use super::attributes::Attributes;
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::syntax::Word;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::suggest::unknown;
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
-use ember_values::primitive::{Price, Primitive, Row, Typing, Width};
+use ember_values::primitive::{Ask, Price, Primitive, Row, Typing, Width};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The kind of the terms of a sort: in what way they mean something.
@@ -77,23 +77,43 @@ impl Unit {
         [("access", Unit::Access), ("execute", Unit::Execute), ("both", Unit::Both)];
 }
 
-/// The operands of a loop, by their positions.
+/// The operands of a loop: their positions, or what stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loop {
+pub struct Loop<T = usize> {
     /// The variable that it binds.
-    pub variable: usize,
+    pub variable: T,
     /// The first value, on the unit that runs the body.
-    pub lo: usize,
+    pub lo: T,
     /// The bound that no value reaches.
-    pub hi: usize,
+    pub hi: T,
     /// The distance of two values.
-    pub step: usize,
+    pub step: T,
     /// What is run for each value.
-    pub body: usize,
+    pub body: T,
     /// Of a reduction, the operation and the start.
-    pub folds: Option<(usize, usize)>,
+    pub folds: Option<(T, T)>,
     /// Of a loop of both units, lo and hi on the access unit.
-    pub access: Option<(usize, usize)>,
+    pub access: Option<(T, T)>,
+}
+
+impl Loop {
+    /// What stands at these positions.
+    pub fn of<T: Copy>(&self, operands: &[T]) -> Option<Loop<T>> {
+        let at = |position: usize| operands.get(position).copied();
+        let both = |pair: Option<(usize, usize)>| match pair {
+            Some((a, b)) => Some(Some((at(a)?, at(b)?))),
+            None => Some(None),
+        };
+        Some(Loop {
+            variable: at(self.variable)?,
+            lo: at(self.lo)?,
+            hi: at(self.hi)?,
+            step: at(self.step)?,
+            body: at(self.body)?,
+            folds: both(self.folds)?,
+            access: both(self.access)?,
+        })
+    }
 }
 
 /// The addresses that an operator touches by itself, by the positions of its operands.
@@ -114,6 +134,8 @@ pub struct OpInfo {
     pub operands: Vec<Option<Symbol>>,
     /// The kinds of its operands; `None` for a sort of no declared kind, and for any sort.
     pub operand_kinds: Vec<Option<Kind>>,
+    /// Where its operands run; `None` for what runs nowhere yet.
+    pub operand_units: Vec<Option<Unit>>,
     /// The kind of the whole.
     pub kind: Option<Kind>,
     /// Where it runs; `None` for what runs nowhere yet.
@@ -122,6 +144,8 @@ pub struct OpInfo {
     pub row: Option<&'static Row>,
     /// The operator that it erases to; itself, where it says `:means`.
     pub erased: Option<Symbol>,
+    /// Of the operands of that operator, in their order, the positions here.
+    pub erasure: Vec<usize>,
     /// Of the primitive's operands, in the order of its row, the positions here.
     parts: Vec<Option<usize>>,
     /// The element type.
@@ -130,6 +154,10 @@ pub struct OpInfo {
     pub width: Option<Width<usize>>,
     /// What it touches by itself, besides what its operands do.
     pub touches: Option<Touches>,
+    /// The rank of the tensor that it is, if it is always the same.
+    pub rank: Option<usize>,
+    /// Demands on its operands.
+    pub asks: Vec<Ask>,
     /// Operands that are literal numbers.
     pub literals: Vec<usize>,
     /// Whether it works lane by lane.
@@ -160,16 +188,34 @@ impl OpInfo {
     /// The first operands in the order of the primitive's row.
     #[inline]
     pub fn parts<const N: usize>(&self, children: &[Id]) -> Option<[Id; N]> {
-        let mut found = [Id::from(0); N];
-        for (at, slot) in found.iter_mut().enumerate() {
-            *slot = *children.get((*self.parts.get(at)?)?)?;
+        self.arranged(children)
+    }
+
+    /// The first of what stands in its operands' places, in the order of the primitive's row.
+    #[inline]
+    pub fn arranged<T: Copy, const N: usize>(&self, operands: &[T]) -> Option<[T; N]> {
+        let mut positions = [0; N];
+        for (at, position) in positions.iter_mut().enumerate() {
+            *position = (*self.parts.get(at)?)?;
         }
-        Some(found)
+        let whole = positions.iter().all(|position| *position < operands.len());
+        whole.then(|| positions.map(|position| operands[position]))
+    }
+
+    /// The position of the first operand of a kind.
+    pub fn first_of(&self, kind: Kind) -> Option<usize> {
+        self.operand_kinds.iter().position(|other| *other == Some(kind))
     }
 
     /// The positions of all operands in the order of the primitive's row; those that it lacks are missing.
     pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
         self.parts.iter().filter_map(|part| *part)
+    }
+
+    /// The position of an operand by its place in the primitive's row.
+    #[inline]
+    pub fn place(&self, place: usize) -> Option<usize> {
+        *self.parts.get(place)?
     }
 
     /// The position of an operand by its name in the primitive's row.
@@ -197,6 +243,12 @@ impl OpInfo {
         })
     }
 
+    /// Where its operand runs, if it means what its operand means and is no boundary.
+    pub fn carries_from(&self) -> Option<Option<Unit>> {
+        let carries = self.is(Primitive::Same) && !self.boundary;
+        if carries { self.operand_units.first().copied() } else { None }
+    }
+
     /// Whether it means what its operand means, on whatever unit.
     pub fn is_transparent(&self) -> bool {
         self.is(Primitive::Same)
@@ -215,6 +267,8 @@ pub struct Operators {
     rows: FxHashMap<(Symbol, usize), OpInfo>,
     makers: FxHashSet<Symbol>,
     named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
+    boundaries: FxHashMap<(Kind, Unit), Symbol>,
+    numbered: Option<Symbol>,
     names_are_variables: bool,
 }
 
@@ -271,6 +325,25 @@ impl Operators {
         self.named.get(&(primitive, unit)).copied()
     }
 
+    /// The boundary that terms of a kind which run nowhere yet have to a unit; where several are, the first that
+    /// was declared.
+    pub fn boundary(&self, kind: Kind, unit: Unit) -> Option<Symbol> {
+        self.boundaries.get(&(kind, unit)).copied()
+    }
+
+    /// The numbers of operands with which an operator of this name is declared, the least first.
+    pub fn arities(&self, name: Symbol) -> Vec<usize> {
+        let mut arities: Vec<usize> =
+            self.rows.keys().filter(|(other, _)| *other == name).map(|(_, n)| *n).collect();
+        arities.sort_unstable();
+        arities
+    }
+
+    /// The operator that names a loop variable by a number.
+    pub fn numbered(&self) -> Option<Symbol> {
+        self.numbered
+    }
+
     /// Every operator, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &OpInfo> {
         self.rows.values()
@@ -293,25 +366,46 @@ impl Operators {
             if let Some(primitive) = info.primitive().filter(|_| !info.boundary) {
                 operators.named.entry((primitive, info.unit)).or_insert(op.name);
             }
+            if let (true, Some(kind), Some(unit), [None]) =
+                (info.boundary, info.kind, info.unit, &info.operand_units[..])
+            {
+                operators.boundaries.entry((kind, unit)).or_insert(op.name);
+            }
             operators.rows.insert((op.name, op.args.len()), info);
         }
+        operators.numbered = operators.find_numbered(signature);
         operators
     }
-}
 
-/// The most operators that one erases to in turn.
-const LONGEST_CHAIN: usize = 16;
+    /// The first operator that makes of a number what a loop variable is called by.
+    fn find_numbered(&self, signature: &Signature) -> Option<Symbol> {
+        let mut all = signature.operators().iter();
+        let called = all.find_map(|op| {
+            let info = self.get(op.name, op.args.len())?;
+            let name = info.position("name").filter(|_| info.is(Primitive::Variable))?;
+            op.args.get(name)?.named()
+        })?;
+        let number = SortTerm::Is(Sort::named(Sort::VALUE));
+        let mut all = signature.operators().iter();
+        let found = all.find(|op| op.result == SortTerm::Is(called) && op.args == [number]);
+        found.map(|op| op.name)
+    }
+}
 
 struct Resolver<'a> {
     signature: &'a Signature,
     errors: &'a mut Vec<Diagnostic>,
 }
 
+/// An operator's name, and where it is declared.
+type Spot = (Symbol, Span);
+
 /// A primitive's row, and of its operands the positions in an operator.
 #[derive(Clone, Default)]
 struct Arranged {
     row: Option<&'static Row>,
     erased: Option<Symbol>,
+    erasure: Vec<usize>,
     parts: Vec<Option<usize>>,
     operands: Vec<Option<Symbol>>,
 }
@@ -321,8 +415,10 @@ impl Resolver<'_> {
         let kind_of = |sort: &SortTerm| self.signature.sort(sort.named()?.name())?.kind;
         let kind = kind_of(&op.result);
         let operand_kinds: Vec<Option<Kind>> = op.args.iter().map(kind_of).collect();
-        let unit = op.result.named().and_then(|s| self.signature.sort(s.name())?.unit);
-        let mut arranged = self.arrange(op, 0).unwrap_or_default();
+        let unit_of = |sort: &SortTerm| self.signature.sort(sort.named()?.name())?.unit;
+        let unit = unit_of(&op.result);
+        let operand_units = op.args.iter().map(unit_of).collect();
+        let mut arranged = self.arrange(op, &mut Vec::new()).unwrap_or_default();
         if arranged.row.is_none()
             && matches!(kind, Some(Kind::Label | Kind::Type | Kind::Operation))
         {
@@ -331,7 +427,7 @@ impl Resolver<'_> {
         if arranged.operands.is_empty() {
             arranged.operands.clone_from(&op.operands);
         }
-        let Arranged { row, erased, parts, operands } = arranged;
+        let Arranged { row, erased, erasure, parts, operands } = arranged;
         let at = |name: &str| {
             let part = row?.parts().position(|(part, _)| part == name)?;
             parts.get(part).copied().flatten()
@@ -344,7 +440,11 @@ impl Resolver<'_> {
             let found = own(word);
             if found.is_none() {
                 let names = operands.iter().flatten().map(|name| name.as_str());
-                self.errors.push(unknown("operand", &word.text, word.span, names));
+                let error = unknown("operand", &word.text, word.span, names);
+                self.errors.push(match operands.iter().any(Option::is_some) {
+                    true => error,
+                    false => error.with_help("name the operands: (NAME SORT)"),
+                });
             }
             found
         };
@@ -372,6 +472,17 @@ impl Resolver<'_> {
                 })
             }),
         };
+        let mut asks = vec![Ask::default(); op.args.len()];
+        for (name, words) in row.into_iter().flat_map(|row| row.asks) {
+            if let (Some(at), Some(ask)) = (at(name), Ask::parse(words)) {
+                asks[at] = ask;
+            }
+        }
+        for (word, ask) in &attributes.asks {
+            if let Some(at) = named(word) {
+                asks[at] = *ask;
+            }
+        }
         let mut list =
             |words: &Option<Vec<Word>>, of_row: fn(&Row) -> &'static [&'static str]| match words {
                 Some(words) => words.iter().filter_map(&mut named).collect(),
@@ -389,9 +500,12 @@ impl Resolver<'_> {
             unit,
             row,
             erased,
+            erasure,
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),
+            rank: attributes.rank,
+            asks,
             literals: literals.collect(),
             lanewise: attributes.lanewise || row.is_some_and(|row| row.lanewise),
             price: attributes.price.or(row.map(|row| row.price)),
@@ -399,40 +513,38 @@ impl Resolver<'_> {
             makes_variable,
             boundary: op.boundary,
             operand_kinds,
+            operand_units,
             operands,
             parts,
         }
     }
 
-    /// The primitive of an operator that says `:means` or `:erases`, and where its operands stand.
-    fn arrange(&mut self, op: &Operator, depth: usize) -> Option<Arranged> {
+    /// The primitive of an operator that says `:means` or `:erases`, and where its operands stand. `above` are the
+    /// operators that erase to it, which have their own errors.
+    fn arrange(&mut self, op: &Operator, above: &mut Vec<Spot>) -> Option<Arranged> {
         let Attributes { means, erases, .. } = &op.attributes;
         match (means, erases) {
             (Some(_), Some(word)) => {
-                self.errors.push(Diagnostic::error(
-                    format!("`{}` says both `:means` and `:erases`", op.name),
-                    word.span,
-                    "one of them is enough",
-                ));
+                let message = format!("`{}` says both `:means` and `:erases`", op.name);
+                let error = Diagnostic::error(message, word.span, "one of them is enough");
+                let help =
+                    format!("keep `:erases` if `{}` is another form of `{}`", op.name, word.text);
+                self.report(above, error.with_help(help));
                 None
             }
             (Some(word), None) => {
                 let row = Row::named(&word.text)?;
                 let names: Vec<(&str, bool)> = row.parts().collect();
-                let (parts, operands) = self.place(op, word, &names, row.required())?;
-                Some(Arranged { row: Some(row), erased: Some(op.name), parts, operands })
+                let (parts, operands) = self.place(op, word, &names, above)?;
+                let erasure = (0..op.args.len()).collect();
+                Some(Arranged { row: Some(row), erased: Some(op.name), erasure, parts, operands })
             }
             (None, Some(word)) => {
-                let target = self.target(op, word)?;
-                if depth > LONGEST_CHAIN {
-                    self.errors.push(Diagnostic::error(
-                        format!("`{}` erases to itself", op.name),
-                        word.span,
-                        "through this operator",
-                    ));
-                    return None;
-                }
-                let below = self.arrange(&target, depth + 1)?;
+                let target = self.target(op, word, above)?;
+                above.push((op.name, op.span));
+                let below = self.arrange(&target, above);
+                above.pop();
+                let below = below?;
                 let row = below.row?;
                 // The primitive's operands that the target has must be here as well.
                 let names: Vec<(&str, bool)> = row
@@ -440,21 +552,49 @@ impl Resolver<'_> {
                     .zip(&below.parts)
                     .map(|((name, _), part)| (name, part.is_some()))
                     .collect();
-                let required = names.iter().filter(|(_, required)| *required).count();
-                let (parts, operands) = self.place(op, word, &names, required)?;
-                Some(Arranged { row: Some(row), erased: below.erased, parts, operands })
+                let (parts, operands) = self.place(op, word, &names, above)?;
+                let here = |at: &usize| {
+                    let part = below.parts.iter().position(|part| part == &Some(*at))?;
+                    parts[part]
+                };
+                let erasure = below.erasure.iter().map(here).collect::<Option<_>>()?;
+                Some(Arranged { row: Some(row), erased: below.erased, erasure, parts, operands })
             }
             (None, None) => None,
         }
     }
 
-    /// The operator that another erases to: the one of this name that has a meaning.
-    fn target(&mut self, op: &Operator, word: &Word) -> Option<Operator> {
-        let named = |other: &&Operator| other.name.as_str() == word.text && other.name != op.name;
-        let found = self.signature.operators().iter().find(named).cloned();
+    /// An error of the operator that is resolved; those of operators that it erases to are their own.
+    fn report(&mut self, above: &[Spot], error: Diagnostic) {
+        if above.is_empty() {
+            self.errors.push(error);
+        }
+    }
+
+    /// The operator that another erases to: the one of this name, with as many operands if there are several.
+    fn target(&mut self, op: &Operator, word: &Word, above: &[Spot]) -> Option<Operator> {
+        let name = Symbol::from(&word.text);
+        let own = (op.name, op.span);
+        let mut chain = above.iter().chain([&own]);
+        if let Some((first, span)) = chain.next().filter(|(first, _)| *first == name) {
+            self.errors.push(
+                Diagnostic::error(format!("`{first}` erases to itself"), *span, "in a circle")
+                    .with_help("erase one of them to an operator that `:means` a primitive"),
+            );
+            return None;
+        }
+        // Who only leads into a circle is not part of it.
+        if chain.any(|(passed, _)| *passed == name) {
+            return None;
+        }
+        let same = self.signature.operator(name, op.args.len());
+        let any = || self.signature.operators().iter().find(|other| other.name == name);
+        let found = same.or_else(any).cloned();
         if found.is_none() {
-            let names = self.signature.operators().iter().map(|other| other.name.as_str());
-            self.errors.push(unknown("operator", &word.text, word.span, names));
+            let names = self.signature.operators().iter();
+            let names = names.map(|other| other.name).filter(|other| *other != op.name);
+            let error = unknown("operator", &word.text, word.span, names.map(|name| name.as_str()));
+            self.report(above, error);
         }
         found
     }
@@ -466,8 +606,9 @@ impl Resolver<'_> {
         op: &Operator,
         word: &Word,
         names: &[(&str, bool)],
-        required: usize,
+        above: &[Spot],
     ) -> Option<(Vec<Option<usize>>, Vec<Option<Symbol>>)> {
+        let required = names.iter().filter(|(_, required)| *required).count();
         let unnamed = op.operands.iter().all(Option::is_none);
         if unnamed && (required..=names.len()).contains(&op.args.len()) {
             // Operands that may be missing are there only where none before them is.
@@ -485,14 +626,19 @@ impl Resolver<'_> {
         };
         let missing = names.iter().find(|(name, required)| *required && place(name).is_none());
         if let Some((name, _)) = missing {
-            let order = names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
-            self.errors.push(
-                Diagnostic::error(
-                    format!("`{}` has no operand `{name}`", op.name),
-                    word.span,
-                    "which this asks for",
-                )
-                .with_help(format!("call its operands, in any order, {order}: (NAME SORT)")),
+            let order = names.iter().map(|(name, required)| match required {
+                true => format!("({name} SORT)"),
+                false => format!("[({name} SORT)]"),
+            });
+            let order = order.collect::<Vec<_>>().join(" ");
+            let error = Diagnostic::error(
+                format!("`{}` has no operand `{name}`", op.name),
+                word.span,
+                format!("`{}` has one", word.text),
+            );
+            self.report(
+                above,
+                error.with_help(format!("name the operands, in any order: {order}")),
             );
             return None;
         }

@@ -49,6 +49,12 @@ impl Schedule {
         simple(&self.steps).any(|step| matches!(step, ScheduleStep::Keep(_)))
     }
 
+    /// The same schedule of some of its rules.
+    pub fn only(&self, keep: impl Fn(usize) -> bool) -> Schedule {
+        let steps = self.steps.iter().map(|step| step.only(&keep)).collect();
+        Schedule { steps, ..self.clone() }
+    }
+
     /// The rules that it runs, as indices into [`RuleBook::rules`].
     pub fn rules(&self) -> BTreeSet<usize> {
         let rules = |step: &ScheduleStep| match step {
@@ -60,6 +66,20 @@ impl Schedule {
 }
 
 impl ScheduleStep {
+    /// The same step with some of its rules.
+    fn only(&self, keep: &impl Fn(usize) -> bool) -> ScheduleStep {
+        let of = |steps: &[ScheduleStep]| steps.iter().map(|step| step.only(keep)).collect();
+        match self {
+            ScheduleStep::Saturate(rules) => {
+                ScheduleStep::Saturate(rules.iter().copied().filter(|rule| keep(*rule)).collect())
+            }
+            ScheduleStep::Keep(terms) => ScheduleStep::Keep(*terms),
+            ScheduleStep::Repeat(times, steps) => ScheduleStep::Repeat(*times, of(steps)),
+            ScheduleStep::Seq(steps) => ScheduleStep::Seq(of(steps)),
+            ScheduleStep::Until(sketch, steps) => ScheduleStep::Until(sketch.clone(), of(steps)),
+        }
+    }
+
     /// The steps that this one is made of.
     fn parts(&self) -> &[ScheduleStep] {
         match self {

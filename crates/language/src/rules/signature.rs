@@ -192,6 +192,12 @@ impl Signature {
         self.table = Arc::new(Operators::resolve(self, errors));
     }
 
+    /// The forms of an operator on the units.
+    pub fn counterparts(&self, name: Symbol, arity: usize) -> impl Iterator<Item = Symbol> {
+        let own = move |push: &&Push| push.from == name && push.operands.len() == arity;
+        self.pushes.iter().filter(own).map(|push| push.to)
+    }
+
     /// Everything that is known of the operators.
     pub fn table(&self) -> &Arc<Operators> {
         &self.table

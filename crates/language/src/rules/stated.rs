@@ -2,8 +2,11 @@
 //! declare. Nothing here is checked beyond its shape; [`super::load`] makes a book of the same forms.
 
 use super::book::{Exactness, RuleBook};
+use super::digest::Digest;
+use super::files::InFile;
 use super::load;
-use super::signature::{Operator, Signature};
+use super::operators::Operators;
+use super::signature::Signature;
 use super::syntax::{self, Form, RuleForm};
 use crate::diagnostic::{Checked, Sources};
 use crate::sexp::Sexp;
@@ -16,6 +19,7 @@ use std::sync::Arc;
 pub struct Stated {
     rules: HashMap<String, Arc<(Exactness, RuleForm)>>,
     signature: Signature,
+    digest: String,
 }
 
 impl Stated {
@@ -23,14 +27,22 @@ impl Stated {
     pub fn read(sources: &mut Sources, paths: &[PathBuf]) -> Checked<Stated> {
         let (mut book, mut errors) = (RuleBook::default(), Vec::new());
         let forms = load::forms(sources, paths, &mut errors);
+        let mut digest = Digest::default();
+        for InFile { form, .. } in &forms {
+            if let Form::Dialect(dialect) = form {
+                digest.dialect(dialect);
+            }
+        }
         let (forms, _) = load::stated(&mut book, forms, &mut errors);
         let mut rules = HashMap::new();
         for (set, form) in forms {
             let own = form.exact.as_ref().and_then(|word| load::exactness(word, &mut errors));
             let exact = own.unwrap_or(book.sets[set].exact);
+            digest.rule(&form, exact);
             rules.insert(form.name.text.clone(), Arc::new((exact, form)));
         }
-        load::finish(Stated { rules, signature: book.signature }, errors).map(|(stated, _)| stated)
+        let stated = Stated { rules, signature: book.signature, digest: digest.finish() };
+        load::finish(stated, errors).map(|(stated, _)| stated)
     }
 
     /// Adds a rule that stands elsewhere; also gives whether there was one of its name.
@@ -55,8 +67,13 @@ impl Stated {
         self.rules.get(name).cloned()
     }
 
-    /// An operator, by its name and number of arguments.
-    pub fn operator(&self, name: &str, arity: usize) -> Option<&Operator> {
-        self.signature.operator(name.into(), arity)
+    /// A digest of all that was read, which no text, layout or order changes.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// What dialects say of operators.
+    pub fn table(&self) -> &Operators {
+        self.signature.table()
     }
 }

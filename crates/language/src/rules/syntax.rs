@@ -57,7 +57,7 @@ pub(super) struct RulesetForm {
 }
 
 /// `(rule NAME "doc" LEFT => RIGHT …)`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RuleForm {
     /// Its name.
     pub name: Word,
@@ -89,6 +89,8 @@ pub struct RuleForm {
     pub counter_tests: Vec<Sexp>,
     /// Where `:subsume` stands.
     pub subsume: Option<Span>,
+    /// Of a derived rule, what `(derive …)` names.
+    pub derived: Option<String>,
 }
 
 /// `(schedule NAME "doc" STEP…)`.
@@ -331,7 +333,45 @@ impl RuleForm {
             tests: Vec::new(),
             counter_tests: Vec::new(),
             subsume: None,
+            derived: None,
         }
+    }
+
+    /// The form that it is read from.
+    pub fn form(&self) -> Sexp {
+        let sexp = |kind: Kind| Sexp { span: self.name.span, kind };
+        let atom = |text: &str| sexp(Kind::Atom(text.to_owned()));
+        let list = |items: Vec<Sexp>| sexp(Kind::List(items));
+        let arrow = if self.both_ways { "<=>" } else { "=>" };
+        let mut items =
+            vec![atom("rule"), atom(&self.name.text), sexp(Kind::Text(self.doc.clone()))];
+        items.extend([self.lhs.clone(), atom(arrow), self.rhs.clone()]);
+        for (v, pattern) in &self.wheres {
+            let new = self.withs.iter().any(|with| with.text == v.text);
+            items.extend([
+                atom(if new { ":with" } else { ":where" }),
+                atom(&v.text),
+                pattern.clone(),
+            ]);
+        }
+        for (key, all) in [(":for", &self.fors), (":let", &self.lets)] {
+            items.extend(all.iter().flat_map(|(v, of)| [atom(key), atom(&v.text), of.clone()]));
+        }
+        let pairs = self.tests.iter().map(|(input, to)| list(vec![input.clone(), to.clone()]));
+        let pairs: Vec<Sexp> = pairs.collect();
+        for (key, all) in
+            [(":when", &self.whens), (":test", &pairs), (":counter-test", &self.counter_tests)]
+        {
+            if !all.is_empty() {
+                items.push(atom(key));
+                items.extend(all.iter().cloned());
+            }
+        }
+        for (key, word) in [(":phase", &self.phase), (":exact", &self.exact)] {
+            items.extend(word.iter().flat_map(|word| [atom(key), atom(&word.text)]));
+        }
+        items.extend(self.subsume.map(|_| atom(":subsume")));
+        list(items)
     }
 }
 

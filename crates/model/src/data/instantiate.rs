@@ -4,10 +4,11 @@
 use super::origin::Built;
 use super::{HELD_LIMIT, Instance, WORK_LIMIT, check, file};
 use crate::model::{
-    Computed, Declared, Extent, IndexUse, Input, Model, OffsetsUse, Op, Source, TensorId,
+    Computed, Declared, Extent, IndexUse, Input, Model, OffsetsUse, Source, TensorId,
 };
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_targets::tensor::Tensor;
+use ember_values::operation::Kernel;
 use ember_values::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -334,7 +335,9 @@ impl<'a> Maker<'a> {
             }
         }
         for expr in self.model.expressions() {
-            if let Op::Matmul { b, .. } = expr.op {
+            let second =
+                expr.applied().filter(|call| matches!(call.kernel(), Kernel::Product { .. }));
+            if let Some(b) = second.and_then(|call| call.stored("b")) {
                 let tensor = self.model.tensor(b);
                 let extents = tensor.shape.iter().map(|e| e.value(&self.sizes).unwrap_or(0));
                 let len = extents.fold(1, u64::saturating_mul);

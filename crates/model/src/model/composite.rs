@@ -1,53 +1,92 @@
-//! Operators that are made of several: they become expressions of the others, some of them stored.
+//! Operations that are made of several: they become expressions of the others, some of them stored.
 
-use super::dense::{biased, folded, product, same_shape, under_diagonal};
-use super::operand::{Keep, is_cheap};
-use super::operator::{Form, Value};
+use super::dense::same_shape;
+use super::operand::is_cheap;
+use super::operator::{Composite, Form, Value, Written};
 use super::read::Reader;
-use super::{Expr, Extent, Op, Part, Unary};
+use super::{Argument, Expr, Extent, Part};
 use ember_language::sexp::Sexp;
+use ember_values::operation::{self, Function, Kernel, Reads};
 use ember_values::scalar::BinaryOp;
 
+/// Every one.
+pub(super) const COMPOSITES: [Composite; 5] = [
+    Composite { name: "nn.softmax", usage: "TENSOR", read: softmax },
+    Composite { name: "nn.linear", usage: "TENSOR WEIGHTS BIAS", read: linear },
+    Composite { name: "nn.interact", usage: "TENSOR", read: interact },
+    Composite { name: "nn.stack", usage: "TENSOR TENSOR …", read: stack },
+    Composite { name: "nn.concat", usage: "TENSOR TENSOR …", read: concat },
+];
+
+impl Reader {
+    /// The operation with a kernel, of tensors that have been read, in a composite.
+    fn part(
+        &mut self,
+        written: &Written,
+        kernel: Kernel,
+        operands: Vec<(Expr, &Sexp)>,
+    ) -> Option<Expr> {
+        let tensor = |(expr, item)| Some((Argument::Tensor(expr), item));
+        self.apply(Form {
+            name: written.name,
+            operation: operation::computed_by(kernel)?,
+            span: written.span,
+            arguments: operands.into_iter().map(tensor).collect(),
+        })
+    }
+
+    /// The same, stored.
+    fn stored_part(
+        &mut self,
+        written: &Written,
+        kernel: Kernel,
+        operands: Vec<(Expr, &Sexp)>,
+    ) -> Option<Expr> {
+        let part = self.part(written, kernel, operands)?;
+        Some(self.stored(Value::Whole(part), written.span))
+    }
+}
+
 /// `e = exp(x - max x)`, `e / sum e`, row by row.
-pub(super) fn softmax(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [item] = form.args else { return None };
-    let x = reader.ranked(item, "a tensor", &[2, 3], Keep::Often)?;
-    reader.floating(item, form.name, &x)?;
-    let like = |op: Op| Expr { op, dtype: x.dtype, shape: x.shape.clone(), span: form.span };
+fn softmax(reader: &mut Reader, written: &Written) -> Option<Value> {
+    let [item] = written.args else { return None };
+    let x = reader.ranked(item, "a tensor", 2..=3, Reads::Often)?;
+    reader.floating(item, written.name, &x)?;
     debug_assert!(is_cheap(&x));
-    let most = reader.stored(Value::Whole(folded(BinaryOp::Max, x.clone(), form)), form.span);
-    let shifted = like(Op::Rows(BinaryOp::Sub, Box::new(x.clone()), Box::new(most)));
-    let raised = like(Op::Unary(Unary::Exp, Box::new(shifted)));
-    let raised = reader.stored(Value::Whole(raised), form.span);
-    let total = folded(BinaryOp::Add, raised.clone(), form);
-    let total = reader.stored(Value::Whole(total), form.span);
-    Some(Value::Whole(like(Op::Rows(BinaryOp::Div, Box::new(raised), Box::new(total)))))
+    let most = reader.stored_part(written, Kernel::Fold(BinaryOp::Max), vec![(x.clone(), item)])?;
+    let shifted =
+        reader.part(written, Kernel::ByRow(BinaryOp::Sub), vec![(x, item), (most, item)])?;
+    let raised = reader.stored_part(written, Kernel::Map(Function::Exp), vec![(shifted, item)])?;
+    let total =
+        reader.stored_part(written, Kernel::Fold(BinaryOp::Add), vec![(raised.clone(), item)])?;
+    let shares = vec![(raised, item), (total, item)];
+    reader.part(written, Kernel::ByRow(BinaryOp::Div), shares).map(Value::Whole)
 }
 
 /// `x W + b`.
-pub(super) fn linear(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [item, weights, bias] = form.args else { return None };
-    let x = reader.address(item, "a tensor", &[2, 3]);
-    let w = reader.address(weights, "weights", &[2]);
-    let b = reader.address(bias, "a bias", &[1]);
-    let ((_, x), (_, w), (_, b)) = (x?, w?, b?);
-    let product = product(reader, form, x, (weights, w), false)?;
-    let product = reader.stored(Value::Whole(product), form.span);
-    biased(reader, form, product, (bias, b))
+fn linear(reader: &mut Reader, written: &Written) -> Option<Value> {
+    let [item, weights, bias] = written.args else { return None };
+    let x = reader.address(item, "a tensor", 2..=3);
+    let w = reader.address(weights, "weights", 2..=2);
+    let b = reader.address(bias, "a bias", 1..=1);
+    let (x, w, b) = (x?, w?, b?);
+    let product = Kernel::Product { transposed: false };
+    let product = reader.stored_part(written, product, vec![(x, item), (w, weights)])?;
+    reader.part(written, Kernel::Bias, vec![(product, item), (b, bias)]).map(Value::Whole)
 }
 
 /// The inner products of all pairs of rows, for each of a batch.
-pub(super) fn interact(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [item] = form.args else { return None };
-    let (_, x) = reader.address(item, "a batch of matrices", &[3])?;
-    let products = product(reader, form, x.clone(), (item, x), true)?;
-    let products = reader.stored(Value::Whole(products), form.span);
-    under_diagonal(reader, form, item, products)
+fn interact(reader: &mut Reader, written: &Written) -> Option<Value> {
+    let [item] = written.args else { return None };
+    let x = reader.address(item, "a batch of matrices", 3..=3)?;
+    let product = Kernel::Product { transposed: true };
+    let products = reader.stored_part(written, product, vec![(x.clone(), item), (x, item)])?;
+    reader.part(written, Kernel::Triangle, vec![(products, item)]).map(Value::Whole)
 }
 
 /// The parts of a stack or concatenation: matrices of one type.
 fn matrices(reader: &mut Reader, items: &[Sexp]) -> Option<Vec<Expr>> {
-    let read = |item| reader.ranked(item, "a part", &[2], Keep::Once);
+    let read = |item| reader.ranked(item, "a part", 2..=2, Reads::Once);
     let read: Vec<_> = items.iter().map(read).collect();
     let parts: Vec<Expr> = read.into_iter().collect::<Option<_>>()?;
     for (item, part) in items.iter().zip(&parts).skip(1) {
@@ -57,9 +96,9 @@ fn matrices(reader: &mut Reader, items: &[Sexp]) -> Option<Vec<Expr>> {
 }
 
 /// `[b, d]` each, to `[b, parts, d]`.
-pub(super) fn stack(reader: &mut Reader, form: Form) -> Option<Value> {
-    let parts = matrices(reader, form.args)?;
-    for (item, part) in form.args.iter().zip(&parts) {
+fn stack(reader: &mut Reader, written: &Written) -> Option<Value> {
+    let parts = matrices(reader, written.args)?;
+    for (item, part) in written.args.iter().zip(&parts) {
         same_shape(reader, item, part, &parts[0])?;
     }
     let (dtype, [rows, columns]) = (parts[0].dtype, parts[0].shape.clone().try_into().ok()?);
@@ -70,11 +109,11 @@ pub(super) fn stack(reader: &mut Reader, form: Form) -> Option<Value> {
 }
 
 /// `[b, d1]`, `[b, d2]`, … to `[b, d1 + d2 + …]`.
-pub(super) fn concat(reader: &mut Reader, form: Form) -> Option<Value> {
-    let parts = matrices(reader, form.args)?;
+fn concat(reader: &mut Reader, written: &Written) -> Option<Value> {
+    let parts = matrices(reader, written.args)?;
     let (dtype, rows) = (parts[0].dtype, parts[0].shape[0].clone());
     let (mut columns, mut placed) = (0u64, Vec::new());
-    for (item, part) in form.args.iter().zip(parts) {
+    for (item, part) in written.args.iter().zip(parts) {
         reader.same_extent(
             item.span,
             ("rows of a part", &part.shape[0]),

@@ -1,30 +1,20 @@
 //! Operators that rule files define, in a model: each is written out as what it stands for.
 //!
-//! The same operation is written a little differently in terms and in models, whose readers know what
-//! terms must say; the table here is the difference.
+//! An operation is written a little differently in terms and in models, whose reader knows what terms must say:
+//! its row in the table of operations is the difference.
 
 use super::operator::{self, Value};
 use super::read::Reader;
 use egg::{ENodeOrVar, Id, Language, Symbol};
 use ember_language::diagnostic::Span;
-use ember_language::rules::Definition;
+use ember_language::rules::{Definition, OpInfo, Operators};
 use ember_language::sexp::{Kind, Sexp};
 use ember_language::term::{Head, Node};
+use ember_values::operation::{self, WORDS};
+use ember_values::primitive::Primitive;
 
 /// The most words that definitions may put into one model.
 const MAX_WORDS: usize = 100_000;
-
-/// Operators whose operands stand in another order in models: for each, which of a term's operands.
-const ORDER: [(&str, &[usize]); 4] = [
-    ("emb.spmm", &[3, 1, 0, 2]),
-    ("emb.sddmm", &[2, 3, 1, 0]),
-    ("emb.mp", &[0, 3, 4, 2, 1]),
-    // A model writes a constant without its type, which is that of what it is used with.
-    ("const", &[1]),
-];
-
-/// Words that terms prefix with what they are.
-const PREFIXES: [&str; 3] = ["mode.", "edge.", "score."];
 
 /// Reads an operator that is defined in a rule file; `None` where it is none, or it has been reported.
 pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Option<Value>> {
@@ -66,7 +56,8 @@ fn written_out(
                 operands[at].clone()
             }
             ENodeOrVar::ENode(node) => {
-                Sexp { span: item.span, kind: word(node, &written, item.span) }
+                let operators = reader.definitions.operators();
+                Sexp { span: item.span, kind: word(node, &written, item.span, operators) }
             }
         };
         written.push(sexp);
@@ -92,30 +83,34 @@ fn uses(definition: &Definition) -> Vec<usize> {
 }
 
 /// A node as a model writes it, from what its operands have become.
-fn word(node: &Node, written: &[Sexp], span: Span) -> Kind {
+fn word(node: &Node, written: &[Sexp], span: Span, operators: &Operators) -> Kind {
     let operands: Vec<&Sexp> = node.children().iter().map(|c| &written[usize::from(*c)]).collect();
     let name = match node.head() {
         Head::Op(name) => name.as_str(),
         Head::Int(_) | Head::Real(_) => return Kind::Atom(node.head().to_string()),
     };
     if operands.is_empty() {
-        let plain = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+        let plain = WORDS.iter().find_map(|words| Some(words.names[words.parse(name)?]));
         return Kind::Atom(plain.unwrap_or(name).trim_start_matches('%').to_owned());
     }
-    let order = ORDER.iter().find(|(known, _)| *known == name).map(|(_, order)| *order);
-    let ordered: Vec<Sexp> = match order {
-        Some(order) => {
-            order.iter().filter_map(|k| operands.get(*k).map(|x| (*x).clone())).collect()
-        }
-        None => operands.into_iter().cloned().collect(),
+    // An address or a stored tensor is called by its name in a model, and a constant has the type of what it is
+    // used with.
+    let info = operators.of(node);
+    let only = match info.and_then(OpInfo::primitive) {
+        Some(Primitive::Root(_)) => Some("name"),
+        Some(Primitive::Freeze | Primitive::Stored) => Some("address"),
+        Some(Primitive::Constant) => Some("number"),
+        _ => None,
     };
-    match (name, ordered.as_slice()) {
-        // An address or a tensor is called by its name in a model.
-        ("emb.tensor" | "in" | "out" | "freeze" | "const", [only]) => only.kind.clone(),
-        _ => {
-            let mut items = vec![Sexp { span, kind: Kind::Atom(name.to_owned()) }];
-            items.extend(ordered);
-            Kind::List(items)
-        }
+    let only = only.and_then(|only| operands.get(info?.position(only)?));
+    if let Some(only) = only {
+        return only.kind.clone();
     }
+    let ordered: Vec<&Sexp> = match operation::named(name) {
+        Some(row) => row.written.iter().filter_map(|at| operands.get(*at).copied()).collect(),
+        None => operands,
+    };
+    let mut items = vec![Sexp { span, kind: Kind::Atom(name.to_owned()) }];
+    items.extend(ordered.into_iter().cloned());
+    Kind::List(items)
 }

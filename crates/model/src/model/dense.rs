@@ -1,20 +1,25 @@
-//! Reading the operators of the dialect `nn`: element by element, row by row, and products.
+//! Types and shapes of dense operations: element by element, row by row, and products.
 
-use super::operand::{Keep, shown};
-use super::operator::{Form, Value};
+use super::operand::shown;
+use super::operator::{Form, Result};
 use super::read::Reader;
-use super::{Expr, Extent, Op, Unary};
+use super::{Expr, Extent};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::sexp::Sexp;
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::operation::{self, Function, Kernel};
+use ember_values::scalar::DType;
 
-/// The ranks that operators on elements take.
-pub(super) const ANY: [usize; 3] = [1, 2, 3];
-
-/// The same type and shape as an operand's.
-fn alike(x: Expr, form: Form, op: impl FnOnce(Box<Expr>) -> Op) -> Option<Value> {
-    let (dtype, shape) = (x.dtype, x.shape.clone());
-    Some(Value::Whole(Expr { op: op(Box::new(x)), dtype, shape, span: form.span }))
+/// The operation of a kernel as advice writes it.
+fn advice(kernels: &[Kernel]) -> String {
+    let written = |kernel: &Kernel| {
+        let name = operation::computed_by(*kernel).map_or("", |operation| operation.name);
+        match kernel {
+            Kernel::Convert => format!("`({name} {} …)`", DType::F32),
+            _ => format!("`({name} …)`"),
+        }
+    };
+    let written: Vec<String> = kernels.iter().map(written).collect();
+    format!("convert it with {}", written.join(" or "))
 }
 
 impl Reader {
@@ -25,8 +30,8 @@ impl Reader {
         }
         let message = format!("`{operator}` cannot compute with {}", expr.dtype);
         let help = match expr.dtype {
-            DType::U8 | DType::U4 => "convert it with `(emb.dequantise …)` or `(nn.cast f32 …)`",
-            _ => "convert it with `(nn.cast f32 …)`",
+            DType::U8 | DType::U4 => advice(&[Kernel::Dequantise, Kernel::Convert]),
+            _ => advice(&[Kernel::Convert]),
         };
         let label = format!("{} is {}, which is only stored", shown(item), expr.dtype);
         self.about(expr, Diagnostic::error(message, item.span, label).with_help(help));
@@ -41,41 +46,38 @@ impl Reader {
         let message = format!("`{operator}` needs f32 or f64");
         let label = format!("{} is {}", shown(item), expr.dtype);
         let error = Diagnostic::error(message, item.span, label);
-        self.about(expr, error.with_help("convert it with `(nn.cast f32 …)`"));
+        self.about(expr, error.with_help(advice(&[Kernel::Convert])));
         None
     }
 }
 
-pub(super) fn cast(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [dtype, item] = form.args else { return None };
-    let dtype = reader.dtype(dtype);
-    let x = reader.ranked(item, "a tensor", &ANY, Keep::Once);
-    let (dtype, x) = (dtype?, x?);
-    let shape = x.shape.clone();
-    Some(Value::Whole(Expr { op: Op::Cast(Box::new(x)), dtype, shape, span: form.span }))
+/// The type and shape of an operand.
+fn alike(x: Expr) -> Result {
+    Some((x.dtype, x.shape))
 }
 
-pub(super) fn unary(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [item] = form.args else { return None };
-    let f = Unary::ALL.into_iter().find(|f| form.name.strip_prefix("nn.") == Some(f.name()))?;
-    let x = reader.ranked(item, "a tensor", &ANY, Keep::Once)?;
-    match f {
-        Unary::Relu => reader.computable(item, form.name, &x)?,
-        _ => reader.floating(item, form.name, &x)?,
+/// Conversion: the shape of the operand, and the type that is written.
+pub(super) fn convert(form: &Form) -> Result {
+    let (x, _) = form.tensor("x")?;
+    Some((form.dtype("dtype")?, x.shape))
+}
+
+pub(super) fn map(reader: &mut Reader, form: &Form, function: Function) -> Result {
+    let (x, item) = form.tensor("x")?;
+    if function.is_float() {
+        reader.floating(item, form.name, &x)?;
+    } else {
+        reader.computable(item, form.name, &x)?;
     }
-    alike(x, form, |x| Op::Unary(f, x))
+    alike(x)
 }
 
-pub(super) fn binary(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [first, second] = form.args else { return None };
-    let a = reader.ranked(first, "a tensor", &ANY, Keep::Once);
-    let b = reader.ranked(second, "a tensor", &ANY, Keep::Once);
-    let (a, b) = (a?, b?);
-    let op = BinaryOp::parse(form.name.strip_prefix("nn.")?)?;
+pub(super) fn zip(reader: &mut Reader, form: &Form) -> Result {
+    let ((a, first), (b, second)) = (form.tensor("a")?, form.tensor("b")?);
     reader.computable(first, form.name, &a)?;
     reader.same_type(second, ("the second", &b), ("the first", a.dtype))?;
     same_shape(reader, second, &b, &a)?;
-    alike(a, form, |a| Op::Binary(op, a, Box::new(b)))
+    alike(a)
 }
 
 /// Checks that an operand has the shape of another.
@@ -92,85 +94,47 @@ pub(super) fn same_shape(reader: &mut Reader, item: &Sexp, x: &Expr, other: &Exp
     None
 }
 
-pub(super) fn scale(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [number, item] = form.args else { return None };
-    let x = reader.ranked(item, "a tensor", &ANY, Keep::Once)?;
+pub(super) fn scale(reader: &mut Reader, form: &Form) -> Result {
+    let (x, item) = form.tensor("x")?;
     reader.floating(item, form.name, &x)?;
-    let Some(by) = number.atom().and_then(|word| word.parse::<f64>().ok()) else {
-        reader.error(number.span, "a number was expected", "not a number");
-        return None;
-    };
-    alike(x, form, |x| Op::Scale(Scalar::from_f64(x.dtype, by), x))
+    alike(x)
 }
 
-pub(super) fn bias(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [item, vector] = form.args else { return None };
-    let x = reader.ranked(item, "a tensor", &[2, 3], Keep::Once);
-    let bias = reader.address(vector, "a bias", &[1]);
-    let (x, bias) = (x?, bias?);
-    biased(reader, form, x, (vector, bias.1))
-}
-
-/// A bias added to a tensor, once both are known.
-pub(super) fn biased(
-    reader: &mut Reader,
-    form: Form,
-    x: Expr,
-    (item, bias): (&Sexp, Expr),
-) -> Option<Value> {
-    reader.computable(&form.args[0], form.name, &x)?;
+pub(super) fn bias(reader: &mut Reader, form: &Form) -> Result {
+    let ((x, of), (bias, item)) = (form.tensor("x")?, form.tensor("bias")?);
+    reader.computable(of, form.name, &x)?;
     reader.same_type(item, ("a bias", &bias), ("the tensor", x.dtype))?;
     let columns = ("columns", x.shape.last()?);
     reader.same_extent(item.span, ("elements of the bias", &bias.shape[0]), columns)?;
-    let Op::Tensor(id) = bias.op else { return None };
-    alike(x, form, |x| Op::Bias(x, id))
-}
-
-pub(super) fn row(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [item] = form.args else { return None };
-    let op = if form.name == "nn.row_max" { BinaryOp::Max } else { BinaryOp::Add };
-    let x = reader.ranked(item, "a tensor", &[2, 3], Keep::Once)?;
-    reader.computable(item, form.name, &x)?;
-    Some(Value::Whole(folded(op, x, form)))
+    alike(x)
 }
 
 /// The last dimension folded.
-pub(super) fn folded(op: BinaryOp, x: Expr, form: Form) -> Expr {
-    let (dtype, shape) = (x.dtype, x.shape[..x.shape.len() - 1].to_vec());
-    Expr { op: Op::Row(op, Box::new(x)), dtype, shape, span: form.span }
-}
-
-pub(super) fn rows(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [item, numbers] = form.args else { return None };
-    let op = if form.name == "nn.sub_rows" { BinaryOp::Sub } else { BinaryOp::Div };
-    let x = reader.ranked(item, "a tensor", &[2, 3], Keep::Once)?;
-    let by = reader.ranked(numbers, "numbers of rows", &[x.shape.len() - 1], Keep::Stored)?;
+pub(super) fn fold(reader: &mut Reader, form: &Form) -> Result {
+    let (mut x, item) = form.tensor("x")?;
     reader.computable(item, form.name, &x)?;
-    reader.same_type(numbers, ("numbers", &by), ("the tensor", x.dtype))?;
-    for (n, rows) in by.shape.iter().zip(&x.shape) {
-        reader.same_extent(numbers.span, ("numbers", n), ("rows", rows))?;
-    }
-    alike(x, form, |x| Op::Rows(op, x, Box::new(by)))
+    x.shape.pop();
+    alike(x)
 }
 
-pub(super) fn matmul(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [first, second] = form.args else { return None };
-    let a = reader.address(first, "the first matrix", &[2, 3]);
-    let b = reader.address(second, "the second matrix", &[2, 3]);
-    let ((_, a), (_, b)) = (a?, b?);
-    let product = product(reader, form, a, (second, b), form.name == "nn.matmul_t")?;
-    Some(Value::Whole(product))
+pub(super) fn by_row(reader: &mut Reader, form: &Form) -> Result {
+    let ((x, of), (numbers, item)) = (form.tensor("x")?, form.tensor("numbers")?);
+    let rank = x.shape.len() - 1;
+    if !reader.rank(item, "numbers of rows", rank..=rank, &numbers) {
+        return None;
+    }
+    reader.computable(of, form.name, &x)?;
+    reader.same_type(item, ("numbers", &numbers), ("the tensor", x.dtype))?;
+    for (n, rows) in numbers.shape.iter().zip(&x.shape) {
+        reader.same_extent(item.span, ("numbers", n), ("rows", rows))?;
+    }
+    alike(x)
 }
 
 /// A product of stored tensors.
-pub(super) fn product(
-    reader: &mut Reader,
-    form: Form,
-    a: Expr,
-    (item, b): (&Sexp, Expr),
-    transposed: bool,
-) -> Option<Expr> {
-    reader.floating(&form.args[0], form.name, &a)?;
+pub(super) fn product(reader: &mut Reader, form: &Form, transposed: bool) -> Result {
+    let ((a, first), (b, item)) = (form.tensor("a")?, form.tensor("b")?);
+    reader.floating(first, form.name, &a)?;
     reader.same_type(item, ("the second matrix", &b), ("the first", a.dtype))?;
     if b.shape.len() > a.shape.len() {
         let message = "the second matrix has a batch, the first has none";
@@ -188,32 +152,19 @@ pub(super) fn product(
         if transposed { "columns of the second matrix" } else { "rows of the second matrix" };
     let columns = ("columns of the first", &a.shape[ranks - 1]);
     reader.same_extent(item.span, (what, &b.shape[inner]), columns)?;
-    let mut shape = a.shape.clone();
+    let mut shape = a.shape;
     shape[ranks - 1] = b.shape[outer].clone();
-    let (Op::Tensor(x), Op::Tensor(y)) = (a.op, b.op) else { return None };
-    let op = Op::Matmul { a: x, b: y, transposed };
-    Some(Expr { op, dtype: a.dtype, shape, span: form.span })
+    Some((a.dtype, shape))
 }
 
-pub(super) fn triangle(reader: &mut Reader, form: Form) -> Option<Value> {
-    let [item] = form.args else { return None };
-    let x = reader.ranked(item, "a batch of matrices", &[3], Keep::Once)?;
-    under_diagonal(reader, form, item, x)
-}
-
-/// What stands under the diagonals, once the matrices are known.
-pub(super) fn under_diagonal(
-    reader: &mut Reader,
-    form: Form,
-    item: &Sexp,
-    x: Expr,
-) -> Option<Value> {
+/// What stands under the diagonals.
+pub(super) fn triangle(reader: &mut Reader, form: &Form) -> Result {
+    let (x, item) = form.tensor("x")?;
     reader.same_extent(item.span, ("columns", &x.shape[2]), ("rows", &x.shape[1]))?;
     let n = reader.constant(item.span, "the rows of a matrix", &x.shape[1])?;
     let Some(pairs) = n.checked_mul(n.saturating_sub(1)).map(|twice| twice / 2) else {
         reader.error(item.span, "more elements than can be counted", format!("{n} rows"));
         return None;
     };
-    let (dtype, shape) = (x.dtype, vec![x.shape[0].clone(), Extent::Const(pairs)]);
-    Some(Value::Whole(Expr { op: Op::Triangle(Box::new(x)), dtype, shape, span: form.span }))
+    Some((x.dtype, vec![x.shape[0].clone(), Extent::Const(pairs)]))
 }

@@ -1,267 +1,165 @@
-//! Expressions: what a statement computes, as a tree of operators on whole tensors, checked and with
+//! Expressions: what a statement computes, as a tree of operations on whole tensors, checked and with
 //! the type and shape of every part. What they mean is defined by [`crate::reference`].
 
 use super::Extent;
 use ember_language::diagnostic::Span;
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::operation::{Element, Kernel, Mode, Operand, Operation, Role};
+use ember_values::scalar::{DType, Scalar};
 
 /// A tensor of a model by its position among the inputs and, after them, the computed tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TensorId(pub usize);
 
-/// An operator with its operands, its element type and its extents.
+/// A tensor that is computed or stored, with its element type and extents.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// The operator and its operands.
+    /// How it is computed.
     pub op: Op,
-    /// The element type of the result.
+    /// The element type.
     pub dtype: DType,
-    /// The extents of the result, 1 to 3 of them.
+    /// The extents, 1 to 3 of them.
     pub shape: Vec<Extent>,
     /// Where it is written.
     pub span: Span,
 }
 
-/// The operators. Operands that need not be stored are expressions; the others are tensors, and
-/// indices and offsets are inputs.
+/// How a tensor is computed.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// A tensor itself.
+    /// It is stored.
     Tensor(TensorId),
-    /// `emb.bag`: `[bags, d]`, each row combining the rows of one bag.
-    Bag {
-        /// How rows are combined.
-        mode: Mode,
-        /// `[rows, d]`.
-        table: Box<Expr>,
-        /// The lookups' rows.
-        indices: TensorId,
-        /// The bags' starts and the last one's end.
-        offsets: TensorId,
-        /// The lookups' factors.
-        weights: Option<TensorId>,
-    },
-    /// `emb.gather`: `[lookups, d]`, each row one row of the table.
-    Gather {
-        /// `[rows, d]`.
-        table: Box<Expr>,
-        /// The lookups' rows.
-        indices: TensorId,
-    },
-    /// `emb.spmm`: a sparse matrix in CSR times a dense one, `[bags, d]`.
-    Spmm {
-        /// The dense matrix, `[columns, d]`.
-        table: Box<Expr>,
-        /// The columns of the sparse matrix's elements.
-        indices: TensorId,
-        /// Its rows' starts and the last one's end.
-        offsets: TensorId,
-        /// Its elements.
-        values: TensorId,
-    },
-    /// `emb.sddmm`: for each edge the inner product of a row of either, `[edges]`.
-    Sddmm {
-        /// The rows of the edges' first ends, `[bags, d]`.
-        left: Box<Expr>,
-        /// The rows of their second ends, `[nodes, d]`.
-        right: Box<Expr>,
-        /// The edges' second ends.
-        indices: TensorId,
-        /// Where the edges of each first end start and the last ones end.
-        offsets: TensorId,
-    },
-    /// `emb.mp`: message passing, the spmm whose values are an edge function of an sddmm.
-    Mp {
-        /// The edge function.
-        edge: Edge,
-        /// As of [`Op::Sddmm`].
-        left: Box<Expr>,
-        /// As of [`Op::Sddmm`]; also the rows that are added up.
-        right: Box<Expr>,
-        /// The edges' second ends.
-        indices: TensorId,
-        /// Where the edges of each first end start and the last ones end.
-        offsets: TensorId,
-        /// A computed tensor, `[edges]`, that programs may keep edge values in.
-        scratch: TensorId,
-    },
-    /// `emb.kg`: the scores of triples, `[triples]`; a higher one is better.
-    Kg {
-        /// The score.
-        score: Score,
-        /// `[entities, d]`.
-        entities: Box<Expr>,
-        /// `[relations, d]`.
-        relations: Box<Expr>,
-        /// The row of each triple's head among the entities.
-        heads: TensorId,
-        /// The row of its relation.
-        rels: TensorId,
-        /// The row of its tail among the entities.
-        tails: TensorId,
-    },
-    /// `emb.block_gather`: blocks of rows copied, `[n, B, d]` for indices `[n]`, and one after
-    /// another in `[q, j B, d]` for indices `[q, j]`.
-    BlockGather {
-        /// `[blocks, B, d]`.
-        table: Box<Expr>,
-        /// The blocks.
-        indices: TensorId,
-    },
-    /// `emb.dequantise`: integers times their row's scale plus its bias, in f32.
-    Dequantise {
-        /// The integers, `[rows, d]`.
-        codes: TensorId,
-        /// Scale and bias of each row, `[rows, 2]`.
-        scales: TensorId,
-    },
-    /// `nn.cast`: conversion to the type of the result.
-    Cast(Box<Expr>),
-    /// `nn.relu`, `nn.sigmoid`, `nn.exp`.
-    Unary(Unary, Box<Expr>),
-    /// `nn.add`, `nn.sub`, `nn.mul` of two tensors of one shape.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `nn.scale`: times a number.
-    Scale(Scalar, Box<Expr>),
-    /// `nn.bias`: plus a vector, in every row.
-    Bias(Box<Expr>, TensorId),
-    /// `nn.row_sum`, `nn.row_max`: the last dimension folded by an operation.
-    Row(BinaryOp, Box<Expr>),
-    /// `nn.sub_rows`, `nn.div_rows`: an operation with one number for each row.
-    Rows(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `nn.matmul`: `[m, k]` times `[k, n]`, either with a batch in front; transposed, the second
-    /// is `[n, k]`.
-    Matmul {
-        /// The first.
-        a: TensorId,
-        /// The second, of rank 2 or with the batch of the first.
-        b: TensorId,
-        /// `nn.matmul_t`: the second is given transposed.
-        transposed: bool,
-    },
-    /// `nn.triangle`: what stands under the diagonal of each of a batch of matrices, by rows.
-    Triangle(Box<Expr>),
+    /// By an operation.
+    Apply(Applied),
 }
 
-/// How a bag combines its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mode {
-    /// Added in order, from +0.0.
-    Sum,
-    /// The sum divided by the number of rows; 0 where there are none.
-    Mean,
-    /// IEEE 754-2019 maximum; 0 where there are no rows.
-    Max,
+/// An operation with its operands.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The row of the table.
+    pub operation: &'static Operation,
+    /// The operands in the order of the row.
+    pub arguments: Vec<Argument>,
 }
 
-/// What message passing makes of an inner product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Edge {
-    /// Itself.
-    Identity,
-    /// Nothing below 0.
-    Relu,
-    /// The logistic function.
-    Sigmoid,
-    /// The exponential.
-    Exp,
+/// An operand.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// A tensor: what is stored is a stored one, indices and offsets are inputs.
+    Tensor(Expr),
+    /// A word, by its place among the words of the row.
+    Word(usize),
+    /// An element type.
+    DType(DType),
+    /// A number.
+    Number(Scalar),
 }
 
-/// How triples of a knowledge graph are scored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Score {
-    /// Translation: minus the 1-norm of head + relation - tail.
-    TransE,
-    /// The sum of the products of the three.
-    DistMult,
-    /// The real part of the same with complex numbers and the tail's conjugate.
-    ComplEx,
-    /// Rotation: minus the sum of the moduli of head times relation minus tail, all complex.
-    RotatE,
-}
+impl Applied {
+    /// What computes it.
+    pub fn kernel(&self) -> Kernel {
+        self.operation.kernel
+    }
 
-/// A function of one element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unary {
-    /// Nothing below 0.
-    Relu,
-    /// The logistic function.
-    Sigmoid,
-    /// The exponential.
-    Exp,
-}
+    /// An operand by its name in the row.
+    pub fn argument(&self, name: &str) -> Option<&Argument> {
+        self.arguments.get(self.operation.place(name)?)
+    }
 
-macro_rules! names {
-    ($type:ident, $prefix:literal, $what:literal, $($variant:ident $name:literal),*) => {
-        impl $type {
-            #[doc = concat!("Every ", $what, ".")]
-            pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant),*];
-
-            #[doc = concat!("The name in model files; terms write `", $prefix, "` before it.")]
-            pub fn name(self) -> &'static str {
-                match self { $($type::$variant => $name),* }
-            }
+    /// An operand that is a tensor, perhaps computed in place.
+    pub fn value(&self, name: &str) -> Option<&Expr> {
+        match self.argument(name)? {
+            Argument::Tensor(expr) => Some(expr),
+            _ => None,
         }
-    };
-}
+    }
 
-names!(Mode, "mode.", "mode", Sum "sum", Mean "mean", Max "max");
-names!(Edge, "edge.", "edge function", Identity "identity", Relu "relu", Sigmoid "sigmoid", Exp "exp");
-names!(Score, "score.", "score", TransE "transe", DistMult "distmult", ComplEx "complex", RotatE "rotate");
-names!(Unary, "nn.", "function", Relu "relu", Sigmoid "sigmoid", Exp "exp");
+    /// An operand that is stored, an input of positions or scratch memory.
+    pub fn stored(&self, name: &str) -> Option<TensorId> {
+        self.value(name)?.stored()
+    }
 
-impl Score {
-    /// Whether rows hold complex numbers: the real parts in the first half, the imaginary ones in
-    /// the second.
-    pub fn is_complex(self) -> bool {
-        matches!(self, Score::ComplEx | Score::RotatE)
+    /// The word that an operand is.
+    pub fn word<T: Copy>(&self, name: &str, words: &[T]) -> Option<T> {
+        match self.argument(name)? {
+            Argument::Word(at) => words.get(*at).copied(),
+            _ => None,
+        }
+    }
+
+    /// The number that an operand is.
+    pub fn number(&self, name: &str) -> Option<Scalar> {
+        match self.argument(name)? {
+            Argument::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// How the rows of a bag are combined; nothing, if there are no bags.
+    pub fn mode(&self) -> Option<Mode> {
+        let given = self.word("mode", Mode::ALL);
+        given.or_else(|| self.argument("offsets").map(|_| Mode::Sum))
+    }
+
+    /// The tensors among the operands with what they are to the operation, in the order of the row.
+    pub fn tensors(&self) -> impl Iterator<Item = (&'static Operand, &Expr)> {
+        self.operation.operands.iter().zip(&self.arguments).filter_map(|(operand, argument)| {
+            match argument {
+                Argument::Tensor(expr) => Some((operand, expr)),
+                _ => None,
+            }
+        })
     }
 }
 
 impl Expr {
-    /// The operands that are expressions, in their order.
-    pub fn operands(&self) -> Vec<&Expr> {
+    /// The operation that computes it, unless it is stored.
+    pub fn applied(&self) -> Option<&Applied> {
         match &self.op {
-            Op::Tensor(_) | Op::Dequantise { .. } | Op::Matmul { .. } => Vec::new(),
-            Op::Bag { table, .. }
-            | Op::Gather { table, .. }
-            | Op::Spmm { table, .. }
-            | Op::BlockGather { table, .. } => vec![table],
-            Op::Sddmm { left, right, .. } | Op::Mp { left, right, .. } => vec![left, right],
-            Op::Kg { entities, relations, .. } => vec![entities, relations],
-            Op::Cast(x)
-            | Op::Unary(_, x)
-            | Op::Scale(_, x)
-            | Op::Bias(x, _)
-            | Op::Row(_, x)
-            | Op::Triangle(x) => vec![x],
-            Op::Binary(_, a, b) | Op::Rows(_, a, b) => vec![a, b],
+            Op::Apply(applied) => Some(applied),
+            Op::Tensor(_) => None,
         }
     }
 
-    /// The tensors that this operator itself reads, in their order, without those of its operands.
-    pub fn tensors(&self) -> Vec<TensorId> {
-        match &self.op {
-            Op::Tensor(x) | Op::Bias(_, x) => vec![*x],
-            Op::Bag { indices, offsets, weights, .. } => {
-                [Some(*indices), Some(*offsets), *weights].into_iter().flatten().collect()
-            }
-            Op::Gather { indices, .. } | Op::BlockGather { indices, .. } => vec![*indices],
-            Op::Spmm { indices, offsets, values, .. } => vec![*indices, *offsets, *values],
-            Op::Sddmm { indices, offsets, .. } | Op::Mp { indices, offsets, .. } => {
-                vec![*indices, *offsets]
-            }
-            Op::Kg { heads, rels, tails, .. } => vec![*heads, *rels, *tails],
-            Op::Dequantise { codes, scales } => vec![*codes, *scales],
-            Op::Matmul { a, b, .. } => vec![*a, *b],
-            Op::Cast(_)
-            | Op::Unary(..)
-            | Op::Binary(..)
-            | Op::Scale(..)
-            | Op::Row(..)
-            | Op::Rows(..)
-            | Op::Triangle(_) => Vec::new(),
+    /// The kernel that computes it, unless it is stored.
+    pub fn kernel(&self) -> Option<Kernel> {
+        self.applied().map(Applied::kernel)
+    }
+
+    /// The tensor that it is, if it is stored.
+    pub fn stored(&self) -> Option<TensorId> {
+        match self.op {
+            Op::Tensor(id) => Some(id),
+            Op::Apply(_) => None,
         }
+    }
+
+    /// What one element of it takes.
+    pub fn element(&self) -> Element {
+        self.applied().map_or(Element::Cheap, |applied| applied.operation.element)
+    }
+
+    /// The operands that are expressions, in their order.
+    pub fn operands(&self) -> Vec<&Expr> {
+        self.of_role(|role| matches!(role, Role::Tensor(..)))
+    }
+
+    /// The tensors that it reads itself, in their order, without those of its operands.
+    pub fn tensors(&self) -> Vec<TensorId> {
+        let positions =
+            |role: &Role| matches!(role, Role::Stored(_) | Role::Indices(..) | Role::Offsets(_));
+        let own = self.of_role(positions).into_iter().filter_map(Expr::stored);
+        self.stored().into_iter().chain(own).collect()
+    }
+
+    /// The tensors that programs may use as memory for it.
+    pub fn scratch(&self) -> Vec<TensorId> {
+        let scratch = self.of_role(|role| matches!(role, Role::Scratch));
+        scratch.into_iter().filter_map(Expr::stored).collect()
+    }
+
+    fn of_role(&self, fits: impl Fn(&Role) -> bool) -> Vec<&Expr> {
+        let tensors = self.applied().into_iter().flat_map(Applied::tensors);
+        tensors.filter(|(operand, _)| fits(&operand.role)).map(|(_, expr)| expr).collect()
     }
 
     /// This expression and all within it, each before its operands.
@@ -274,11 +172,12 @@ impl Expr {
         })
     }
 
-    /// The tensor that the rows come from, looking through casts, which is what messages name.
+    /// The tensor that the rows come from, through conversions, which is what messages name.
     pub fn source(&self) -> Option<TensorId> {
-        match &self.op {
-            Op::Tensor(x) | Op::Dequantise { codes: x, .. } => Some(*x),
-            Op::Cast(x) => x.source(),
+        let Op::Apply(applied) = &self.op else { return self.stored() };
+        match applied.kernel() {
+            Kernel::Convert => applied.value("x")?.source(),
+            Kernel::Dequantise => applied.stored("codes"),
             _ => None,
         }
     }

@@ -44,6 +44,15 @@ impl Extent {
         }
     }
 
+    /// The names of sizes that programs may mention for it: its own, and that with the number added.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let names = match self {
+            Extent::Const(_) => Vec::new(),
+            Extent::Size { name, .. } => vec![name.clone(), self.to_string()],
+        };
+        names.into_iter()
+    }
+
     /// One less, where it is at least 1 for all data: the bags of so many offsets.
     pub fn less_one(&self) -> Option<Extent> {
         match self {

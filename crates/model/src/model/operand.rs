@@ -3,23 +3,14 @@
 
 use super::operator::{self, Value};
 use super::read::Reader;
-use super::{Computed, Declared, Expr, Extent, Kind, Op, Part, Role, Statement, TensorId, Unary};
+use super::{Computed, Declared, Expr, Extent, Kind, Op, Part, Role, Statement, TensorId};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
+use ember_values::operation::{Element, Reads};
 use ember_values::scalar::DType;
 use itertools::Itertools;
-
-/// What becomes of an operand that is not a tensor's name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// Computed where it is used, as each element is used once.
-    Once,
-    /// The same unless it is dear, as elements may be used many times.
-    Often,
-    /// Stored, as the operator takes memory.
-    Stored,
-}
+use std::ops::RangeInclusive;
 
 /// A tensor that is about to be computed.
 pub(super) struct Target {
@@ -28,55 +19,34 @@ pub(super) struct Target {
     pub(super) span: Span,
 }
 
-/// Whether an operator writes whole tensors, so that no element of it can be had on its own.
-fn is_statement(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Sddmm { .. }
-            | Op::Mp { .. }
-            | Op::Kg { .. }
-            | Op::BlockGather { .. }
-            | Op::Matmul { .. }
-            | Op::Triangle(_)
-    )
+/// Whether no element of it can be had on its own.
+pub(super) fn is_whole(expr: &Expr) -> bool {
+    expr.element() == Element::Whole
 }
 
 /// Whether an element takes no more than loads and simple arithmetic.
 pub(super) fn is_cheap(expr: &Expr) -> bool {
-    expr.walk().all(|part| {
-        matches!(
-            part.op,
-            Op::Tensor(_)
-                | Op::Dequantise { .. }
-                | Op::Cast(_)
-                | Op::Unary(Unary::Relu, _)
-                | Op::Binary(..)
-                | Op::Scale(..)
-                | Op::Bias(..)
-                | Op::Rows(..)
-        )
-    })
+    expr.walk().all(|part| part.element() == Element::Cheap)
+}
+
+/// Whether an operand is computed where it is used.
+fn in_place(expr: &Expr, reads: Reads) -> bool {
+    match reads {
+        Reads::Once => true,
+        Reads::Often => is_cheap(expr),
+        Reads::Many => false,
+    }
 }
 
 impl Reader {
     /// An operand: an expression that stands in it, computed in place or stored.
-    pub(super) fn operand(&mut self, item: &Sexp, keep: Keep) -> Option<Expr> {
+    pub(super) fn operand(&mut self, item: &Sexp, reads: Reads) -> Option<Expr> {
         if item.atom().is_some() {
             return self.tensor(item, Role::Values).map(|id| self.reference(id, item.span));
         }
         match operator::read(self, item)? {
-            Value::Whole(expr) if !is_statement(&expr.op) && self.in_place(&expr, keep) => {
-                Some(expr)
-            }
+            Value::Whole(expr) if !is_whole(&expr) && in_place(&expr, reads) => Some(expr),
             value => Some(self.stored(value, item.span)),
-        }
-    }
-
-    fn in_place(&self, expr: &Expr, keep: Keep) -> bool {
-        match keep {
-            Keep::Once => true,
-            Keep::Often => is_cheap(expr),
-            Keep::Stored => false,
         }
     }
 
@@ -85,20 +55,26 @@ impl Reader {
         &mut self,
         item: &Sexp,
         what: &str,
-        ranks: &[usize],
-        keep: Keep,
+        ranks: RangeInclusive<usize>,
+        reads: Reads,
     ) -> Option<Expr> {
-        let expr = self.operand(item, keep)?;
+        let expr = self.operand(item, reads)?;
         self.rank(item, what, ranks, &expr).then_some(expr)
     }
 
-    fn rank(&mut self, item: &Sexp, what: &str, ranks: &[usize], expr: &Expr) -> bool {
+    /// Checks that an operand has one of some ranks.
+    pub(super) fn rank(
+        &mut self,
+        item: &Sexp,
+        what: &str,
+        mut ranks: RangeInclusive<usize>,
+        expr: &Expr,
+    ) -> bool {
         let found = expr.shape.len();
         if ranks.contains(&found) {
             return true;
         }
-        let list: Vec<String> = ranks.iter().map(usize::to_string).collect();
-        let message = format!("{what} must have rank {}", list.join(" or "));
+        let message = format!("{what} must have rank {}", ranks.join(" or "));
         let label = format!("{} has rank {found}", shown(item));
         self.about(expr, Diagnostic::error(message, item.span, label));
         false
@@ -106,28 +82,21 @@ impl Reader {
 
     /// Adds an error about an operand, which also says where the operand is declared.
     pub(super) fn about(&mut self, expr: &Expr, error: Diagnostic) {
-        let declared = match expr.op {
-            Op::Tensor(id) => Some(self.declared(id).span),
-            _ => None,
-        };
+        let declared = expr.stored().map(|id| self.declared(id).span);
         self.errors.push(match declared {
             Some(span) => error.with_related(span, "declared here"),
             None => error,
         });
     }
 
-    /// A tensor that must be stored, of one rank, by its identifier.
+    /// A tensor that must be stored, of one of some ranks.
     pub(super) fn address(
         &mut self,
         item: &Sexp,
         what: &str,
-        ranks: &[usize],
-    ) -> Option<(TensorId, Expr)> {
-        let expr = self.ranked(item, what, ranks, Keep::Stored)?;
-        match expr.op {
-            Op::Tensor(id) => Some((id, expr)),
-            _ => None,
-        }
+        ranks: RangeInclusive<usize>,
+    ) -> Option<Expr> {
+        self.ranked(item, what, ranks, Reads::Many)
     }
 
     /// An input of indices or offsets.
@@ -135,8 +104,8 @@ impl Reader {
         &mut self,
         item: &Sexp,
         role: Role,
-        ranks: &[usize],
-    ) -> Option<(TensorId, Vec<Extent>)> {
+        ranks: RangeInclusive<usize>,
+    ) -> Option<Expr> {
         let what = role.name();
         let help = "positions are checked before a run, so they cannot be computed in it";
         if item.atom().is_none() {
@@ -160,7 +129,7 @@ impl Reader {
             self.about(&expr, Diagnostic::error(message, item.span, label));
             return None;
         }
-        fits.then_some((id, expr.shape))
+        fits.then_some(expr)
     }
 
     /// A tensor by its name: an input, which gets a role, or one that was computed before.
@@ -277,10 +246,7 @@ impl Reader {
     /// The same, for the name of the tensor.
     pub(super) fn stored_name(&mut self, value: Value, span: Span) -> String {
         let expr = self.stored(value, span);
-        match expr.op {
-            Op::Tensor(id) => self.declared(id).name.clone(),
-            _ => String::new(),
-        }
+        expr.stored().map(|id| self.declared(id).name.clone()).unwrap_or_default()
     }
 
     /// A name for what the current statement needs: `out.1`, `out.2`, …
@@ -343,23 +309,6 @@ impl Reader {
             self.error_with_help(span, message, format!("the size `{extent}`"), help);
         }
         n
-    }
-
-    /// A word of a closed list.
-    pub(super) fn choice<T: Copy>(
-        &mut self,
-        what: &str,
-        item: &Sexp,
-        all: &[T],
-        name: fn(T) -> &'static str,
-    ) -> Option<T> {
-        let word = self.word(&format!("a {what}"), item)?;
-        let found = all.iter().copied().find(|x| name(*x) == word);
-        if found.is_none() {
-            let names = all.iter().map(|x| name(*x));
-            self.errors.push(suggest::unknown(what, word, item.span, names));
-        }
-        found
     }
 }
 

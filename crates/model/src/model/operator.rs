@@ -1,11 +1,17 @@
-//! The table of operators: how each is written, and what reads it.
+//! Operations as they are written: the row of the table that a word names, its operands read by their roles, and
+//! the type and shape of the result by the rule of its kernel. What is made of several operations is in
+//! [`composite`], what rule files define in [`defined`].
 
 use super::read::{Reader, head_span};
-use super::{Expr, Extent, Part, composite, defined, dense, sparse};
+use super::{
+    Applied, Argument, Computed, Declared, Expr, Extent, Kind, Op, Part, TensorId, composite,
+    defined, dense, sparse,
+};
 use ember_language::diagnostic::Span;
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
-use ember_values::scalar::DType;
+use ember_values::operation::{self, Kernel, OPERATIONS, Operand, Operation, Role};
+use ember_values::scalar::{DType, Scalar};
 
 /// The deepest nesting of operators. What is nested deeper can be named with `let`.
 const MAX_DEPTH: usize = 32;
@@ -25,81 +31,123 @@ pub(super) enum Value {
     },
 }
 
-/// An operator as it is written: its name, its operands, and all of it.
-#[derive(Clone, Copy)]
+/// What an operator gives: the element type and the extents.
+pub(super) type Result = Option<(DType, Vec<Extent>)>;
+
+/// An operation as it is written, with operands that have been read.
 pub(super) struct Form<'a> {
+    /// The name in messages: that of the operation, or of the composite that it is part of.
+    pub(super) name: &'static str,
+    pub(super) operation: &'static Operation,
+    pub(super) span: Span,
+    /// The operands in the order of the row, and where each is written; nothing for a word that is none.
+    pub(super) arguments: Vec<Option<(Argument, &'a Sexp)>>,
+}
+
+impl<'a> Form<'a> {
+    fn argument(&self, name: &str) -> Option<&(Argument, &'a Sexp)> {
+        self.arguments.get(self.operation.place(name)?)?.as_ref()
+    }
+
+    /// An operand that is a tensor, and where it is written.
+    pub(super) fn tensor(&self, name: &str) -> Option<(Expr, &'a Sexp)> {
+        match self.argument(name)? {
+            (Argument::Tensor(expr), item) => Some((expr.clone(), item)),
+            _ => None,
+        }
+    }
+
+    /// The words of messages for an operand.
+    pub(super) fn phrase(&self, name: &str) -> Option<&'static str> {
+        Some(self.operation.operands.get(self.operation.place(name)?)?.phrase)
+    }
+
+    /// The element type that an operand is.
+    pub(super) fn dtype(&self, name: &str) -> Option<DType> {
+        match self.argument(name)? {
+            (Argument::DType(dtype), _) => Some(*dtype),
+            _ => None,
+        }
+    }
+
+    /// The word that an operand is.
+    pub(super) fn word<T: Copy>(&self, name: &str, words: &[T]) -> Option<T> {
+        match self.argument(name)? {
+            (Argument::Word(at), _) => words.get(*at).copied(),
+            _ => None,
+        }
+    }
+}
+
+/// An operation that models write and that is made of others.
+pub(super) struct Composite {
+    /// The name.
+    pub(super) name: &'static str,
+    /// What follows the name. Where it ends in `…`, the last may be repeated.
+    pub(super) usage: &'static str,
+    /// Reads its operands.
+    pub(super) read: fn(&mut Reader, &Written) -> Option<Value>,
+}
+
+/// A composite as it is written.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'a> {
     pub(super) name: &'static str,
     pub(super) args: &'a [Sexp],
     pub(super) span: Span,
 }
 
-struct Operator {
-    name: &'static str,
-    /// What follows the name. Where it ends in `…`, the last may be repeated; in brackets, left out.
-    usage: &'static str,
-    read: fn(&mut Reader, Form) -> Option<Value>,
-}
-
-const fn row(
-    name: &'static str,
-    usage: &'static str,
-    read: fn(&mut Reader, Form) -> Option<Value>,
-) -> Operator {
-    Operator { name, usage, read }
-}
-
-const OPERATORS: [Operator; 29] = [
-    row("emb.bag", "sum|mean|max TABLE INDICES OFFSETS [WEIGHTS]", sparse::bag),
-    row("emb.gather", "TABLE INDICES", sparse::gather),
-    row("emb.spmm", "TABLE INDICES OFFSETS VALUES", sparse::spmm),
-    row("emb.sddmm", "LEFT RIGHT INDICES OFFSETS", sparse::sddmm),
-    row("emb.mp", "identity|relu|sigmoid|exp LEFT RIGHT INDICES OFFSETS", sparse::mp),
-    row("emb.kg", "transe|distmult|complex|rotate ENTITIES RELATIONS HEADS RELS TAILS", sparse::kg),
-    row("emb.block_gather", "TABLE INDICES", sparse::block_gather),
-    row("emb.dequantise", "CODES SCALES", sparse::dequantise),
-    row("nn.cast", "DTYPE TENSOR", dense::cast),
-    row("nn.relu", "TENSOR", dense::unary),
-    row("nn.sigmoid", "TENSOR", dense::unary),
-    row("nn.exp", "TENSOR", dense::unary),
-    row("nn.add", "TENSOR TENSOR", dense::binary),
-    row("nn.sub", "TENSOR TENSOR", dense::binary),
-    row("nn.mul", "TENSOR TENSOR", dense::binary),
-    row("nn.scale", "NUMBER TENSOR", dense::scale),
-    row("nn.bias", "TENSOR VECTOR", dense::bias),
-    row("nn.row_max", "TENSOR", dense::row),
-    row("nn.row_sum", "TENSOR", dense::row),
-    row("nn.sub_rows", "TENSOR NUMBERS", dense::rows),
-    row("nn.div_rows", "TENSOR NUMBERS", dense::rows),
-    row("nn.matmul", "TENSOR TENSOR", dense::matmul),
-    row("nn.matmul_t", "TENSOR TENSOR", dense::matmul),
-    row("nn.triangle", "TENSOR", dense::triangle),
-    row("nn.softmax", "TENSOR", composite::softmax),
-    row("nn.linear", "TENSOR WEIGHTS BIAS", composite::linear),
-    row("nn.interact", "TENSOR", composite::interact),
-    row("nn.stack", "TENSOR TENSOR …", composite::stack),
-    row("nn.concat", "TENSOR TENSOR …", composite::concat),
-];
-
-impl Operator {
+impl Composite {
     /// Whether so many operands fit the usage.
     fn takes(&self, operands: usize) -> bool {
         let words = self.usage.split(' ').filter(|word| *word != "…").count();
-        let optional = self.usage.ends_with(']');
-        operands == words
-            || (optional && operands + 1 == words)
-            || (self.usage.ends_with('…') && operands > words)
+        operands == words || (self.usage.ends_with('…') && operands > words)
+    }
+}
+
+/// What a word at the head of an operation names.
+enum Named {
+    Operation(&'static Operation),
+    Composite(&'static Composite),
+}
+
+impl Named {
+    fn find(head: &str) -> Option<Named> {
+        let composite = || composite::COMPOSITES.iter().find(|composite| composite.name == head);
+        operation::named(head).map(Named::Operation).or_else(|| composite().map(Named::Composite))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Named::Operation(operation) => operation.name,
+            Named::Composite(composite) => composite.name,
+        }
+    }
+
+    fn usage(&self) -> String {
+        match self {
+            Named::Operation(operation) => operation.usage(),
+            Named::Composite(composite) => composite.usage.to_owned(),
+        }
+    }
+
+    fn takes(&self, operands: usize) -> bool {
+        match self {
+            Named::Operation(operation) => operation.takes(operands),
+            Named::Composite(composite) => composite.takes(operands),
+        }
     }
 }
 
 /// Reads an operator and its operands; what is wrong is reported.
 pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
     let Some((head, args)) = item.form() else {
-        let (bag, usage) = (OPERATORS[0].name, OPERATORS[0].usage);
+        let (bag, usage) = (OPERATIONS[0].name, OPERATIONS[0].usage());
         let help = format!("write an operator with its operands, such as `({bag} {usage})`");
         reader.error_with_help(item.span, "an operation was expected", "not an operation", help);
         return None;
     };
-    let Some(operator) = OPERATORS.iter().find(|operator| operator.name == head) else {
+    let Some(named) = Named::find(head) else {
         if reader.depth < MAX_DEPTH {
             reader.depth += 1;
             let defined = defined::read(reader, item);
@@ -108,15 +156,16 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
                 return value;
             }
         }
-        let names = OPERATORS.iter().map(|operator| operator.name);
+        let names = OPERATIONS.iter().map(|operation| operation.name);
+        let names = names.chain(composite::COMPOSITES.iter().map(|composite| composite.name));
         let error = suggest::unknown("operation", head, head_span(item), names);
         reader.errors.push(error);
         return None;
     };
-    let name = operator.name;
-    if !operator.takes(args.len()) {
+    let name = named.name();
+    if !named.takes(args.len()) {
         let message = format!("`{name}` has the wrong number of operands");
-        let help = format!("write `({name} {})`", operator.usage);
+        let help = format!("write `({name} {})`", named.usage());
         reader.error_with_help(item.span, message, format!("{} operands", args.len()), help);
         return None;
     }
@@ -127,7 +176,123 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
         return None;
     }
     reader.depth += 1;
-    let value = (operator.read)(reader, Form { name, args, span: item.span });
+    let value = match named {
+        Named::Composite(composite) => {
+            (composite.read)(reader, &Written { name, args, span: item.span })
+        }
+        Named::Operation(operation) => reader.operation(operation, args, item).map(Value::Whole),
+    };
     reader.depth -= 1;
     value
+}
+
+impl Reader {
+    /// Reads the operands of an operation, and applies it.
+    fn operation(
+        &mut self,
+        operation: &'static Operation,
+        args: &[Sexp],
+        item: &Sexp,
+    ) -> Option<Expr> {
+        // What is left out stands last, as does scratch memory, which models do not write.
+        let mut arguments: Vec<Option<(Argument, &Sexp)>> = Vec::new();
+        arguments.resize_with(args.len(), || None);
+        // All are read, so that what is wrong with each is told, and checked, whatever words stand with them.
+        let mut complete = true;
+        for (place, arg) in operation.written.iter().zip(args) {
+            let operand = &operation.operands[*place];
+            let argument = self.argument(operand, arg);
+            complete &= argument.is_some() || matches!(operand.role, Role::Word(_));
+            arguments[*place] = argument.map(|argument| (argument, arg));
+        }
+        let form = Form { name: operation.name, operation, span: item.span, arguments };
+        if complete { self.apply(form) } else { None }
+    }
+
+    /// Reads an operand by its role.
+    fn argument(&mut self, operand: &'static Operand, item: &Sexp) -> Option<Argument> {
+        let phrase = operand.phrase;
+        match &operand.role {
+            Role::Word(words) => {
+                let word = self.word(&format!("a {}", words.what), item)?;
+                let found = words.names.iter().position(|name| *name == word);
+                if found.is_none() {
+                    let names = words.names.iter().copied();
+                    self.errors.push(suggest::unknown(words.what, word, item.span, names));
+                }
+                found.map(Argument::Word)
+            }
+            Role::DType => self.dtype(item).map(Argument::DType),
+            Role::Number => {
+                let number = item.atom().and_then(|word| word.parse::<f64>().ok());
+                if number.is_none() {
+                    self.error(item.span, "a number was expected", "not a number");
+                }
+                number.map(|number| Argument::Number(Scalar::F64(number)))
+            }
+            Role::Tensor(ranks, reads) => {
+                self.ranked(item, phrase, ranks.clone(), *reads).map(Argument::Tensor)
+            }
+            Role::Stored(ranks) => self.address(item, phrase, ranks.clone()).map(Argument::Tensor),
+            Role::Indices(ranks, _) => {
+                let role = super::Role::Indices;
+                self.positions(item, role, ranks.clone()).map(Argument::Tensor)
+            }
+            Role::Offsets(_) => {
+                self.positions(item, super::Role::Offsets, 1..=1).map(Argument::Tensor)
+            }
+            Role::Scratch => None,
+        }
+    }
+
+    /// Applies an operation to operands that have been read: checks them, and finds the type and shape.
+    pub(super) fn apply(&mut self, form: Form) -> Option<Expr> {
+        let (dtype, shape) = match form.operation.kernel {
+            Kernel::Rows => sparse::rows(self, &form),
+            Kernel::Edges => sparse::edges(self, &form),
+            Kernel::Triples => sparse::triples(self, &form),
+            Kernel::Blocks => sparse::blocks(self, &form),
+            Kernel::Dequantise => sparse::dequantise(self, &form),
+            Kernel::Convert => dense::convert(&form),
+            Kernel::Map(function) => dense::map(self, &form, function),
+            Kernel::Zip(_) => dense::zip(self, &form),
+            Kernel::Scale => dense::scale(self, &form),
+            Kernel::Bias => dense::bias(self, &form),
+            Kernel::Fold(_) => dense::fold(self, &form),
+            Kernel::ByRow(_) => dense::by_row(self, &form),
+            Kernel::Product { transposed } => dense::product(self, &form, transposed),
+            Kernel::Triangle => dense::triangle(self, &form),
+        }?;
+        let Form { operation, span, arguments, .. } = form;
+        let arguments = arguments.into_iter().map(|argument| Some(argument?.0));
+        let mut arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
+        // A number is of the type that it is used with.
+        for argument in &mut arguments {
+            if let Argument::Number(number) = argument {
+                *number = Scalar::from_f64(dtype, number.as_f64());
+            }
+        }
+        if operation.operands.iter().any(|operand| matches!(operand.role, Role::Scratch)) {
+            arguments.push(self.scratch(operation, &arguments, dtype, span)?);
+        }
+        Some(Expr { op: Op::Apply(Applied { operation, arguments }), dtype, shape, span })
+    }
+
+    /// Memory for one element a lookup, which a program may use.
+    fn scratch(
+        &mut self,
+        operation: &'static Operation,
+        arguments: &[Argument],
+        dtype: DType,
+        span: Span,
+    ) -> Option<Argument> {
+        let mut operands = operation.operands.iter().zip(arguments);
+        let (_, lookups) =
+            operands.find(|(operand, _)| matches!(operand.role, Role::Indices(..)))?;
+        let Argument::Tensor(Expr { shape, .. }) = lookups else { return None };
+        let id = TensorId(self.inputs.len() + self.computed.len());
+        let tensor = Declared { name: self.fresh_name(), dtype, shape: shape.clone(), span };
+        self.computed.push(Computed { tensor, kind: Kind::Scratch });
+        Some(Argument::Tensor(self.reference(id, span)))
+    }
 }

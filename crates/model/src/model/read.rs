@@ -9,6 +9,7 @@ use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::rules::Definitions;
 use ember_language::sexp::{self, Sexp};
 use ember_language::suggest;
+use ember_values::operation::OPERATIONS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -213,7 +214,7 @@ impl Reader {
                 head_span(form),
                 "a model needs an output",
                 "this model has none",
-                "add `(output NAME (emb.bag sum TABLE INDICES OFFSETS))`",
+                format!("add `(output NAME {})`", OPERATIONS[0].example()),
             );
         }
         let mut expressions = Vec::new();
@@ -227,7 +228,7 @@ impl Reader {
                     item.span,
                     format!("{what} has a name and an operation"),
                     "not these two",
-                    format!("write `({word} NAME (emb.bag sum TABLE INDICES OFFSETS))`"),
+                    format!("write `({word} NAME {})`", OPERATIONS[0].example()),
                 );
                 if let Some(name) = rest.first().and_then(Sexp::atom) {
                     self.broken.insert(name.to_owned());

@@ -1,7 +1,8 @@
 //! What statements ask of the data of their positions: which tensors indices point into, and where
 //! offsets must end.
 
-use super::{Expr, Extent, Model, Op, TensorId};
+use super::{Applied, Expr, Extent, Model, Op, TensorId};
+use ember_values::operation::{Kernel, Role};
 use std::collections::BTreeMap;
 
 /// Indices that must be positions in a tensor's first dimension.
@@ -27,43 +28,30 @@ pub struct OffsetsUse {
 impl Model {
     /// What is asked of every input of indices, in the order of the statements, each once.
     pub fn index_uses(&self) -> Vec<IndexUse> {
-        let mut uses = Vec::new();
-        let mut add = |indices: TensorId, table: &Expr| {
-            let new = IndexUse { indices, rows: table.shape[0].clone(), table: table.source() };
-            if !uses.contains(&new) {
-                uses.push(new);
-            }
-        };
-        for expr in self.expressions() {
-            match &expr.op {
-                Op::Bag { table, indices, .. }
-                | Op::Gather { table, indices }
-                | Op::Spmm { table, indices, .. }
-                | Op::BlockGather { table, indices } => add(*indices, table),
-                Op::Sddmm { right, indices, .. } | Op::Mp { right, indices, .. } => {
-                    add(*indices, right);
-                }
-                Op::Kg { entities, relations, heads, rels, tails, .. } => {
-                    add(*heads, entities);
-                    add(*rels, relations);
-                    add(*tails, entities);
-                }
-                _ => {}
-            }
-        }
-        uses
+        self.uses(|applied, role, positions| {
+            let Role::Indices(_, of) = role else { return None };
+            let table = applied.value(of)?;
+            let rows = table.shape.first()?.clone();
+            Some(IndexUse { indices: positions, rows, table: table.source() })
+        })
     }
 
     /// What is asked of every input of offsets, in the order of the statements, each once.
     pub fn offsets_uses(&self) -> Vec<OffsetsUse> {
-        let mut uses = Vec::new();
-        for expr in self.expressions() {
-            if let Op::Bag { indices, offsets, .. }
-            | Op::Spmm { indices, offsets, .. }
-            | Op::Sddmm { indices, offsets, .. }
-            | Op::Mp { indices, offsets, .. } = &expr.op
-            {
-                let new = OffsetsUse { offsets: *offsets, indices: *indices };
+        self.uses(|applied, role, positions| {
+            let Role::Offsets(of) = role else { return None };
+            Some(OffsetsUse { offsets: positions, indices: applied.stored(of)? })
+        })
+    }
+
+    /// What the operands of all operations ask for, each once.
+    fn uses<T: PartialEq>(&self, ask: impl Fn(&Applied, &Role, TensorId) -> Option<T>) -> Vec<T> {
+        let mut uses: Vec<T> = Vec::new();
+        for applied in self.expressions().filter_map(Expr::applied) {
+            let asked = applied
+                .tensors()
+                .filter_map(|(operand, expr)| ask(applied, &operand.role, expr.stored()?));
+            for new in asked {
                 if !uses.contains(&new) {
                     uses.push(new);
                 }
@@ -78,24 +66,17 @@ impl Model {
         let product = |extents: &[Extent]| {
             extents.iter().fold(1u64, |n, e| n.saturating_mul(e.value(sizes).unwrap_or(0)))
         };
-        let stored = |tensor: TensorId| product(&self.tensor(tensor).shape);
-        let columns = |expr: &Expr| product(&expr.shape[1..]);
-        match &expr.op {
-            Op::Tensor(_) => 0,
-            Op::Bag { table, indices, .. } | Op::Spmm { table, indices, .. } => {
-                stored(*indices).saturating_mul(columns(table))
-            }
-            Op::Sddmm { right, indices, .. } | Op::Mp { right, indices, .. } => {
-                stored(*indices).saturating_mul(columns(right)).saturating_mul(2)
-            }
-            Op::Kg { entities, heads, .. } => {
-                stored(*heads).saturating_mul(columns(entities)).saturating_mul(3)
-            }
-            Op::Row(_, x) => product(&x.shape),
-            Op::Matmul { a, b, transposed } => {
-                let (a, b) = (&self.tensor(*a).shape, &self.tensor(*b).shape);
-                let columns = b.len() - if *transposed { 2 } else { 1 };
-                product(a).saturating_mul(product(&b[columns..=columns]))
+        let Op::Apply(applied) = &expr.op else { return 0 };
+        let all = |name| applied.value(name).map_or(0, |x| product(&x.shape));
+        let columns = |name| applied.value(name).map_or(0, |x| product(&x.shape[1..]));
+        match applied.kernel() {
+            Kernel::Rows => all("indices").saturating_mul(columns("table")),
+            Kernel::Edges => all("indices").saturating_mul(columns("right")).saturating_mul(2),
+            Kernel::Triples => all("heads").saturating_mul(columns("entities")).saturating_mul(3),
+            Kernel::Fold(_) => all("x"),
+            Kernel::Product { .. } => {
+                let columns = expr.shape.last().map_or(0, |n| product(std::slice::from_ref(n)));
+                all("a").saturating_mul(columns)
             }
             _ => product(&expr.shape),
         }

@@ -28,10 +28,6 @@ pub(super) struct Sum {
     terms: f64,
 }
 
-/// Roundings of an exponential beyond half a unit: `libm` promises less than one unit in the last
-/// place, and 2 leave room for what its argument was rounded to.
-const EXP_UNITS: f64 = 4.0;
-
 /// Roundings of a quotient, which may also be a product with a rounded reciprocal.
 const DIV_UNITS: f64 = 3.0;
 
@@ -110,14 +106,10 @@ impl<const BITS: i32> Number for Bounded<BITS> {
 
     fn function(op: UnaryOp, a: Self) -> Self {
         let x = op.f64(a.x);
-        let error = match op {
-            UnaryOp::Exp => x * (a.error.exp_m1() + EXP_UNITS * Self::UNIT) + Self::TINY,
-            UnaryOp::Sqrt if a.x + a.error < 0.0 => return Bounded { x, error: f64::NAN },
-            UnaryOp::Sqrt => {
-                let least = (a.x - a.error).max(0.0).sqrt();
-                ((a.x + a.error).sqrt() - x).max(x - least) + Self::UNIT * x
-            }
+        let Some(passed) = op.passed(a.x, a.error) else {
+            return Bounded { x, error: f64::NAN };
         };
+        let error = passed + op.roundings() * Self::UNIT * x.abs() + Self::TINY;
         Self::settled(x, error, a.x.is_finite())
     }
 

@@ -7,7 +7,7 @@ use ember_values::scalar::BinaryOp;
 
 impl<M: Mode> Evaluator<'_, M> {
     /// The last dimension folded: a sum in order from +0.0, or a maximum.
-    pub(super) fn row<T: Number>(&mut self, op: BinaryOp, x: &Expr) -> Option<Vec<T>> {
+    pub(super) fn fold<T: Number>(&mut self, op: BinaryOp, x: &Expr) -> Option<Vec<T>> {
         let x = self.source(x)?;
         let columns = x.columns();
         let rows = x.shape[..x.shape.len() - 1].iter().product::<u64>() as usize;
@@ -24,7 +24,7 @@ impl<M: Mode> Evaluator<'_, M> {
     }
 
     /// Products of matrices: `Σ a[i][k] b[k][j]` in the order of `k`, from +0.0.
-    pub(super) fn matmul<T: Number>(
+    pub(super) fn product<T: Number>(
         &mut self,
         a: TensorId,
         b: TensorId,

@@ -2,6 +2,7 @@
 //! their rounding error are in [`super::bounded`].
 
 use ember_targets::tensor::{Data, Tensor};
+use ember_values::operation::Function;
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// An element of a tensor. Models ask for no operation that the element's type does not have.
@@ -59,6 +60,16 @@ pub(super) trait Number: Copy + Send + Sync + 'static {
     /// `0 - x`.
     fn negated(self) -> Self {
         Self::ZERO.sub(self)
+    }
+
+    /// A function of one element, in a type.
+    fn map(function: Function, x: Self, dtype: DType) -> Self {
+        match function {
+            Function::Identity => x,
+            Function::Relu => x.relu(),
+            Function::Sigmoid => x.sigmoid(dtype),
+            Function::Exp => Self::function(UnaryOp::Exp, x),
+        }
     }
 
     /// `max(x, 0)`.

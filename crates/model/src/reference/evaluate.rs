@@ -4,9 +4,10 @@
 use super::bounded::Bounded;
 use super::element::{Kept, Number};
 use crate::data::Instance;
-use crate::model::{Expr, Kind, Model, Op, Part, Statement, TensorId, Unary};
+use crate::model::{Expr, Kind, Model, Op, Part, Statement, TensorId};
 use ember_targets::tensor::{Data, Tensor};
-use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_values::operation::{Function, Kernel};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -54,12 +55,12 @@ type Held = Arc<dyn Any + Send + Sync>;
 pub(super) enum Lazy {
     Input(Tensor),
     Held(Held),
-    Cast(DType, Box<Source>),
-    Unary(Unary, Box<Source>),
-    Binary(BinaryOp, Box<Source>, Box<Source>),
+    Convert(DType, Box<Source>),
+    Map(Function, Box<Source>),
+    Zip(BinaryOp, Box<Source>, Box<Source>),
     Scale(Scalar, Box<Source>),
     Bias(Box<Source>, Box<Source>),
-    Rows(BinaryOp, Box<Source>, Box<Source>),
+    ByRow(BinaryOp, Box<Source>, Box<Source>),
     Dequantise(Box<Source>, Box<Source>),
 }
 
@@ -169,41 +170,53 @@ impl<'a, M: Mode> Evaluator<'a, M> {
 
     /// Every element of an expression, of which `T` are the numbers.
     pub(super) fn whole<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
-        match &expr.op {
-            Op::Bag { .. } | Op::Gather { .. } | Op::Spmm { .. } => self.bag(expr),
-            Op::Sddmm { .. } | Op::Mp { .. } => self.edges(expr),
-            Op::Kg { .. } => self.triples(expr),
-            Op::BlockGather { .. } => self.blocks(expr),
-            Op::Row(op, x) => self.row(*op, x),
-            Op::Matmul { a, b, transposed } => self.matmul(*a, *b, *transposed),
-            Op::Triangle(x) => self.triangle(x),
-            _ => {
-                let source = self.source(expr)?;
-                let (n, columns) = (source.len(), source.columns());
-                let mut out = vec![T::ZERO; n];
-                for (i, row) in out.chunks_exact_mut(columns.max(1)).enumerate() {
-                    self.read(&source, i * columns, row)?;
-                }
-                Some(out)
+        let Some(call) = expr.applied() else { return self.each_element(expr) };
+        match call.kernel() {
+            Kernel::Rows => self.bag(call, expr.dtype),
+            Kernel::Edges => self.edges(call, expr.dtype),
+            Kernel::Triples => self.triples(call),
+            Kernel::Blocks => self.blocks(call),
+            Kernel::Fold(op) => self.fold(op, call.value("x")?),
+            Kernel::Product { transposed } => {
+                self.product(call.stored("a")?, call.stored("b")?, transposed)
             }
+            Kernel::Triangle => self.triangle(call.value("x")?),
+            Kernel::Dequantise
+            | Kernel::Convert
+            | Kernel::Map(_)
+            | Kernel::Zip(_)
+            | Kernel::Scale
+            | Kernel::Bias
+            | Kernel::ByRow(_) => self.each_element(expr),
         }
+    }
+
+    /// Every element of an expression whose elements can each be had on their own.
+    fn each_element<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
+        let source = self.source(expr)?;
+        let (n, columns) = (source.len(), source.columns());
+        let mut out = vec![T::ZERO; n];
+        for (i, row) in out.chunks_exact_mut(columns.max(1)).enumerate() {
+            self.read(&source, i * columns, row)?;
+        }
+        Some(out)
     }
 
     /// An expression to be read element by element.
     pub(super) fn source(&mut self, expr: &Expr) -> Option<Source> {
-        let mut of = |x: &Expr| self.source(x).map(Box::new);
-        let lazy = match &expr.op {
+        let call = match &expr.op {
             Op::Tensor(id) => return self.stored(*id),
-            Op::Dequantise { codes, scales } => {
-                let [codes, scales] = [*codes, *scales].map(|id| self.stored(id).map(Box::new));
-                Lazy::Dequantise(codes?, scales?)
-            }
-            Op::Cast(x) => Lazy::Cast(expr.dtype, of(x)?),
-            Op::Unary(f, x) => Lazy::Unary(*f, of(x)?),
-            Op::Binary(op, a, b) => Lazy::Binary(*op, of(a)?, of(b)?),
-            Op::Scale(by, x) => Lazy::Scale(*by, of(x)?),
-            Op::Bias(x, bias) => Lazy::Bias(of(x)?, Box::new(self.stored(*bias)?)),
-            Op::Rows(op, x, numbers) => Lazy::Rows(*op, of(x)?, of(numbers)?),
+            Op::Apply(call) => call,
+        };
+        let mut of = |name: &str| self.source(call.value(name)?).map(Box::new);
+        let lazy = match call.kernel() {
+            Kernel::Dequantise => Lazy::Dequantise(of("codes")?, of("scales")?),
+            Kernel::Convert => Lazy::Convert(expr.dtype, of("x")?),
+            Kernel::Map(function) => Lazy::Map(function, of("x")?),
+            Kernel::Zip(op) => Lazy::Zip(op, of("a")?, of("b")?),
+            Kernel::Scale => Lazy::Scale(call.number("by")?, of("x")?),
+            Kernel::Bias => Lazy::Bias(of("x")?, of("bias")?),
+            Kernel::ByRow(op) => Lazy::ByRow(op, of("x")?, of("numbers")?),
             _ => Lazy::Held(typed!(expr.dtype, self.held(expr))?),
         };
         let shape: Option<_> = expr.shape.iter().map(|e| e.value(&self.instance.sizes)).collect();
@@ -238,17 +251,12 @@ impl<'a, M: Mode> Evaluator<'a, M> {
                 let held = held.downcast_ref::<Vec<T>>()?;
                 out.copy_from_slice(held.get(start..start.checked_add(out.len())?)?);
             }
-            Lazy::Cast(dtype, x) => typed!(x.dtype, self.converted(x, start, *dtype, out))?,
-            Lazy::Unary(f, x) => {
+            Lazy::Convert(dtype, x) => typed!(x.dtype, self.converted(x, start, *dtype, out))?,
+            Lazy::Map(function, x) => {
                 self.read(x, start, out)?;
-                let f = |x: T| match f {
-                    Unary::Relu => x.relu(),
-                    Unary::Sigmoid => x.sigmoid(source.dtype),
-                    Unary::Exp => T::function(UnaryOp::Exp, x),
-                };
-                out.iter_mut().for_each(|x| *x = f(*x));
+                out.iter_mut().for_each(|x| *x = T::map(*function, *x, source.dtype));
             }
-            Lazy::Binary(op, a, b) => {
+            Lazy::Zip(op, a, b) => {
                 self.read(a, start, out)?;
                 let other = self.run_of::<T>(b, start, out.len())?;
                 out.iter_mut().zip(other).for_each(|(a, b)| *a = T::apply(*op, *a, b));
@@ -263,7 +271,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
                 let bias = self.run_of::<T>(bias, start % columns, out.len())?;
                 out.iter_mut().zip(bias).for_each(|(x, b)| *x = x.add(b));
             }
-            Lazy::Rows(op, x, numbers) => {
+            Lazy::ByRow(op, x, numbers) => {
                 self.read(x, start, out)?;
                 let by = self.run_of::<T>(numbers, start / columns, 1)?[0];
                 out.iter_mut().for_each(|x| *x = T::apply(*op, *x, by));

@@ -2,7 +2,8 @@
 
 use super::element::Number;
 use super::evaluate::{Evaluator, Mode, Source};
-use crate::model::{self, Edge, Expr, Op, Score, TensorId};
+use crate::model::{Applied, TensorId};
+use ember_values::operation::{Function, Mode as Combine, Score};
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 impl<M: Mode> Evaluator<'_, M> {
@@ -18,24 +19,15 @@ impl<M: Mode> Evaluator<'_, M> {
     }
 
     /// Bags, sparse products and gathers: each row of the result combines rows of a table.
-    pub(super) fn bag<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
-        let (table, indices, offsets, weights, mode) = match &expr.op {
-            Op::Bag { mode, table, indices, offsets, weights } => {
-                (table, indices, Some(*offsets), *weights, Some(*mode))
-            }
-            Op::Spmm { table, indices, offsets, values } => {
-                (table, indices, Some(*offsets), Some(*values), Some(model::Mode::Sum))
-            }
-            Op::Gather { table, indices } => (table, indices, None, None, None),
-            _ => return None,
-        };
-        let table = self.source(table)?;
-        let indices = self.positions(*indices)?;
-        let bags = match offsets {
+    pub(super) fn bag<T: Number>(&mut self, call: &Applied, dtype: DType) -> Option<Vec<T>> {
+        let mode = call.mode();
+        let table = self.source(call.value("table")?)?;
+        let indices = self.positions(call.stored("indices")?)?;
+        let bags = match call.stored("offsets") {
             Some(offsets) => self.bags(offsets)?,
             None => (0..indices.len()).map(|l| (l, l + 1)).collect(),
         };
-        let weights = match weights {
+        let weights = match call.stored("weights") {
             Some(id) => Some(self.run_of::<T>(&self.stored(id)?, 0, indices.len())?),
             None => None,
         };
@@ -45,7 +37,7 @@ impl<M: Mode> Evaluator<'_, M> {
         let mut sums = vec![T::EMPTY; width];
         // A result without columns has no chunks, and nothing to compute either.
         for (result, (from, to)) in out.chunks_exact_mut(width.max(1)).zip(bags) {
-            if mode == Some(model::Mode::Max) && from < to {
+            if mode == Some(Combine::Max) && from < to {
                 result.fill(T::LEAST);
             }
             sums.fill(T::EMPTY);
@@ -57,19 +49,19 @@ impl<M: Mode> Evaluator<'_, M> {
                 match mode {
                     // A gather's row is copied: added to +0.0, a -0.0 would be lost.
                     None => result.copy_from_slice(&row),
-                    Some(model::Mode::Max) => {
+                    Some(Combine::Max) => {
                         let most = |a, x| T::apply(BinaryOp::Max, a, x);
                         result.iter_mut().zip(&row).for_each(|(a, x)| *a = most(*a, *x));
                     }
                     _ => add_row(&mut sums, &row),
                 }
             }
-            if matches!(mode, Some(model::Mode::Sum | model::Mode::Mean)) {
+            if matches!(mode, Some(Combine::Sum | Combine::Mean)) {
                 result.iter_mut().zip(&sums).for_each(|(x, sum)| *x = T::total(*sum));
             }
-            if mode == Some(model::Mode::Mean) {
+            if mode == Some(Combine::Mean) {
                 let count = Scalar::I64(to.saturating_sub(from).max(1) as i64);
-                let count = T::convert(count, 0.0, expr.dtype);
+                let count = T::convert(count, 0.0, dtype);
                 result.iter_mut().for_each(|x| *x = T::apply(BinaryOp::Div, *x, count));
             }
         }
@@ -77,16 +69,11 @@ impl<M: Mode> Evaluator<'_, M> {
     }
 
     /// Products sampled at edges, and messages passed along them.
-    pub(super) fn edges<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
-        let (left, right, indices, offsets, edge) = match &expr.op {
-            Op::Sddmm { left, right, indices, offsets } => (left, right, indices, offsets, None),
-            Op::Mp { edge, left, right, indices, offsets, .. } => {
-                (left, right, indices, offsets, Some(*edge))
-            }
-            _ => return None,
-        };
-        let (left, right) = (self.source(left)?, self.source(right)?);
-        let (indices, bags) = (self.positions(*indices)?, self.bags(*offsets)?);
+    pub(super) fn edges<T: Number>(&mut self, call: &Applied, dtype: DType) -> Option<Vec<T>> {
+        let edge = call.word("edge", Function::ALL);
+        let (left, right) = (self.source(call.value("left")?)?, self.source(call.value("right")?)?);
+        let indices = self.positions(call.stored("indices")?)?;
+        let bags = self.bags(call.stored("offsets")?)?;
         let width = left.columns();
         let [mut own, mut other] = [vec![T::ZERO; width], vec![T::ZERO; width]];
         let mut edges = Vec::with_capacity(indices.len());
@@ -104,7 +91,7 @@ impl<M: Mode> Evaluator<'_, M> {
                 match edge {
                     None => edges.push(product),
                     Some(edge) => {
-                        let weight = edge_value(edge, product, expr.dtype);
+                        let weight = T::map(edge, product, dtype);
                         other.iter_mut().for_each(|y| *y = weight.mul(*y));
                         add_row(&mut sums, &other);
                     }
@@ -118,13 +105,13 @@ impl<M: Mode> Evaluator<'_, M> {
     }
 
     /// The scores of triples.
-    pub(super) fn triples<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
-        let Op::Kg { score, entities, relations, heads, rels, tails } = &expr.op else {
-            return None;
-        };
-        let (entities, relations) = (self.source(entities)?, self.source(relations)?);
-        let [heads, rels, tails] = [heads, rels, tails].map(|id| self.positions(*id));
-        let (heads, rels, tails) = (heads?, rels?, tails?);
+    pub(super) fn triples<T: Number>(&mut self, call: &Applied) -> Option<Vec<T>> {
+        let score = call.word("score", Score::ALL)?;
+        let entities = self.source(call.value("entities")?)?;
+        let relations = self.source(call.value("relations")?)?;
+        let [heads, rels, tails] = ["heads", "rels", "tails"].map(|name| call.stored(name));
+        let heads = self.positions(heads?)?;
+        let (rels, tails) = (self.positions(rels?)?, self.positions(tails?)?);
         let width = entities.columns();
         let [mut h, mut r, mut t] = [(); 3].map(|()| vec![T::ZERO; width]);
         let mut scores = Vec::with_capacity(heads.len());
@@ -132,15 +119,15 @@ impl<M: Mode> Evaluator<'_, M> {
             self.table_row(&entities, head, &mut h)?;
             self.table_row(&relations, rel, &mut r)?;
             self.table_row(&entities, tail, &mut t)?;
-            scores.push(triple(*score, &h, &r, &t));
+            scores.push(triple(score, &h, &r, &t));
         }
         Some(scores)
     }
 
     /// Blocks copied one after another.
-    pub(super) fn blocks<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
-        let Op::BlockGather { table, indices } = &expr.op else { return None };
-        let (table, indices) = (self.source(table)?, self.positions(*indices)?);
+    pub(super) fn blocks<T: Number>(&mut self, call: &Applied) -> Option<Vec<T>> {
+        let table = self.source(call.value("table")?)?;
+        let indices = self.positions(call.stored("indices")?)?;
         let (rows, width) = (*table.shape.get(1)? as usize, table.columns());
         let mut out = vec![T::ZERO; indices.len() * rows * width];
         for (result, block) in out.chunks_exact_mut((rows * width).max(1)).zip(indices) {
@@ -156,16 +143,6 @@ impl<M: Mode> Evaluator<'_, M> {
 fn add_row<T: Number>(sums: &mut [T::Sum], row: &[T]) {
     for (sum, x) in sums.iter_mut().zip(row) {
         T::accumulate(sum, *x);
-    }
-}
-
-/// What an edge function makes of a number.
-fn edge_value<T: Number>(edge: Edge, x: T, dtype: DType) -> T {
-    match edge {
-        Edge::Identity => x,
-        Edge::Relu => x.relu(),
-        Edge::Sigmoid => x.sigmoid(dtype),
-        Edge::Exp => T::function(UnaryOp::Exp, x),
     }
 }
 

@@ -5,12 +5,13 @@
 //! Nothing of the search is run again, so what is explained is what happened.
 
 use super::replay::replay;
-use super::step::{By, Chain, Direction, Step, Terms, depth, tree_size};
+use super::step::{By, Chain, Direction, Step, depth, tree_size};
 use egg::{FlatTerm, Id, Language, Symbol, TreeExplanation, TreeTerm};
 use ember_analysis::facts::EGraph;
 use ember_engine::journal::Entry;
 use ember_engine::{CompiledRule, Step as Build};
 use ember_language::rules::{Rule, RuleBook};
+use ember_language::term::Terms;
 use ember_language::term::{Node, Term};
 use ember_values::scalar::BinaryOp;
 use std::collections::{HashMap, HashSet};

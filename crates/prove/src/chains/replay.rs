@@ -2,9 +2,9 @@
 //! nothing else. Conditions were asked when the rule ran, of facts that a term alone does not tell; they
 //! are not asked again.
 
-use super::step::Terms;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_language::rules::Rule;
+use ember_language::term::Terms;
 use ember_language::term::{Head, Node, Term};
 use ember_values::scalar::BinaryOp;
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ pub fn replay(rule: &Rule, left: &Term, right: &Term) -> Result<Vec<(Var, Term)>
     Ok(bound.into_iter().collect())
 }
 
-fn fits(
+/// Binds the variables of a pattern to what a term has in their places; `Err` says why it does not fit.
+pub(super) fn fits(
     pattern: &PatternAst<Node>,
     term: &Term,
     bound: &mut BTreeMap<Var, Term>,
@@ -63,7 +64,11 @@ fn fits(
 }
 
 /// The number that a pattern computes.
-fn number(pattern: &PatternAst<Node>, at: Id, bound: &BTreeMap<Var, Term>) -> Option<i64> {
+pub(super) fn number(
+    pattern: &PatternAst<Node>,
+    at: Id,
+    bound: &BTreeMap<Var, Term>,
+) -> Option<i64> {
     // Operands stand before what they are operands of, so one pass suffices.
     let mut known: Vec<Option<i64>> = Vec::with_capacity(usize::from(at) + 1);
     for node in pattern.as_ref().iter().take(usize::from(at) + 1) {

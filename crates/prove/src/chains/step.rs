@@ -1,8 +1,7 @@
 //! One link of a chain of equal terms, and what chains are built with.
 
 use egg::{Id, Language, Symbol, Var};
-use ember_language::term::{Node, Term};
-use std::collections::HashMap;
+use ember_language::term::{Term, Terms};
 
 /// Which way a rule was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,54 +74,10 @@ impl Chain {
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         std::iter::once(&self.start).chain(self.steps.iter().map(|step| &step.whole))
     }
-}
 
-/// Builds terms in which equal subterms are one, children first in the order of the arguments, so that
-/// two terms are equal exactly where their texts are.
-#[derive(Default)]
-pub struct Terms {
-    term: Term,
-    known: HashMap<Node, Id>,
-}
-
-impl Terms {
-    /// Adds a node over what was added before.
-    pub fn add(&mut self, node: Node) -> Id {
-        if let Some(id) = self.known.get(&node) {
-            return *id;
-        }
-        let id = self.term.add(node.clone());
-        self.known.insert(node, id);
-        id
-    }
-
-    /// A node that was added before.
-    pub fn get(&self, id: Id) -> Option<&Node> {
-        self.term.as_ref().get(usize::from(id))
-    }
-
-    /// The term; what was added last is its root.
-    pub fn finish(self) -> Term {
-        self.term
-    }
-
-    /// A subterm by itself, in the one way in which it can be built.
-    pub fn of(term: &Term, root: Id) -> Term {
-        let mut terms = Terms::default();
-        let mut placed: HashMap<Id, Id> = HashMap::new();
-        let mut todo = vec![root];
-        while let Some(&at) = todo.last() {
-            let node = &term[at];
-            let missing = node.children().iter().rev().filter(|c| !placed.contains_key(c));
-            let before = todo.len();
-            todo.extend(missing.copied().collect::<Vec<_>>());
-            if todo.len() == before {
-                let node = node.clone().map_children(|c| placed[&c]);
-                placed.insert(at, terms.add(node));
-                todo.pop();
-            }
-        }
-        terms.finish()
+    /// The last of these terms.
+    pub fn last(&self) -> &Term {
+        self.steps.last().map_or(&self.start, |step| &step.whole)
     }
 }
 

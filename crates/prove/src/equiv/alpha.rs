@@ -9,6 +9,7 @@ use ember_analysis::facts::EGraph;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -31,7 +32,9 @@ pub(super) fn found(
     let mut search = Search { egraph, operators, term, names, tried: HashMap::new() };
     let fits = search.fits(root, egraph.find(class));
     let names = search.names.into_iter();
-    fits.then(|| names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect())
+    fits.then(|| {
+        names.filter_map(|(v, class)| Some((number(operators, term, v)?, class))).collect()
+    })
 }
 
 /// What a term's outermost loops, one within the other, may be called, where the class holds loops with the
@@ -44,13 +47,11 @@ pub(super) fn outermost(
 ) -> Vec<HashMap<i64, Id>> {
     let Some(mut root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
     let mut classes = vec![class];
-    while let (Some("forget"), [_, body]) = (term[root].name(), term[root].children()) {
-        root = *body;
+    let forgotten = |node: &Node| operators.parts(node, Primitive::Forget).map(|[_, body]| body);
+    while let Some(body) = forgotten(&term[root]) {
+        root = body;
         let forms = classes.iter().flat_map(|class| &egraph[*class].nodes);
-        let bodies = forms
-            .filter(|form| form.name() == Some("forget"))
-            .filter_map(|form| form.children().get(1));
-        classes = bodies.map(|body| egraph.find(*body)).collect();
+        classes = forms.filter_map(forgotten).map(|body| egraph.find(body)).collect();
     }
     let mut found: Vec<HashMap<i64, Id>> = Vec::new();
     for form in classes.iter().flat_map(|class| &egraph[*class].nodes) {
@@ -63,7 +64,7 @@ pub(super) fn outermost(
         }
         let names = search.names.into_iter();
         let names: HashMap<i64, Id> =
-            names.filter_map(|(v, class)| Some((number(term, v)?, class))).collect();
+            names.filter_map(|(v, class)| Some((number(operators, term, v)?, class))).collect();
         if !names.is_empty() && !found.contains(&names) {
             found.push(names);
         }
@@ -74,15 +75,14 @@ pub(super) fn outermost(
     found
 }
 
+fn is_variable(operators: &Operators, node: &Node) -> bool {
+    operators.primitive(node) == Some(Primitive::Variable)
+}
+
 /// The number of a loop variable.
-fn number(term: &Term, variable: Id) -> Option<i64> {
-    let (Some("var"), [name, ..]) = (term[variable].name(), term[variable].children()) else {
-        return None;
-    };
-    let (Some("depth"), [number]) = (term[*name].name(), term[*name].children()) else {
-        return None;
-    };
-    match term[*number].head() {
+fn number(operators: &Operators, term: &Term, variable: Id) -> Option<i64> {
+    let [name] = operators.parts(&term[variable], Primitive::Variable)?;
+    match term[operators.number(&term[name])?].head() {
         Head::Int(n) => Some(n),
         Head::Op(_) | Head::Real(_) => None,
     }
@@ -113,7 +113,7 @@ impl Search<'_> {
     fn fits_here(&mut self, part: Id, class: Id) -> bool {
         let term = self.term;
         let node = &term[part];
-        if node.name() == Some("var") {
+        if is_variable(self.operators, node) {
             return self.names.get(&part) == Some(&class);
         }
         let key = (part, class, self.around(part));
@@ -181,14 +181,16 @@ impl Search<'_> {
     fn binds(&mut self, variable: Id, class: Id) -> bool {
         let class = self.egraph.find(class);
         let term = self.term;
-        let &[_, lo, hi, step] = term[variable].children() else { return false };
+        let bounds = |node: &Node| self.operators.parts(node, Primitive::Variable);
+        let Some([_, lo, hi, step]) = bounds(&term[variable]) else { return false };
         let around =
             self.names.iter().any(|(v, known)| *known == class && self.encloses(*v, variable));
         if around {
             return false;
         }
-        let named = self.egraph[class].nodes.iter().find(|n| n.name() == Some("var"));
-        let Some(&[_, a, b, c]) = named.map(Language::children) else { return false };
+        let Some([_, a, b, c]) = self.egraph[class].nodes.iter().find_map(bounds) else {
+            return false;
+        };
         let bounds = [(lo, a), (hi, b), (step, c)].map(|(x, y)| (x, self.egraph.find(y)));
         if !bounds.into_iter().all(|(part, class)| self.fits(part, class)) {
             return false;
@@ -238,18 +240,18 @@ impl Search<'_> {
 
 /// A term with the variables of the search that stand for its own.
 pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &HashMap<i64, Id>) -> Term {
+    let operators = egraph.analysis.operators();
+    let name_of = |node: &Node| operators.parts(node, Primitive::Variable).map(|[name]| name);
     let mut made = Terms::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.len());
     for (at, node) in term.into_iter().enumerate() {
         let mut parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
         // Bounds stay as the loop has them.
-        let class = number(term, Id::from(at)).and_then(|number| names.get(&number));
-        let variable =
-            class.and_then(|c| egraph[*c].nodes.iter().find(|n| n.name() == Some("var")));
-        if let (Some(name), Some(own)) =
-            (variable.and_then(|v| v.children().first()), parts.first_mut())
-        {
-            *own = put(&mut made, &egraph.id_to_expr(*name));
+        let class = number(operators, term, Id::from(at)).and_then(|number| names.get(&number));
+        let other = class.and_then(|c| egraph[*c].nodes.iter().find_map(name_of));
+        let own = operators.of(node).and_then(|info| parts.get_mut(info.positions().next()?));
+        if let (Some(name), Some(own)) = (other, own) {
+            *own = put(&mut made, &egraph.id_to_expr(name));
         }
         ids.push(made.add(Node::new(node.head(), &parts)));
     }
@@ -262,7 +264,7 @@ pub(super) fn add_variables(egraph: &mut EGraph, term: &Term) {
     let nodes = term.as_ref();
     let mut wanted = vec![false; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
-        wanted[at] |= node.name() == Some("var");
+        wanted[at] |= is_variable(egraph.analysis.operators(), node);
         if wanted[at] {
             node.children().iter().for_each(|c| wanted[usize::from(*c)] = true);
         }

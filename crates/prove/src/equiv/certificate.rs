@@ -9,10 +9,11 @@ use egg::{ENodeOrVar, Id, Symbol};
 use ember_analysis::facts::EGraph;
 use ember_certify::{Checker, Rules};
 use ember_engine::CompiledRule;
-use ember_language::rules::{Exactness, Rule, RuleBook};
+use ember_language::rules::{Exactness, Operators, Rule, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
 use ember_model::model::Extent;
+use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, HashMap};
 
 /// How deep proofs may stand within proofs.
@@ -54,15 +55,18 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Of declarations and both programs, and of steps that lead from the one to the other.
+    /// Of declarations and both programs, and of steps that lead from the one to the other, of rules with a
+    /// digest.
     pub(super) fn new(
+        digest: &str,
         mut forms: Vec<Sexp>,
         steps: Vec<Sexp>,
         rules: Vec<(String, usize)>,
         exact: Exactness,
     ) -> Certificate {
         let count = steps.len();
-        forms.insert(0, form("exact", [atom(exact.name())]));
+        let exact_and_rules = [form("exact", [atom(exact.name())]), form("rules", [atom(digest)])];
+        forms.splice(0..0, exact_and_rules);
         forms.push(form("steps", steps));
         let form = form("certificate", forms);
         Certificate { form, trusted: Vec::new(), rules, steps: count, exact }
@@ -77,9 +81,15 @@ impl Certificate {
     /// Its declarations, in order.
     pub(super) fn declarations(&self) -> &[Sexp] {
         match self.form.items("certificate") {
-            Some([_, declarations @ .., _, _, _]) => declarations,
+            Some([_, _, declarations @ .., _, _, _]) => declarations,
             _ => &[],
         }
+    }
+
+    /// The digest of its rules.
+    pub(super) fn digest(&self) -> Option<&str> {
+        let [_, rules, ..] = self.form.items("certificate")? else { return None };
+        rules.items("rules")?.first()?.atom()
     }
 
     /// What it assumes of data, a line each.
@@ -153,7 +163,7 @@ pub(super) struct Writer<'a> {
     counts: Vec<(String, usize)>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     fn write(&mut self, proved: &Proved<'_>, rises: bool) -> Result<Certificate, String> {
         for declaration in proved.before {
             self.say(declaration.clone())?;
@@ -195,7 +205,12 @@ impl Writer<'_> {
         // Parts before have steps of their own.
         let exact = self.exactness(forms.iter().skip(proved.before.len()).chain(&steps));
         forms.extend(programs);
-        Ok(Certificate::new(forms, steps, std::mem::take(&mut self.counts), exact))
+        let counts = std::mem::take(&mut self.counts);
+        Ok(Certificate::new(proved.rules.digest(), forms, steps, counts, exact))
+    }
+
+    pub(super) fn operators(&self) -> &'a Operators {
+        self.book.signature.table()
     }
 
     /// The least exact of the rules that are applied anywhere.
@@ -252,7 +267,8 @@ impl Writer<'_> {
                     let rule =
                         self.book.rule(applied.rule.as_str()).ok_or("a rule without a name")?;
                     let sides = if forward { [&old, &new] } else { [&new, &old] };
-                    let mut means = Means::default();
+                    let operators = self.operators();
+                    let mut means = Means::new(operators);
                     means.fit(&rule.lhs, sides[0]);
                     means.fit(&rule.rhs, sides[1]);
                     match self.application(rule, &applied.slots, &mut means, depth) {
@@ -306,7 +322,7 @@ impl Writer<'_> {
         &mut self,
         rule: &Rule,
         slots: &[Id],
-        mut means: Means,
+        mut means: Means<'_>,
         (old, new, forward, at): (&Term, &Term, bool, Sexp),
         (depth, place): (usize, &[usize]),
         steps: &mut Vec<Sexp>,
@@ -340,7 +356,7 @@ impl Writer<'_> {
         &mut self,
         rule: &Rule,
         slots: &[Id],
-        means: &mut Means,
+        means: &mut Means<'_>,
         depth: usize,
     ) -> Result<Vec<Sexp>, String> {
         let compiled = *self.compiled.get(&rule.name).ok_or("a rule that was not compiled")?;
@@ -354,7 +370,7 @@ impl Writer<'_> {
             // A loop variable is a word, which tells nothing of its parts.
             if let (Some(word), ENodeOrVar::ENode(node)) =
                 (means.of.get(v).and_then(|t| is_word(t.as_ref().last()?)), &pattern[root(pattern)])
-                && node.name() == Some("var")
+                && self.operators().primitive(node) == Some(Primitive::Variable)
             {
                 means.targets.push((written(pattern, root(pattern)), word));
             }

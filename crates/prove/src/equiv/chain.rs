@@ -12,8 +12,9 @@ use ember_egraph::Extractor;
 use ember_engine::journal::Entry;
 use ember_engine::saturate::compute;
 use ember_engine::{CompiledRule, Step};
-use ember_language::rules::RuleBook;
+use ember_language::rules::{Operators, RuleBook};
 use ember_language::term::{Node, Term};
+use ember_values::primitive::Primitive;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
@@ -54,8 +55,8 @@ pub(super) fn is_word(node: &Node) -> Option<Id> {
     node.name().filter(|_| node.children().is_empty()).and_then(class_of)
 }
 
-fn is_variable(node: &Node) -> bool {
-    node.name() == Some("var") && node.children().len() == 4
+fn is_variable(search: &EGraph, node: &Node) -> bool {
+    search.analysis.operators().primitive(node) == Some(Primitive::Variable)
 }
 
 impl<'a> Hidden<'a> {
@@ -154,7 +155,7 @@ impl<'a> Hidden<'a> {
         for node in term {
             let class = self.search.lookup(node.clone().map_children(|c| ids[usize::from(c)].1))?;
             let class = self.search.find(class);
-            let node = match is_variable(node) {
+            let node = match is_variable(self.search, node) {
                 true => Node::op(&word(class), &[]),
                 false => node.clone().map_children(|c| ids[usize::from(c)].0),
             };
@@ -166,22 +167,23 @@ impl<'a> Hidden<'a> {
     /// The smallest term of a class, with variables as words.
     pub fn smallest(&self, class: Id) -> Option<Term> {
         let class = self.search.find(class);
-        let variable = self.search[class].nodes.iter().any(is_variable);
+        let variable = self.search[class].nodes.iter().any(|node| is_variable(self.search, node));
         if variable {
             let mut term: Term = RecExpr::default();
             term.add(Node::op(&word(class), &[]));
             return Some(term);
         }
-        let smallest =
-            self.smallest.get_or_init(|| Extractor::new(self.search, Words { short: self.short }));
+        let words = || Words { operators: self.search.analysis.operators(), short: self.short };
+        let smallest = self.smallest.get_or_init(|| Extractor::new(self.search, words()));
         smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
     }
 
     /// The bounds of a variable, outermost variables first: name, lo, hi and step.
     pub fn variable(&self, class: Id) -> Option<[Term; 4]> {
-        let node =
-            self.search[self.search.find(class)].nodes.iter().find(|node| is_variable(node))?;
-        let parts: Option<Vec<Term>> = node.children().iter().map(|c| self.smallest(*c)).collect();
+        let operators = self.search.analysis.operators();
+        let mut nodes = self.search[self.search.find(class)].nodes.iter();
+        let parts: [Id; 4] = nodes.find_map(|node| operators.parts(node, Primitive::Variable))?;
+        let parts: Option<Vec<Term>> = parts.iter().map(|c| self.smallest(*c)).collect();
         parts?.try_into().ok()
     }
 }
@@ -190,7 +192,7 @@ impl<'a> Hidden<'a> {
 pub(super) fn add_all(search: &EGraph, proof: &mut egg::EGraph<Node, ()>) -> Vec<Id> {
     let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
     for (at, node) in search.nodes().iter().enumerate() {
-        let node = match is_variable(node) {
+        let node = match is_variable(search, node) {
             true => Node::op(&word(search.find(Id::from(at))), &[]),
             false => node.clone().map_children(|c| own[usize::from(c)]),
         };
@@ -232,7 +234,7 @@ fn build(
                 let classes: Option<Vec<Id>> = parts.map(|(_, class)| class).collect();
                 let class =
                     classes.and_then(|classes| search.lookup(Node::new(node.head(), &classes)));
-                let node = match (is_variable(node), class) {
+                let node = match (is_variable(search, node), class) {
                     (true, Some(class)) => Node::op(&word(search.find(class)), &[]),
                     (true, None) => return None,
                     _ => node.clone().map_children(|c| built[usize::from(c)].0),
@@ -260,22 +262,28 @@ pub(super) fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> 
 }
 
 /// The size of a term, in which a variable counts as one word.
-struct Words {
+struct Words<'a> {
+    operators: &'a Operators,
     /// Whether renamings count for as much as they hide.
     short: bool,
 }
 
-type Smallest<'a> = Extractor<'a, Words, Node, Facts>;
+type Smallest<'a> = Extractor<'a, Words<'a>, Node, Facts>;
 
-impl CostFunction<Node> for Words {
+impl CostFunction<Node> for Words<'_> {
     type Cost = u64;
 
     fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
         // Renamings are not part of programs, so that what is shown has none where it can.
-        let own = match node.name() {
-            Some("var") => return 1,
-            Some("after" | "fix" | "rename" | "vec") if self.short => 1000,
-            Some("after" | "fix" | "rename" | "vec") => 8,
+        let own = match self.operators.primitive(node) {
+            Some(Primitive::Variable) => return 1,
+            Some(primitive) if primitive.is_elsewhere() => {
+                if self.short {
+                    1000
+                } else {
+                    8
+                }
+            }
             _ => 1,
         };
         node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))

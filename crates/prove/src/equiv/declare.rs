@@ -8,9 +8,11 @@ use super::equation::Equation;
 use super::layout::Layout;
 use ember_compile::decouple::ModelContext;
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
+use ember_language::rules::Signature;
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use ember_language::term::{Head, parse_head};
+use ember_language::text::{Named, Words};
 use ember_model::model::{Extent, Kind, Model};
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_values::scalar::DType;
@@ -181,6 +183,18 @@ impl Declarations {
             }
         }
         names
+    }
+
+    /// The words of program text over these tensors and sizes.
+    pub fn words<'a>(&self, signature: &'a Signature) -> Words<'a> {
+        let mut words = Words::new(signature);
+        let extents = self.tensors.iter().flat_map(|own| own.shape.iter().chain(&own.rises_to));
+        extents.flat_map(Extent::names).for_each(|name| words.add(&name, Named::Size));
+        for tensor in &self.tensors {
+            let input = tensor.purpose == Purpose::Input;
+            words.add(&tensor.name, if input { Named::Input } else { Named::Output });
+        }
+        words
     }
 
     /// The same as programs declare it, with extents such as `bags+1` as sizes of their own.

@@ -4,15 +4,18 @@
 use super::declare::Declared;
 use super::forms::{atom, form, list, printed, text};
 use super::layout::Index;
+use super::primitives::{self, parts};
 use egg::{PatternAst, Symbol, Var};
 use ember_language::conditions::PREDICATES;
 use ember_language::diagnostic::{FileId, Span};
 use ember_language::rules::{
-    Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, ScheduleStep, Sort,
+    Arg, Call, Exactness, Operators, Phase, Rule, RuleBook, RuleSet, ScheduleStep, Sort,
 };
 use ember_language::sexp::Sexp;
 use ember_language::term::Node;
 use ember_model::model::Extent;
+use ember_values::primitive::Primitive;
+use ember_values::scalar::BinaryOp;
 
 /// Two values that are the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +32,7 @@ pub(super) struct Equation {
 
 /// What a layout says: what an element is; and of an index from 0 on, that it ends within the tensor.
 pub(super) fn equations(
+    operators: &Operators,
     declared: &Declared,
     indices: &[Index],
     value: &Sexp,
@@ -36,16 +40,19 @@ pub(super) fn equations(
 ) -> Result<Vec<Equation>, String> {
     let name = &declared.name;
     let variable = |index: &Index| format!("?{}", index.name);
-    let iv = |index: &Index| form("iv", [atom(variable(index))]);
+    let written = |primitive: Primitive, parts: Vec<Sexp>| {
+        primitives::written(operators, Span::new(FileId::default(), 0..0), primitive, parts)
+    };
+    let iv = |index: &Index| written(Primitive::Iv, vec![atom(variable(index))]);
     let within = |index: &Index, lo: Sexp, hi: Sexp| {
         let own = variable(index);
-        let parts = [atom(format!("{own}-name")), lo, hi, atom(format!("{own}-step"))];
-        (own, form("var", parts))
+        let parts = vec![atom(format!("{own}-name")), lo, hi, atom(format!("{own}-step"))];
+        (own, written(Primitive::Variable, parts))
     };
-    let mut place = form("in", [atom(format!("%{name}"))]);
+    let mut place = written(Primitive::Root(false), vec![atom(format!("%{name}"))]);
     for (index, range) in indices.iter().zip(ranges) {
         let at = if range.is_some() { iv(index) } else { atom(variable(index)) };
-        place = form("at", [place, at]);
+        place = written(Primitive::Index, vec![place, at]);
     }
     let bounds = indices.iter().zip(ranges).filter_map(|(index, range)| {
         let [lo, hi] = range.clone()?;
@@ -55,19 +62,20 @@ pub(super) fn equations(
     let plain = || indices.iter().zip(ranges).filter(|(_, range)| range.is_none());
     // A load is looked for in both programs, and must say which element it is.
     let both = bounds.is_empty()
-        && value.items("scf.load").is_some()
+        && parts::<1>(operators, value, Primitive::Load).is_some()
         && plain().all(|(index, _)| value.words().any(|word| word == variable(index)));
     let mut all = vec![Equation {
         name: format!("layout:{name}"),
-        sides: [form("scf.load", [place]), value.clone()],
+        sides: [written(Primitive::Load, vec![place]), value.clone()],
         bounds,
         scalars: plain().map(|(index, _)| variable(index)).collect(),
         both,
     }];
     let extent = |extent: &Extent| match extent {
         Extent::Const(n) => atom(n.to_string()),
-        Extent::Size { .. } => form("size", [atom(format!("%{extent}"))]),
+        Extent::Size { .. } => written(Primitive::Size, vec![atom(format!("%{extent}"))]),
     };
+    let least = Primitive::Binary(BinaryOp::Min);
     for (k, range) in ranges.iter().enumerate() {
         let Some([_, hi]) = range.as_ref().filter(|[lo, _]| lo.atom() == Some("0")) else {
             continue;
@@ -84,7 +92,7 @@ pub(super) fn equations(
         }
         all.push(Equation {
             name: format!("layout:{name}:{k}"),
-            sides: [form("scf.min", [extent(&declared.shape[k]), hi.clone()]), hi],
+            sides: [written(least, vec![extent(&declared.shape[k]), hi.clone()]), hi],
             bounds,
             scalars: Vec::new(),
             both: false,

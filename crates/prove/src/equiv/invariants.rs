@@ -12,6 +12,7 @@ use ember_engine::journal::Entry;
 use ember_language::rules::Operators;
 use ember_language::rules::{Arg, RuleBook};
 use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -60,6 +61,7 @@ impl Invariants {
         if asked.is_empty() {
             return found;
         }
+        let operators: &Operators = search.analysis.operators();
         let mut left = MOST;
         for (at, entry) in entries.iter().enumerate() {
             if let Some(Asked { variables, .. }) = asked.get(&at)
@@ -68,7 +70,7 @@ impl Invariants {
             {
                 left -= 1;
                 again.rebuild();
-                let shortest = egg::Extractor::new(&again, Size(variables));
+                let shortest = egg::Extractor::new(&again, Size { variables, operators });
                 // What is found now is right for what comes later, too.
                 for (later, other) in asked.range(at..) {
                     if other.variables == *variables && !found.contains_key(later) {
@@ -126,7 +128,7 @@ fn free(search: &EGraph) -> Vec<BTreeSet<Id>> {
     let operators: &Arc<Operators> = search.analysis.operators();
     let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(search.nodes().len());
     for (at, node) in search.nodes().iter().enumerate() {
-        if node.name() == Some("var") {
+        if operators.primitive(node) == Some(Primitive::Variable) {
             free.push(BTreeSet::from([search.find(Id::from(at))]));
             continue;
         }
@@ -148,15 +150,19 @@ fn free(search: &EGraph) -> Vec<BTreeSet<Id>> {
 }
 
 /// The size of a term in which some variables are not wanted, and renamings neither.
-struct Size<'a>(&'a BTreeSet<Id>);
+struct Size<'a> {
+    variables: &'a BTreeSet<Id>,
+    operators: &'a Operators,
+}
 
 impl CostFunction<Node> for Size<'_> {
     type Cost = u64;
 
     fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
-        let own = match node.name() {
-            _ if is_word(node).is_some_and(|class| self.0.contains(&class)) => UNWANTED,
-            Some("after" | "fix" | "rename" | "vec") => 1000,
+        let wanted = is_word(node).is_none_or(|class| !self.variables.contains(&class));
+        let own = match self.operators.primitive(node) {
+            _ if !wanted => UNWANTED,
+            Some(primitive) if primitive.is_elsewhere() => 1000,
             _ => 1,
         };
         node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))

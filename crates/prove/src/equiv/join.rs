@@ -3,17 +3,18 @@
 
 use super::certificate::Certificate;
 use super::forms::{atom, form};
+use super::level::Level;
 use ember_language::rules::Exactness;
 use ember_language::sexp::Sexp;
 
 /// The certificate of whole programs from those of their parts, in order, each of which says all that those
 /// before it declare.
-pub(super) fn joined(parts: &[Certificate], dialect: &str) -> Result<Certificate, String> {
+pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate, String> {
     let last = parts.last().ok_or("there are no parts")?;
     let mut forms = last.declarations().to_vec();
     for side in ["left", "right"] {
         let programs: Option<Vec<&Sexp>> = parts.iter().map(|part| part.program(side)).collect();
-        forms.push(form(side, sequence(programs.ok_or("a part without a program")?, dialect)));
+        forms.push(form(side, sequence(programs.ok_or("a part without a program")?, level)));
     }
     let mut rules: Vec<(String, usize)> = Vec::new();
     let mut steps = Vec::new();
@@ -30,16 +31,17 @@ pub(super) fn joined(parts: &[Certificate], dialect: &str) -> Result<Certificate
         }
     }
     let exact = parts.iter().map(|part| part.exact).max().unwrap_or(Exactness::Bitwise);
-    Ok(Certificate::new(forms, steps, rules, exact))
+    let digest = last.digest().ok_or("a part without rules")?;
+    Ok(Certificate::new(digest, forms, steps, rules, exact))
 }
 
 /// Parts one after the other, with barriers between.
-fn sequence(mut parts: Vec<&Sexp>, dialect: &str) -> Option<Sexp> {
+fn sequence(mut parts: Vec<&Sexp>, level: &Level) -> Option<Sexp> {
     let mut rest = parts.pop()?.clone();
-    let seq = format!("{dialect}.seq");
+    let (seq, barrier) = level.joints()?;
     while let Some(part) = parts.pop() {
-        let behind = form(&seq, [atom(format!("{dialect}.barrier")), rest]);
-        rest = form(&seq, [part.clone(), behind]);
+        let behind = form(seq.as_str(), [atom(barrier.as_str()), rest]);
+        rest = form(seq.as_str(), [part.clone(), behind]);
     }
     Some(rest)
 }

@@ -13,15 +13,17 @@ use super::data::Given;
 use super::declare::{Declarations, Purpose};
 use super::equation::{Equation, equations};
 use super::forms::printed;
+use super::primitives::{name as called, written};
 use super::sides::{What, program};
-use super::surface::{list, word, written_out_with};
-use egg::{Id, Language, Symbol};
+use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_interpret::Interpreter;
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
-use ember_language::rules::RuleBook;
+use ember_language::rules::{Operators, RuleBook};
 use ember_language::sexp::Sexp;
-use ember_language::term::{Head, Term};
+use ember_language::term::Term;
+use ember_language::text::{list, word, written_out};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 use std::borrow::Cow;
 
@@ -79,12 +81,13 @@ impl Layout {
 /// Data in which every tensor that has a layout is as that says; `None` where it cannot be.
 pub(super) fn laid_out<'g>(
     declarations: &Declarations,
+    operators: &Operators,
     given: &'g Given,
 ) -> Option<Cow<'g, Given>> {
     let mut given = Cow::Borrowed(given);
     for layout in &declarations.layouts {
         let store = given.store(declarations, true);
-        let mut run = Interpreter::new(&layout.fill, store).with_step_limit(STEPS);
+        let mut run = Interpreter::new(&layout.fill, operators, store).with_step_limit(STEPS);
         run.run(run.root()).ok()?;
         let filled = run.into_store().tensors.remove(&layout.name)?;
         given.to_mut().inputs.insert(layout.name.clone(), filled);
@@ -125,13 +128,16 @@ fn read(
         let label = format!("its rank is {}", declared.shape.len());
         return Err(vec![Diagnostic::error(message, form.span, label)]);
     }
-    let own: Vec<(String, Sexp)> = indices.iter().map(|i| (i.name.clone(), i.pattern())).collect();
+    let operators = book.signature.table();
+    let own: Vec<(String, Sexp)> =
+        indices.iter().map(|i| (i.name.clone(), i.pattern(operators))).collect();
     let plain: Vec<(String, Sexp)> = indices
         .iter()
         .filter(|index| index.range.is_none())
-        .map(|index| (index.name.clone(), index.pattern()))
+        .map(|index| (index.name.clone(), index.pattern(operators)))
         .collect();
-    let full = written_out_with(value, declarations, &own)?;
+    let words = declarations.words(&book.signature);
+    let full = written_out(value, &words, &own)?;
     let mut parts = vec![full.clone()];
     let mut ranges = Vec::new();
     for index in &indices {
@@ -139,10 +145,7 @@ fn read(
             ranges.push(None);
             continue;
         };
-        let ends = [
-            written_out_with(lo, declarations, &plain)?,
-            written_out_with(hi, declarations, &plain)?,
-        ];
+        let ends = [written_out(lo, &words, &plain)?, written_out(hi, &words, &plain)?];
         parts.extend(ends.iter().cloned());
         ranges.push(Some(ends));
     }
@@ -150,14 +153,8 @@ fn read(
         only_inputs(part, declarations, names)?;
     }
     let fill = fill(form.span, (name, &indices), value, (book, declarations))?;
-    let operators = book.signature.table().clone();
-    let binds = |node: &ember_language::term::Node| match node.head() {
-        Head::Op(op) if op != Symbol::from("scf.for") => {
-            operators.binds(op, node.children().len()).is_some()
-        }
-        _ => false,
-    };
-    if fill.as_ref().iter().any(binds) {
+    let mut known = fill.as_ref().iter().filter_map(|node| operators.of(node));
+    if known.any(|info| info.binds.is_some() && !info.is(Primitive::For)) {
         let error = Diagnostic::error("a loop in a layout", value.span, "not a single value");
         return Err(vec![error.with_help("an element is arithmetic on elements of other inputs")]);
     }
@@ -168,7 +165,7 @@ fn read(
         let error = Diagnostic::error(message, value.span, "the value of an element");
         return Err(vec![error.with_help("`(scf.cast DTYPE VALUE)` converts")]);
     }
-    let equations = equations(declared, &indices, &full, &ranges)
+    let equations = equations(operators, declared, &indices, &full, &ranges)
         .map_err(|why| vec![Diagnostic::error("not a layout", form.span, why)])?;
     Ok(Layout { name: name.to_owned(), text: form.clone(), fill, equations })
 }
@@ -188,11 +185,11 @@ fn index(item: &Sexp) -> Option<Index> {
 
 impl Index {
     /// What stands for it in equations: any value, or that of a loop variable.
-    fn pattern(&self) -> Sexp {
+    fn pattern(&self, operators: &Operators) -> Sexp {
         let own = word(self.span, &format!("?{}", self.name));
         match self.range {
             None => own,
-            Some(_) => list(self.span, vec![word(self.span, "iv"), own]),
+            Some(_) => written(operators, self.span, Primitive::Iv, vec![own]),
         }
     }
 }
@@ -220,13 +217,14 @@ fn only_inputs(part: &Sexp, declarations: &Declarations, names: &[Option<String>
 fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) -> Option<DType> {
     let context = declarations.context();
     let operators = book.signature.table().clone();
-    let facts = Facts::new(&context.tensors, &context.sizes, operators, VectorUnit::default());
+    let facts =
+        Facts::new(&context.tensors, &context.sizes, operators.clone(), VectorUnit::default());
     let mut egraph = EGraph::new(facts);
     let mut ids: Vec<Id> = Vec::with_capacity(fill.len());
     let mut found = None;
     for node in fill {
-        if let (Some("scf.store"), [_, value]) = (node.name(), node.children()) {
-            found = egraph[ids[usize::from(*value)]].data.dtype;
+        if let Some([_, value]) = operators.parts(node, Primitive::Store) {
+            found = egraph[ids[usize::from(value)]].data.dtype;
         }
         ids.push(egraph.add(node.clone().map_children(|c| ids[usize::from(c)])));
     }
@@ -244,18 +242,20 @@ fn fill(
     let own = writing.tensors.iter_mut().find(|tensor| tensor.name == name);
     own.into_iter().for_each(|tensor| tensor.purpose = Purpose::Scratch);
     let at = |index: &Index| word(index.span, &index.name);
-    let mut place = vec![word(span, "at"), word(span, name)];
+    let operators = book.signature.table();
+    let mut place = vec![word(span, called(operators, Primitive::Index)), word(span, name)];
     place.extend(indices.iter().map(at));
-    let mut body = list(span, vec![word(span, "scf.store"), list(span, place), value.clone()]);
+    let place = list(span, place);
+    let mut body = written(operators, span, Primitive::Store, vec![place, value.clone()]);
     let (told, all): (Vec<_>, Vec<_>) =
         indices.iter().enumerate().partition(|(_, index)| index.range.is_some());
     for (k, index) in told.into_iter().chain(all) {
         let [lo, hi] = index.range.clone().unwrap_or_else(|| {
-            let whole = [word(span, "dim"), word(span, name), word(span, &k.to_string())];
-            [word(span, "0"), list(span, whole.to_vec())]
+            let whole = vec![word(span, name), word(span, &k.to_string())];
+            [word(span, "0"), written(operators, span, Primitive::Dim, whole)]
         });
-        let parts = vec![word(span, "scf.for"), at(index), lo, hi, word(span, "1"), body];
-        body = list(span, parts);
+        let parts = vec![at(index), lo, hi, word(span, "1"), body];
+        body = written(operators, span, Primitive::For, parts);
     }
     match program(book, &body, &writing)? {
         What::Term { term, .. } => Ok(term),

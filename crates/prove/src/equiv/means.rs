@@ -4,19 +4,30 @@
 use super::chain::{is_word, word};
 use crate::chains::Terms;
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Var};
+use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use std::collections::{BTreeMap, HashMap};
 
 /// What the variables of a rule stand for, and which loop variables its patterns are, by their text.
-#[derive(Default)]
-pub(super) struct Means {
+pub(super) struct Means<'a> {
+    operators: &'a Operators,
     pub of: BTreeMap<Var, Term>,
     pub targets: Vec<(PatternAst<Node>, Id)>,
 }
 
-impl Means {
+impl<'a> Means<'a> {
+    /// Nothing is told yet.
+    pub fn new(operators: &'a Operators) -> Means<'a> {
+        Means { operators, of: BTreeMap::new(), targets: Vec::new() }
+    }
+
+    fn is_variable(&self, node: &Node) -> bool {
+        self.operators.primitive(node) == Some(Primitive::Variable)
+    }
+
     /// Takes over what a term says where it is a pattern.
     pub fn fit(&mut self, pattern: &PatternAst<Node>, term: &Term) {
         let Some(last) = term.len().checked_sub(1) else { return };
@@ -27,7 +38,7 @@ impl Means {
                     self.of.entry(*v).or_insert_with(|| Terms::of(term, t));
                 }
                 ENodeOrVar::ENode(node) => match is_word(&term[t]) {
-                    Some(class) if node.name() == Some("var") => {
+                    Some(class) if self.is_variable(node) => {
                         self.targets.push((written(pattern, p), class));
                     }
                     _ if node.name() == Some("!") => {}
@@ -58,7 +69,7 @@ impl Means {
             ENodeOrVar::Var(v) => return Some(copy(made, self.of.get(v)?)),
             ENodeOrVar::ENode(node) => node,
         };
-        if node.name() == Some("var")
+        if self.is_variable(node)
             && let Some(class) = self.target(pattern, at)
         {
             return Some(made.add(Node::op(&word(class), &[])));

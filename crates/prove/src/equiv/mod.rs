@@ -18,10 +18,12 @@ mod forms;
 mod invariants;
 mod join;
 mod layout;
+mod level;
 mod lift;
 mod means;
 mod names;
 mod parts;
+mod primitives;
 mod question;
 mod raise;
 mod refute;
@@ -31,13 +33,13 @@ mod search;
 mod sides;
 mod simulate;
 mod spelling;
-mod surface;
 mod write;
 
 pub use certificate::{Certificate, Proved, certify};
 pub use data::Given;
 pub use declare::{Declarations, Declared, Purpose};
 pub use layout::Layout;
+pub use level::Level;
 pub use lift::lifted;
 pub use names::captured;
 pub use names::normalise;
@@ -115,7 +117,7 @@ pub struct Answer {
     pub concrete: bool,
 }
 
-/// The rules' schedule for two programs of one processor, and for programs of two units.
+/// The rules' schedule for two programs of one processor, and for programs of another level.
 const SCHEDULES: [&str; 2] = ["equiv", "equiv-units"];
 
 /// The rule files that comparing needs: those that are given, and those in a folder `equiv` of each.
@@ -144,7 +146,8 @@ pub fn compare(
             let search = Search {
                 book,
                 compiled,
-                schedule: book.require_schedule(SCHEDULES[usize::from(search::units(sides))])?,
+                schedule: book
+                    .require_schedule(SCHEDULES[usize::from(sides.level.is_crossed())])?,
                 machine,
                 exact: options.exact,
                 limits: options.limits,
@@ -226,14 +229,19 @@ impl Unknown {
 mod tests {
     use ember_host::Disk;
     use ember_language::diagnostic::Sources;
-    use ember_language::rules::{self, Operators};
+    use ember_language::rules::{self, Operators, Signature};
     use std::path::Path;
     use std::sync::Arc;
 
     /// The operators of the project's dialects.
     pub(super) fn operators() -> Arc<Operators> {
+        signature().table().clone()
+    }
+
+    /// What the project's dialects declare.
+    pub(super) fn signature() -> Signature {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
         let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed rules");
-        book.signature.table().clone()
+        book.signature
     }
 }

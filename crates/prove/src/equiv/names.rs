@@ -10,6 +10,7 @@ use ember_analysis::facts::EGraph;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -140,13 +141,14 @@ impl Names<'_> {
     /// What a variable is called that a loop in this scope binds; `None` for what is no variable.
     fn renamed(&mut self, variable: Id, scope: usize) -> Option<Id> {
         let node = &self.term[variable];
-        let (Some("var"), [_, lo, hi, step]) = (node.name(), node.children()) else { return None };
-        let bounds = [lo, hi, step].map(|id| self.node(*id, scope));
+        let [_, lo, hi, step] = self.operators.parts(node, Primitive::Variable)?;
+        let bounds = [lo, hi, step].map(|id| self.node(id, scope));
         let mut same: i64 = 0;
         let mut at = scope;
         while let Some(around) = self.scopes[at].around {
             let other = self.made.get(self.scopes[at].to);
-            let alike = other.is_some_and(|n| n.children().get(1..) == Some(&bounds[..]));
+            let other = other.and_then(|n| self.operators.parts(n, Primitive::Variable));
+            let alike = other.is_some_and(|[_, lo, hi, step]| [lo, hi, step] == bounds);
             same += i64::from(alike || !matches!(self.naming, Naming::Alike));
             at = around;
         }
@@ -155,9 +157,13 @@ impl Names<'_> {
             *next += 1;
         }
         let number = self.made.add(Node::int(same));
-        let name = self.made.add(Node::op("depth", &[number]));
+        let name = self.made.add(self.operators.numbered_node(number));
         let [lo, hi, step] = bounds;
-        Some(self.made.add(Node::op("var", &[name, lo, hi, step])))
+        let mut parts = node.children().to_vec();
+        for (at, part) in self.operators.of(node)?.positions().zip([name, lo, hi, step]) {
+            *parts.get_mut(at)? = part;
+        }
+        Some(self.made.add(Node::new(node.head(), &parts)))
     }
 }
 

@@ -7,13 +7,16 @@
 //! which neither writes what the other touches. That is how parts are written here, whatever the programs
 //! had: the first in the order of the second. This reading is trusted, and said so.
 
+use super::level::Level;
 use super::question::Question;
 use super::raise::raised;
 use crate::chains::Terms;
 use egg::{Id, Language, Symbol};
 use ember_analysis::effects::{Effects, Place};
 use ember_analysis::facts::EGraph;
+use ember_language::rules::{OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A part of both programs.
@@ -39,9 +42,10 @@ const MOST: usize = 256;
 
 /// The parts of two programs, where there are at least two and all is known that this needs.
 pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<Part>> {
+    let operators = egraph.analysis.operators().clone();
     let programs = question.terms.iter().chain(question.between);
     let programs: Option<Vec<Vec<Statement>>> =
-        programs.map(|term| statements(&mut egraph, term)).collect();
+        programs.map(|term| statements(&mut egraph, &operators, term)).collect();
     let [first, second, model @ ..] = &mut programs?[..] else { return None };
     // The parts stand in the order of the second program.
     let others = [first].into_iter().chain(model);
@@ -60,9 +64,9 @@ pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<P
         let written: Tensors =
             pieces.iter().copied().flatten().flat_map(|s| s.written.iter().copied()).collect();
         let mut terms = pieces.iter().enumerate().map(|(at, piece)| {
-            // A model stands between programs of both units as what it was before it was split.
-            let seq = if question.units && at < 2 { "slc.seq" } else { "scf.seq" };
-            sequence(piece, &written, seq)
+            // A model stands between programs of another level as what it was before it crossed to that.
+            let level = if at < 2 { question.level } else { question.base };
+            sequence(piece, &written, (level, &operators))
         });
         let [left, right] = [terms.next()??, terms.next()??];
         let between = terms.next().flatten();
@@ -74,22 +78,31 @@ pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<P
 
 /// The outermost statements of a program without barriers; `None` where some tensor may be read as frozen
 /// with no barrier after it was written, or where this is not known.
-fn statements(egraph: &mut EGraph, program: &Term) -> Option<Vec<Statement>> {
+fn statements(
+    egraph: &mut EGraph,
+    operators: &Operators,
+    program: &Term,
+) -> Option<Vec<Statement>> {
     let mut found = Vec::new();
     let mut since = (Tensors::new(), Tensors::new());
-    let mut open = vec![(Id::from(program.len().checked_sub(1)?), None)];
-    while let Some((at, unit)) = open.pop() {
+    // Each with what says where it runs, outermost first.
+    let mut open = vec![(Id::from(program.len().checked_sub(1)?), Vec::new())];
+    while let Some((at, around)) = open.pop() {
         let node = &program[at];
-        match (node.name().unwrap_or_default(), node.children()) {
-            ("slc", &[statement]) => open.push((statement, Some("slc"))),
-            ("slc.callback", &[statement]) => open.push((statement, Some("slc.callback"))),
-            ("scf.seq" | "slc.seq" | "exe.seq", &[first, then]) => {
-                open.extend([(then, unit), (first, unit)]);
+        let info = operators.of(node);
+        let parts = info.and_then(|info| info.parts(node.children()));
+        let pair = info.and_then(|info| info.parts(node.children()));
+        match (info.and_then(OpInfo::primitive), parts, pair) {
+            (Some(Primitive::Same), Some([statement]), _) => {
+                open.push((statement, around.into_iter().chain([node.head()]).collect()));
             }
-            ("scf.barrier" | "slc.barrier", []) => since = (Tensors::new(), Tensors::new()),
+            (Some(Primitive::Seq), _, Some([first, then])) => {
+                open.extend([(then, around.clone()), (first, around)]);
+            }
+            (Some(Primitive::Barrier), ..) => since = (Tensors::new(), Tensors::new()),
             _ => {
                 let mut term = Terms::of(program, at);
-                let effects = effects(egraph, &term)?;
+                let effects = effects(egraph, operators, &term)?;
                 let tensors = |places: &BTreeSet<Place>| -> Tensors {
                     places.iter().map(|place| place.tensor).collect()
                 };
@@ -100,9 +113,9 @@ fn statements(egraph: &mut EGraph, program: &Term) -> Option<Vec<Statement>> {
                     return None;
                 }
                 let touched = &written | &tensors(&effects.reads);
-                if let Some(unit) = unit {
+                for head in around.into_iter().rev() {
                     let root = Id::from(term.len() - 1);
-                    term.add(Node::op(unit, &[root]));
+                    term.add(Node::new(head, &[root]));
                 }
                 found.push(Statement { term, touched, written });
                 if found.len() > MOST {
@@ -135,8 +148,8 @@ fn ordered(mut program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
 }
 
 /// What a statement reads and writes, whichever unit does it.
-fn effects(egraph: &mut EGraph, statement: &Term) -> Option<Effects> {
-    let root = egraph.add_expr(&raised(statement));
+fn effects(egraph: &mut EGraph, operators: &Operators, statement: &Term) -> Option<Effects> {
+    let root = egraph.add_expr(&raised(statement, operators));
     egraph[root].data.effects.clone()
 }
 
@@ -181,24 +194,29 @@ fn cuts(programs: &[Vec<Statement>]) -> Vec<Vec<usize>> {
 }
 
 /// Statements one after the other, in which all is frozen that is not written there.
-fn sequence(statements: &[Statement], written: &Tensors, seq: &str) -> Option<Term> {
+fn sequence(
+    statements: &[Statement],
+    written: &Tensors,
+    (level, operators): (&Level, &Operators),
+) -> Option<Term> {
     let mut made = Terms::default();
     let mut roots = Vec::new();
     for Statement { term, .. } in statements {
         let mut ids: Vec<Id> = Vec::with_capacity(term.len());
         for node in term {
             let parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
-            let name = node.name().unwrap_or_default();
-            let id = match (name.rsplit_once('.').unwrap_or(("", name)), parts.as_slice()) {
-                ((_, "freeze"), &[frozen]) => frozen,
-                ((dialect, "out"), &[tensor]) => {
+            let info = operators.of(node);
+            let operand = info.and_then(|info| info.parts(&parts));
+            let id = match (info.and_then(OpInfo::primitive), operand) {
+                (Some(Primitive::Freeze), Some([frozen])) => frozen,
+                (Some(Primitive::Root(true)), Some([tensor])) => {
                     let out = made.add(Node::new(node.head(), &parts));
                     let known = made.get(tensor).map(Node::head);
                     let fixed = matches!(known, Some(Head::Op(name)) if !written.contains(&name));
-                    match (fixed, dialect) {
-                        (false, _) => out,
-                        (true, "") => made.add(Node::op("freeze", &[out])),
-                        (true, dialect) => made.add(Node::op(&format!("{dialect}.freeze"), &[out])),
+                    let unit = info.and_then(|info| info.unit);
+                    match fixed {
+                        false => out,
+                        true => made.add(operators.node(Primitive::Freeze, unit, &[out])),
                     }
                 }
                 _ => made.add(Node::new(node.head(), &parts)),
@@ -209,7 +227,7 @@ fn sequence(statements: &[Statement], written: &Tensors, seq: &str) -> Option<Te
     }
     let mut rest = roots.pop()?;
     while let Some(part) = roots.pop() {
-        rest = made.add(Node::op(seq, &[part, rest]));
+        rest = made.add(level.seq(part, rest)?);
     }
     Some(Terms::of(&made.finish(), rest))
 }

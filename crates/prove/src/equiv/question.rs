@@ -1,14 +1,15 @@
 //! What is asked of a search for a proof: two programs, and what may be known of them.
 
 use super::declare::Declarations;
+use super::level::Level;
 use super::names::apart;
-use super::search::units;
 use super::sides::Sides;
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
 use ember_language::term::{Node, Term};
+use ember_values::primitive::Primitive;
 use std::sync::Arc;
 
 /// Two programs that are to be proved equal.
@@ -16,8 +17,10 @@ use std::sync::Arc;
 pub(super) struct Question<'a> {
     /// The tensors.
     pub declarations: &'a Declarations,
-    /// Whether they are programs of both units.
-    pub units: bool,
+    /// The level of the programs.
+    pub level: &'a Level,
+    /// The level of statements of one processor.
+    pub base: &'a Level,
     /// The programs.
     pub terms: &'a [Term; 2],
     /// A model to which both may be equal.
@@ -43,10 +46,11 @@ impl Question<'_> {
     /// Since values move from one statement into another through it, no loop may have the variable of one
     /// that comes to stand around it.
     pub fn forgetful(&self, operators: &Arc<Operators>) -> Option<([Term; 2], Option<Term>)> {
-        if self.units || self.declarations.scratch().next().is_none() {
+        if self.level.is_crossed() || self.declarations.scratch().next().is_none() {
             return None;
         }
-        let own = |term: &Term| apart(&forgetful(term.clone(), self.declarations), operators);
+        let own =
+            |term: &Term| apart(&forgetful(term.clone(), self.declarations, operators), operators);
         Some((self.terms.each_ref().map(own), self.between.map(own)))
     }
 }
@@ -57,8 +61,8 @@ pub(super) fn question<'a>(
     terms: &'a [Term; 2],
     between: Option<&'a Term>,
 ) -> Question<'a> {
-    let (declarations, units) = (&sides.declarations, units(sides));
-    Question { declarations, units, terms, between, before: &[], rows: false }
+    let Sides { declarations, level, base, .. } = sides;
+    Question { declarations, level, base, terms, between, before: &[], rows: false }
 }
 
 /// The same where it is not cut into parts.
@@ -75,12 +79,12 @@ pub(super) fn unparted<'a>(
 }
 
 /// A statement of one processor, behind which scratch memory is forgotten.
-fn forgetful(mut statement: Term, declarations: &Declarations) -> Term {
+fn forgetful(mut statement: Term, declarations: &Declarations, operators: &Operators) -> Term {
     for scratch in declarations.scratch() {
         let root = Id::from(statement.len().saturating_sub(1));
         let name = statement.add(Node::op(&format!("%{scratch}"), &[]));
-        let tensor = statement.add(Node::op("out", &[name]));
-        statement.add(Node::op("forget", &[tensor, root]));
+        let tensor = statement.add(operators.node(Primitive::Root(true), None, &[name]));
+        statement.add(operators.node(Primitive::Forget, None, &[tensor, root]));
     }
     statement
 }

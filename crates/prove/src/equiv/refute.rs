@@ -227,7 +227,7 @@ impl<'a> Tries<'a> {
     }
 
     fn once(&mut self, given: &Given, zeros: bool) -> Option<Counterexample> {
-        let given = &*laid_out(&self.sides.declarations, given)?;
+        let given = &*laid_out(&self.sides.declarations, &self.sides.operators, given)?;
         match compare(self.sides, &self.machine, self.exact, (given, zeros), self.effort.steps) {
             Outcome::Nothing => None,
             Outcome::Same => {

@@ -5,8 +5,11 @@ use super::data::Given;
 use super::declare::Declarations;
 use super::sides::{ModelFile, Side};
 use egg::{Id, Language};
+use ember_language::rules::{OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
 use ember_model::model::Extent;
+use ember_values::primitive::Primitive;
+use ember_values::scalar::BinaryOp;
 use std::collections::BTreeMap;
 
 /// What the elements of an input are.
@@ -27,19 +30,13 @@ pub struct Roles {
     pub of: BTreeMap<String, Role>,
 }
 
-/// Operators that load from an address, which is their last operand.
-const LOADS: [&str; 3] = ["scf.load", "slc.mem_stream", "exe.load"];
-
-/// Operators that pass an integer on.
-const PASSING: [&str; 7] =
-    ["val", "str", "slc.from_stream", "slc.index_cast", "scf.cast", "exe.cast", "slc.const"];
-
 impl Roles {
     /// The roles that models and programs give.
     pub(super) fn new(
         declarations: &Declarations,
         models: &[ModelFile],
         sides: [&Side; 2],
+        operators: &Operators,
     ) -> Roles {
         let mut roles = Roles::default();
         for declared in &declarations.tensors {
@@ -60,7 +57,7 @@ impl Roles {
         }
         for side in sides {
             if let Ok(term) = side.term() {
-                roles.add_uses(term, declarations);
+                roles.add_uses(term, declarations, operators);
             }
         }
         roles
@@ -89,21 +86,18 @@ impl Roles {
     }
 
     /// The roles that a program's own loads say.
-    fn add_uses(&mut self, term: &Term, declarations: &Declarations) {
+    fn add_uses(&mut self, term: &Term, declarations: &Declarations, operators: &Operators) {
+        let used = Used { term, operators };
         let extent = |address: Id| {
-            let (name, indices) = place(term, address)?;
+            let (name, indices) = used.place(address)?;
             declarations.tensor(name)?.shape.get(indices).cloned()
         };
         // The extent that each variable indexes, if there is one.
         let mut indexed: BTreeMap<Id, Extent> = BTreeMap::new();
         for node in term {
-            let (Some("at" | "slc.at" | "exe.at"), &[address, index]) =
-                (node.name(), node.children())
-            else {
-                continue;
-            };
+            let Some([address, index]) = operators.parts(node, Primitive::Index) else { continue };
             let Some(extent) = extent(address) else { continue };
-            for leaf in leaves(term, index) {
+            for leaf in used.leaves(index) {
                 match leaf {
                     Leaf::Variable(variable) => {
                         indexed.entry(variable).or_insert_with(|| extent.clone());
@@ -115,16 +109,12 @@ impl Roles {
             }
         }
         for node in term {
-            let bounds: &[Id] = match (node.name(), node.children()) {
-                (Some("scf.for" | "slc.for" | "exe.for"), [v, lo, hi, ..]) => &[*v, *lo, *hi],
-                (Some("scf.reduce" | "exe.reduce"), [_, v, lo, hi, ..]) => &[*v, *lo, *hi],
-                (Some("exe.walk"), [v, lo, hi, ..]) => &[*v, *lo, *hi],
-                (Some("exe.walk_reduce"), [_, v, lo, hi, ..]) => &[*v, *lo, *hi],
-                _ => continue,
-            };
-            let Some(extent) = indexed.get(&bounds[0]) else { continue };
-            for bound in &bounds[1..] {
-                for leaf in leaves(term, *bound) {
+            let Some(own) = operators.of(node).and_then(OpInfo::looped) else { continue };
+            let (lo, hi) = own.access.unwrap_or((own.lo, own.hi));
+            let part = |at: usize| node.children()[at];
+            let Some(extent) = indexed.get(&part(own.variable)) else { continue };
+            for bound in [lo, hi] {
+                for leaf in used.leaves(part(bound)) {
                     if let Leaf::Loaded(name) = leaf {
                         self.add(name.to_owned(), Role::Bounds(extent.clone()));
                     }
@@ -140,52 +130,68 @@ enum Leaf {
     Loaded(&'static str),
 }
 
-/// The variables and loads of which an index is the sum, at most.
-fn leaves(term: &Term, index: Id) -> Vec<Leaf> {
-    const MOST: usize = 64;
-    let mut found = Vec::new();
-    let mut open = vec![index];
-    for _ in 0..MOST {
-        let Some(id) = open.pop() else { break };
-        let node = &term[id];
-        match (node.name(), node.children()) {
-            (Some("iv" | "slc.iv" | "exe.counter"), [variable]) => {
-                found.push(Leaf::Variable(*variable));
-            }
-            (Some(load), [.., address]) if LOADS.contains(&load) => {
-                found.extend(place(term, *address).map(|(name, _)| Leaf::Loaded(name)));
-            }
-            (Some(passing), [.., x]) if PASSING.contains(&passing) => open.push(*x),
-            (
-                Some("scf.add" | "exe.add" | "scf.min" | "scf.max" | "slc.alu_stream"),
-                [.., a, b],
-            ) => {
-                open.extend([*a, *b]);
-            }
-            (Some("scf.lanes" | "slc.lanes" | "exe.lanes"), [_, _, x]) => open.push(*x),
-            _ => {}
-        }
-    }
-    found
+/// A program that uses inputs.
+struct Used<'a> {
+    term: &'a Term,
+    operators: &'a Operators,
 }
 
-/// The tensor of an address and how many indices it has.
-fn place(term: &Term, address: Id) -> Option<(&'static str, usize)> {
-    let mut at = address;
-    let mut indices = 0;
-    loop {
-        let node: &Node = &term[at];
-        match (node.name()?, node.children()) {
-            ("at" | "slc.at" | "exe.at", [of, _]) => {
-                at = *of;
-                indices += 1;
+impl Used<'_> {
+    /// The variables and loads of which an index is the sum, at most.
+    fn leaves(&self, index: Id) -> Vec<Leaf> {
+        const MOST: usize = 64;
+        let mut found = Vec::new();
+        let mut open = vec![index];
+        for _ in 0..MOST {
+            let Some(id) = open.pop() else { break };
+            let node = &self.term[id];
+            let Some(info) = self.operators.of(node) else { continue };
+            let children = node.children();
+            match info.primitive() {
+                Some(Primitive::Iv) => {
+                    found.extend(info.parts(children).map(|[variable]| Leaf::Variable(variable)));
+                }
+                Some(Primitive::Load) => {
+                    let place = info.parts(children).and_then(|[address]| self.place(address));
+                    found.extend(place.map(|(name, _)| Leaf::Loaded(name)));
+                }
+                Some(Primitive::Same | Primitive::IndexCast) => {
+                    open.extend(info.parts::<1>(children).into_iter().flatten());
+                }
+                Some(Primitive::Cast) => open.extend(info.parts(children).map(|[_, x]| x)),
+                Some(Primitive::Binary(BinaryOp::Add | BinaryOp::Min | BinaryOp::Max)) => {
+                    open.extend(info.parts::<2>(children).into_iter().flatten());
+                }
+                Some(Primitive::Apply) => {
+                    open.extend(info.parts(children).into_iter().flat_map(|[_, a, b]| [a, b]));
+                }
+                Some(Primitive::Lanes) => open.extend(info.parts(children).map(|[_, _, x]| x)),
+                _ => {}
             }
-            ("freeze" | "slc.freeze" | "exe.freeze" | "sad" | "ead", [of]) => at = *of,
-            ("in" | "out" | "slc.in" | "slc.out" | "exe.in" | "exe.out", [name]) => {
-                let Head::Op(name) = term[*name].head() else { return None };
-                return Some((name.as_str().strip_prefix('%')?, indices));
+        }
+        found
+    }
+
+    /// The tensor of an address and how many indices it has.
+    fn place(&self, address: Id) -> Option<(&'static str, usize)> {
+        let mut at = address;
+        let mut indices = 0;
+        loop {
+            let node: &Node = &self.term[at];
+            let info = self.operators.of(node)?;
+            let [first] = info.parts(node.children())?;
+            match info.primitive()? {
+                Primitive::Index => {
+                    at = first;
+                    indices += 1;
+                }
+                Primitive::Freeze | Primitive::Same => at = first,
+                Primitive::Root(_) => {
+                    let Head::Op(name) = self.term[first].head() else { return None };
+                    return Some((name.as_str().strip_prefix('%')?, indices));
+                }
+                _ => return None,
             }
-            _ => return None,
         }
     }
 }

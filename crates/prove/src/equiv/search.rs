@@ -5,11 +5,12 @@ use super::alpha;
 use super::certificate::{Certificate, Proved, certify};
 use super::equation::extended;
 use super::join::joined;
+use super::level::{Level, reached};
 use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
 use super::question::{Question, question, unparted};
 use super::raise::raised;
-use super::sides::{Side, Sides};
+use super::sides::{Side, Sides, What};
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_certify::{Rules, check};
@@ -20,7 +21,7 @@ use ember_language::diagnostic::Sources;
 use ember_language::rules::Operators;
 use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
 use ember_language::sexp;
-use ember_language::term::{Node, Term};
+use ember_language::term::Term;
 use ember_targets::machine::Machine;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -73,32 +74,21 @@ pub struct Search<'a> {
     pub certify: Option<&'a Rules>,
 }
 
-/// The terms of both sides, with variables named by their loops; a statement beside one that is split
-/// between the units is such a statement, too. An error where a side is no term.
+/// The terms of both sides at one level, with variables named by their loops. An error where a side is no term, or
+/// none of that level.
 pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], String> {
     let operators = book.signature.table().clone();
-    lifted(sides).map(|terms| terms.map(|term| normalise(&term, &operators)))
-}
-
-/// The same with variables as they were written.
-fn lifted(sides: &Sides) -> Result<[Term; 2], String> {
-    let lifted = |side: &Side| -> Result<Term, String> {
-        let term = side.term()?.clone();
-        Ok(if units(sides) && !side.is_split() { split(term) } else { term })
+    let of = |side: &Side| -> Result<Term, String> {
+        let sort = match &side.what {
+            What::Term { sort, .. } => *sort,
+            What::Dlc { .. } => sides.base.sort,
+        };
+        let level = &sides.level;
+        let term = reached(&book.signature, level, (side.term()?, sort));
+        let term = term.ok_or_else(|| format!("no boundaries lead from {sort} to {}", level.sort));
+        Ok(normalise(&term?, &operators))
     };
-    Ok([lifted(&sides.left)?, lifted(&sides.right)?])
-}
-
-/// Whether a side is a program of both units.
-pub(super) fn units(sides: &Sides) -> bool {
-    sides.left.is_split() || sides.right.is_split()
-}
-
-/// A statement that is split between the units.
-fn split(mut statement: Term) -> Term {
-    let root = Id::from(statement.len().saturating_sub(1));
-    statement.add(Node::op("slc", &[root]));
-    statement
+    Ok([of(&sides.left)?, of(&sides.right)?])
 }
 
 impl Search<'_> {
@@ -188,8 +178,7 @@ impl Search<'_> {
                 other => return (other, [at, parts.len()]),
             }
         }
-        let dialect = if question.units { "slc" } else { "scf" };
-        let whole = joined(&certificates, dialect);
+        let whole = joined(&certificates, question.level);
         let whole = whole.and_then(|found| self.checked(&found).map(|()| found));
         (Found::Equal(whole), [parts.len(); 2])
     }
@@ -247,17 +236,15 @@ impl Search<'_> {
     }
 
     fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
-        let Question { units, terms, between, .. } = question;
+        let Question { level, terms, between, .. } = question;
         let operators = self.book.signature.table().clone();
         let mut egraph = question.egraph(&operators, self.vectors(), record);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
         // Rules meet halfway: from one processor's statements down to both programs, and among those.
-        let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term)));
+        let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term, &operators)));
         let model = between.map(|m| egraph.add_expr(m));
-        if units {
-            for statement in statements.into_iter().chain(model) {
-                egraph.add(Node::op("slc", &[statement]));
-            }
+        for statement in statements.into_iter().chain(model) {
+            level.cross(statement, |node| egraph.add(node));
         }
         egraph.rebuild();
         let mut run = Run {
@@ -266,7 +253,7 @@ impl Search<'_> {
             operators,
             egraph,
             roots,
-            units,
+            level: level.clone(),
             statements,
             model,
             terms: terms.clone(),
@@ -279,7 +266,9 @@ impl Search<'_> {
         drive(&mut run, &self.schedule.steps, self.limits.iterations);
         run.captured = run.named.iter().any(|term| {
             // Statements that come of programs of both units have loops with other bounds.
-            [term, &raised(term)].iter().any(|term| captured(term, &run.operators, &run.egraph))
+            [term, &raised(term, &run.operators)]
+                .iter()
+                .any(|term| captured(term, &run.operators, &run.egraph))
         });
         run
     }
@@ -290,8 +279,8 @@ struct Run<'a> {
     operators: Arc<Operators>,
     egraph: EGraph,
     roots: [Id; 2],
-    /// Whether the sides are programs of both units.
-    units: bool,
+    /// The level of the sides.
+    level: Level,
     /// The statements of one processor that the sides come from.
     statements: [Id; 2],
     /// The model between them.
@@ -322,7 +311,7 @@ impl Run<'_> {
     /// Whether a class that should hold a side holds it under other names.
     fn twin(&self, egraph: &EGraph) -> Option<Twin> {
         for (side, own) in self.each.iter().enumerate() {
-            let own = raised(own);
+            let own = raised(own, &self.operators);
             for class in [self.statements[1 - side]].into_iter().chain(self.model) {
                 if egraph.find(class) == egraph.find(self.statements[side]) {
                     continue;
@@ -339,7 +328,7 @@ impl Run<'_> {
     /// other side. What one side has within them, such as strips, rules find by its bounds.
     fn align(&mut self) {
         for side in [0, 1] {
-            let own = raised(&self.each[side]);
+            let own = raised(&self.each[side], &self.operators);
             let other = self.egraph.find(self.statements[1 - side]);
             for names in alpha::outermost(&self.egraph, &self.operators, other, &own) {
                 let term = alpha::renamed(&self.egraph, &own, &names);
@@ -352,15 +341,13 @@ impl Run<'_> {
     /// Goes on with a side under the names with which it was found.
     fn adopt(&mut self, (side, names): Twin) {
         let term = alpha::renamed(&self.egraph, &self.each[side], &names);
-        self.statements[side] = self.egraph.add_expr(&raised(&term));
+        self.statements[side] = self.egraph.add_expr(&raised(&term, &self.operators));
         self.roots[side] = self.egraph.add_expr(&term);
         self.named.push(term.clone());
         self.terms[side] = term;
-        if self.units {
-            self.egraph.add(Node::op("slc", &[self.statements[side]]));
-        }
+        self.level.cross(self.statements[side], |node| self.egraph.add(node));
         self.egraph.rebuild();
-        if self.units {
+        if self.level.is_crossed() {
             let first = self.first.clone();
             self.apply(&first, false);
         }
@@ -398,7 +385,7 @@ impl Run<'_> {
 
 impl Driven for Run<'_> {
     fn saturate(&mut self, rules: &[usize]) {
-        if self.units && self.first.is_empty() {
+        if self.level.is_crossed() && self.first.is_empty() {
             self.first = rules.to_vec();
         }
         if self.twins {

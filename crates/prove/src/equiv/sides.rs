@@ -3,20 +3,22 @@
 use super::data::Given;
 use super::declare::{Declarations, FORMS};
 use super::layout::{Layout, laid_out};
+use super::level::{Level, is_program, statements};
 use super::lift::lifted;
 use super::roles::Roles;
-use super::surface;
 use ember_compile::dlc_text::DlcText;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::load::load;
-use ember_language::rules::{RuleBook, Sort};
+use ember_language::rules::{Operators, RuleBook, Signature, Sort};
 use ember_language::sexp::{self, Sexp};
 use ember_language::term::Term;
+use ember_language::text;
 use ember_model::model::Model;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One of the two that are compared.
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ pub struct Side {
 /// What a side is.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// A model or a program of the levels SCF and SLC: a term of sort Stmt or Slc.
+    /// A model or a program of a level: a term that is a statement.
     Term {
         /// The term, as it was written.
         term: Term,
@@ -48,9 +50,9 @@ pub enum What {
 
 impl What {
     /// A verified DLC program.
-    pub fn dlc(program: Verified) -> What {
+    pub fn dlc(program: Verified, operators: &Operators) -> What {
         let program = program.into_program();
-        let term = lifted(&program);
+        let term = lifted(&program, operators);
         What::Dlc { program: Box::new(program), term }
     }
 }
@@ -73,11 +75,6 @@ impl Side {
                 Some(format!("trusted: {name:?} does what the statement does that it is read as"))
             }
         }
-    }
-
-    /// Whether it is a program of both units, of which each statement says where it runs.
-    pub fn is_split(&self) -> bool {
-        matches!(&self.what, What::Term { sort, .. } if sort.name() == "Slc")
     }
 }
 
@@ -107,16 +104,25 @@ pub struct Sides {
     pub model: Option<ModelFile>,
     /// The term of a model that is no side: where both programs are equal to it, they are equal.
     pub between: Option<Term>,
+    /// The level at which both are compared.
+    pub level: Level,
+    /// The level of statements of one processor.
+    pub base: Level,
+    /// What operators mean.
+    pub operators: Arc<Operators>,
 }
 
 impl Sides {
     /// Two programs over the same tensors.
-    pub fn of(declarations: Declarations, programs: [What; 2]) -> Sides {
+    pub fn of(signature: &Signature, declarations: Declarations, programs: [What; 2]) -> Sides {
         let [left, right] = programs;
         let side = |name: &str, what| Side { name: name.to_owned(), what };
         let (left, right) = (side("the first", left), side("the second", right));
-        let roles = Roles::new(&declarations, &[], [&left, &right]);
-        Sides { declarations, roles, left, right, given: None, model: None, between: None }
+        let roles = Roles::new(&declarations, &[], [&left, &right], signature.table());
+        let [level, base] = Level::of(signature, [&left, &right]);
+        let (given, model, between) = (None, None, None);
+        let operators = signature.table().clone();
+        Sides { declarations, roles, left, right, given, model, between, level, base, operators }
     }
 }
 
@@ -205,17 +211,19 @@ pub fn read(
         return Err(vec![error.with_help(help)]);
     };
     let declarations = declarations.unwrap_or_default();
+    let operators = book.signature.table().clone();
     if let Some(given) = &given
-        && laid_out(&declarations, given)
+        && laid_out(&declarations, &operators, given)
             .is_none_or(|own| own.forms(&declarations) != given.forms(&declarations))
     {
         return Err(vec![Diagnostic::global(
             "the data that is given is not laid out as it should be",
         )]);
     }
-    let roles = Roles::new(&declarations, &models, [&left, &right]);
+    let roles = Roles::new(&declarations, &models, [&left, &right], book.signature.table());
+    let [level, base] = Level::of(&book.signature, [&left, &right]);
     let model = models.into_iter().next();
-    Ok(Sides { declarations, roles, left, right, given, model, between })
+    Ok(Sides { declarations, roles, left, right, given, model, between, level, base, operators })
 }
 
 fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
@@ -233,16 +241,19 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
     match forms.first().and_then(Sexp::form) {
         Some(("model", _)) => {
             let model = Model::parse_with(sources, file, &book.definitions)?;
-            let term = book.definitions.expand(&model.root_term());
+            let term = book.definitions.expand(&model.root_term(book.signature.table()));
             text.declarations = Some(Declarations::of_model(&model));
-            let what = What::Term { term, sort: Sort::named("Stmt") };
+            let what = What::Term { term, sort: statements(&book.signature) };
             text.sides.push(Side { name: name.clone(), what });
             text.model = Some(ModelFile { model, file });
         }
         Some(("dlc", _)) => {
             let program = DlcText::read(sources, file)?.verify(&Limits::of(machine))?;
             text.declarations = Some(Declarations::of_program(&program));
-            text.sides.push(Side { name: name.clone(), what: What::dlc(program) });
+            text.sides.push(Side {
+                name: name.clone(),
+                what: What::dlc(program, book.signature.table()),
+            });
         }
         _ => programs(book, &forms, &mut text)?,
     }
@@ -284,15 +295,16 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
 
 /// A program as a term.
 pub(super) fn program(book: &RuleBook, form: &Sexp, declarations: &Declarations) -> Checked<What> {
-    let full = surface::written_out(form, declarations)?;
-    let (term, sort) = book.signature.read_term(&full)?;
-    let term = book.definitions.expand(&term);
-    match sort.name() {
-        "Stmt" | "Slc" => Ok(What::Term { term, sort }),
-        other => {
-            let label = format!("this has the sort {other}");
-            let error = Diagnostic::error("not a program", form.span, label);
-            Err(vec![error.with_help("a program is `(dlc …)`, a Stmt or an Slc")])
-        }
+    let (term, sort) = text::read(form, book, &declarations.words(&book.signature))?;
+    if is_program(&book.signature, sort) {
+        return Ok(What::Term { term, sort });
     }
+    let label = format!("this has the sort {sort}");
+    let error = Diagnostic::error("not a program", form.span, label);
+    let sorts = book.signature.sorts().iter().map(|declared| declared.sort);
+    let programs = sorts.filter(|sort| is_program(&book.signature, *sort));
+    let known: Vec<String> = programs.map(|sort| sort.to_string()).collect();
+    let help =
+        format!("a program is `(dlc …)`, or a term of a sort of statements: {}", known.join(", "));
+    Err(vec![error.with_help(help)])
 }

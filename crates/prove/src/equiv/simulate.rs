@@ -5,6 +5,7 @@ use super::declare::{Declarations, Purpose};
 use super::sides::{Side, Sides, What};
 use ember_interpret::{Error, Interpreter, Store};
 use ember_language::rules::Exactness;
+use ember_language::rules::Operators;
 use ember_sim::{Bindings, SimError};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
@@ -72,10 +73,10 @@ pub(super) fn compare(
     steps: u64,
 ) -> Outcome {
     let store = given.store(&sides.declarations, zeros);
-    let left = run(&sides.left, machine, &store, steps);
+    let left = run(&sides.left, &sides.operators, machine, &store, steps);
     let right = match &left {
         Err(Failure::Limit) => return Outcome::Nothing,
-        _ => run(&sides.right, machine, &store, steps),
+        _ => run(&sides.right, &sides.operators, machine, &store, steps),
     };
     let fault = |left: &str, right: &str| {
         Outcome::Different(Difference {
@@ -97,10 +98,16 @@ pub(super) fn compare(
     }
 }
 
-fn run(side: &Side, machine: &Machine, store: &Store, steps: u64) -> Result<Store, Failure> {
+fn run(
+    side: &Side,
+    operators: &Operators,
+    machine: &Machine,
+    store: &Store,
+    steps: u64,
+) -> Result<Store, Failure> {
     match &side.what {
         What::Term { term, .. } => {
-            let mut run = Interpreter::new(term, store.clone()).with_step_limit(steps);
+            let mut run = Interpreter::new(term, operators, store.clone()).with_step_limit(steps);
             match run.run(run.root()) {
                 Ok(()) => Ok(run.into_store()),
                 Err(Error::StepLimit(_)) => Err(Failure::Limit),

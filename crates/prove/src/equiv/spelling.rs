@@ -6,18 +6,18 @@ use super::chain::{class_of, is_word};
 use super::forms::{atom, form, printed, shown};
 use super::means::Means;
 use crate::chains::Terms;
-use egg::{ENodeOrVar, Id, Language, PatternAst};
+use egg::{ENodeOrVar, Id, PatternAst};
 use ember_language::sexp::Sexp;
 use ember_language::term::{Node, Term};
+use ember_values::primitive::Primitive;
 
 impl Writer<'_> {
     /// Remembers how a program spells its variables.
     pub(super) fn remember(&mut self, program: &Term) {
         for (at, node) in program.as_ref().iter().enumerate() {
-            let (Some("var"), [name, lo, hi, step]) = (node.name(), node.children()) else {
-                continue;
-            };
-            let part = |id: &Id| self.hidden.hide(&Terms::of(program, *id));
+            let bounds = self.operators().parts(node, Primitive::Variable);
+            let Some([name, lo, hi, step]) = bounds else { continue };
+            let part = |id: Id| self.hidden.hide(&Terms::of(program, id));
             let class = self.hidden.hide(&Terms::of(program, Id::from(at)));
             let class = class.and_then(|word| class_of(word.as_ref().last()?.name()?));
             if let (Some(class), Some(name), Some(lo), Some(hi), Some(step)) =
@@ -31,13 +31,14 @@ impl Writer<'_> {
     /// Proves the bounds with which a program spells its variables.
     pub(super) fn spell_program(&mut self, program: &Term) -> Result<(), String> {
         for (at, node) in program.as_ref().iter().enumerate() {
-            let (Some("var"), [_, lo, hi, step]) = (node.name(), node.children()) else { continue };
+            let bounds = self.operators().parts(node, Primitive::Variable);
+            let Some([_, lo, hi, step]) = bounds else { continue };
             let lost = "a variable is not in the search";
             let word = self.hidden.hide(&Terms::of(program, Id::from(at))).ok_or(lost)?;
             let class = word.as_ref().last().and_then(|n| class_of(n.name()?)).ok_or(lost)?;
             let mut bounds = Vec::new();
             for part in [lo, hi, step] {
-                bounds.push(self.hidden.hide(&Terms::of(program, *part)).ok_or(lost)?);
+                bounds.push(self.hidden.hide(&Terms::of(program, part)).ok_or(lost)?);
             }
             let Ok(bounds) = bounds.try_into() else { continue };
             self.declare(class)?;
@@ -98,16 +99,15 @@ impl Writer<'_> {
     pub(super) fn variables_of(
         &mut self,
         pattern: &PatternAst<Node>,
-        means: &Means,
+        means: &Means<'_>,
         depth: usize,
     ) -> Result<(), String> {
         for (at, node) in pattern.as_ref().iter().enumerate() {
             let ENodeOrVar::ENode(node) = node else { continue };
-            if node.name() != Some("var") {
-                continue;
-            }
+            let bounds: Option<[Id; 4]> = self.operators().parts(node, Primitive::Variable);
+            let Some(bounds) = bounds else { continue };
             let Some(class) = means.target(pattern, Id::from(at)) else { continue };
-            let parts = node.children().iter().map(|c| means.build(pattern, *c));
+            let parts = bounds.iter().map(|c| means.build(pattern, *c));
             let parts: Option<Vec<Term>> = parts.collect();
             let Some(Ok([name, lo, hi, step])) = parts.map(<[Term; 4]>::try_from) else {
                 return Err("a variable that cannot be written".to_owned());

@@ -3,13 +3,19 @@
 use super::refute::Counterexample;
 use super::sides::{ModelFile, Sides, What};
 use ember_language::diagnostic::Sources;
-use ember_language::print_term::print_term;
+use ember_language::rules::Signature;
 use ember_language::sexp;
+use ember_language::text::program;
 use ember_targets::print::print;
 
 /// The text of a file on which the difference shows again. Where a side is a model, or one declares
 /// what programs use, it is that model with other data; else declarations, data and both programs.
-pub fn counterexample(sources: &Sources, sides: &Sides, found: &Counterexample) -> String {
+pub fn counterexample(
+    sources: &Sources,
+    signature: &Signature,
+    sides: &Sides,
+    found: &Counterexample,
+) -> String {
     let difference = &found.difference;
     let what = match difference.values {
         true => format!(
@@ -40,9 +46,12 @@ pub fn counterexample(sources: &Sources, sides: &Sides, found: &Counterexample) 
         text += &layout.form();
     }
     text += &format!("(data\n    {data})\n");
+    let words = sides.declarations.words(signature);
     for side in [&sides.left, &sides.right] {
         match &side.what {
-            What::Term { term, .. } => text += &format!("\n{}\n", print_term(term).trim_end()),
+            What::Term { term, .. } => {
+                text += &format!("\n{}\n", program(term, &words).trim_end());
+            }
             What::Dlc { program, .. } => text += &format!("\n{}\n", print(program).trim_end()),
         }
     }

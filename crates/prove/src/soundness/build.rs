@@ -2,23 +2,26 @@
 //! asks of it and the loop variables that are bound around it.
 
 use super::grow::{Grow, Range, Scope, Type};
-use super::types::{Hole, Types, is_address, loop_operands};
+use super::types::{Hole, Types, is_address};
 use super::world::{SCRATCH, tensor_name};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::{Signature, Sort, SortTerm};
+use ember_language::rules::{Kind, Loop, Sort, Unit};
 use ember_language::term::{Head, Node};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::BinaryOp;
 use ember_values::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The making of one instance.
-pub(super) struct Build<'a, 'b> {
-    signature: &'a Signature,
+pub(super) struct Build<'a, 'g, 'b> {
     pattern: &'a PatternAst<Node>,
     types: Types,
-    grow: Grow<'b>,
+    grow: &'g mut Grow<'b>,
     size: u32,
     /// Loop variables around the instance.
     pool: Vec<Id>,
+    /// Whether only memory that is never written may be read.
+    read_only: bool,
     /// The terms of variables.
     pub holes: BTreeMap<Var, Id>,
     /// Loop variables that have a value around the instance.
@@ -29,22 +32,32 @@ pub(super) struct Build<'a, 'b> {
     early: Vec<Range>,
 }
 
-impl<'a, 'b> Build<'a, 'b> {
-    /// Nothing made yet, of terms of about `size` levels.
+impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
+    /// Nothing made yet, of terms of about `size` levels, with nothing around it.
     pub fn new(
-        signature: &'a Signature,
         pattern: &'a PatternAst<Node>,
         types: Types,
-        grow: Grow<'b>,
+        grow: &'g mut Grow<'b>,
         size: u32,
-    ) -> Build<'a, 'b> {
+    ) -> Build<'a, 'g, 'b> {
+        Build::within(pattern, types, grow, &Scope::default(), size)
+    }
+
+    /// The same where some loop variables are in scope.
+    pub fn within(
+        pattern: &'a PatternAst<Node>,
+        types: Types,
+        grow: &'g mut Grow<'b>,
+        scope: &Scope,
+        size: u32,
+    ) -> Build<'a, 'g, 'b> {
         Build {
-            signature,
             pattern,
             types,
             grow,
             size,
-            pool: Vec::new(),
+            pool: scope.vars.clone(),
+            read_only: scope.read_only,
             holes: BTreeMap::new(),
             free: BTreeSet::new(),
             capture: false,
@@ -72,19 +85,23 @@ impl<'a, 'b> Build<'a, 'b> {
         let pattern = self.pattern;
         for node in pattern {
             let ENodeOrVar::ENode(node) = node else { continue };
-            let Some(at) = node.name().and_then(loop_operands) else { continue };
-            let operand = |k: usize| match &pattern[node.children()[at[k]]] {
+            let info = self.grow.grammar.operators().of(node);
+            let Some(Loop { variable, lo, hi, step, .. }) = info.and_then(|i| i.looped()) else {
+                continue;
+            };
+            let operand = |at: usize| match &pattern[node.children()[at]] {
                 ENodeOrVar::Var(v) if !self.holes.contains_key(v) => Some(*v),
                 _ => None,
             };
-            let (Some(var), Some(lo), Some(hi)) = (operand(0), operand(1), operand(2)) else {
+            let (Some(var), Some(lo), Some(hi)) = (operand(variable), operand(lo), operand(hi))
+            else {
                 continue;
             };
             let bounds = [lo, hi].map(|v| self.types.holes.get(&v).map(|h| h.sort.name()));
             if bounds != [Some(Sort::VALUE); 2] {
                 continue;
             }
-            let step = match (&pattern[node.children()[at[3]]], operand(3)) {
+            let step = match (&pattern[node.children()[step]], operand(step)) {
                 (_, Some(step)) => {
                     let id = self.grow.step();
                     self.holes.insert(step, id);
@@ -108,14 +125,16 @@ impl<'a, 'b> Build<'a, 'b> {
             ENodeOrVar::ENode(node) => {
                 let node = node.clone();
                 let children = node.children();
-                match node.name() {
-                    Some(name) if loop_operands(name).is_some() => {
-                        self.bind_loop(name, children)?
+                if let Some(info) = self.grow.grammar.operators().of(&node) {
+                    if let Some(own) = info.looped() {
+                        self.bind_loop(own, children)?;
                     }
-                    Some("vec") => self.bind_block(children)?,
-                    Some("rename") => self.bind_renamed(children)?,
-                    Some("fix") => self.bind_fixed(children)?,
-                    _ => {}
+                    match info.primitive() {
+                        Some(Primitive::Vec) => self.bind_block(info.parts(children)?)?,
+                        Some(Primitive::Rename) => self.bind_renamed(info.parts(children)?)?,
+                        Some(Primitive::Fix) => self.bind_fixed(info.parts(children)?)?,
+                        _ => {}
+                    }
                 }
                 let built: Option<Vec<Id>> = children.iter().map(|c| self.node(*c)).collect();
                 Some(self.grow.bank.add(Node::new(node.head(), &built?)))
@@ -132,8 +151,9 @@ impl<'a, 'b> Build<'a, 'b> {
     }
 
     /// Gives a loop's variable the loop's bounds.
-    fn bind_loop(&mut self, name: &str, children: &[Id]) -> Option<()> {
-        let [var, lo, hi, step] = loop_operands(name)?.map(|k| children[k]);
+    fn bind_loop(&mut self, own: Loop, children: &[Id]) -> Option<()> {
+        let [var, lo, hi, step] = [own.variable, own.lo, own.hi, own.step].map(|at| children[at]);
+        let (lo, hi) = own.access.map_or((lo, hi), |(lo, hi)| (children[lo], children[hi]));
         let scope = self.scope(&[], false);
         if let (Some(lo), Some(hi)) = (self.unknown(lo), self.unknown(hi)) {
             let range = self.grow.range(&scope, self.size.min(1));
@@ -154,8 +174,7 @@ impl<'a, 'b> Build<'a, 'b> {
     }
 
     /// Gives a block the variables of a loop and of the loop over its blocks.
-    fn bind_block(&mut self, children: &[Id]) -> Option<()> {
-        let &[v, e, n, hi, _] = children else { return None };
+    fn bind_block(&mut self, [v, e, n, hi, _]: [Id; 5]) -> Option<()> {
         if let Some(hole) = self.unknown(hi) {
             let scope = self.scope(&[], false);
             let bound = self.grow.bound(&scope, 1);
@@ -169,9 +188,8 @@ impl<'a, 'b> Build<'a, 'b> {
             self.holes.insert(hole, e);
         }
         if let Some(hole) = self.unknown(v) {
-            let e = self.node(e)?;
-            let name = self.grow.bank.op("outer", &[e, n]);
-            let v = self.grow.bank.op("var", &[name, lo, hi, n]);
+            self.node(e)?;
+            let v = self.grow.var(lo, hi, n);
             self.holes.insert(hole, v);
             self.free.insert(v);
             self.pool.insert(0, v);
@@ -180,8 +198,7 @@ impl<'a, 'b> Build<'a, 'b> {
     }
 
     /// Gives a renaming two variables; the second has the range of the first or a part of it.
-    fn bind_renamed(&mut self, children: &[Id]) -> Option<()> {
-        let &[x, y, _] = children else { return None };
+    fn bind_renamed(&mut self, [x, y, _]: [Id; 3]) -> Option<()> {
         // A renamed variable's range must be the same wherever the renaming is pushed to.
         let scope = Scope { vars: self.pool.clone(), read_only: true };
         let mut range = self.grow.range(&scope, 1);
@@ -202,7 +219,7 @@ impl<'a, 'b> Build<'a, 'b> {
         if let Some(hole) = self.unknown(y) {
             if self.grow.one_in(3) {
                 let two = self.grow.bank.int(2);
-                (lo, step) = (self.grow.bank.op("scf.add", &[lo, two]), two);
+                (lo, step) = (self.grow.op(Primitive::Binary(BinaryOp::Add), &[lo, two]), two);
             }
             let y = self.grow.var(lo, hi, step);
             self.holes.insert(hole, y);
@@ -213,8 +230,7 @@ impl<'a, 'b> Build<'a, 'b> {
     }
 
     /// Gives a variable that has a value its range, and mostly a value that is in it.
-    fn bind_fixed(&mut self, children: &[Id]) -> Option<()> {
-        let &[x, v, _] = children else { return None };
+    fn bind_fixed(&mut self, [x, v, _]: [Id; 3]) -> Option<()> {
         let scope = Scope { vars: self.pool.clone(), read_only: true };
         let mut range = self.grow.range(&scope, 1);
         // Once in a while, it is a variable that the instance binds elsewhere.
@@ -234,7 +250,7 @@ impl<'a, 'b> Build<'a, 'b> {
             } else {
                 self.free.insert(other);
                 self.pool.insert(0, other);
-                self.grow.bank.op("iv", &[other])
+                self.grow.op(Primitive::Iv, &[other])
             };
             self.holes.insert(hole, value);
         }
@@ -246,11 +262,11 @@ impl<'a, 'b> Build<'a, 'b> {
         let mut vars = self.pool.clone();
         if self.capture {
             let holes = self.types.holes.iter();
-            let bound = holes.filter(|(_, hole)| hole.sort.name() == "Var");
+            let bound = holes.filter(|(_, hole)| hole.kind == Kind::Variable);
             vars.extend(bound.filter_map(|(v, _)| self.holes.get(v)));
         }
         vars.extend(binders.iter().filter_map(|b| self.holes.get(b)));
-        Scope { vars, read_only }
+        Scope { vars, read_only: read_only || self.read_only }
     }
 
     fn hole(&mut self, v: Var) -> Option<Id> {
@@ -266,11 +282,13 @@ impl<'a, 'b> Build<'a, 'b> {
 
     /// A term for a variable.
     fn make(&mut self, hole: &Hole) -> Option<Id> {
-        let read_only = hole.read_only || hole.sort.name() == "Stream";
+        let unit = self.grow.grammar.signature.sort(hole.sort.name()).and_then(|sort| sort.unit);
+        let streamed = hole.kind == Kind::Value && unit == Some(Unit::Access);
+        let read_only = hole.read_only || streamed;
         let scope = self.scope(&hole.binders, read_only);
         let size = self.size;
-        Some(match hole.sort.name() {
-            "Value" | "Stream" | "EValue" => {
+        Some(match hole.kind {
+            Kind::Value => {
                 if hole.count {
                     let n = self.lanes(hole.lanes, 2)?;
                     return Some(self.grow.bank.int(n as i64));
@@ -289,7 +307,7 @@ impl<'a, 'b> Build<'a, 'b> {
                     self.grow.value(ty, &scope, size)
                 }
             }
-            "Address" | "SAddress" | "EAddress" => {
+            Kind::Address => {
                 let ty = self.ty(hole)?;
                 // Scratch is named nowhere else; offsets may be anything.
                 match hole.role.filter(|role| *role == SCRATCH || !self.grow.one_in(8)) {
@@ -297,49 +315,46 @@ impl<'a, 'b> Build<'a, 'b> {
                     None => self.grow.address(ty, hole.rank, hole.written, &scope, size.min(1)),
                 }
             }
-            "Stmt" | "Slc" | "Exec" => self.grow.statement(&scope, size),
-            "Tensor" => {
+            Kind::Statement => self.grow.statement(&scope, size),
+            Kind::Tensor => {
                 let dtype = self.ty(hole)?.dtype;
                 self.grow.whole_tensor(dtype, hole.rank, &scope, size.min(2))
             }
-            "Var" => {
+            Kind::Variable => {
                 let range = self.grow.range(&scope, 1);
                 self.free.insert(range.var);
                 range.var
             }
-            "VarName" => {
-                let zero = self.grow.bank.int(0);
-                self.grow.bank.op("depth", &[zero])
-            }
-            "Real" => {
+            Kind::Number => {
                 let x = self.grow.rng.u8(1..8);
                 self.grow.bank.add(Node::new(Head::real(f64::from(x) / 2.0), &[]))
             }
             // A size's name; tensors have dimensions.
-            "Name" if hole.rank == 0 => {
+            Kind::Name if hole.rank == 0 => {
                 let size = self.grow.rng.choice(&self.grow.world.sizes)?;
-                self.grow.bank.op(&format!("%{size}"), &[])
+                self.grow.name(size)
             }
-            "Name" => {
+            Kind::Name => {
                 let dtype = self.ty(hole)?.dtype;
                 let rank = hole.rank;
-                let name = format!("%{}", tensor_name(hole.written, dtype, rank));
-                self.grow.bank.op(&name, &[])
+                self.grow.name(&tensor_name(hole.written, dtype, rank))
             }
-            "DType" => {
+            Kind::Type => {
                 let dtype = self.ty(hole)?.dtype;
                 self.grow.bank.op(dtype.name(), &[])
             }
-            _ => {
-                // One of the names that the dialects declare.
-                let of_sort = |result: SortTerm| result == SortTerm::Is(hole.sort);
-                let operators = self.signature.operators().iter();
-                let names: Vec<&str> = operators
-                    .filter(|op| op.args.is_empty() && of_sort(op.result))
-                    .map(|op| op.name.as_str())
-                    .collect();
-                let name = *self.grow.rng.choice(&names)?;
-                self.grow.bank.op(name, &[])
+            Kind::Operation | Kind::Label => {
+                // One of the names that the dialects declare, or that of a loop variable.
+                let mut words = self.grow.grammar.words(hole.sort);
+                let closed = |word: &&str| BinaryOp::parse(word).is_none_or(|op| !op.compares());
+                words.retain(|word| !hole.closed || closed(word));
+                match self.grow.rng.choice(&words) {
+                    Some(word) => self.grow.bank.op(word, &[]),
+                    None => {
+                        let zero = self.grow.bank.int(0);
+                        self.grow.bank.add(self.grow.grammar.operators().numbered_node(zero))
+                    }
+                }
             }
         })
     }
@@ -350,7 +365,7 @@ impl<'a, 'b> Build<'a, 'b> {
         if self.types.dtypes.get(hole.dtype).is_none() {
             let choices = [DType::F32, DType::F32, DType::F32, DType::I64, DType::I32, DType::F64];
             // What is only stored is converted before anything else is done with it.
-            let stored = is_address(hole.sort) && self.grow.one_in(4);
+            let stored = is_address(hole.kind) && self.grow.one_in(4);
             let storage = [DType::U8, DType::U4, DType::F16, DType::BF16, DType::U8, DType::F16];
             let choices = if stored { storage } else { choices };
             let choices = if self.grow.alias { [DType::I64; 6] } else { choices };
@@ -374,24 +389,17 @@ impl<'a, 'b> Build<'a, 'b> {
 
     /// A term at the level of a sort.
     fn wrapped(&mut self, sort: Sort, id: Id) -> Id {
-        let boundary = match sort.name() {
-            "Stream" => "str",
-            "EValue" => "val",
-            "SAddress" => "sad",
-            "EAddress" => "ead",
-            "Slc" => "slc",
-            "Exec" => "exe",
-            _ => return id,
-        };
-        self.grow.bank.op(boundary, &[id])
+        match self.grow.grammar.boundary(sort) {
+            Some(boundary) => self.grow.bank.add(Node::new(Head::Op(boundary), &[id])),
+            None => id,
+        }
     }
 
     /// The term below the operators that only change the sort.
     fn unwrapped(&self, mut id: Id) -> Id {
-        while let ("str" | "val" | "slc.const" | "exe.const", [inner]) =
-            (self.grow.bank.node(id).name().unwrap_or_default(), self.grow.bank.node(id).children())
-        {
-            id = *inner;
+        let operators = self.grow.grammar.operators();
+        while let Some([inner]) = operators.parts(self.grow.bank.node(id), Primitive::Same) {
+            id = inner;
         }
         id
     }

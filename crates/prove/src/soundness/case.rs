@@ -4,7 +4,7 @@ use super::Refutation;
 use super::compare::{Alike, LOWERED_STEPS, Meaning, STEPS, meaning};
 use super::instance::Instance;
 use egg::Id;
-use ember_interpret::{Interpreter, Store};
+use ember_interpret::Store;
 use fastrand::Rng;
 
 /// A store, an environment, and what the left side means there.
@@ -25,7 +25,7 @@ impl Case {
     /// A random case, with plain numbers only where they are to be `tame`.
     pub fn random(instance: &Instance, rng: &mut Rng, tame: bool) -> Option<Case> {
         let store = instance.world.store(rng, &instance.tensors(), tame);
-        let mut interpreter = Interpreter::new(instance.bank.all(), store.clone());
+        let mut interpreter = instance.interpreter(&store);
         let mut environment = Vec::new();
         let mentioned = instance.mentioned([instance.lhs; 2]);
         // Variables that are bound inside have a value outside as well: where facts say that a term

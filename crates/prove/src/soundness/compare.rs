@@ -3,7 +3,8 @@
 use super::instance::Instance;
 use super::world::SCRATCH;
 use egg::Id;
-use ember_interpret::{Error, Interpreter, Store, Value};
+use ember_interpret::{Error, Store, Value};
+use ember_language::rules::Kind;
 use ember_values::scalar::Scalar;
 use std::fmt;
 
@@ -40,29 +41,31 @@ pub(super) fn meaning(
     environment: &[(Id, i64)],
     steps: u64,
 ) -> Result<Meaning, Error> {
-    let mut interpreter =
-        Interpreter::new(instance.bank.all(), store.clone()).with_step_limit(steps);
+    let mut interpreter = instance.interpreter(store).with_step_limit(steps);
     for (variable, value) in environment {
         interpreter.bind(*variable, *value)?;
     }
-    match instance.sort.name() {
-        "Value" | "Stream" | "EValue" => interpreter.eval(term).map(Meaning::Value),
-        "Tensor" => {
+    match instance.kind {
+        Kind::Value => interpreter.eval(term).map(Meaning::Value),
+        Kind::Tensor => {
             let elements = interpreter.elements(term)?.into_iter().map(Some).collect();
             Ok(Meaning::Value(Value::Lanes(elements)))
         }
-        "Address" | "SAddress" | "EAddress" => {
+        Kind::Address => {
             let places = interpreter.places(term)?;
             let owned = |(name, at): (&str, u64)| (name.to_string(), at);
             Ok(Meaning::Places(places.into_iter().map(|p| p.map(owned)).collect()))
         }
-        "Stmt" | "Slc" | "Exec" => {
+        Kind::Statement => {
             interpreter.run(term)?;
             let mut store = interpreter.into_store();
             store.tensors.retain(|name, _| !name.starts_with(SCRATCH));
             Ok(Meaning::Store(store))
         }
-        other => Err(Error::Sort { expected: "something that has a meaning", found: other.into() }),
+        _ => Err(Error::Sort {
+            expected: "something that has a meaning",
+            found: instance.sort.to_string(),
+        }),
     }
 }
 

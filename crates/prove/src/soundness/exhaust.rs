@@ -6,7 +6,7 @@ use super::compare::Alike;
 use super::instance::Instance;
 use super::world::{COLUMNS, ENTRIES, ROWS, edge};
 use egg::Id;
-use ember_interpret::{Interpreter, Store};
+use ember_interpret::Store;
 use ember_values::scalar::{DType, Scalar};
 
 /// The greatest extents, and the number of values of an index.
@@ -113,7 +113,7 @@ fn environments(instance: &Instance, store: &Store, free: &[Id]) -> Vec<Vec<(Id,
     {
         let mut next = Vec::new();
         for environment in open {
-            let mut interpreter = Interpreter::new(instance.bank.all(), store.clone());
+            let mut interpreter = instance.interpreter(store);
             let bound: Result<Vec<()>, _> =
                 environment.iter().map(|(v, x)| interpreter.bind(*v, *x)).collect();
             let range = bound.and_then(|_| interpreter.values_of(variable));

@@ -1,11 +1,17 @@
 //! Random terms of a given type over the loop variables in scope.
 
 use super::bank::Bank;
-use super::world::{COLUMNS, ENTRIES, OFFSETS, ROWS, SCRATCH, World, edge, tensor_name};
+use super::build::Build;
+use super::grammar::{Grammar, Shape};
+use super::types::Types;
+use super::world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, tensor_name};
 use egg::Id;
+use ember_language::rules::Kind;
 use ember_language::term::{Head, Node};
-use ember_values::scalar::DType;
+use ember_values::primitive::{Primitive, Typing, Width};
+use ember_values::scalar::{BinaryOp, DType};
 use fastrand::Rng;
+use std::collections::BTreeMap;
 
 /// What a value or address is to be.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +40,7 @@ pub(super) struct Scope {
 
 /// Makes terms.
 pub(super) struct Grow<'a> {
+    pub grammar: &'a Grammar<'a>,
     pub bank: &'a mut Bank,
     pub world: &'a World,
     pub rng: &'a mut Rng,
@@ -54,9 +61,6 @@ pub(super) struct Range {
     pub step: Id,
 }
 
-const BINARY: [&str; 6] = ["add", "sub", "mul", "div", "max", "min"];
-const FOLDS: [&str; 4] = ["add", "mul", "max", "min"];
-
 impl Grow<'_> {
     /// True once in `n` times.
     pub fn one_in(&mut self, n: u32) -> bool {
@@ -65,6 +69,17 @@ impl Grow<'_> {
 
     fn pick<T: Copy>(&mut self, choices: &[T], default: T) -> T {
         self.rng.choice(choices).copied().unwrap_or(default)
+    }
+
+    /// A primitive of operands in the order of its row.
+    pub fn op(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
+        let node = self.grammar.operators().node(primitive, None, operands);
+        self.bank.add(node)
+    }
+
+    /// A name of the model.
+    pub fn name(&mut self, name: &str) -> Id {
+        self.bank.op(&format!("%{name}"), &[])
     }
 
     /// A variable in scope, most often the innermost.
@@ -79,9 +94,8 @@ impl Grow<'_> {
         match self.world.extents[k] {
             Some(n) => self.bank.int(n as i64),
             None => {
-                let name = format!("%{}", self.world.sizes[k]);
-                let name = self.bank.op(&name, &[]);
-                self.bank.op("size", &[name])
+                let name = self.name(&self.world.sizes[k].clone());
+                self.op(Primitive::Size, &[name])
             }
         }
     }
@@ -90,7 +104,7 @@ impl Grow<'_> {
     pub fn index(&mut self, scope: &Scope, depth: u32) -> Id {
         match self.rng.u8(0..10) {
             0..=5 => match self.variable(scope) {
-                Some(var) => self.bank.op("iv", &[var]),
+                Some(var) => self.op(Primitive::Iv, &[var]),
                 None => self.bank.int(0),
             },
             6 => {
@@ -100,12 +114,12 @@ impl Grow<'_> {
             7 => {
                 let (a, n) = (self.index(scope, 0), self.rng.i64(0..2));
                 let b = self.bank.int(n);
-                self.bank.op("scf.add", &[a, b])
+                self.op(Primitive::Binary(BinaryOp::Add), &[a, b])
             }
             _ if depth == 0 => self.bank.int(0),
             8 => {
                 let address = self.address(Type::INDEX, 0, false, scope, depth - 1);
-                self.bank.op("scf.load", &[address])
+                self.op(Primitive::Load, &[address])
             }
             _ => self.value(Type::INDEX, scope, depth - 1),
         }
@@ -115,19 +129,18 @@ impl Grow<'_> {
     pub fn tensor(&mut self, dtype: DType, rank: usize, written: bool, scope: &Scope) -> Id {
         let often = if self.alias { self.rng.u8(0..4) > 0 } else { self.one_in(3) };
         let writable = written || (!scope.read_only && often);
-        let name = format!("%{}", tensor_name(writable, dtype, rank));
-        let name = self.bank.op(&name, &[]);
-        let tensor = self.bank.op(if writable { "out" } else { "in" }, &[name]);
+        let name = self.name(&tensor_name(writable, dtype, rank));
+        let tensor = self.op(Primitive::Root(writable), &[name]);
         if writable && !written && self.one_in(6) {
-            return self.bank.op("freeze", &[tensor]);
+            return self.op(Primitive::Freeze, &[tensor]);
         }
         tensor
     }
 
     /// The tensor of a type with a part of its own.
     pub fn own_tensor(&mut self, role: &str, dtype: DType) -> Id {
-        let name = self.bank.op(&format!("%{role}_{dtype}"), &[]);
-        self.bank.op(if role == SCRATCH { "out" } else { "in" }, &[name])
+        let name = self.name(&format!("{role}_{dtype}"));
+        self.op(Primitive::Root(role == SCRATCH), &[name])
     }
 
     /// An address with `missing` indices to be fixed yet.
@@ -157,10 +170,10 @@ impl Grow<'_> {
             let last = k + 1 == fixed;
             let index = match innermost {
                 _ if last && ty.lanes > 1 => self.run(ty.lanes, scope, depth),
-                Some(var) if last => self.bank.op("iv", &[var]),
+                Some(var) if last => self.op(Primitive::Iv, &[var]),
                 _ => self.index(&outer, depth),
             };
-            address = self.bank.op("at", &[address, index]);
+            address = self.op(Primitive::Index, &[address, index]);
         }
         address
     }
@@ -170,7 +183,7 @@ impl Grow<'_> {
         let extent = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);
         let (n, hi) = (self.bank.int(lanes as i64), self.extent(extent));
         let x = self.index(scope, depth);
-        self.bank.op("scf.lanes", &[n, hi, x])
+        self.op(Primitive::Lanes, &[n, hi, x])
     }
 
     /// A constant.
@@ -186,7 +199,7 @@ impl Grow<'_> {
         };
         let dtype = self.bank.op(dtype.name(), &[]);
         let x = self.bank.add(Node::new(Head::real(x), &[]));
-        self.bank.op("const", &[dtype, x])
+        self.op(Primitive::Constant, &[dtype, x])
     }
 
     /// A value.
@@ -198,7 +211,7 @@ impl Grow<'_> {
                 return self.run(ty.lanes, scope, depth);
             }
             let x = self.value(ty.scalar(), scope, depth);
-            return self.bank.op("scf.broadcast", &[n, x]);
+            return self.op(Primitive::Broadcast, &[n, x]);
         }
         if depth == 0 {
             return match (ty.dtype, choice) {
@@ -215,53 +228,41 @@ impl Grow<'_> {
         match choice {
             0..=2 => self.value(ty, scope, 0),
             3..=6 => self.load(ty, scope, depth),
-            7..=9 => {
-                let op = format!("scf.{}", self.pick(&BINARY, "add"));
-                let (a, b) = (self.value(ty, scope, depth), self.value(ty, scope, depth));
-                self.bank.op(&op, &[a, b])
+            _ => {
+                let grammar = self.grammar;
+                let fits = grammar.values.iter().filter(|shape| gives(shape, ty));
+                let fits: Vec<&Shape> = fits.collect();
+                let shape = self.rng.choice(&fits).copied();
+                let grown = shape.and_then(|shape| self.instance(shape, ty, 0, scope, depth));
+                grown.unwrap_or_else(|| self.constant_of(ty))
             }
-            10 if ty.dtype == DType::I64 => {
-                let dtype = self.pick(&DType::ARITHMETIC, DType::F32);
-                let of = Type { dtype, ..ty };
-                let (a, b) = (self.value(of, scope, depth), self.value(of, scope, depth));
-                self.bank.op("scf.lt", &[a, b])
-            }
-            10 => {
-                let c = self.value(Type { dtype: DType::I64, ..ty }, scope, depth);
-                let (a, b) = (self.value(ty, scope, depth), self.value(ty, scope, depth));
-                self.bank.op("scf.select", &[c, a, b])
-            }
-            11 => {
-                let from = if ty.dtype == DType::I64 { DType::I32 } else { DType::I64 };
-                let x = self.value(Type { dtype: from, ..ty }, scope, depth);
-                let dtype = self.bank.op(ty.dtype.name(), &[]);
-                self.bank.op("scf.cast", &[dtype, x])
-            }
-            14 if ty.dtype.is_float() => {
-                let op = self.pick(&["scf.exp", "scf.sqrt"], "scf.exp");
-                let x = self.value(ty, scope, depth);
-                self.bank.op(op, &[x])
-            }
-            15 if ty.lanes == 1 => {
-                let op = self.pick(&FOLDS, "add");
-                let lanes = self.rng.usize(2..=4);
-                let (op, x) =
-                    (self.bank.op(op, &[]), self.value(Type { lanes, ..ty }, scope, depth));
-                self.bank.op("scf.fold", &[op, x])
-            }
-            12 => {
-                let range = self.range(scope, depth);
-                let op = self.pick(&FOLDS, "add");
-                let op = self.bank.op(op, &[]);
-                let start = self.value(ty, scope, 0);
-                let mut inner = scope.clone();
-                inner.vars.push(range.var);
-                let body = self.value(ty, &inner, depth);
-                let Range { var, lo, hi, step } = range;
-                self.bank.op("scf.reduce", &[op, var, lo, hi, step, start, body])
-            }
-            _ => self.constant_of(ty),
         }
+    }
+
+    /// An instance of an operator of this type and rank.
+    fn instance(
+        &mut self,
+        shape: &Shape,
+        ty: Type,
+        rank: usize,
+        scope: &Scope,
+        depth: u32,
+    ) -> Option<Id> {
+        let grammar = self.grammar;
+        let Shape { pattern, sort, .. } = shape;
+        let none = BTreeMap::new();
+        let mut types = Types::of(grammar.signature, pattern, &[], *sort, rank, &none)?;
+        match (shape.info.kind, shape.info.typing) {
+            (Some(Kind::Statement), _) => types.decide_others(ty.dtype, ty.lanes)?,
+            (_, Some(Typing::Named(_))) => {
+                types.decide(ty.dtype, ty.lanes)?;
+                // A float may be converted to the ends of a type, where sums of indices wrap.
+                let from = if ty.dtype == DType::I64 { DType::I32 } else { DType::I64 };
+                types.decide_others(from, ty.lanes)?;
+            }
+            _ => types.decide(ty.dtype, ty.lanes)?,
+        }
+        Build::within(pattern, types, self, scope, depth).node(Id::from(pattern.len() - 1))
     }
 
     fn constant_of(&mut self, ty: Type) -> Id {
@@ -270,12 +271,12 @@ impl Grow<'_> {
             return x;
         }
         let n = self.bank.int(ty.lanes as i64);
-        self.bank.op("scf.broadcast", &[n, x])
+        self.op(Primitive::Broadcast, &[n, x])
     }
 
     fn load(&mut self, ty: Type, scope: &Scope, depth: u32) -> Id {
         let address = self.address(ty, 0, false, scope, depth);
-        self.bank.op("scf.load", &[address])
+        self.op(Primitive::Load, &[address])
     }
 
     /// A new loop variable, mostly over the whole of some extent.
@@ -298,8 +299,8 @@ impl Grow<'_> {
             0..=3 if self.alias => {
                 let tensor = self.tensor(DType::I64, 1, false, scope);
                 let at = self.constant(DType::I64);
-                let address = self.bank.op("at", &[tensor, at]);
-                self.bank.op("scf.load", &[address])
+                let address = self.op(Primitive::Index, &[tensor, at]);
+                self.op(Primitive::Load, &[address])
             }
             0..=4 => {
                 let k = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);
@@ -323,8 +324,8 @@ impl Grow<'_> {
     pub fn var(&mut self, lo: Id, hi: Id, step: Id) -> Id {
         self.next_variable += 1;
         let depth = self.bank.int(self.next_variable);
-        let name = self.bank.op("depth", &[depth]);
-        self.bank.op("var", &[name, lo, hi, step])
+        let name = self.bank.add(self.grammar.operators().numbered_node(depth));
+        self.op(Primitive::Variable, &[name, lo, hi, step])
     }
 
     /// A statement.
@@ -333,88 +334,57 @@ impl Grow<'_> {
         let dtype = if self.alias { DType::I64 } else { self.pick(&dtypes, DType::F32) };
         let lanes = if self.one_in(8) { 2 } else { 1 };
         let ty = Type { dtype, lanes };
-        match self.rng.u8(0..12) {
-            0..=4 => {
-                let address = self.address(ty, 0, true, scope, 1);
-                let value = self.value(ty, scope, depth);
-                self.bank.op("scf.store", &[address, value])
-            }
-            5..=7 => {
-                let op = self.pick(&FOLDS, "add");
-                let op = self.bank.op(op, &[]);
-                let address = self.address(ty, 0, true, scope, 1);
-                let value = self.value(ty, scope, depth);
-                self.bank.op("scf.accumulate", &[op, address, value])
-            }
-            8 if depth == 0 => {
-                let op = self.pick(&["scf.skip", "scf.barrier"], "scf.skip");
-                self.bank.op(op, &[])
-            }
-            _ if depth == 0 => self.statement(scope, 1),
-            8 | 9 => {
-                let a = self.statement(scope, depth - 1);
-                let b = self.statement(scope, depth - 1);
-                self.bank.op("scf.seq", &[a, b])
-            }
-            _ => {
-                let Range { var, lo, hi, step } = self.range(scope, 0);
-                let mut inner = scope.clone();
-                inner.vars.push(var);
-                let body = self.statement(&inner, depth - 1);
-                self.bank.op("scf.for", &[var, lo, hi, step, body])
-            }
-        }
+        let grammar = self.grammar;
+        // Most statements write values, and loops have those.
+        let weight = |shape: &Shape| match () {
+            () if depth == 0 && shape.operands(Kind::Statement) > 0 => 0,
+            () if shape.operands(Kind::Value) + shape.operands(Kind::Statement) > 0 => 4,
+            () => 1,
+        };
+        let shapes = grammar.statements.iter();
+        let fits: Vec<&Shape> =
+            shapes.flat_map(|shape| std::iter::repeat_n(shape, weight(shape))).collect();
+        let shape = self.rng.choice(&fits).copied();
+        let grown = shape.and_then(|shape| self.instance(shape, ty, 0, scope, depth.max(1) - 1));
+        grown.unwrap_or_else(|| self.op(Primitive::Skip, &[]))
     }
 
     /// A tensor of a rank as a function of its indices.
     pub fn whole_tensor(&mut self, dtype: DType, rank: usize, scope: &Scope, depth: u32) -> Id {
-        let choice = self.rng.u8(0..8);
-        if depth == 0 || choice < 3 {
+        let ty = Type { dtype, lanes: 1 };
+        let grammar = self.grammar;
+        // What writes on the way, nothing else may look at.
+        let fits = grammar
+            .tensors
+            .iter()
+            .filter(|shape| shape.info.rank.is_none_or(|own| own == rank) && !shape.writes());
+        let fits: Vec<&Shape> = fits.collect();
+        let grows = depth > 0 && self.rng.u8(0..8) >= 3;
+        let shape = self.rng.choice(&fits).copied().filter(|_| grows);
+        let grown = shape.and_then(|shape| self.instance(shape, ty, rank, scope, depth - 1));
+        grown.unwrap_or_else(|| {
             let stored = self.tensor(dtype, rank, false, scope);
-            return self.bank.op("emb.tensor", &[stored]);
-        }
-        let depth = depth - 1;
-        match (choice, rank) {
-            (3, _) => {
-                let op = self.pick(&["nn.relu", "nn.sigmoid", "nn.exp"], "nn.relu");
-                let x = self.whole_tensor(dtype, rank, scope, depth);
-                self.bank.op(op, &[x])
-            }
-            (4, _) => {
-                let op = self.pick(&["nn.add", "nn.sub", "nn.mul"], "nn.add");
-                let a = self.whole_tensor(dtype, rank, scope, depth);
-                let b = self.whole_tensor(dtype, rank, scope, depth);
-                self.bank.op(op, &[a, b])
-            }
-            (_, 1) => {
-                let op = self.pick(&["nn.row_max", "nn.row_sum"], "nn.row_sum");
-                let x = self.whole_tensor(dtype, 2, scope, depth);
-                self.bank.op(op, &[x])
-            }
-            (5.., 2) => {
-                let table = self.whole_tensor(dtype, 2, scope, depth);
-                let indices = self.tensor(DType::I64, 1, false, scope);
-                if self.one_in(3) {
-                    return self.bank.op("emb.gather", &[table, indices]);
-                }
-                let mode = self.pick(&["mode.sum", "mode.mean", "mode.max"], "mode.sum");
-                let mode = self.bank.op(mode, &[]);
-                let offsets = match self.rng.bool() {
-                    true => self.own_tensor(OFFSETS, DType::I64),
-                    false => self.tensor(DType::I64, 1, false, scope),
-                };
-                self.bank.op("emb.bag", &[mode, table, indices, offsets])
-            }
-            (_, 3) => {
-                let table = self.whole_tensor(dtype, 3, scope, depth);
-                let indices = self.tensor(DType::I64, 1, false, scope);
-                self.bank.op("emb.block_gather", &[table, indices])
-            }
-            _ => {
-                let x = self.whole_tensor(dtype, rank, scope, depth);
-                let s = self.value(Type { dtype, lanes: 1 }, scope, 0);
-                self.bank.op("nn.scale", &[s, x])
-            }
-        }
+            self.op(Primitive::Stored, &[stored])
+        })
     }
+}
+
+/// Whether an operator of other values may have this type.
+fn gives(shape: &Shape, ty: Type) -> bool {
+    let takes = match shape.info.primitive() {
+        Some(Primitive::Unary(op)) => op.takes(ty.dtype),
+        _ => true,
+    };
+    let typed = match shape.info.typing {
+        Some(Typing::I64) => ty.dtype == DType::I64,
+        Some(Typing::Of(_) | Typing::Named(_)) => true,
+        None => false,
+    };
+    let wide = match shape.info.width {
+        Some(Width::One) => ty.lanes == 1,
+        Some(Width::Count(_)) => ty.lanes > 1,
+        Some(Width::Of(_)) => true,
+        None => false,
+    };
+    takes && typed && wide && shape.operands(Kind::Value) > 0
 }

@@ -2,23 +2,31 @@
 
 use super::bank::Bank;
 use super::build::Build;
+use super::grammar::Grammar;
 use super::grow::Grow;
 use super::types::Types;
 use super::world::World;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::{Arg, Rule, Signature, Sort};
+use ember_interpret::{Interpreter, Store};
+use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
 use ember_language::term::{Head, Node};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The left side of a rule with terms for its variables.
 #[derive(Clone, Debug)]
 pub(super) struct Instance {
     pub bank: Bank,
     pub world: World,
-    /// The sort of both sides.
+    /// What operators mean.
+    pub operators: Arc<Operators>,
+    /// The sort of both sides, and its kind.
     pub sort: Sort,
+    /// See [`Instance::sort`].
+    pub kind: Kind,
     pub lhs: Id,
     /// What a rule matches besides, anywhere.
     pub others: Vec<Id>,
@@ -29,22 +37,30 @@ pub(super) struct Instance {
 }
 
 impl Instance {
+    /// All terms of the instance, ready to run on a store.
+    pub fn interpreter(&self, store: &Store) -> Interpreter {
+        Interpreter::new(self.bank.all(), &self.operators, store.clone())
+    }
+
     /// A random instance of a rule with terms of about `size` levels; `None` where the choices that
     /// were made do not fit together.
     pub fn random(
         rule: &Rule,
-        signature: &Signature,
+        grammar: &Grammar,
         rng: &mut Rng,
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let any = ["Value", "Stmt", "Address"].map(Sort::named);
-        let sort = rule.sort.or_else(|| rng.choice(any))?;
+        let any = [Kind::Value, Kind::Statement, Kind::Address];
+        let sort = match rule.sort {
+            Some(sort) => sort,
+            None => grammar.sort(rng.choice(any)?, None)?,
+        };
         let world = World::random(rng, !rule.fors.is_empty());
         let (pattern, others) = with_wheres(rule);
         let ranks = ranks(rule);
         let mut instance =
-            Instance::of(&pattern, &others, sort, &ranks, signature, world, rng, size, tame)?;
+            Instance::of(&pattern, &others, sort, &ranks, grammar, world, rng, size, tame)?;
         for (x, inner) in &rule.wheres {
             let id = instance.substitute(inner, &BTreeMap::new())?;
             instance.holes.insert(*x, id);
@@ -60,23 +76,27 @@ impl Instance {
         others: &[Id],
         sort: Sort,
         ranks: &BTreeMap<Var, usize>,
-        signature: &Signature,
+        grammar: &Grammar,
         world: World,
         rng: &mut Rng,
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let types = Types::of(signature, pattern, others, sort, rng.usize(0..3) / 2, ranks)?;
+        let types =
+            Types::of(grammar.signature, pattern, others, sort, rng.usize(0..3) / 2, ranks)?;
         let alias = rng.u8(0..4) == 0;
         let mut bank = Bank::default();
-        let grow = Grow { bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
-        let mut build = Build::new(signature, pattern, types, grow, size);
+        let kind = grammar.signature.sort(sort.name())?.kind?;
+        let mut grow =
+            Grow { grammar, bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
+        let mut build = Build::new(pattern, types, &mut grow, size);
         build.outer_loops();
         build.bind_early();
         let lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
         let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
-        Some(Instance { bank, world, sort, lhs, others, holes, free })
+        let operators = grammar.signature.table().clone();
+        Some(Instance { bank, world, operators, sort, kind, lhs, others, holes, free })
     }
 
     /// A side of the rule with the instance's terms for its variables. `numbers` are the values of
@@ -103,21 +123,13 @@ impl Instance {
     fn node(&mut self, node: &Node, built: &[Option<Id>]) -> Option<Id> {
         let children: Vec<Id> =
             node.children().iter().map(|c| built[usize::from(*c)]).collect::<Option<_>>()?;
-        if let (Some("!"), [op, a, b]) = (node.name(), children.as_slice()) {
+        if let (Some(COMPUTE), [op, a, b]) = (node.name(), children.as_slice()) {
             let number = |id: Id| match self.bank.node(id).head() {
                 Head::Int(n) => Some(n),
                 _ => None,
             };
-            let (a, b) = (number(*a)?, number(*b)?);
-            let n = match BinaryOp::parse(self.bank.node(*op).name()?)? {
-                BinaryOp::Add => a.checked_add(b)?,
-                BinaryOp::Sub => a.checked_sub(b)?,
-                BinaryOp::Mul => a.checked_mul(b)?,
-                BinaryOp::Div => a.checked_div(b)?,
-                BinaryOp::Max => a.max(b),
-                BinaryOp::Min => a.min(b),
-                BinaryOp::Lt => return None,
-            };
+            let op = BinaryOp::parse(self.bank.node(*op).name()?)?;
+            let n = op.checked(number(*a)?, number(*b)?)?;
             return Some(self.bank.int(n));
         }
         Some(self.bank.add(Node::new(node.head(), &children)))
@@ -132,11 +144,17 @@ impl Instance {
     /// Every loop variable; each after those of its bounds.
     pub fn variables(&self) -> impl Iterator<Item = Id> {
         let nodes = self.bank.all().as_ref().iter().enumerate();
-        nodes.filter(|(_, node)| node.name() == Some("var")).map(|(i, _)| Id::from(i))
+        let variable = |node: &Node| self.operators.primitive(node) == Some(Primitive::Variable);
+        nodes.filter(move |(_, node)| variable(node)).map(|(i, _)| Id::from(i))
     }
 
-    /// The free variables that the terms mention.
-    pub fn mentioned(&self, terms: [Id; 2]) -> Vec<Id> {
+    /// Whether a term has a part.
+    pub fn mentions(&self, term: Id, part: Id) -> bool {
+        self.parts(&[term]).contains(&part)
+    }
+
+    /// All parts of some terms.
+    fn parts(&self, terms: &[Id]) -> BTreeSet<Id> {
         let mut seen: BTreeSet<Id> = BTreeSet::new();
         let mut open = terms.to_vec();
         while let Some(id) = open.pop() {
@@ -144,6 +162,12 @@ impl Instance {
                 open.extend(self.bank.node(id).children());
             }
         }
+        seen
+    }
+
+    /// The free variables that the terms mention.
+    pub fn mentioned(&self, terms: [Id; 2]) -> Vec<Id> {
+        let seen = self.parts(&terms);
         self.free.iter().copied().filter(|v| seen.contains(v)).collect()
     }
 }

@@ -5,15 +5,17 @@
 //! duplicate and boundary indices, lengths that no vector length divides, NaN, signed zeros, outputs
 //! that are read while they are written). *Exhaustive*: the smallest of these instances on every
 //! small store. A rule that could not be exercised often enough has not been checked, and the
-//! report says so. Knows the dialects by what their operators ask of operands (`types.rs`); what
+//! report says so. Knows operators by the operator table alone (`types.rs`, `grammar.rs`); what
 //! operators mean is in [`ember_interpret`], and nothing here knows any rule.
 
 mod apply;
+mod attributes;
 mod bank;
 mod build;
 mod case;
 mod compare;
 mod exhaust;
+mod grammar;
 mod grow;
 mod instance;
 mod refutation;
@@ -21,6 +23,7 @@ mod together;
 mod types;
 mod world;
 
+pub use attributes::{Answer as Known, Claim, check_attributes};
 pub use refutation::Refutation;
 pub use together::{Whole, check_whole};
 
@@ -33,6 +36,7 @@ use ember_language::rules::Operators;
 use ember_language::rules::{Exactness, Rule, RuleBook, Signature};
 use exhaust::Exhausted;
 use fastrand::Rng;
+use grammar::Grammar;
 use instance::Instance;
 use serde::Serialize;
 use std::sync::Arc;
@@ -115,7 +119,7 @@ pub fn check(book: &RuleBook, options: &Options) -> Vec<Report> {
 /// Checks one rule.
 pub fn check_rule(signature: &Signature, rule: &Rule, options: &Options) -> Report {
     let mut checker = Checker {
-        signature,
+        grammar: Grammar::new(signature),
         rule,
         compiled: CompiledRule::new(rule),
         operators: signature.table().clone(),
@@ -147,7 +151,7 @@ pub fn check_rule(signature: &Signature, rule: &Rule, options: &Options) -> Repo
 const STORES: usize = 3;
 
 struct Checker<'a> {
-    signature: &'a Signature,
+    grammar: Grammar<'a>,
     rule: &'a Rule,
     compiled: CompiledRule,
     operators: Arc<Operators>,
@@ -182,7 +186,7 @@ impl Checker<'_> {
         let size = (self.report.attempts % 3) as u32;
         let tame = self.alike == Alike::Within;
         let Some(mut instance) =
-            Instance::random(self.rule, self.signature, &mut self.rng, size, tame)
+            Instance::random(self.rule, &self.grammar, &mut self.rng, size, tame)
         else {
             return Ok(());
         };

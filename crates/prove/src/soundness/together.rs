@@ -7,6 +7,7 @@
 use super::apply::egraph;
 use super::bank::Bank;
 use super::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
+use super::grammar::Grammar;
 use super::grow::{Grow, Scope, Type};
 use super::instance::Instance;
 use super::world::World;
@@ -18,9 +19,9 @@ use ember_engine::CompiledRule;
 use ember_engine::lottery::Lottery;
 use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_interpret::{Error, Value};
-use ember_language::rules::Operators;
-use ember_language::rules::{Exactness, RuleBook, Sort};
-use ember_language::term::{Node, Term};
+use ember_language::rules::{Exactness, Kind, Operators, RuleBook, Unit};
+use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,8 +58,9 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
     let operators = book.signature.table().clone();
     let mut rng = Rng::with_seed(options.seed);
     let mut whole = Whole::default();
+    let grammar = Grammar::new(&book.signature);
     for round in 0..options.programs {
-        let instance = program(&mut rng, (round % 3) as u32);
+        let Some(instance) = program(&grammar, &mut rng, (round % 3) as u32) else { continue };
         let cases: Vec<Case> =
             (0..3).filter_map(|_| Case::random(&instance, &mut rng, false)).collect();
         if !cases.is_empty() {
@@ -70,38 +72,42 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
 }
 
 /// A random value, or a statement or embedding operation on the way to both units.
-fn program(rng: &mut Rng, size: u32) -> Instance {
+fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     let world = World::random(rng, false);
     let mut bank = Bank::default();
     let alias = rng.u8(0..4) == 0;
     let mut grow =
-        Grow { bank: &mut bank, world: &world, rng, tame: false, alias, next_variable: 0 };
+        Grow { grammar, bank: &mut bank, world: &world, rng, tame: false, alias, next_variable: 0 };
     let around = grow.range(&Scope::default(), 1).var;
     let scope = Scope { vars: vec![around], read_only: false };
-    let (sort, lhs) = if grow.one_in(3) {
+    let (kind, sort, lhs) = if grow.one_in(3) {
         let dtype = if grow.one_in(3) { DType::F32 } else { DType::I64 };
-        ("Value", grow.value(Type { dtype, lanes: 1 }, &scope, size))
+        let value = grow.value(Type { dtype, lanes: 1 }, &scope, size);
+        (Kind::Value, grammar.sort(Kind::Value, None)?, value)
     } else {
         let statement = if grow.one_in(5) {
             let rank = grow.rng.usize(1..=3);
             let to = grow.tensor(DType::F32, rank, true, &scope);
             let from = grow.whole_tensor(DType::F32, rank, &scope, 2);
-            grow.bank.op("emb.output", &[to, from])
+            grow.op(Primitive::Output, &[to, from])
         } else {
             grow.statement(&scope, size)
         };
-        ("Slc", grow.bank.op("slc", &[statement]))
+        let sort = grammar.sort(Kind::Statement, Some(Unit::Both))?;
+        let split = Node::new(Head::Op(grammar.boundary(sort)?), &[statement]);
+        (Kind::Statement, sort, grow.bank.add(split))
     };
-    let sort = Sort::named(sort);
-    Instance {
+    Some(Instance {
         bank,
         world,
+        operators: grammar.signature.table().clone(),
         sort,
+        kind,
         lhs,
         others: Vec::new(),
         holes: BTreeMap::new(),
         free: vec![around],
-    }
+    })
 }
 
 fn check(

@@ -1,14 +1,15 @@
 //! What a pattern asks of its variables: element type, lanes, rank, and where they may be used.
 //!
 //! Sorts alone leave most instances of a pattern without meaning (an i64 added to an f32, an
-//! address with too few indices). This pass follows what each operator of the dialects asks of its
-//! operands, so that instances are made that have one.
+//! address with too few indices). This pass follows what the operator table says of each operator's type,
+//! lanes and operands, so that instances are made that have one.
 
 use super::world::{OFFSETS, SCRATCH};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::{Signature, Sort, SortTerm};
+use ember_language::rules::{Kind, OpInfo, Signature, Sort, SortTerm, Unit};
 use ember_language::term::{Head, Node};
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::primitive::{Ask, OfRank, OfType, OfWidth, Part, Primitive, Typing, Width};
+use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 
 /// What is asked of a variable of a pattern.
@@ -16,6 +17,8 @@ use std::collections::BTreeMap;
 pub(super) struct Hole {
     /// Its sort.
     pub sort: Sort,
+    /// The sort's kind.
+    pub kind: Kind,
     /// The class of its element type.
     pub dtype: usize,
     /// The class of its number of lanes.
@@ -30,6 +33,8 @@ pub(super) struct Hole {
     pub written: bool,
     /// Of an address of a tensor with a part of its own, the tensor's name without its type.
     pub role: Option<&'static str>,
+    /// Whether it is an operation whose result is of the type of its operands.
+    pub closed: bool,
     /// Whether only memory that is never written may be read.
     pub read_only: bool,
     /// The pattern variables that are bound around it wherever it stands, outermost first.
@@ -97,6 +102,8 @@ pub(super) struct Types {
     pub lanes: Classes<usize>,
     /// Classes of lanes that a variable decides.
     pub counts: Vec<usize>,
+    /// The classes of the root's element type and number of lanes.
+    pub root: (usize, usize),
 }
 
 /// What is asked of a node.
@@ -110,27 +117,51 @@ struct Want {
     count: bool,
     written: bool,
     role: Option<&'static str>,
+    closed: bool,
     read_only: bool,
     binders: Vec<Var>,
 }
 
-/// The operand positions of a loop's variable, lo, hi and step, by the operator's name.
-pub(super) fn loop_operands(name: &str) -> Option<[usize; 4]> {
-    Some(match name {
-        "scf.for" | "slc.for" | "exe.for" => [0, 1, 2, 3],
-        "exe.walk" => [0, 1, 2, 5],
-        "scf.reduce" | "exe.reduce" => [1, 2, 3, 4],
-        "exe.walk_reduce" => [1, 2, 3, 6],
-        _ => return None,
-    })
+impl Want {
+    fn of(self, kind: Kind) -> Hole {
+        let Want {
+            sort,
+            dtype,
+            lanes,
+            rank,
+            step,
+            count,
+            written,
+            role,
+            closed,
+            read_only,
+            binders,
+        } = self;
+        Hole {
+            sort,
+            kind,
+            dtype,
+            lanes,
+            rank,
+            step,
+            count,
+            written,
+            role,
+            closed,
+            read_only,
+            binders,
+        }
+    }
 }
 
-/// Sorts, besides addresses, whose terms have an element type or name one.
-const TYPED: [&str; 5] = ["Value", "Stream", "EValue", "Tensor", "DType"];
+/// Whether terms of a kind stand for parts of tensors.
+pub(super) fn is_address(kind: Kind) -> bool {
+    matches!(kind, Kind::Address | Kind::Name)
+}
 
-/// Whether terms of a sort stand for parts of tensors.
-pub(super) fn is_address(sort: Sort) -> bool {
-    matches!(sort.name(), "Address" | "SAddress" | "EAddress" | "Name")
+/// Whether terms of a kind have an element type or name one.
+fn is_typed(kind: Kind) -> bool {
+    is_address(kind) || matches!(kind, Kind::Value | Kind::Tensor | Kind::Type)
 }
 
 impl Types {
@@ -147,6 +178,7 @@ impl Types {
     ) -> Option<Types> {
         let mut types = Types::default();
         let (dtype, lanes) = (types.dtypes.fresh(), types.lanes.fresh());
+        types.root = (dtype, lanes);
         let want = Want {
             sort,
             dtype,
@@ -156,6 +188,7 @@ impl Types {
             count: false,
             written: false,
             role: None,
+            closed: false,
             read_only: false,
             binders: Vec::new(),
         };
@@ -175,6 +208,25 @@ impl Types {
 }
 
 impl Types {
+    /// Gives the root this type and lanes. `None` where they do not fit.
+    pub fn decide(&mut self, dtype: DType, lanes: usize) -> Option<()> {
+        self.dtypes.set(self.root.0, dtype)?;
+        self.lanes.set(self.root.1, lanes)
+    }
+
+    /// Gives this type and lanes to all of which nothing decides them yet.
+    pub fn decide_others(&mut self, dtype: DType, lanes: usize) -> Option<()> {
+        for hole in self.holes.values() {
+            if self.dtypes.get(hole.dtype).is_none() {
+                self.dtypes.set(hole.dtype, dtype)?;
+            }
+            if self.lanes.get(hole.lanes).is_none() {
+                self.lanes.set(hole.lanes, lanes)?;
+            }
+        }
+        Some(())
+    }
+
     /// Whether a variable decides a class of lanes.
     pub fn counted(&self, class: usize) -> bool {
         self.counts.iter().any(|c| self.lanes.find(*c) == self.lanes.find(class))
@@ -213,6 +265,7 @@ impl Visit<'_> {
             known.count |= want.count;
             known.written |= want.written;
             known.role = known.role.or(want.role);
+            known.closed |= want.closed;
             known.read_only |= want.read_only;
             known.binders.retain(|b| want.binders.contains(b));
             let (dtype, lanes) = (known.dtype, known.lanes);
@@ -222,252 +275,164 @@ impl Visit<'_> {
         if want.count {
             self.types.counts.push(want.lanes);
         }
-        let Want { sort, dtype, lanes, rank, step, count, written, role, read_only, binders } =
-            want;
-        let hole =
-            Hole { sort, dtype, lanes, rank, step, count, written, role, read_only, binders };
-        self.types.holes.insert(v, hole);
+        let kind = self.signature.sort(want.sort.name())?.kind?;
+        self.types.holes.insert(v, want.of(kind));
         Some(())
     }
 
     fn operator(&mut self, node: Node, want: Want) -> Option<()> {
-        let name = node.name()?;
         let signature = self.signature;
-        let operator = signature.operator_of(&node)?;
-        let children = node.children().to_vec();
-        // What each operand is asked: by default, what the node itself is.
-        let mut wants: Vec<Want> = operator
-            .args
-            .iter()
-            .map(|sort| {
-                let sort = match sort {
-                    SortTerm::Is(sort) => *sort,
-                    SortTerm::Any(_) => want.sort,
-                };
-                let address = is_address(sort);
-                let rank = if address || sort.name() == "Tensor" { want.rank } else { 0 };
-                let written = want.written && address;
-                let typed = address || TYPED.contains(&sort.name());
-                let (dtype, lanes) = match typed {
-                    true => (want.dtype, want.lanes),
-                    false => (self.types.dtypes.fresh(), self.types.lanes.fresh()),
-                };
-                let want = want.clone();
-                let role = want.role.filter(|_| address);
-                Want { sort, dtype, lanes, rank, step: false, count: false, written, role, ..want }
+        let (operator, info) = (signature.operator_of(&node)?, signature.table().of(&node)?);
+        let sorts = operator.args.iter().map(|sort| sort.named().unwrap_or(want.sort));
+        let operands: Vec<Operand> = sorts
+            .zip(node.children())
+            .map(|(sort, child)| {
+                let sort = signature.sort(sort.name())?;
+                Some(Operand { sort: sort.sort, kind: sort.kind?, unit: sort.unit, child: *child })
             })
-            .collect();
+            .collect::<Option<_>>()?;
+        let mut wants = self.wants(info, &operands, &want)?;
         if let Some((variable, body)) = operator.binds
-            && let ENodeOrVar::Var(v) = &self.pattern[children[variable]]
+            && let ENodeOrVar::Var(v) = &self.pattern[operands[variable].child]
         {
             wants[body].binders.push(*v);
         }
-        self.constrain(name, &children, &want, &mut wants)?;
-        children.into_iter().zip(wants).try_for_each(|(child, want)| self.node(child, want))
+        self.result(info, &operands, &want, &wants)?;
+        operands.iter().zip(wants).try_for_each(|(operand, want)| self.node(operand.child, want))
     }
 
-    /// A scalar i64.
-    fn index(&mut self, want: &mut Want) {
-        want.dtype = self.types.dtypes.fresh();
-        want.lanes = self.types.lanes.fresh();
-        // A fresh class has no other value.
-        let _ = self.types.dtypes.set(want.dtype, DType::I64);
-        let _ = self.types.lanes.set(want.lanes, 1);
-    }
-
-    /// A number of lanes that is the given class.
-    fn count(&mut self, want: &mut Want, lanes: usize) {
-        self.index(want);
-        want.lanes = lanes;
-        want.count = true;
-    }
-
-    fn other_dtype(&mut self, want: &mut Want) {
-        want.dtype = self.types.dtypes.fresh();
-    }
-
-    fn scalar(&mut self, want: &mut Want) {
-        want.lanes = self.types.lanes.fresh();
-        let _ = self.types.lanes.set(want.lanes, 1);
-    }
-
-    /// What an operator asks of its operands, where that is not what is asked of itself.
-    fn constrain(
+    /// What an operator's type and lanes say of itself.
+    fn result(
         &mut self,
-        name: &str,
-        children: &[Id],
+        info: &OpInfo,
+        operands: &[Operand],
         want: &Want,
-        wants: &mut [Want],
+        wants: &[Want],
     ) -> Option<()> {
-        if let Some([_, lo, hi, step]) = loop_operands(name) {
-            wants[lo..=step.max(hi)].iter_mut().for_each(|w| self.index(w));
-            wants[step].step = true;
-            return Some(());
-        }
-        if name.starts_with("emb.") || name.starts_with("nn.") {
-            return self.tensors(name, children, want, wants);
-        }
-        let plain = name.strip_prefix("scf.").or_else(|| name.strip_prefix("exe.")).unwrap_or(name);
-        match plain {
-            "lt" => {
-                self.types.dtypes.set(want.dtype, DType::I64)?;
-                let dtype = self.types.dtypes.fresh();
-                wants.iter_mut().for_each(|w| w.dtype = dtype);
+        match info.typing {
+            Some(Typing::I64) => self.types.dtypes.set(want.dtype, DType::I64)?,
+            Some(Typing::Of(at) | Typing::Named(at)) if is_typed(operands[at].kind) => {
+                self.types.dtypes.union(want.dtype, wants[at].dtype)?;
             }
-            "select" => {
-                let lanes = wants[0].lanes;
-                self.index(&mut wants[0]);
-                wants[0].lanes = lanes;
-            }
-            // The class of the type that is named is that of the result.
-            "cast" => self.other_dtype(&mut wants[1]),
-            "slc.index_cast" => {
-                self.types.dtypes.set(want.dtype, DType::I64)?;
-                self.types.lanes.set(want.lanes, 1)?;
-                self.other_dtype(&mut wants[0]);
-            }
-            "convert" => self.other_dtype(&mut wants[1]),
-            "slc.alu_stream" => self.types.lanes.set(want.lanes, 1)?,
-            "iv" | "counter" | "slc.iv" | "size" | "dim" => {
-                self.types.dtypes.set(want.dtype, DType::I64)?;
-                self.types.lanes.set(want.lanes, 1)?;
-                self.other_dtype(&mut wants[0]);
-                wants[0].rank = if plain == "dim" { 2 } else { 0 };
-            }
-            "var" => {
-                wants[1..].iter_mut().for_each(|w| self.index(w));
-                wants[3].step = true;
-            }
-            "const" | "identity" => self.types.lanes.set(want.lanes, 1)?,
-            "in" | "slc.in" | "out" | "slc.out" => wants[0].written = plain.ends_with("out"),
-            "load" => wants[0].rank = 0,
-            "fetched" => {
-                (wants[0].rank, wants[1].rank) = (0, 0);
-                wants[0].read_only = true;
-            }
-            "slc.mem_stream" => (wants[1].rank, wants[1].read_only) = (0, true),
-            "at" | "slc.at" => {
-                wants[0].rank = want.rank + 1;
-                self.scalar(&mut wants[0]);
-                self.index(&mut wants[1]);
-                wants[1].lanes = want.lanes;
-            }
-            "store" | "slc.store_stream" => self.access(&mut wants[0..2]),
-            "accumulate" => self.access(&mut wants[1..3]),
-            "broadcast" | "slc.broadcast" => {
-                self.count(&mut wants[0], want.lanes);
-                self.scalar(&mut wants[1]);
-            }
-            "lanes" | "slc.lanes" => {
-                self.types.dtypes.set(want.dtype, DType::I64)?;
-                self.count(&mut wants[0], want.lanes);
-                self.index(&mut wants[1]);
-                self.index(&mut wants[2]);
-            }
-            "vec" => {
-                self.count(&mut wants[2], want.lanes);
-                self.index(&mut wants[3]);
-                self.scalar(&mut wants[4]);
-            }
-            "fold" => {
-                self.types.lanes.set(want.lanes, 1)?;
-                wants[1].lanes = self.types.lanes.fresh();
-                let lanes = wants[1].lanes;
-                self.types.counts.push(lanes);
-            }
-            "matmul" | "matmul_t" => {
-                let dtype = self.types.dtypes.fresh();
-                for w in wants.iter_mut() {
-                    (w.dtype, w.rank) = (dtype, 2);
-                    self.scalar(w);
-                }
-                wants[0].written = true;
-            }
-            "seq" | "slc.seq" | "skip" | "slc.skip" | "slc.barrier" | "rename" | "after" => {}
-            "forget" => wants[0].written = true,
-            "fix" => self.index(&mut wants[1]),
-            _ if BinaryOp::parse(plain).is_some() && children.len() == 2 => {}
-            _ => {
-                // A name that says which type the class has.
-                if let (Some(dtype), []) = (DType::parse(name), children) {
-                    self.types.dtypes.set(want.dtype, dtype)?;
-                }
-            }
-        }
-        Some(())
-    }
-
-    /// What operators on whole tensors ask of their operands.
-    fn tensors(
-        &mut self,
-        name: &str,
-        children: &[Id],
-        want: &Want,
-        wants: &mut [Want],
-    ) -> Option<()> {
-        wants.iter_mut().for_each(|w| self.scalar(w));
-        // Positions of indices, of offsets, and the ranks of operands that are tensors or parts of them.
-        let (indices, offsets, ranks): (&[usize], Option<usize>, &[usize]) = match name {
-            "emb.bag" => (&[2], Some(3), &[0, 2, 1, 1, 1]),
-            "emb.gather" => (&[1], None, &[2, 1]),
-            "emb.spmm" => (&[1], Some(0), &[1, 1, 1, 2]),
-            "emb.sddmm" => (&[1], Some(0), &[1, 1, 2, 2]),
-            "emb.mp" => (&[2], Some(1), &[0, 1, 1, 2, 2, 1]),
-            "emb.kg" => (&[3, 4, 5], None, &[0, 2, 2, 1, 1, 1]),
-            "emb.block_gather" => (&[1], None, &[3, 1]),
-            "emb.dequantise" => (&[], None, &[2, 2]),
-            "nn.triangle" => (&[], None, &[3]),
-            _ => (&[], None, &[]),
-        };
-        wants.iter_mut().zip(ranks).for_each(|(w, rank)| w.rank = *rank);
-        for at in indices.iter().copied().chain(offsets) {
-            self.index(&mut wants[at]);
-        }
-        if let Some(at) = offsets {
-            wants[at].role = Some(OFFSETS);
-        }
-        match name {
-            "emb.element" => {
-                self.types.lanes.set(want.lanes, 1)?;
-                wants[0].rank = wants.len() - 1;
-                wants[1..].iter_mut().for_each(|w| self.index(w));
-            }
-            "emb.extent" => {
-                self.types.dtypes.set(want.dtype, DType::I64)?;
-                self.types.lanes.set(want.lanes, 1)?;
-                self.other_dtype(&mut wants[0]);
-                wants[0].rank = self.rank(children[0]);
-                self.index(&mut wants[1]);
-            }
-            "emb.edge" => self.types.lanes.set(want.lanes, 1)?,
-            "emb.output" | "emb.output_slot" | "emb.output_columns" => {
-                let last = wants.len() - 1;
-                self.other_dtype(&mut wants[0]);
-                wants[last].dtype = wants[0].dtype;
-                wants[last].rank = self.rank(children[last]);
-                wants[0].written = true;
-                wants[0].rank = match name {
-                    "emb.output" => self.asked(children[0]).unwrap_or(wants[last].rank),
-                    "emb.output_slot" => 3,
-                    _ => 2,
-                };
-                if last == 1 {
-                    wants[1].rank = wants[0].rank;
-                } else {
-                    self.index(&mut wants[1]);
-                }
-            }
-            "emb.mp" => (wants[5].role, wants[5].written) = (Some(SCRATCH), true),
-            "emb.block_gather" => wants[1].rank = self.asked(children[1]).unwrap_or(1),
-            "emb.dequantise" => self.other_dtype(&mut wants[0]),
-            "nn.cast" => self.other_dtype(&mut wants[1]),
-            "nn.scale" => wants[0].rank = 0,
-            "nn.bias" => wants[1].rank = 1,
-            "nn.row_max" | "nn.row_sum" => wants[0].rank = want.rank + 1,
-            "nn.sub_rows" | "nn.div_rows" => wants[1].rank = want.rank.checked_sub(1)?,
             _ => {}
         }
+        match info.width {
+            Some(Width::One) => self.types.lanes.set(want.lanes, 1)?,
+            Some(Width::Of(at)) if is_typed(operands[at].kind) => {
+                self.types.lanes.union(want.lanes, wants[at].lanes)?;
+            }
+            _ => {}
+        }
+        // A name that says which type the class has.
+        if let (Some(Kind::Type), Some(dtype)) = (info.kind, DType::parse(info.name.as_str())) {
+            self.types.dtypes.set(want.dtype, dtype)?;
+        }
         Some(())
+    }
+
+    /// What an operator asks of each operand: where nothing is said, what is asked of itself.
+    fn wants(&mut self, info: &OpInfo, operands: &[Operand], want: &Want) -> Option<Vec<Want>> {
+        let whole = |kind| kind == Kind::Tensor;
+        let statement = info.kind == Some(Kind::Statement);
+        // What operands have in common that the result has not.
+        let own = (self.types.dtypes.fresh(), self.types.lanes.fresh());
+        let rank = self.base_rank(operands, want);
+        let mut wants = Vec::with_capacity(operands.len());
+        for (at, operand) in operands.iter().enumerate() {
+            let Ask { typing, width, rank: of_rank, part } = info.asks[at];
+            let (address, typed) = (is_address(operand.kind), is_typed(operand.kind));
+            let count = info.width == Some(Width::Count(at));
+            let literal = info.literals.contains(&at);
+            let dtype = match typing {
+                _ if literal || count => self.index(),
+                OfType::I64 => self.index(),
+                OfType::Follows if typed => match info.typing {
+                    _ if statement => own.0,
+                    Some(Typing::I64) => own.0,
+                    Some(Typing::Named(name)) if name != at => own.0,
+                    _ => want.dtype,
+                },
+                OfType::Follows | OfType::Any => self.types.dtypes.fresh(),
+            };
+            let counted = matches!(info.width, Some(Width::Count(_)));
+            let of_tensors =
+                info.kind.is_some_and(whole) || operands.iter().any(|other| whole(other.kind));
+            let lanes = match width {
+                _ if count => want.lanes,
+                _ if literal || width == OfWidth::One => self.one(),
+                OfWidth::Several => self.several(),
+                _ if !typed => self.types.lanes.fresh(),
+                _ if counted || of_tensors => self.one(),
+                _ if statement => own.1,
+                _ => want.lanes,
+            };
+            let rank = match of_rank {
+                _ if !address && !whole(operand.kind) => 0,
+                OfRank::Follows => rank,
+                OfRank::More(n) => rank.checked_add_signed(isize::from(n))?,
+                OfRank::Is(n) => usize::from(n),
+            };
+            let writes = info.touches.as_ref().is_some_and(|t| t.writes.contains(&at));
+            let written = writes || address && (want.written || info.is(Primitive::Root(true)));
+            // The access unit reads only what is never written.
+            let streamed = operand.kind == Kind::Address
+                && operand.unit == Some(Unit::Access)
+                && info.kind != Some(Kind::Address);
+            let role = match part {
+                Some(Part::Offsets) => Some(OFFSETS),
+                Some(Part::Scratch) => Some(SCRATCH),
+                Some(Part::Closed) | None => None,
+            };
+            wants.push(Want {
+                sort: operand.sort,
+                dtype,
+                lanes,
+                rank: self.asked(operand.child).unwrap_or(rank),
+                step: info.position(STEP) == Some(at),
+                count,
+                written,
+                role: role.or(want.role.filter(|_| address)),
+                closed: part == Some(Part::Closed),
+                read_only: want.read_only || streamed && !written,
+                binders: want.binders.clone(),
+            });
+        }
+        Some(wants)
+    }
+
+    /// A class of scalars or lanes of i64.
+    fn index(&mut self) -> usize {
+        let class = self.types.dtypes.fresh();
+        // A fresh class has no other value.
+        let _ = self.types.dtypes.set(class, DType::I64);
+        class
+    }
+
+    /// A class of one lane.
+    fn one(&mut self) -> usize {
+        let class = self.types.lanes.fresh();
+        let _ = self.types.lanes.set(class, 1);
+        class
+    }
+
+    /// A class of several lanes.
+    fn several(&mut self) -> usize {
+        let class = self.types.lanes.fresh();
+        self.types.counts.push(class);
+        class
+    }
+
+    /// The rank of operands of which no other is said: the result's, or that of an operand that has one.
+    fn base_rank(&self, operands: &[Operand], want: &Want) -> usize {
+        let Some(tensor) = operands.iter().find(|operand| operand.kind == Kind::Tensor) else {
+            return want.rank;
+        };
+        let kind = self.signature.sort(want.sort.name()).and_then(|sort| sort.kind);
+        if kind == Some(Kind::Tensor) {
+            return want.rank;
+        }
+        let asked = operands.iter().find_map(|operand| self.asked(operand.child));
+        asked.unwrap_or_else(|| self.rank(tensor.child))
     }
 
     /// The rank that a rule asks of a variable.
@@ -480,22 +445,22 @@ impl Visit<'_> {
 
     /// The rank of a tensor in a place where any rank may stand.
     fn rank(&self, id: Id) -> usize {
-        match &self.pattern[id] {
-            ENodeOrVar::Var(_) => 2,
-            ENodeOrVar::ENode(node) => match node.name().unwrap_or_default() {
-                "emb.sddmm" | "emb.kg" | "nn.row_max" | "nn.row_sum" => 1,
-                "emb.block_gather" => 3,
-                _ => 2,
-            },
-        }
+        let own = match &self.pattern[id] {
+            ENodeOrVar::Var(_) => None,
+            ENodeOrVar::ENode(node) => self.signature.table().of(node),
+        };
+        let lowers = |info: &OpInfo| info.asks.iter().any(|ask| ask.rank == OfRank::More(1));
+        own.map_or(2, |info| info.rank.unwrap_or(if lowers(info) { 1 } else { 2 }))
     }
+}
 
-    /// An address that is written and the value that goes there.
-    fn access(&mut self, wants: &mut [Want]) {
-        let (dtype, lanes) = (self.types.dtypes.fresh(), self.types.lanes.fresh());
-        for want in wants.iter_mut() {
-            (want.dtype, want.lanes, want.rank) = (dtype, lanes, 0);
-        }
-        wants[0].written = true;
-    }
+/// The operand of a loop and of its variable that is a number above 0.
+const STEP: &str = "step";
+
+/// An operand of an operator in a pattern.
+struct Operand {
+    sort: Sort,
+    kind: Kind,
+    unit: Option<Unit>,
+    child: Id,
 }

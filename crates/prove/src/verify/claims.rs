@@ -1,6 +1,7 @@
 //! What must hold of two visits, as formulas that contradict it.
 
-use super::symbolic::{Functions, Inexpressible, Side, Visit, mentions};
+use super::symbolic::{Functions, Inexpressible, Side, Visit, defined, mentions};
+use ember_values::scalar::BinaryOp;
 use itertools::Itertools;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -284,21 +285,6 @@ fn witnessed(visit: &Visit, from: &Visit, formula: &str) -> Option<String> {
     Some(formula)
 }
 
-/// Operations of the language that the solver has other names for, or none.
-const OPERATIONS: [(&str, &str); 4] = [
-    ("int_min", "(define-fun int_min ((a Int) (b Int)) Int (ite (<= a b) a b))"),
-    ("int_max", "(define-fun int_max ((a Int) (b Int)) Int (ite (>= a b) a b))"),
-    // Truncated, and 0 where the divisor is 0.
-    (
-        "int_div",
-        "(define-fun int_div ((a Int) (b Int)) Int\n  (ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b)))))",
-    ),
-    (
-        "int_mod",
-        "(define-fun int_mod ((a Int) (b Int)) Int\n  (ite (= b 0) a (ite (>= a 0) (mod a b) (- (mod (- a) b)))))",
-    ),
-];
-
 /// Declarations and assertions.
 pub(super) fn script(
     functions: &Functions,
@@ -307,9 +293,10 @@ pub(super) fn script(
 ) -> String {
     let formulas = formulas.collect_vec();
     let mut script = String::new();
-    for (name, definition) in OPERATIONS {
-        if formulas.iter().any(|formula| mentions(formula, name)) {
-            let _ = writeln!(script, "{definition}");
+    for op in BinaryOp::ALL {
+        let name = defined(op);
+        if formulas.iter().any(|formula| mentions(formula, &name)) {
+            let _ = writeln!(script, "(define-fun {name} ((a Int) (b Int)) Int {})", op.solver());
         }
     }
     for (name, (arity, predicate)) in functions {

@@ -7,7 +7,7 @@ use super::claims::{Negated, of_leaf, order, pair, script};
 use super::solver::{Answer, Solver, ask as ask_solver};
 use super::symbolic::{Inexpressible, Translation};
 use egg::Var;
-use ember_language::rules::{Arg, Exactness, Rule};
+use ember_language::rules::{Arg, Exactness, Rule, Signature};
 use itertools::Itertools;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -73,8 +73,8 @@ struct Claim {
 }
 
 /// Asks a solver about everything that a rule claims of integers.
-pub(super) fn check(rule: &Rule, solver: Option<&dyn Solver>) -> Integers {
-    let claims = match claims(rule) {
+pub(super) fn check(signature: &Signature, rule: &Rule, solver: Option<&dyn Solver>) -> Integers {
+    let claims = match claims(signature, rule) {
         Ok(claims) => claims,
         Err(Inexpressible(reason)) => return Integers::Inexpressible { reason },
     };
@@ -117,7 +117,7 @@ fn ask(chosen: &[Chosen], solver: &dyn Solver) -> Integers {
 }
 
 /// Everything that a rule claims, for each number of its generators.
-fn claims(rule: &Rule) -> Result<Vec<Chosen>, Inexpressible> {
+fn claims(signature: &Signature, rule: &Rule) -> Result<Vec<Chosen>, Inexpressible> {
     let mut ranges: BTreeMap<Var, &[i64]> = BTreeMap::new();
     for (v, call) in &rule.fors {
         let numbers: &[i64] = match call.what.name {
@@ -137,18 +137,23 @@ fn claims(rule: &Rule) -> Result<Vec<Chosen>, Inexpressible> {
     } else {
         choices.multi_cartesian_product().map(BTreeMap::from_iter).collect()
     };
-    choices.iter().map(|numbers| claims_for(rule, numbers)).collect()
+    choices.iter().map(|numbers| claims_for(signature, rule, numbers)).collect()
 }
 
-fn claims_for(rule: &Rule, numbers: &BTreeMap<Var, i64>) -> Result<Chosen, Inexpressible> {
-    let mut one = Translation::new(rule, numbers.clone(), "x");
+fn claims_for(
+    signature: &Signature,
+    rule: &Rule,
+    numbers: &BTreeMap<Var, i64>,
+) -> Result<Chosen, Inexpressible> {
+    let translation = |prefix| Translation::new(signature, rule, numbers.clone(), prefix);
+    let mut one = translation("x");
     let left = one.side(&rule.lhs)?;
-    let same = Translation::new(rule, numbers.clone(), "x").side(&rule.rhs)?;
+    let same = translation("x").side(&rule.rhs)?;
     let (visits, again) = (&left.visits, &same.visits);
     if visits.len() == again.len() && visits.iter().zip(again).all(|(a, b)| a.same(b)) {
         return Ok(Chosen { possible: String::new(), claims: Vec::new() });
     }
-    let mut other = Translation::new(rule, numbers.clone(), "y");
+    let mut other = translation("y");
     let right = other.side(&rule.rhs)?;
     if one.foreign != other.foreign {
         let only = one.foreign.symmetric_difference(&other.foreign).join(", ");

@@ -66,7 +66,7 @@ pub fn verify(
     let rules: Vec<_> = book.claims().filter(|rule| wanted(rule.name.as_str())).collect();
     let verify = |rule: &ember_language::rules::Rule| {
         let started = clock::start();
-        let integers = integers::check(rule, solver);
+        let integers = integers::check(&book.signature, rule, solver);
         let report = check_rule(&book.signature, rule, options);
         done(report.rule);
         let (tier, counterexample) = match report.verdict {

@@ -11,8 +11,8 @@ use ember_compile::search::Event;
 use ember_compile::workload::Statistics;
 use ember_extract::{CostModel, Extraction, Limits, extract};
 use ember_language::diagnostic::Checked;
-use ember_language::rules::Signature;
 use ember_language::term::Node;
+use ember_language::text::Words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An e-graph as it is shown.
@@ -56,14 +56,15 @@ pub fn snapshot(inputs: &Inputs, options: &Options, statement: usize) -> Checked
     let instance = inputs.model.instantiate(options.tune_seed.or(options.seed))?;
     let store = store(&instance);
     let statistics = Statistics::new(&inputs.model, &instance, &store);
-    let plan = Plan::new(&inputs.model, &statistics);
+    let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
     let group = plan.searched_for(statement)?;
     let rates = Rates::of(&inputs.machine);
+    let words = inputs.words();
     let mut taken = Snapshot::default();
     let mut take = |egraph: &EGraph, root: Id, event: Event<'_>| {
         if let Event::Extracted { last: true, .. } = event {
             let workload = statistics.workload(egraph);
-            taken = of(egraph, root, &inputs.book.signature, &rates, &workload);
+            taken = of(egraph, root, &words, (&rates, &workload));
         }
     };
     watch(inputs, &statistics, options, schedule, (&plan, group), &mut take);
@@ -73,11 +74,10 @@ pub fn snapshot(inputs: &Inputs, options: &Options, statement: usize) -> Checked
 fn of(
     egraph: &EGraph,
     root: Id,
-    signature: &Signature,
-    rates: &Rates,
-    workload: &Workload,
+    words: &Words,
+    (rates, workload): (&Rates, &Workload),
 ) -> Snapshot {
-    let show = Show::new(egraph, root);
+    let show = Show::new(egraph, root, words);
     let model = Model { goal: Goal::Decoupled, rates, workload, fetches: true };
     let extraction = extract(egraph, root, &model, &Limits::default());
     let best = chosen(&extraction);
@@ -90,7 +90,7 @@ fn of(
             best: best.contains(node),
         };
         SnapshotClass {
-            sort: signature.sort_of(&show.smallest(id)).map(|sort| sort.name()),
+            sort: words.signature().sort_of(&show.smallest(id)).map(|sort| sort.name()),
             facts: show.known(id),
             estimate: ranks.min_by(f64::total_cmp),
             nodes: egraph[id].nodes.iter().map(node).collect(),

@@ -1,55 +1,42 @@
 //! Chains as text and as JSON.
 
+use super::computed::Computed;
+use super::lines::lines;
 use super::price::Price;
 use super::program::Explained;
-use egg::{Id, Language, Symbol, Var};
+use egg::{Id, Language, Var};
 use ember_language::print_term::print_term;
 use ember_language::rules::RuleBook;
-use ember_language::term::{Head, Node, Term};
+use ember_language::term::{Node, Term};
+use ember_language::text::{Names, Words, line, written};
 use ember_prove::chains::Gap;
 use ember_prove::chains::{By, Chain, Step, Terms, tree_size};
 use itertools::Itertools;
 use serde_json::{Value, json};
+use similar::TextDiff;
 use std::collections::HashMap;
-use std::fmt::Write;
 
-/// What a variable stands for is written out where it has at most this many words.
+/// What a variable stands for is written out if it has at most this many words.
 const SHORT: u64 = 6;
 
-/// How many characters of a longer one are shown beside its name.
+/// How many characters of a computed term are shown.
 const SHOWN: usize = 88;
 
-/// How deep a term on one line is shown at most.
-const DEEPEST: usize = 16;
+/// How many lines around a change are shown.
+const AROUND: usize = 3;
 
 /// How many levels of a position are shown.
 const LEVELS: usize = 4;
 
-/// A step's two sides, with what both have in common by the names of the rule's variables.
-pub struct Difference {
-    /// What stood there.
-    pub before: Term,
-    /// What stands there now.
-    pub after: Term,
-    /// The names in both and what they stand for.
-    pub names: Vec<(Var, Term)>,
-}
-
-/// The difference that a step makes.
-pub fn difference(step: &Step) -> Difference {
+/// A step's two sides, with the names of the rule's variables for what is long in both.
+pub fn difference(step: &Step) -> (Term, Term) {
     let names: Vec<(Var, Term)> = match &step.by {
         By::Rule { substitution, .. } => {
             substitution.iter().filter(|(_, term)| tree_size(term) > SHORT).cloned().collect()
         }
         By::Computed => Vec::new(),
     };
-    let (before, after) = (abbreviated(&step.before, &names), abbreviated(&step.after, &names));
-    let in_sight = |name: &Var| {
-        let name = Head::Op(Symbol::from(name.to_string()));
-        before.as_ref().iter().chain(after.as_ref()).any(|node| node.head() == name)
-    };
-    let names = names.into_iter().filter(|(name, _)| in_sight(name)).collect();
-    Difference { before, after, names }
+    (abbreviated(&step.before, &names), abbreviated(&step.after, &names))
 }
 
 /// A term with names in the places of the terms that they stand for.
@@ -79,47 +66,6 @@ fn abbreviated(term: &Term, names: &[(Var, Term)]) -> Term {
     Terms::of(&whole, placed[&root])
 }
 
-/// A term on one line of so many characters at most: parts that lie too deep are `…`.
-pub fn line(term: &Term, most: usize) -> String {
-    let Some(root) = term.len().checked_sub(1) else { return String::new() };
-    let mut shown = String::new();
-    for depth in 0..DEEPEST {
-        let mut text = String::new();
-        let whole = write_to(term, Id::from(root), depth, most, &mut text);
-        if text.chars().count() > most {
-            break;
-        }
-        shown = text;
-        if whole {
-            break;
-        }
-    }
-    shown
-}
-
-/// Writes a term down to a depth, and not much more of it than so many characters. Answers whether
-/// nothing was left out.
-fn write_to(term: &Term, at: Id, depth: usize, most: usize, out: &mut String) -> bool {
-    let node = &term[at];
-    if node.is_leaf() {
-        out.push_str(&node.to_string());
-        return true;
-    }
-    if depth == 0 {
-        out.push_str(&format!("({node} …)"));
-        return false;
-    }
-    out.push_str(&format!("({node}"));
-    let mut whole = true;
-    for child in node.children() {
-        out.push(' ');
-        // A text that is too long already is thrown away.
-        whole &= out.len() <= 4 * most && write_to(term, *child, depth - 1, most, out);
-    }
-    out.push(')');
-    whole
-}
-
 /// A whole term on one line, as rules and `--term` read it.
 pub fn text(term: &Term) -> String {
     print_term(term).split_whitespace().join(" ")
@@ -145,8 +91,23 @@ pub fn place(whole: &Term, position: &[usize]) -> String {
     }
 }
 
-fn marked(mark: char, term: &Term) -> String {
-    print_term(term).trim_end().lines().map(|line| format!("   {mark} {line}\n")).collect()
+fn marked(text: &str) -> String {
+    text.lines().map(|line| format!("     {line}\n")).collect()
+}
+
+/// The lines that differ, each with its sign, and a few of those around them.
+fn changed(before: &str, after: &str) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let mut out = String::new();
+    for (at, hunk) in diff.grouped_ops(AROUND).iter().enumerate() {
+        if at > 0 {
+            out.push_str("     …\n");
+        }
+        for change in hunk.iter().flat_map(|op| diff.iter_changes(op)) {
+            out.push_str(&format!("   {} {}\n", change.tag(), change.value().trim_end()));
+        }
+    }
+    out
 }
 
 /// A whole number of cycles, in groups of three digits.
@@ -154,52 +115,90 @@ pub fn cycles(x: f64) -> String {
     crate::tables::grouped(x.round().max(0.0) as u64)
 }
 
-fn print_chain(
-    out: &mut String,
-    book: &RuleBook,
-    chain: &Chain,
-    prices: &[Option<Price>],
-) -> std::fmt::Result {
-    for (at, (step, before)) in chain.steps.iter().zip(chain.terms()).enumerate() {
-        let doc = book.rule(step.name()).map_or("arithmetic on what is known", |rule| &rule.doc);
-        let direction = if step.backward() { ", read backwards" } else { "" };
-        writeln!(out, "{}. {}{direction}: {doc}", at + 1, step.name())?;
-        writeln!(out, "   at {}", place(before, &step.position))?;
-        let Difference { before, after, names } = difference(step);
-        out.push_str(&marked('-', &before));
-        out.push_str(&marked('+', &after));
-        for (name, term) in names {
-            writeln!(out, "     {name} = {}", line(&term, SHOWN))?;
-        }
-        match (prices.get(at).copied().flatten(), prices.get(at + 1).copied().flatten()) {
-            (Some(a), Some(b)) => {
-                let (a, b) = (cycles(a.estimate), cycles(b.estimate));
-                writeln!(out, "   estimate: {a} -> {b} cycles")?;
+/// How chains are shown.
+pub struct View<'a> {
+    /// The rules.
+    pub book: &'a RuleBook,
+    /// The words of program text.
+    pub words: &'a Words<'a>,
+    /// Whether each step is a line of its own, with its position.
+    pub full: bool,
+}
+
+impl View<'_> {
+    /// A chain line by line, the first and the last program included.
+    fn chain(&self, chain: &Chain, prices: &[Option<Price>]) -> (String, String) {
+        let mut names = Names::default();
+        let mut computed = Computed::of(chain);
+        let mut text = |term: &Term| written(&computed.done(term), self.words, &mut names).lines();
+        let terms: Vec<&Term> = chain.terms().collect();
+        let mut before = text(&chain.start);
+        let mut out = marked(&before);
+        for (at, range) in lines(chain, self.book, self.full).into_iter().enumerate() {
+            let steps = &chain.steps[range.clone()];
+            out.push_str(&format!("{}. {}\n", at + 1, self.title(steps)));
+            if let ([step], true) = (steps, self.full) {
+                out.push_str(&format!("   at {}\n", place(terms[range.start], &step.position)));
             }
-            (None, Some(b)) => {
-                writeln!(out, "   a finished program, estimate: {} cycles", cycles(b.estimate))?;
+            let after = text(terms[range.end]);
+            match steps {
+                _ if before != after => out.push_str(&changed(&before, &after)),
+                [Step { by: By::Computed, before, after, .. }] => {
+                    let [from, to] = [before, after].map(|term| line(term, self.words, SHOWN));
+                    out.push_str(&format!("   {from} is {to}\n"));
+                }
+                _ => out.push_str("   only in what a loop variable ranges over\n"),
             }
-            _ => {}
+            let price = |at: usize| prices.get(at).copied().flatten().map(|price| price.estimate);
+            match (price(range.start), price(range.end)) {
+                (Some(a), Some(b)) => {
+                    out.push_str(&format!("   estimate: {} -> {} cycles\n", cycles(a), cycles(b)));
+                }
+                (None, Some(b)) => {
+                    let estimate = cycles(b);
+                    out.push_str(&format!("   a finished program, estimate: {estimate} cycles\n"));
+                }
+                _ => {}
+            }
+            for doubt in steps.iter().filter_map(|step| step.doubt.as_ref()) {
+                out.push_str(&format!("   not replayed: {doubt}\n"));
+            }
+            before = after;
         }
-        if let Some(doubt) = &step.doubt {
-            writeln!(out, "   not replayed: {doubt}")?;
-        }
+        (out, before)
     }
-    Ok(())
+
+    /// A line's rules, and the meaning of them or of their set.
+    fn title(&self, steps: &[Step]) -> String {
+        let named: Vec<&Step> = steps.iter().filter(|step| step.by != By::Computed).collect();
+        let Some(rule) = named.first().and_then(|step| self.book.rule(step.name())) else {
+            return "computed: arithmetic on what is known".to_owned();
+        };
+        let rules = counted(named.iter().copied());
+        if named.iter().map(|step| step.name()).all_equal() {
+            let direction = if named[0].backward() { ", read backwards" } else { "" };
+            return format!("{rules}{direction}: {}", rule.doc);
+        }
+        let set = &self.book.sets[rule.set];
+        format!("{}, {} steps: {}\n   {rules}", set.name, named.len(), set.doc)
+    }
+
+    fn steps(&self, chain: &Chain) -> String {
+        let plural = |n: usize, what: &str| match n {
+            1 => format!("1 {what}"),
+            n => format!("{n} {what}s"),
+        };
+        let (steps, lines) = (chain.steps.len(), lines(chain, self.book, self.full).len());
+        let steps = plural(steps, "step");
+        if self.full { steps } else { format!("{steps} on {}", plural(lines, "line")) }
+    }
 }
 
 /// How often each rule was used, the most used first.
-fn used(chain: &Chain) -> String {
-    let counts = chain.steps.iter().counts_by(Step::name);
+fn counted<'a>(steps: impl Iterator<Item = &'a Step>) -> String {
+    let counts = steps.counts_by(Step::name);
     let most = counts.into_iter().sorted_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     most.map(|(name, n)| if n == 1 { name.to_owned() } else { format!("{name} x{n}") }).join(", ")
-}
-
-fn steps(chain: &Chain) -> String {
-    match chain.steps.len() {
-        1 => "1 step".to_owned(),
-        n => format!("{n} steps"),
-    }
 }
 
 fn replayed(chain: &Chain) -> String {
@@ -217,51 +216,39 @@ fn gap(gap: Gap) -> &'static str {
 }
 
 /// A chain between two terms as text.
-pub fn print_terms(book: &RuleBook, chain: &Chain) -> String {
-    let mut out = String::new();
-    let (steps, rules) = (steps(chain), used(chain));
-    // Writing to a text cannot fail.
-    let _ = writeln!(out, "equal, in {steps}, {}: {rules}\n", replayed(chain));
-    out.push_str(&marked(' ', &chain.start));
-    let _ = print_chain(&mut out, book, chain, &[]);
-    out
+pub fn print_terms(view: &View, chain: &Chain) -> String {
+    let (steps, rules) = (view.steps(chain), counted(chain.steps.iter()));
+    format!("equal, in {steps}, {}: {rules}\n\n{}", replayed(chain), view.chain(chain, &[]).0)
 }
 
 /// The program's chains as text.
-pub fn print(book: &RuleBook, explained: &Explained) -> String {
-    let mut out = String::new();
-    for group in &explained.groups {
-        let _ = print_group(&mut out, book, group);
-    }
-    out
+pub fn print(view: &View, explained: &Explained) -> String {
+    explained.groups.iter().map(|group| print_group(view, group)).collect()
 }
 
-fn print_group(out: &mut String, book: &RuleBook, group: &super::GroupChain) -> std::fmt::Result {
-    write!(out, "{}", group.statements.join(", "))?;
+fn print_group(view: &View, group: &super::GroupChain) -> String {
+    let mut out = group.statements.join(", ");
     if !group.alike.is_empty() {
-        write!(out, " (and, up to names, {})", group.alike.join(", "))?;
+        out.push_str(&format!(" (and, up to names, {})", group.alike.join(", ")));
     }
-    match &group.chain {
-        Err(why) => writeln!(out, ": {}\n", gap(*why)),
-        Ok(chain) => {
-            writeln!(out, ": {}, {}", steps(chain), replayed(chain))?;
-            writeln!(out, "rules: {}\n", used(chain))?;
-            out.push_str(&marked(' ', &chain.start));
-            print_chain(out, book, chain, &group.prices)?;
-            writeln!(out, "\nwhich gives")?;
-            if let Some(last) = chain.terms().last() {
-                out.push_str(&marked(' ', last));
-            }
-            if let Some(simulated) = group.cycles {
-                writeln!(out, "simulated: {} cycles", crate::tables::grouped(simulated))?;
-            }
-            writeln!(out)
-        }
+    let chain = match &group.chain {
+        Err(why) => return out + &format!(": {}\n\n", gap(*why)),
+        Ok(chain) => chain,
+    };
+    out.push_str(&format!(": {}, {}\n", view.steps(chain), replayed(chain)));
+    out.push_str(&format!("rules: {}\n\n", counted(chain.steps.iter())));
+    let (steps, last) = view.chain(chain, &group.prices);
+    out.push_str(&format!("{steps}\nwhich gives\n{}", marked(&last)));
+    if let Some(simulated) = group.cycles {
+        out.push_str(&format!("simulated: {} cycles\n", crate::tables::grouped(simulated)));
     }
+    out + "\n"
 }
 
-/// A chain as JSON: where it starts, and its steps.
-pub fn chain_json(chain: &Chain, prices: &[Option<Price>]) -> Value {
+/// A chain as JSON: where it starts, and its steps, each with the number of its line.
+pub fn chain_json(book: &RuleBook, chain: &Chain, prices: &[Option<Price>]) -> Value {
+    let lines = lines(chain, book, false);
+    let of = |at: usize| lines.iter().position(|range| range.contains(&at)).map(|at| at + 1);
     let estimate = |at: usize| prices.get(at).copied().flatten().map(|price| price.estimate);
     let step = |(at, step): (usize, &Step)| {
         let substitution: serde_json::Map<String, Value> = match &step.by {
@@ -272,6 +259,7 @@ pub fn chain_json(chain: &Chain, prices: &[Option<Price>]) -> Value {
             By::Computed => serde_json::Map::new(),
         };
         json!({
+            "line": of(at),
             "rule": step.name(),
             "computed": step.by == By::Computed,
             "direction": if step.backward() { "backward" } else { "forward" },
@@ -288,13 +276,13 @@ pub fn chain_json(chain: &Chain, prices: &[Option<Price>]) -> Value {
 }
 
 /// The program's chains as JSON.
-pub fn to_json(explained: &Explained) -> Value {
+pub fn to_json(book: &RuleBook, explained: &Explained) -> Value {
     let group = |group: &super::GroupChain| {
         json!({
             "statements": group.statements,
             "alike": group.alike,
             "cycles": group.cycles,
-            "chain": group.chain.as_ref().ok().map(|chain| chain_json(chain, &group.prices)),
+            "chain": group.chain.as_ref().ok().map(|chain| chain_json(book, chain, &group.prices)),
             "gap": group.chain.as_ref().err().map(|why| gap(*why)),
         })
     };

@@ -12,6 +12,7 @@ use ember_engine::saturate::StopReason;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::term::{Node, Term};
 use ember_prove::chains::Chain;
+use ember_prove::chains::short;
 use ember_prove::chains::{Gap, Proof};
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ pub struct Watched {
 /// Searches a model and chooses its program, as the main job does.
 pub(crate) fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
     let mut untimed = Duration::ZERO;
-    let schedule = &tuning.options.schedule;
+    let schedule = tuning.inputs.schedule(&tuning.options.schedule)?;
     let (searched, chosen) = tuning.best_of(schedule, Goal::Decoupled, &mut untimed, line)?;
     Ok(Watched { plan: searched.plan, chosen })
 }
@@ -106,6 +107,7 @@ pub fn explain(
         let mut proof = Proof::new(&inputs.book, &inputs.compiled);
         history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
         let chain = proof.chain(&decoupled(&plan.groups[at].term), &group.candidate.term);
+        let chain = chain.map(|chain| short(chain, &inputs.book));
         let prices = Prices::new(inputs, &tuning.statistics, &plan.groups[at]);
         let prices = match &chain {
             Ok(chain) => chain.terms().map(|term| prices.of(term)).collect(),
@@ -147,5 +149,6 @@ pub fn explain_terms(
     let mut proof = Proof::new(plain.book, plain.compiled);
     // One e-graph holds what all stages did, in one journal.
     history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
-    (proof.chain(from, to), stop.unwrap_or(StopReason::Saturated))
+    let chain = proof.chain(from, to).map(|chain| short(chain, plain.book));
+    (chain, stop.unwrap_or(StopReason::Saturated))
 }

@@ -3,12 +3,14 @@
 
 use super::make::{Made, STARTS};
 use ember_interpret::{EDGES, Error, Interpreter, Store};
+use ember_language::rules::Operators;
 use ember_language::term::Term;
 use ember_prove::equiv::Purpose;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Evaluated nodes after which a run is given up.
 const STEPS: u64 = 400_000;
@@ -26,6 +28,7 @@ const LARGEST: u64 = 10;
 pub struct Data {
     stores: Vec<Store>,
     outputs: Vec<String>,
+    operators: Arc<Operators>,
 }
 
 /// What two programs do on all of them.
@@ -41,7 +44,7 @@ pub enum Relation {
 
 impl Data {
     /// All small data, as far as its positions can be counted, and random data.
-    pub fn new(made: &Made, seed: u64) -> Data {
+    pub fn new(made: &Made, operators: &Arc<Operators>, seed: u64) -> Data {
         let names = made.declarations.sizes();
         let mut rng = Rng::with_seed(seed);
         let mut stores = Vec::new();
@@ -59,7 +62,7 @@ impl Data {
             let sizes: BTreeMap<String, u64> = names.iter().map(size).collect();
             stores.extend(store(made, &sizes, None, &mut rng));
         }
-        Data { stores, outputs: made.declarations.outputs() }
+        Data { stores, outputs: made.declarations.outputs(), operators: operators.clone() }
     }
 
     /// What a program leaves of each store; `None` where the run was given up.
@@ -69,7 +72,7 @@ impl Data {
 
     /// What a term leaves of each store.
     pub fn of_term(&self, term: &Term) -> Vec<Run> {
-        self.results(|store| interpret(term, store))
+        self.results(|store| interpret(term, &self.operators, store))
     }
 
     /// Compares what two programs leave.
@@ -115,8 +118,8 @@ pub enum Run {
 }
 
 /// Runs a term.
-pub(super) fn interpret(term: &Term, store: &Store) -> Run {
-    let mut run = Interpreter::new(term, store.clone()).with_step_limit(STEPS);
+pub(super) fn interpret(term: &Term, operators: &Operators, store: &Store) -> Run {
+    let mut run = Interpreter::new(term, operators, store.clone()).with_step_limit(STEPS);
     match run.run(run.root()) {
         Ok(()) => Run::Ended(Box::new(run.into_store())),
         Err(Error::StepLimit(_)) => Run::Long,

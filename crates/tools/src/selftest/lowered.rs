@@ -12,9 +12,9 @@ use ember_compile::workload::Statistics;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, StopReason};
 use ember_interpret::Store;
-use ember_language::print_term::print_term;
 use ember_language::rules::{Exactness, RuleBook};
 use ember_language::term::{Node, Term};
+use ember_language::text;
 use ember_prove::equiv::{Failure, lifted, simulate};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
@@ -75,9 +75,11 @@ pub fn lowered(
         simd_bytes: machine.core.simd_bytes,
         registers: machine.core.vector_registers,
     };
-    let facts = Facts::new(&context.tensors, &context.sizes, book.signature.table().clone(), unit);
+    let operators = book.signature.table();
+    let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
     let store = Store::default();
     let statistics = Statistics::of_store(&store);
+    let words = made.declarations.words(&book.signature);
     let mut done = Lowered { made: 1, ..Lowered::default() };
     for (name, goal) in SCHEDULES {
         let Some(schedule) = book.schedule(name) else { continue };
@@ -100,7 +102,7 @@ pub fn lowered(
         }
         for candidate in found.candidates {
             let wrong = |what: &str, why: &str| {
-                format!("{name}: {what}: {why}\n{}", print_term(&candidate.term))
+                format!("{name}: {what}: {why}\n{}", text::program(&candidate.term, &words))
             };
             match data.relation(expected, &data.of_term(&candidate.term)) {
                 Relation::Same(runs) => done.runs += runs,
@@ -114,7 +116,7 @@ pub fn lowered(
                 continue;
             }
             // A machine has so many registers and units; what needs more is no program for it.
-            let Ok(program) = lower(&candidate.term, &context, machine, goal) else {
+            let Ok(program) = lower(operators, machine, &candidate.term, &context, goal) else {
                 done.rejected += 1;
                 continue;
             };
@@ -126,11 +128,11 @@ pub fn lowered(
                 }
             }
             done.programs += 1;
-            let Ok(statement) = lifted(&program) else { continue };
+            let Ok(statement) = lifted(&program, book.signature.table()) else { continue };
             match data.relation(expected, &data.of_term(&statement)) {
                 Relation::Same(runs) => done.runs += runs,
                 Relation::Different(why) | Relation::Fault(why) => {
-                    let read = print_term(&statement);
+                    let read = text::program(&statement, &words);
                     return Err(wrong("the DLC program as it is read", &format!("{why}\n{read}")));
                 }
             }
@@ -154,10 +156,10 @@ pub fn all_lowered(
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
         let made = Made::random(own, rng.u32(0..3));
-        let data = Data::new(&made, own);
+        let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
-        found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text()))
+        found.map_err(|why| format!("program {own}: {why}\nof\n{}", made.text(&tools.0.signature)))
     };
     let all: Vec<Result<Lowered, String>> = (0..programs).into_par_iter().map(one).collect();
     all.into_iter().try_fold(Lowered::default(), |sum, one| {

@@ -3,8 +3,9 @@
 //! declarations no run has a fault.
 
 use egg::Id;
-use ember_language::print_term::print_term;
+use ember_language::rules::Signature;
 use ember_language::term::{Head, Node, Term};
+use ember_language::text::program;
 use ember_model::model::Extent;
 use ember_prove::chains::Terms;
 use ember_prove::equiv::{Declarations, Declared, Purpose};
@@ -97,9 +98,10 @@ impl Made {
     }
 
     /// Declarations and program as a text that `equiv` reads.
-    pub fn text(&self) -> String {
+    pub fn text(&self, signature: &Signature) -> String {
         let declared = self.declarations.tensors.iter().map(|tensor| tensor.form() + "\n");
-        declared.collect::<String>() + "\n" + &print_term(&self.term)
+        let words = self.declarations.words(signature);
+        declared.collect::<String>() + "\n" + &program(&self.term, &words)
     }
 }
 

@@ -10,9 +10,10 @@ use ember_compile::machines;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::Limits;
 use ember_language::diagnostic::{Checked, Sources};
-use ember_language::print_term::print_term;
+use ember_language::rules::Signature;
 use ember_language::rules::{self, RuleBook, Sort};
 use ember_language::term::Term;
+use ember_language::text::program;
 use ember_prove::equiv::{self, Counterexample, Sides, Verdict, What};
 use ember_targets::machine::Machine;
 use fastrand::Rng;
@@ -251,7 +252,7 @@ impl<'a> Pair<'a> {
     /// A program that runs on most of its data.
     fn program(&mut self) -> Option<(Made, Data, Vec<Run>)> {
         let made = Made::random(self.rng.u64(..), self.rng.u32(0..3));
-        let data = Data::new(&made, self.rng.u64(..));
+        let data = Data::new(&made, self.tools.book.signature.table(), self.rng.u64(..));
         let expected = data.of_term(&made.term);
         let ended = expected.iter().filter(|run| matches!(run, Run::Ended(_))).count();
         (2 * ended > expected.len()).then_some((made, data, expected))
@@ -271,7 +272,7 @@ impl<'a> Pair<'a> {
                 equal: Some(true),
                 wrong: Wrong::Rules,
                 reason: why,
-                text: Some(text(made, &term)),
+                text: Some(text(made, &term, &book.signature)),
                 time_ms: 0.0,
             })
         })
@@ -333,9 +334,9 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
     });
     let program = |term: &Term, sort| What::Term { term: term.clone(), sort };
     let programs = [program(&made.term, Sort::named("Stmt")), program(term, sort)];
-    let sides = Sides::of(made.declarations.clone(), programs);
-    let options = equiv::Options { limits, ..equiv::Options::default() };
     let Tools { book, compiled, rules, machine } = tools;
+    let sides = Sides::of(&book.signature, made.declarations.clone(), programs);
+    let options = equiv::Options { limits, ..equiv::Options::default() };
     let start = std::time::Instant::now();
     let answer = equiv::compare(&sides, book, compiled, rules, machine, &options);
     let time_ms = start.elapsed().as_secs_f64() * 1e3;
@@ -356,7 +357,7 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
             (_, true) => (Wrong::No, Some(false), String::new()),
         },
     };
-    let text = (wrong != Wrong::No).then(|| text(made, term));
+    let text = (wrong != Wrong::No).then(|| text(made, term, &book.signature));
     Finding { pair, kind, equal, wrong, reason, text, time_ms }
 }
 
@@ -364,7 +365,10 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
 fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> bool {
     let store = found.given.store(&sides.declarations, found.zeros);
     let outputs: Vec<String> = made.declarations.outputs();
-    match (interpret(&made.term, &store), interpret(term, &store)) {
+    match (
+        interpret(&made.term, &sides.operators, &store),
+        interpret(term, &sides.operators, &store),
+    ) {
         (Run::Ended(left), Run::Ended(right)) => unlike(&outputs, &left, &right).is_some(),
         (Run::Ended(_), Run::Fault(_)) | (Run::Fault(_), Run::Ended(_)) => true,
         _ => false,
@@ -372,6 +376,7 @@ fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> boo
 }
 
 /// A pair as `equiv` reads it.
-fn text(made: &Made, right: &Term) -> String {
-    made.text() + "\n" + &print_term(right)
+fn text(made: &Made, right: &Term, signature: &Signature) -> String {
+    let words = made.declarations.words(signature);
+    made.text(signature) + "\n" + &program(right, &words)
 }

@@ -3,7 +3,7 @@
 use super::choice::Fired;
 use super::stage::{Subject, changed, list, plural, report, stuck, times};
 use super::{Answer, Cause};
-use crate::explain::{self, Watched, line};
+use crate::explain::{self, Watched};
 use crate::history::{History, Plain};
 use crate::progress::Line;
 use crate::tuning::Tuning;
@@ -12,6 +12,7 @@ use ember_engine::journal::Entry;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Exactness, Schedule};
 use ember_language::term::Term;
+use ember_language::text::Words;
 
 /// Why a rule has no part in the program that is chosen for a model, or that it has. Of several groups of
 /// statements, that in which the rule came furthest is told of.
@@ -23,7 +24,8 @@ pub fn why_not(
     progress: &Line,
 ) -> Checked<Answer> {
     let at = inputs.book.require_rule(rule)?;
-    let subject = Subject { book: &inputs.book, compiled: &inputs.compiled, at };
+    let words = inputs.words();
+    let subject = Subject { book: &inputs.book, compiled: &inputs.compiled, at, words: &words };
     let schedule = inputs.schedule(&options.schedule)?;
     if let Some(answer) = not_run(subject, Some(schedule), options.exact) {
         return Ok(answer);
@@ -57,7 +59,8 @@ pub fn why_not(
 /// Why a rule changes nothing in a term, or that it does.
 pub fn why_not_terms(plain: &Plain<'_>, rule: &str, terms: &[Term]) -> Checked<Answer> {
     let at = plain.book.require_rule(rule)?;
-    let subject = Subject { book: plain.book, compiled: plain.compiled, at };
+    let words = Words::new(&plain.book.signature);
+    let subject = Subject { book: plain.book, compiled: plain.compiled, at, words: &words };
     if let Some(answer) = not_run(subject, plain.schedule, plain.exact) {
         return Ok(answer);
     }
@@ -85,8 +88,8 @@ fn fired(subject: Subject<'_>, history: &History) -> Option<Answer> {
         let mut proof = ember_prove::chains::Proof::new(subject.book, subject.compiled);
         let sides = entries.iter().find(own).and_then(|entry| proof.sides(&stage.egraph, entry));
         if let Some((left, right)) = sides {
-            answer.evidence.push(("left", line(&left, crate::show::WIDTH)));
-            answer.evidence.push(("right", line(&right, crate::show::WIDTH)));
+            answer.evidence.push(("left", subject.line(&left)));
+            answer.evidence.push(("right", subject.line(&right)));
         }
         return Some(answer);
     }

@@ -6,7 +6,7 @@ use super::pruned::Given;
 use super::stage::{Subject, changed, plural, report, times};
 use super::unfinished::{Stuck, stuck, to_lower};
 use super::{Answer, Cause};
-use crate::explain::{decoupled, line, place};
+use crate::explain::{decoupled, place};
 use crate::history::{History, Stage, What};
 use crate::show::Show;
 use crate::tuning::Tuning;
@@ -16,9 +16,8 @@ use ember_compile::cost::{Goal, Model, Rates};
 use ember_compile::groups::{ChosenGroup, Plan, best_of};
 use ember_compile::pipeline::{self, lower};
 use ember_compile::search::Candidate;
-use ember_language::rules::{Schedule, ScheduleStep};
 use ember_language::term::{Node, Term};
-use ember_prove::chains::{Proof, Terms};
+use ember_prove::chains::{Proof, Step, Terms, short};
 use itertools::Itertools;
 use std::collections::BTreeSet;
 
@@ -64,9 +63,11 @@ impl Fired<'_> {
         let mut proof = Proof::new(self.subject.book, self.subject.compiled);
         self.history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
         let start = decoupled(&self.plan.groups[self.group].term);
-        let chain = proof.chain(&start, &self.chosen.candidate.term).ok()?;
-        let own: Vec<usize> =
-            chain.steps.iter().positions(|step| step.name() == rule.name.as_str()).collect();
+        let long = proof.chain(&start, &self.chosen.candidate.term).ok()?;
+        let own = |step: &Step| step.name() == rule.name.as_str();
+        let chain = Some(short(long.clone(), self.subject.book));
+        let chain = chain.filter(|chain| chain.steps.iter().any(own)).unwrap_or(long);
+        let own: Vec<usize> = chain.steps.iter().positions(own).collect();
         let first = *own.first()?;
         let mut answer = self.subject.answer(
             Cause::Used,
@@ -80,9 +81,9 @@ impl Fired<'_> {
         let (step, whole) = (&chain.steps[first], chain.terms().nth(first)?);
         answer.evidence.push(("step", format!("{} of {}", first + 1, chain.steps.len())));
         answer.evidence.push(("at", place(whole, &step.position)));
-        let difference = crate::explain::difference(step);
-        answer.evidence.push(("before", line(&difference.before, crate::show::WIDTH)));
-        answer.evidence.push(("after", line(&difference.after, crate::show::WIDTH)));
+        let (before, after) = crate::explain::difference(step);
+        answer.evidence.push(("before", self.subject.line(&before)));
+        answer.evidence.push(("after", self.subject.line(&after)));
         answer.evidence.push(("without it", self.without()));
         Some(answer)
     }
@@ -91,8 +92,7 @@ impl Fired<'_> {
     fn without(&self) -> String {
         let Tuning { inputs, case, statistics, options } = self.tuning;
         let Ok(schedule) = inputs.schedule(&options.schedule) else { return String::new() };
-        let schedule =
-            Schedule { steps: less(&schedule.steps, self.subject.at), ..schedule.clone() };
+        let schedule = schedule.only(|rule| rule != self.subject.at);
         let group = (self.plan, self.group);
         let found =
             pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
@@ -162,13 +162,13 @@ impl Fired<'_> {
             Cause::NotFinished,
             format!("`{}` fired, and no finished program contains what it made, or what others made of it", rule.name),
         );
-        let show = Show::new(&stage.egraph, stage.root);
+        let show = Show::new(&stage.egraph, stage.root, self.subject.words);
         let signature = &self.subject.book.signature;
         let reach = Reach::new(&stage.egraph, stage.root, model, made);
         match stuck(&show, signature, &reach, made) {
             None => {}
             Some(Stuck::Above { class, form, refused_by }) => {
-                answer.evidence.push(("reaches", line(&form, crate::show::WIDTH)));
+                answer.evidence.push(("reaches", self.subject.line(&form)));
                 answer.evidence.push(("at", show.place(class)));
                 for node in refused_by.iter().take(3) {
                     answer.evidence.push(("refused by", show.node(node)));
@@ -212,13 +212,14 @@ impl Fired<'_> {
         }
         let term = self.plan.term(self.group, &best.term);
         let context = &self.plan.groups[self.group].context;
-        let program = lower(&term, context, &inputs.machine, Goal::Decoupled);
+        let program =
+            lower(inputs.book.signature.table(), &inputs.machine, &term, context, Goal::Decoupled);
         let measure = match (&program, options.rank) {
             (Err(why), _) => {
                 let text =
                     format!("`{name}` fired, and the best program with it cannot run: {why}");
                 let mut answer = self.subject.answer(Cause::NotChosen, text);
-                answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
+                answer.evidence.push(("program", self.subject.line(&best.term)));
                 return answer;
             }
             (Ok(_), false) => None,
@@ -254,7 +255,7 @@ impl Fired<'_> {
                 ),
             },
         ));
-        answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
+        answer.evidence.push(("program", self.subject.line(&best.term)));
         if with.better(&own) {
             answer.help = Some(
                 "the cost model passed a faster program over: give a larger --candidates"
@@ -263,22 +264,6 @@ impl Fired<'_> {
         }
         answer
     }
-}
-
-/// Steps without one rule.
-fn less(steps: &[ScheduleStep], rule: usize) -> Vec<ScheduleStep> {
-    let one = |step: &ScheduleStep| match step {
-        ScheduleStep::Saturate(rules) => {
-            ScheduleStep::Saturate(rules.iter().copied().filter(|r| *r != rule).collect())
-        }
-        ScheduleStep::Keep(k) => ScheduleStep::Keep(*k),
-        ScheduleStep::Repeat(n, steps) => ScheduleStep::Repeat(*n, less(steps, rule)),
-        ScheduleStep::Seq(steps) => ScheduleStep::Seq(less(steps, rule)),
-        ScheduleStep::Until(sketch, steps) => {
-            ScheduleStep::Until(sketch.clone(), less(steps, rule))
-        }
-    };
-    steps.iter().map(one).collect()
 }
 
 /// The parts of a term that have a marked node at their root.

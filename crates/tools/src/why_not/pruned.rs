@@ -5,7 +5,6 @@ use super::compare::{resources, whole};
 use super::forced::Priced;
 use super::stage::{Subject, plural};
 use super::{Answer, Cause};
-use crate::explain::line;
 use crate::history::Stage;
 use ember_compile::cost::{Model, Rates};
 use ember_compile::search::Candidate;
@@ -96,7 +95,7 @@ impl Given {
             answer.evidence.push(("with it", format!("{} cycles", whole(best.estimate))));
             answer.evidence.push(("resources", resources(rates, best, first)));
         }
-        answer.evidence.push(("program", line(&best.term, crate::show::WIDTH)));
+        answer.evidence.push(("program", subject.line(&best.term)));
         answer
     }
 }

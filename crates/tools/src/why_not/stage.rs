@@ -3,13 +3,14 @@
 use super::conditions::{Match, Refusal, matches};
 use super::near::nearest;
 use super::{Answer, Cause};
-use crate::explain::line;
 use crate::history::{History, Stage};
 use crate::show::Show;
 use ember_engine::CompiledRule;
 use ember_engine::journal::Entry;
 use ember_engine::saturate::{RuleReport, Saturation, StopReason};
 use ember_language::rules::{Rule, RuleBook};
+use ember_language::term::Term;
+use ember_language::text::{Words, line};
 use ember_prove::chains::{Gap, Proof};
 use itertools::Itertools;
 
@@ -19,9 +20,16 @@ pub(super) struct Subject<'a> {
     pub book: &'a RuleBook,
     pub compiled: &'a [CompiledRule],
     pub at: usize,
+    /// The words of program text.
+    pub words: &'a Words<'a>,
 }
 
 impl<'a> Subject<'a> {
+    /// A term on one line.
+    pub fn line(&self, term: &Term) -> String {
+        line(term, self.words, crate::show::WIDTH)
+    }
+
     pub fn rule(&self) -> &'a Rule {
         &self.book.rules[self.at]
     }
@@ -79,7 +87,7 @@ fn out_of_turn(subject: Subject<'_>, history: &History) -> Option<Answer> {
             continue;
         }
         let found = matches(&stage.egraph, rule, subject.compiled());
-        let show = Show::new(&stage.egraph, stage.root);
+        let show = Show::new(&stage.egraph, stage.root, subject.words);
         let open = found.iter().filter(|m| m.refusal == Refusal::None);
         let reached = open.filter(|m| show.depth(m.root).is_some());
         let Some(smallest) = reached.min_by_key(|m| (show.size(m.root), m.root)) else { continue };
@@ -116,7 +124,7 @@ impl Told<'_> {
             return self.known_already(report);
         }
         let egraph = &self.stage.egraph;
-        let show = Show::new(egraph, self.stage.root);
+        let show = Show::new(egraph, self.stage.root, self.subject.words);
         let found = matches(egraph, self.subject.rule(), self.subject.compiled());
         if found.iter().any(|m| m.refusal == Refusal::None) {
             return self.limit(&show, &found);
@@ -156,8 +164,8 @@ impl Told<'_> {
         let mut proof = Proof::new(self.subject.book, self.subject.compiled);
         proof.add(egraph, at);
         let Some((left, right)) = proof.sides(egraph, &entries[at]) else { return answer };
-        answer.evidence.push(("left", line(&left, crate::show::WIDTH)));
-        answer.evidence.push(("right", line(&right, crate::show::WIDTH)));
+        answer.evidence.push(("left", self.subject.line(&left)));
+        answer.evidence.push(("right", self.subject.line(&right)));
         match proof.chain(&left, &right) {
             Ok(chain) if chain.steps.is_empty() => {
                 answer.evidence.push(("equal", "both sides are the same term".to_owned()));

@@ -4,8 +4,10 @@ use super::{DType, Scalar};
 
 /// Declares the unary operations: of each one row, with what it computes in both types.
 macro_rules! unary_operations {
-    ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal, $price:ident,
-        $f32:expr, $f64:expr;)*) => {
+    ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal {
+        f32: $f32:expr, f64: $f64:expr, price: $price:ident, latency: $latency:expr,
+        roundings: $roundings:literal, passed: $passed:expr,
+    })*) => {
         /// A unary operation on a floating-point scalar.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum UnaryOp {
@@ -31,6 +33,11 @@ macro_rules! unary_operations {
                 match self { $(UnaryOp::$variant => UnaryPrice::$price,)* }
             }
 
+            /// The machine's latencies that follow one another in it.
+            pub const fn latency(self) -> &'static [Latency] {
+                match self { $(UnaryOp::$variant => $latency,)* }
+            }
+
             /// The operation on a binary32 value.
             #[inline(always)]
             pub fn f32(self, x: f32) -> f32 {
@@ -41,6 +48,18 @@ macro_rules! unary_operations {
             #[inline(always)]
             pub fn f64(self, x: f64) -> f64 {
                 match self { $(UnaryOp::$variant => ($f64)(x),)* }
+            }
+
+            /// An upper bound of its own rounding errors, in units of a rounding to nearest.
+            pub const fn roundings(self) -> f64 {
+                match self { $(UnaryOp::$variant => $roundings,)* }
+            }
+
+            /// How far the result is off at most if the operand `x` is off by up to `error`; nothing if no operand
+            /// within that distance has a result.
+            pub fn passed(self, x: f64, error: f64) -> Option<f64> {
+                let y = self.f64(x);
+                match self { $(UnaryOp::$variant => ($passed)(x, y, error),)* }
             }
         }
     };
@@ -55,11 +74,33 @@ pub enum UnaryPrice {
     Exponential,
 }
 
+/// A latency that a machine states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Latency {
+    /// That of the exponential function.
+    Exponential,
+    /// That of a square root.
+    Root,
+    /// That of a quotient of floating-point numbers.
+    Quotient,
+}
+
 unary_operations! {
     /// The crate `libm` computes it, the same bits everywhere.
-    Exp, "exp", "the exponential function", Exponential, libm::expf, libm::exp;
+    Exp, "exp", "the exponential function" {
+        f32: libm::expf, f64: libm::exp, price: Exponential, latency: &[Latency::Exponential],
+        // `libm` promises less than one unit in the last place, and 2 leave room for what the argument was
+        // rounded to.
+        roundings: 4.0, passed: |_, y: f64, error: f64| Some(y * error.exp_m1()),
+    }
     /// It is rounded correctly, and NaN below -0.0.
-    Sqrt, "sqrt", "the square root", Operation, f32::sqrt, f64::sqrt;
+    Sqrt, "sqrt", "the square root" {
+        f32: f32::sqrt, f64: f64::sqrt, price: Operation, latency: &[Latency::Root],
+        roundings: 1.0, passed: |x: f64, y: f64, error: f64| {
+            let (least, most) = ((x - error).max(0.0).sqrt(), (x + error).sqrt());
+            (x + error >= 0.0).then(|| (most - y).max(y - least))
+        },
+    }
 }
 
 impl UnaryOp {
@@ -99,63 +140,121 @@ pub fn fold_lanes<T: Copy>(lanes: &mut [T], mut f: impl FnMut(T, T) -> T) -> Opt
     lanes.first().copied()
 }
 
-/// A binary operation on two scalars of one type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum BinaryOp {
-    /// Sum; integers wrap.
-    Add,
-    /// Difference; integers wrap.
-    Sub,
-    /// Product; integers wrap.
-    Mul,
-    /// Quotient; integer division truncates, and by zero gives zero.
-    Div,
-    /// IEEE 754-2019 `maximum`: NaN wins, and +0.0 is above -0.0.
-    Max,
-    /// IEEE 754-2019 `minimum`: NaN wins, and -0.0 is below +0.0.
-    Min,
-    /// 1 (i64) where the first is less than the second, else 0.
-    Lt,
+/// Declares the binary operations: of each one row, with what it computes in each type and what solvers of integer
+/// arithmetic are told.
+macro_rules! binary_operations {
+    ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal {
+        f32: $f32:expr, f64: $f64:expr, i64: $i64:expr, checked: $checked:expr,
+        start: $start:expr, solver: $solver:literal,
+    })*) => {
+        /// A binary operation on two scalars of one type.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum BinaryOp {
+            $(#[doc = $summary] $(#[$doc])* $variant,)*
+        }
+
+        impl BinaryOp {
+            /// Every binary operation.
+            pub const ALL: [BinaryOp; [$(BinaryOp::$variant),*].len()] = [$(BinaryOp::$variant),*];
+
+            /// The name used in every text format.
+            pub const fn name(self) -> &'static str {
+                match self { $(BinaryOp::$variant => $name,)* }
+            }
+
+            /// What it computes.
+            pub const fn doc(self) -> &'static str {
+                match self { $(BinaryOp::$variant => $summary,)* }
+            }
+
+            /// What a reduction by it starts from; nothing, if lanes cannot be folded by it.
+            const fn start(self) -> Option<Start> {
+                match self { $(BinaryOp::$variant => $start,)* }
+            }
+
+            /// The operation on two binary32 values; a comparison gives 1.0 or 0.0.
+            #[inline(always)]
+            pub fn f32(self, a: f32, b: f32) -> f32 {
+                match self { $(BinaryOp::$variant => ($f32)(a, b),)* }
+            }
+
+            /// The operation on two binary64 values; a comparison gives 1.0 or 0.0.
+            #[inline(always)]
+            pub fn f64(self, a: f64, b: f64) -> f64 {
+                match self { $(BinaryOp::$variant => ($f64)(a, b),)* }
+            }
+
+            /// The operation on two 64-bit integers.
+            #[inline(always)]
+            pub fn i64(self, a: i64, b: i64) -> i64 {
+                match self { $(BinaryOp::$variant => ($i64)(a, b),)* }
+            }
+
+            /// The number that the operation gives of two integers; `None` if there is none or it needs more than
+            /// 64 bits, and for comparisons.
+            pub fn checked(self, a: i64, b: i64) -> Option<i64> {
+                match self { $(BinaryOp::$variant => ($checked)(a, b),)* }
+            }
+
+            /// The operation on integers of any size as an SMT-LIB term over `a` and `b`. It is what
+            /// [`BinaryOp::i64`] computes if no result needs more than 64 bits.
+            pub const fn solver(self) -> &'static str {
+                match self { $(BinaryOp::$variant => $solver,)* }
+            }
+        }
+    };
+}
+
+/// What a reduction starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    Zero,
+    One,
+    Least,
+    Greatest,
+}
+
+fn unchecked<T>(f: impl Fn(i64, i64) -> T) -> impl Fn(i64, i64) -> Option<T> {
+    move |a, b| Some(f(a, b))
+}
+
+binary_operations! {
+    Add, "add", "sum; integers wrap" {
+        f32: |a, b| a + b, f64: |a, b| a + b, i64: i64::wrapping_add, checked: i64::checked_add,
+        start: Some(Start::Zero), solver: "(+ a b)",
+    }
+    Sub, "sub", "difference; integers wrap" {
+        f32: |a, b| a - b, f64: |a, b| a - b, i64: i64::wrapping_sub, checked: i64::checked_sub,
+        start: None, solver: "(- a b)",
+    }
+    Mul, "mul", "product; integers wrap" {
+        f32: |a, b| a * b, f64: |a, b| a * b, i64: i64::wrapping_mul, checked: i64::checked_mul,
+        start: Some(Start::One), solver: "(* a b)",
+    }
+    Div, "div", "quotient; of integers truncated, and by zero 0" {
+        f32: |a, b| a / b, f64: |a, b| a / b,
+        i64: |a: i64, b| if b == 0 { 0 } else { a.wrapping_div(b) }, checked: i64::checked_div,
+        start: None, solver: "(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))",
+    }
+    /// NaN wins, and +0.0 is above -0.0.
+    Max, "max", "IEEE 754-2019 maximum" {
+        f32: maximum_f32, f64: maximum_f64, i64: i64::max, checked: unchecked(i64::max),
+        start: Some(Start::Least), solver: "(ite (>= a b) a b)",
+    }
+    /// NaN wins, and -0.0 is below +0.0.
+    Min, "min", "IEEE 754-2019 minimum" {
+        f32: |a: f32, b: f32| -maximum_f32(-a, -b), f64: |a: f64, b: f64| -maximum_f64(-a, -b),
+        i64: i64::min, checked: unchecked(i64::min),
+        start: Some(Start::Greatest), solver: "(ite (<= a b) a b)",
+    }
+    Lt, "lt", "1 (i64) if the first is less, else 0" {
+        f32: |a, b| f32::from(u8::from(a < b)), f64: |a, b| f64::from(u8::from(a < b)),
+        i64: |a, b| i64::from(a < b), checked: |_, _| None,
+        start: None, solver: "(ite (< a b) 1 0)",
+    }
 }
 
 impl BinaryOp {
-    /// Every binary operation.
-    pub const ALL: [BinaryOp; 7] = [
-        BinaryOp::Add,
-        BinaryOp::Sub,
-        BinaryOp::Mul,
-        BinaryOp::Div,
-        BinaryOp::Max,
-        BinaryOp::Min,
-        BinaryOp::Lt,
-    ];
-
-    /// The name used in every text format.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "add",
-            BinaryOp::Sub => "sub",
-            BinaryOp::Mul => "mul",
-            BinaryOp::Div => "div",
-            BinaryOp::Max => "max",
-            BinaryOp::Min => "min",
-            BinaryOp::Lt => "lt",
-        }
-    }
-
-    /// What it computes.
-    pub const fn doc(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "sum; integers wrap",
-            BinaryOp::Sub => "difference; integers wrap",
-            BinaryOp::Mul => "product; integers wrap",
-            BinaryOp::Div => "quotient; of integers truncated, and by zero 0",
-            BinaryOp::Max => "IEEE 754-2019 maximum",
-            BinaryOp::Min => "IEEE 754-2019 minimum",
-            BinaryOp::Lt => "1 (i64) if the first is less, else 0",
-        }
-    }
-
     /// Whether it compares: the result is an i64.
     pub const fn compares(self) -> bool {
         matches!(self, BinaryOp::Lt)
@@ -182,18 +281,17 @@ impl BinaryOp {
             DType::I64 => (Scalar::I64(i64::MIN), Scalar::I64(i64::MAX)),
             DType::F16 | DType::BF16 | DType::U8 | DType::U4 => return None,
         };
-        match self {
-            BinaryOp::Add => Some(Scalar::zero(dtype)),
-            BinaryOp::Mul => Some(Scalar::from_f64(dtype, 1.0)),
-            BinaryOp::Max => Some(least),
-            BinaryOp::Min => Some(greatest),
-            BinaryOp::Sub | BinaryOp::Div | BinaryOp::Lt => None,
-        }
+        Some(match self.start()? {
+            Start::Zero => Scalar::zero(dtype),
+            Start::One => Scalar::from_f64(dtype, 1.0),
+            Start::Least => least,
+            Start::Greatest => greatest,
+        })
     }
 
     /// Whether lanes can be folded by the operation: those that are associative, up to rounding.
     pub fn folds(self) -> bool {
-        matches!(self, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Max | BinaryOp::Min)
+        self.start().is_some()
     }
 
     /// All lanes folded to one, as [`fold_lanes`] orders them; `None` where there are none, where
@@ -206,68 +304,6 @@ impl BinaryOp {
         self.apply(first, first)?;
         let mut lanes = lanes.to_vec();
         fold_lanes(&mut lanes, |a, b| self.apply(a, b).unwrap_or(a))
-    }
-
-    /// The operation on two binary32 values; `Lt` gives 1.0 or 0.0.
-    #[inline(always)]
-    pub fn f32(self, a: f32, b: f32) -> f32 {
-        match self {
-            BinaryOp::Add => a + b,
-            BinaryOp::Sub => a - b,
-            BinaryOp::Mul => a * b,
-            BinaryOp::Div => a / b,
-            BinaryOp::Max => maximum_f32(a, b),
-            BinaryOp::Min => -maximum_f32(-a, -b),
-            BinaryOp::Lt => f32::from(u8::from(a < b)),
-        }
-    }
-
-    /// The operation on two binary64 values; `Lt` gives 1.0 or 0.0.
-    #[inline(always)]
-    pub fn f64(self, a: f64, b: f64) -> f64 {
-        match self {
-            BinaryOp::Add => a + b,
-            BinaryOp::Sub => a - b,
-            BinaryOp::Mul => a * b,
-            BinaryOp::Div => a / b,
-            BinaryOp::Max => maximum_f64(a, b),
-            BinaryOp::Min => -maximum_f64(-a, -b),
-            BinaryOp::Lt => f64::from(u8::from(a < b)),
-        }
-    }
-
-    /// The operation on two 64-bit integers.
-    #[inline(always)]
-    pub fn i64(self, a: i64, b: i64) -> i64 {
-        match self {
-            BinaryOp::Add => a.wrapping_add(b),
-            BinaryOp::Sub => a.wrapping_sub(b),
-            BinaryOp::Mul => a.wrapping_mul(b),
-            BinaryOp::Div => {
-                if b == 0 {
-                    0
-                } else {
-                    a.wrapping_div(b)
-                }
-            }
-            BinaryOp::Max => a.max(b),
-            BinaryOp::Min => a.min(b),
-            BinaryOp::Lt => i64::from(a < b),
-        }
-    }
-
-    /// The number that the operation gives of two integers; `None` where there is none or it needs more than
-    /// 64 bits, and for comparisons.
-    pub fn checked(self, a: i64, b: i64) -> Option<i64> {
-        match self {
-            BinaryOp::Add => a.checked_add(b),
-            BinaryOp::Sub => a.checked_sub(b),
-            BinaryOp::Mul => a.checked_mul(b),
-            BinaryOp::Div => a.checked_div(b),
-            BinaryOp::Min => Some(a.min(b)),
-            BinaryOp::Max => Some(a.max(b)),
-            BinaryOp::Lt => None,
-        }
     }
 
     /// The least and the greatest of what [`BinaryOp::checked`] gives of integers within bounds, both ends

@@ -184,3 +184,90 @@ fn ranges_hold_all_results_and_are_no_wider() {
     assert_eq!(BinaryOp::Add.range((0, i64::MAX), (1, 1)), None);
     assert_eq!(BinaryOp::Div.checked(i64::MIN, -1), None);
 }
+
+/// The value of an SMT-LIB term over `a` and `b`, as solvers of integer arithmetic understand it, and what follows
+/// the term.
+fn solved<'t>(words: &'t [&'t str], (a, b): (i128, i128)) -> (i128, &'t [&'t str]) {
+    let (word, mut rest) = words.split_first().expect("a word");
+    let value = match *word {
+        "a" => a,
+        "b" => b,
+        "(" => {
+            let (operator, after) = rest.split_first().expect("an operator");
+            let mut operands = Vec::new();
+            rest = after;
+            while rest.first() != Some(&")") {
+                let (operand, after) = solved(rest, (a, b));
+                operands.push(operand);
+                rest = after;
+            }
+            rest = &rest[1..];
+            match (*operator, operands.as_slice()) {
+                ("+", [x, y]) => x + y,
+                ("-", [x]) => -x,
+                ("-", [x, y]) => x - y,
+                ("*", [x, y]) => x * y,
+                // The divisor is 0 only where a condition leaves the quotient out.
+                ("div", [x, y]) => x.checked_div_euclid(*y).unwrap_or(0),
+                ("=", [x, y]) => i128::from(x == y),
+                ("<", [x, y]) => i128::from(x < y),
+                ("<=", [x, y]) => i128::from(x <= y),
+                (">=", [x, y]) => i128::from(x >= y),
+                ("ite", [condition, x, y]) => {
+                    if *condition != 0 {
+                        *x
+                    } else {
+                        *y
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        number => number.parse().expect("a number"),
+    };
+    (value, rest)
+}
+
+#[test]
+fn solvers_are_told_what_operations_on_integers_compute() {
+    let edges =
+        [i64::MIN, i64::MIN + 1, -7, -2, -1, 0, 1, 2, 3, 7, 1 << 31, i64::MAX - 1, i64::MAX];
+    let more = random(3).take(200).map(|bits| bits as i64 >> (bits % 61));
+    let numbers: Vec<i64> = edges.into_iter().chain(more).collect();
+    for op in BinaryOp::ALL {
+        let spaced = op.solver().replace('(', "( ").replace(')', " )");
+        let words: Vec<&str> = spaced.split_whitespace().collect();
+        for a in &numbers {
+            for b in &numbers {
+                let (told, rest) = solved(&words, (i128::from(*a), i128::from(*b)));
+                assert!(rest.is_empty(), "{}", op.solver());
+                let case = format!("{} of {a} and {b}", op.name());
+                match i64::try_from(told) {
+                    Ok(told) => assert_eq!(told, op.i64(*a, *b), "{case}"),
+                    // Solvers know integers of any size; the operation wraps, and has no number of its own.
+                    Err(_) => assert_eq!(op.checked(*a, *b), None, "{case}"),
+                }
+                if let Some(checked) = op.checked(*a, *b) {
+                    assert_eq!(told, i128::from(checked), "{case}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_result_is_off_by_no_more_than_is_passed_on() {
+    for op in UnaryOp::ALL {
+        for bits in random(4).take(20_000) {
+            let x = (bits % 4096) as f64 / 256.0;
+            let error = x * ((bits >> 20) % 1024) as f64 / 2048.0;
+            let Some(passed) = op.passed(x, error) else { continue };
+            let y = op.f64(x);
+            for other in [x - error, x - error / 3.0, x + error / 2.0, x + error] {
+                let off = (op.f64(other) - y).abs();
+                let slack = op.roundings() * f64::EPSILON * (y.abs() + off);
+                assert!(off.is_nan() || off <= passed + slack, "{} of {x} ± {error}", op.name());
+            }
+        }
+    }
+}

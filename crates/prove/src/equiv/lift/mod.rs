@@ -14,17 +14,20 @@ mod writes;
 
 use crate::chains::Terms;
 use egg::{Id, Language};
+use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Node, Term};
 use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use writes::{written, written_by};
 
 /// The statement of a verified program; or why it is none.
-pub fn lifted(program: &Program) -> Result<Term, String> {
+pub fn lifted(program: &Program, operators: &Operators) -> Result<Term, String> {
     let mut lift = Lift {
         program,
+        operators,
         made: Terms::default(),
         registers: vec![None; program.registers.len()],
         units: BTreeMap::new(),
@@ -45,7 +48,7 @@ pub fn lifted(program: &Program) -> Result<Term, String> {
         if at == 0 {
             lift.body(&program.main, &mut Feed::default(), &mut parts)?;
         } else {
-            parts.push(lift.op("scf.barrier", &[]));
+            parts.push(lift.make(Primitive::Barrier, &[]));
         }
         lift.level(actions, &mut parts)?;
         lift.before.append(&mut lift.writing);
@@ -75,6 +78,7 @@ impl<'a> Feed<'a> {
 
 struct Lift<'a> {
     program: &'a Program,
+    operators: &'a Operators,
     made: Terms,
     /// What each register holds; `None` where that is nothing that may be read.
     registers: Vec<Option<Id>>,
@@ -104,8 +108,19 @@ struct Bounds {
 }
 
 impl<'p> Lift<'p> {
-    fn op(&mut self, name: &str, parts: &[Id]) -> Id {
-        self.made.add(Node::op(name, parts))
+    /// A primitive of one processor, of operands in the order of its row.
+    fn make(&mut self, primitive: Primitive, parts: &[Id]) -> Id {
+        self.made.add(self.operators.node(primitive, None, parts))
+    }
+
+    /// A word: a type, an operation or a name of the model.
+    fn word(&mut self, name: &str) -> Id {
+        self.made.add(Node::op(name, &[]))
+    }
+
+    /// The operands of a term that is a primitive, in the order of its row.
+    fn parts<const N: usize>(&self, id: Id, primitive: Primitive) -> Option<[Id; N]> {
+        self.operators.parts(self.made.get(id)?, primitive)
     }
 
     fn int(&mut self, n: i64) -> Id {
@@ -118,9 +133,9 @@ impl<'p> Lift<'p> {
     }
 
     fn sequence(&mut self, mut parts: Vec<Id>) -> Id {
-        let Some(mut rest) = parts.pop() else { return self.op("scf.skip", &[]) };
+        let Some(mut rest) = parts.pop() else { return self.make(Primitive::Skip, &[]) };
         while let Some(part) = parts.pop() {
-            rest = self.op("scf.seq", &[part, rest]);
+            rest = self.make(Primitive::Seq, &[part, rest]);
         }
         rest
     }
@@ -138,7 +153,7 @@ impl<'p> Lift<'p> {
                 Action::Store { addr, value } => {
                     let value = self.stream(*value)?;
                     let address = self.place(addr, true, &mut |l, s| l.stream(*s))?;
-                    self.writes(addr.tensor, address, value, "scf.store", None, out)?;
+                    self.writes(addr.tensor, address, value, None, out)?;
                 }
                 Action::Operand(_) => return Err("an operand that no callback pops".to_owned()),
                 Action::Barrier => return Err("a barrier inside of a loop".to_owned()),
@@ -185,15 +200,14 @@ impl<'p> Lift<'p> {
                     let value = self.stream(*stream)?;
                     self.registers[register.index()] = Some(value);
                 }
-                Stmt::Store(addr, value) => self.stored("scf.store", None, addr, value, out)?,
+                Stmt::Store(addr, value) => self.stored(None, addr, value, out)?,
                 Stmt::Accumulate(op, addr, value) => {
-                    self.stored("scf.accumulate", Some(*op), addr, value, out)?;
+                    self.stored(Some(*op), addr, value, out)?;
                 }
                 Stmt::Matmul { out: to, a, b, transposed } => {
                     let parts =
                         [self.tensor(*to, true), self.tensor(*a, false), self.tensor(*b, false)];
-                    let name = if *transposed { "scf.matmul_t" } else { "scf.matmul" };
-                    out.push(self.op(name, &parts));
+                    out.push(self.make(Primitive::Matmul(*transposed), &parts));
                     self.forget(*to);
                 }
                 Stmt::For(Loop { var, lo, hi, step, body }) => {
@@ -230,7 +244,6 @@ impl<'p> Lift<'p> {
 
     fn stored(
         &mut self,
-        name: &str,
         op: Option<BinaryOp>,
         addr: &Addr<Expr>,
         value: &Expr,
@@ -238,7 +251,7 @@ impl<'p> Lift<'p> {
     ) -> Result<(), String> {
         let value = self.value(value)?;
         let address = self.place(addr, true, &mut |l, e| l.value(e))?;
-        self.writes(addr.tensor, address, value, name, op, out)
+        self.writes(addr.tensor, address, value, op, out)
     }
 
     fn writes(
@@ -246,16 +259,18 @@ impl<'p> Lift<'p> {
         tensor: TensorId,
         address: Id,
         value: Id,
-        name: &str,
         op: Option<BinaryOp>,
         out: &mut Vec<Id>,
     ) -> Result<(), String> {
         self.same_lanes(address, value)?;
-        let mut parts = vec![address, value];
-        if let Some(op) = op {
-            parts.insert(0, self.op(op.name(), &[]));
-        }
-        out.push(self.op(name, &parts));
+        let statement = match op {
+            Some(op) => {
+                let op = self.word(op.name());
+                self.make(Primitive::Accumulate, &[op, address, value])
+            }
+            None => self.make(Primitive::Store, &[address, value]),
+        };
+        out.push(statement);
         self.forget(tensor);
         Ok(())
     }
@@ -305,16 +320,16 @@ impl<'p> Lift<'p> {
         // Each loop's name is its own, so that no value is caught that leaves its loop.
         let number = self.int(self.loops);
         self.loops += 1;
-        let name = self.op("depth", &[number]);
+        let name = self.made.add(self.operators.numbered_node(number));
         let stride = self.int(step);
-        let variable = self.op("var", &[name, lo, hi, stride]);
-        let index = self.op("iv", &[variable]);
+        let variable = self.make(Primitive::Variable, &[name, lo, hi, stride]);
+        let index = self.make(Primitive::Iv, &[variable]);
         let outside = self.registers.clone();
         let mut words: Vec<Option<Id>> = Vec::with_capacity(outside.len());
         for value in &outside {
             let word = format!("@{}", self.words);
             self.words += usize::from(value.is_some());
-            words.push(value.map(|_| self.op(&word, &[])));
+            words.push(value.map(|_| self.word(&word)));
         }
         self.registers.clone_from(&words);
         if let Some(register) = register {
@@ -366,13 +381,14 @@ impl<'p> Lift<'p> {
             return Err("a register carries a value from one iteration to the next".to_owned());
         }
         if !empty {
-            out.push(self.op("scf.for", &[variable, lo, hi, stride, whole]));
+            out.push(self.make(Primitive::For, &[variable, lo, hi, stride, whole]));
         }
         for (at, op, x, before) in folds {
             let x = self.put(x, &means, &mut done);
             if !own(self, x) && !self.reads(x, &wrote) {
-                let op = self.op(op.name(), &[]);
-                let fold = self.op("scf.reduce", &[op, variable, lo, hi, stride, before, x]);
+                let op = self.word(op.name());
+                let parts = [op, variable, lo, hi, stride, before, x];
+                let fold = self.make(Primitive::Reduce, &parts);
                 self.registers[at] = Some(fold);
             }
         }
@@ -384,22 +400,18 @@ impl<'p> Lift<'p> {
 
     /// Whether a term is a word's value a step further.
     fn counts(&self, end: Id, word: Id, step: i64) -> bool {
-        let node = self.node(end);
         let is_step = |id: Id| self.node(id) == Node::int(step);
-        match (node.name(), node.children()) {
-            (Some("scf.add"), &[a, b]) => (a == word && is_step(b)) || (b == word && is_step(a)),
-            _ => false,
-        }
+        let sum = self.parts(end, Primitive::Binary(BinaryOp::Add));
+        sum.is_some_and(|[a, b]| (a == word && is_step(b)) || (b == word && is_step(a)))
     }
 
     /// The operation that takes a word's value to a term, and its other operand.
     fn folds(&self, end: Id, word: Id) -> Option<(BinaryOp, Id)> {
-        let node = self.node(end);
-        let op = BinaryOp::parse(node.name()?.strip_prefix("scf.")?)?;
-        let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Max | BinaryOp::Min);
-        match *node.children() {
-            [a, x] if a == word && op != BinaryOp::Lt => Some((op, x)),
-            [x, b] if b == word && commutes => Some((op, x)),
+        let primitive = self.operators.primitive(self.made.get(end)?)?;
+        let Primitive::Binary(op) = primitive else { return None };
+        match self.parts(end, primitive)? {
+            [a, x] if a == word && !op.compares() => Some((op, x)),
+            [x, b] if b == word && op.folds() => Some((op, x)),
             _ => None,
         }
     }

@@ -5,7 +5,8 @@ use egg::{Id, Language};
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node};
 use ember_targets::dlc::{Addr, Expr, SizeId, StreamId, StreamKind, TensorId};
-use ember_values::scalar::Scalar;
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeSet;
 
 impl Lift<'_> {
@@ -23,25 +24,25 @@ impl Lift<'_> {
             StreamKind::IndVar(unit) => {
                 let variable = self.units.get(unit).copied();
                 let variable = variable.ok_or("a stream of a loop that does not run")?;
-                self.op("iv", &[variable])
+                self.make(Primitive::Iv, &[variable])
             }
             StreamKind::Mem { addr, .. } => {
                 let address = self.place(addr, false, &mut |l, s| l.stream(*s))?;
-                self.op("scf.load", &[address])
+                self.make(Primitive::Load, &[address])
             }
             StreamKind::Broadcast(from) => {
                 let x = self.stream(*from)?;
                 let lanes = self.int(stream.ty.lanes.into());
-                self.op("scf.broadcast", &[lanes, x])
+                self.make(Primitive::Broadcast, &[lanes, x])
             }
             StreamKind::IndexCast(from) => {
                 let x = self.stream(*from)?;
-                let index = self.op("i64", &[]);
-                self.op("scf.cast", &[index, x])
+                let index = self.word(DType::I64.name());
+                self.make(Primitive::Cast, &[index, x])
             }
             StreamKind::Alu { op, a, b } => {
                 let parts = [self.stream(*a)?, self.stream(*b)?];
-                self.op(&format!("scf.{}", op.name()), &parts)
+                self.make(Primitive::Binary(*op), &parts)
             }
         })
     }
@@ -61,43 +62,43 @@ impl Lift<'_> {
             Expr::Size(size) => self.size(*size),
             Expr::Load(addr) => {
                 let address = self.place(addr, false, &mut |l, e| l.value(e))?;
-                self.op("scf.load", &[address])
+                self.make(Primitive::Load, &[address])
             }
             Expr::Unary(op, x) => {
                 let x = self.value(x)?;
-                self.op(&format!("scf.{}", op.name()), &[x])
+                self.make(Primitive::Unary(*op), &[x])
             }
             Expr::Binary(op, a, b) => {
                 let parts = [self.value(a)?, self.value(b)?];
-                self.op(&format!("scf.{}", op.name()), &parts)
+                self.make(Primitive::Binary(*op), &parts)
             }
             Expr::Select(c, a, b) => {
                 let parts = [self.value(c)?, self.value(a)?, self.value(b)?];
-                self.op("scf.select", &parts)
+                self.make(Primitive::Select, &parts)
             }
             Expr::Fold(op, x) => {
                 let x = self.value(x)?;
                 if self.runs(x).into_iter().any(|run| !self.full(run)) {
                     return Err("a fold over lanes that may be inactive".to_owned());
                 }
-                let op = self.op(op.name(), &[]);
-                self.op("scf.fold", &[op, x])
+                let op = self.word(op.name());
+                self.make(Primitive::Fold, &[op, x])
             }
             Expr::Cast(dtype, x) => {
                 let x = self.value(x)?;
-                let dtype = self.op(dtype.name(), &[]);
-                self.op("scf.cast", &[dtype, x])
+                let dtype = self.word(dtype.name());
+                self.make(Primitive::Cast, &[dtype, x])
             }
             Expr::Broadcast(lanes, x) => {
                 let x = self.value(x)?;
                 let lanes = self.int((*lanes).into());
-                self.op("scf.broadcast", &[lanes, x])
+                self.make(Primitive::Broadcast, &[lanes, x])
             }
             Expr::Iota(lanes, base) => {
                 let base = self.value(base)?;
                 let lanes = self.int((*lanes).into());
-                let end = self.op("scf.add", &[base, lanes]);
-                self.op("scf.lanes", &[lanes, end, base])
+                let end = self.make(Primitive::Binary(BinaryOp::Add), &[base, lanes]);
+                self.make(Primitive::Lanes, &[lanes, end, base])
             }
         })
     }
@@ -106,27 +107,27 @@ impl Lift<'_> {
         if let Scalar::I64(n) = value {
             return self.int(n);
         }
-        let dtype = self.op(value.dtype().name(), &[]);
+        let dtype = self.word(value.dtype().name());
         let number = self.made.add(Node::new(Head::real(value.as_f64()), &[]));
-        self.op("const", &[dtype, number])
+        self.make(Primitive::Constant, &[dtype, number])
     }
 
     fn size(&mut self, size: SizeId) -> Id {
         let name = format!("%{}", self.program.sizes[size.index()]);
-        let name = self.op(&name, &[]);
-        self.op("size", &[name])
+        let name = self.word(&name);
+        self.make(Primitive::Size, &[name])
     }
 
     /// A tensor. What an earlier part of the program wrote is read as frozen, as models read it.
     pub(super) fn tensor(&mut self, id: TensorId, written: bool) -> Id {
         let tensor = &self.program.tensors[id.index()];
-        let name = self.op(&format!("%{}", tensor.name), &[]);
+        let name = self.word(&format!("%{}", tensor.name));
         if !tensor.writable {
-            return self.op("in", &[name]);
+            return self.make(Primitive::Root(false), &[name]);
         }
-        let out = self.op("out", &[name]);
+        let out = self.make(Primitive::Root(true), &[name]);
         match !written && self.before.contains(&id) && !self.writing.contains(&id) {
-            true => self.op("freeze", &[out]),
+            true => self.make(Primitive::Freeze, &[out]),
             false => out,
         }
     }
@@ -145,9 +146,9 @@ impl Lift<'_> {
             if let Some(lanes) = addr.lanes.as_ref().filter(|_| place == last) {
                 let limit = index(self, &lanes.limit)?;
                 let count = self.int(lanes.count.into());
-                i = self.op("scf.lanes", &[count, limit, i]);
+                i = self.make(Primitive::Lanes, &[count, limit, i]);
             }
-            at = self.op("at", &[at, i]);
+            at = self.make(Primitive::Index, &[at, i]);
         }
         Ok(at)
     }
@@ -159,7 +160,7 @@ impl Lift<'_> {
         let mut seen = BTreeSet::new();
         while let Some(id) = open.pop() {
             let node = self.node(id);
-            if node.name() == Some("scf.lanes") {
+            if self.operators.primitive(&node) == Some(Primitive::Lanes) {
                 found.push(id);
             }
             open.extend(node.children().iter().filter(|c| seen.insert(**c)));
@@ -170,20 +171,13 @@ impl Lift<'_> {
     /// That where a run of lanes is written, what is written has the same lanes: the machine fills others
     /// with zeros, of which a term knows nothing.
     pub(super) fn same_lanes(&self, address: Id, value: Id) -> Result<(), String> {
-        let node = self.node(address);
-        let run = node.children().last().map(|i| self.node(*i));
-        let own = match run {
-            Some(run) if run.name() == Some("scf.lanes") => {
-                let [_, hi, base] = run.children() else { return Ok(()) };
-                Some(self.span(*hi, *base))
-            }
-            _ => None,
+        let span = |run: Id| {
+            let [_, hi, base] = self.parts(run, Primitive::Lanes)?;
+            Some(self.span(hi, base))
         };
-        let fits = |run: Id| {
-            let node = self.node(run);
-            let [_, hi, base] = node.children() else { return false };
-            own == Some(self.span(*hi, *base)) || self.full(run)
-        };
+        let last = self.parts(address, Primitive::Index);
+        let own = last.and_then(|[_, index]| span(index));
+        let fits = |run: Id| (own.is_some() && span(run) == own) || self.full(run);
         match self.runs(value).into_iter().all(fits) {
             true => Ok(()),
             false => Err("lanes that are stored and may not have been loaded".to_owned()),
@@ -201,11 +195,10 @@ impl Lift<'_> {
     fn span(&self, hi: Id, base: Id) -> Span {
         let (mut hi, mut base) = (Bound { term: Some(hi), plus: 0 }, base);
         loop {
-            let start = self.node(base);
-            let (Some("scf.add"), &[k, rest]) = (start.name(), start.children()) else { break };
-            let end = hi.term.map(|id| self.node(id));
-            match (end.as_ref().map(|n| (n.name(), n.children())), self.number(k)) {
-                (Some((Some("scf.add"), &[other, more])), _) if other == k => hi.term = Some(more),
+            let sum = |id: Id| self.parts(id, Primitive::Binary(BinaryOp::Add));
+            let Some([k, rest]) = sum(base) else { break };
+            match (hi.term.and_then(sum), self.number(k)) {
+                (Some([other, more]), _) if other == k => hi.term = Some(more),
                 (_, Some(k)) if hi.term.is_none_or(|id| self.number(id).is_some()) => {
                     let n = hi.term.and_then(|id| self.number(id)).unwrap_or(0);
                     let Some(plus) = n.checked_add(hi.plus).and_then(|n| n.checked_sub(k)) else {
@@ -230,13 +223,11 @@ impl Lift<'_> {
 
     /// Whether all lanes of a run are active, as far as numbers tell.
     fn full(&self, run: Id) -> bool {
-        let node = self.node(run);
-        let &[count, hi, base] = node.children() else { return false };
+        let Some([count, hi, base]) = self.parts(run, Primitive::Lanes) else { return false };
         let Span { hi: Bound { term, plus }, base: start } = self.span(hi, base);
         let Some(count) = self.number(count) else { return false };
         // A run that ends where its lanes do.
-        let end = self.node(hi);
-        if let (Some("scf.add"), &[a, b]) = (end.name(), end.children())
+        if let Some([a, b]) = self.parts(hi, Primitive::Binary(BinaryOp::Add))
             && a == base
             && self.number(b) == Some(count)
         {
@@ -248,10 +239,9 @@ impl Lift<'_> {
         if let Some(from) = self.number(start) {
             return reaches(from);
         }
-        let iv = self.node(start);
-        let (Some("iv"), &[variable]) = (iv.name(), iv.children()) else { return false };
-        let variable = self.node(variable);
-        let &[_, lo, end, step] = variable.children() else { return false };
+        let variable = self.parts(start, Primitive::Iv);
+        let bounds = variable.and_then(|[variable]| self.parts(variable, Primitive::Variable));
+        let Some([_, lo, end, step]) = bounds else { return false };
         let (Some(lo), Some(end), Some(step)) =
             (self.number(lo), self.number(end), self.number(step))
         else {

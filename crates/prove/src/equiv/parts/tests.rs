@@ -1,7 +1,8 @@
 use super::{Part, parts};
 use crate::equiv::declare::{Declarations, Declared, Purpose};
+use crate::equiv::level::Level;
 use crate::equiv::question::Question;
-use crate::equiv::tests::operators;
+use crate::equiv::tests::{operators, signature};
 use ember_analysis::facts::VectorUnit;
 use ember_interpret::{Error, Interpreter, Store};
 use ember_language::rules::Operators;
@@ -31,10 +32,11 @@ fn declarations() -> Declarations {
 
 /// The parts of two programs of one processor.
 fn of(programs: &[Term; 2], operators: &Arc<Operators>) -> Option<Vec<Part>> {
-    let declarations = declarations();
+    let (declarations, base) = (declarations(), Level::base(&signature()));
     let question = Question {
         declarations: &declarations,
-        units: false,
+        level: &base,
+        base: &base,
         terms: programs,
         between: None,
         before: &[],
@@ -78,7 +80,7 @@ fn run(program: &Term) -> Result<Store, Error> {
     };
     let tensors = TENSORS.iter().enumerate().map(|(at, name)| ((*name).to_owned(), tensor(at)));
     let store = Store { tensors: tensors.collect(), sizes: BTreeMap::new() };
-    let mut run = Interpreter::new(program, store);
+    let mut run = Interpreter::new(program, &operators(), store);
     run.run(run.root()).map(|()| run.into_store())
 }
 

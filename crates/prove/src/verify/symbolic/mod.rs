@@ -5,17 +5,19 @@
 //! a list of visits: each says for which values of its counters some leaf of the side is reached, in
 //! which order, and with which indices. Integers are unbounded here; knows nothing of solvers.
 
-use ember_language::conditions::{Generator, Predicate};
-use ember_language::rules::{Arg, Call, Rule};
-use ember_language::term::Node;
 mod number;
 mod parts;
 mod walk;
 
+pub(super) use number::defined;
 pub(super) use parts::mentions;
 
-use egg::{ENodeOrVar, Id, PatternAst, Var};
-use parts::{Part, bounds, literal, loop_parts, of_rule, written_out};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::conditions::{Generator, Predicate};
+use ember_language::rules::{Arg, Call, Kind, OpInfo, Rule, Signature, Sort};
+use ember_language::term::Node;
+use ember_values::primitive::Primitive;
+use parts::{Part, bounds, literal, of_rule, written_out};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a counter follows from the value of one of the rule's loop variables.
@@ -66,6 +68,7 @@ pub(super) type Functions = BTreeMap<String, (usize, bool)>;
 
 /// Translates the sides and conditions of one rule.
 pub(super) struct Translation<'a> {
+    signature: &'a Signature,
     rule: &'a Rule,
     /// What stands for the numbers of generators.
     numbers: BTreeMap<Var, i64>,
@@ -126,8 +129,14 @@ impl Visit {
 }
 
 impl<'a> Translation<'a> {
-    pub fn new(rule: &'a Rule, numbers: BTreeMap<Var, i64>, prefix: &'static str) -> Self {
+    pub fn new(
+        signature: &'a Signature,
+        rule: &'a Rule,
+        numbers: BTreeMap<Var, i64>,
+        prefix: &'static str,
+    ) -> Self {
         Translation {
+            signature,
             rule,
             numbers,
             prefix,
@@ -135,7 +144,7 @@ impl<'a> Translation<'a> {
             functions: Functions::new(),
             foreign: BTreeSet::new(),
             floats: false,
-            bounds: bounds(&rule.lhs),
+            bounds: bounds(&rule.lhs, signature.table()),
         }
     }
 
@@ -148,6 +157,48 @@ impl<'a> Translation<'a> {
         let root = Id::from(pattern.len().saturating_sub(1));
         self.visit(pattern, root, Around::default(), &mut side)?;
         Ok(side)
+    }
+
+    /// What the operator table says of a node.
+    fn info(&self, node: &Node) -> Option<&'a OpInfo> {
+        self.signature.table().of(node)
+    }
+
+    /// The primitive of a node.
+    fn primitive(&self, node: &Node) -> Option<Primitive> {
+        self.info(node)?.primitive()
+    }
+
+    /// The operands of a node in the order of its primitive's row; as they stand, if it is no primitive.
+    fn parts(&self, node: &Node) -> Vec<Id> {
+        let children = node.children();
+        match self.info(node).filter(|info| info.row.is_some()) {
+            Some(info) => info.positions().map(|at| children[at]).collect(),
+            None => children.to_vec(),
+        }
+    }
+
+    /// The first operands of a node that is a primitive, in the order of the primitive's row.
+    fn operands<const N: usize>(&self, node: &Node) -> Result<[Id; N]> {
+        let found = self.info(node).and_then(|info| info.parts(node.children()));
+        found.ok_or_else(|| Inexpressible(format!("`{node}` lacks operands")))
+    }
+
+    /// The name of what a node means, on whatever unit it runs.
+    fn name(&self, node: &Node) -> &'static str {
+        let erased = self.info(node).and_then(|info| info.erased);
+        erased.map_or(node.name().unwrap_or_default(), |name| name.as_str())
+    }
+
+    /// The kind of a sort's terms.
+    fn kind(&self, sort: Sort) -> Option<Kind> {
+        self.signature.sort(sort.name())?.kind
+    }
+
+    /// The kind of what a variable of the rule stands for.
+    fn kind_of(&self, v: Var) -> Option<Kind> {
+        let (_, sort) = self.rule.variables.iter().find(|(known, _)| *known == v)?;
+        self.kind((*sort)?)
     }
 
     /// What the conditions of the rule say.
@@ -210,9 +261,11 @@ impl<'a> Translation<'a> {
         let pattern = &self.rule.lhs;
         pattern.as_ref().iter().find_map(|node| {
             let ENodeOrVar::ENode(node) = node else { return None };
-            let (at, lo, hi, step, _) = loop_parts(node)?;
-            let binds = matches!(pattern[at], ENodeOrVar::Var(bound) if bound == v);
-            binds.then_some(((pattern, lo), (pattern, hi), (pattern, step)))
+            let over = self.info(node)?.looped()?;
+            let part = |at: usize| (pattern, node.children()[at]);
+            let binds =
+                matches!(pattern[part(over.variable).1], ENodeOrVar::Var(bound) if bound == v);
+            binds.then(|| (part(over.lo), part(over.hi), part(over.step)))
         })
     }
 
@@ -270,9 +323,8 @@ impl<'a> Translation<'a> {
 
     /// The values of the loop variables that a variable of the rule may depend on.
     fn depends(&self, v: Var, around: &Around) -> BTreeMap<String, String> {
-        let sort = self.rule.variables.iter().find(|(known, _)| *known == v);
-        let fixed = |name: &str| FIXED.contains(&name);
-        if sort.and_then(|(_, sort)| *sort).is_some_and(|sort| fixed(sort.name())) {
+        let depends = |kind: Kind| kind.is_evaluated() || kind == Kind::Variable;
+        if self.kind_of(v).is_some_and(|kind| !depends(kind)) {
             return BTreeMap::new();
         }
         let independent: Vec<String> = self
@@ -290,6 +342,3 @@ impl<'a> Translation<'a> {
         bound
     }
 }
-
-/// Sorts of which no term depends on a loop variable.
-const FIXED: [&str; 6] = ["BinOp", "DType", "Hint", "Name", "Real", "VarName"];

@@ -1,11 +1,13 @@
 //! Numbers and addresses as formulas, and which of them are known to be integers.
 
-use super::parts::{applied, literal, loop_parts, plain, quoted, text};
+use super::parts::{applied, literal, quoted, text};
 use super::{Around, Inexpressible, Result, Translation};
 use egg::{ENodeOrVar, Id, Language, PatternAst};
 use ember_language::conditions::Predicate;
-use ember_language::rules::{Arg, Call};
+use ember_language::rules::{Arg, COMPUTE, Call, Kind};
 use ember_language::term::{Head, Node};
+use ember_values::primitive::{Primitive, Typing};
+use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeSet;
 
 /// An integer, or lanes: a function of the counter of the lanes around it.
@@ -31,97 +33,144 @@ impl Translation<'_> {
             }
             ENodeOrVar::ENode(node) => node,
         };
-        let args = node.children();
-        match (node.head(), plain(node)) {
-            (Head::Int(n), _) => scalar(literal(n)),
-            (_, "boundary" | "const") if args.len() == 1 => self.number(p, args[0], around),
-            (_, "iv" | "counter") => {
-                let text = self.loop_variable(p, args[0], around);
-                scalar(text)
+        if let Head::Int(n) = node.head() {
+            return scalar(literal(n));
+        }
+        if node.name() == Some(COMPUTE) {
+            return self.computed(p, node, around);
+        }
+        match self.primitive(node) {
+            Some(Primitive::Same) => {
+                let [x] = self.operands(node)?;
+                self.number(p, x, around)
             }
-            (_, "rename") => {
+            Some(Primitive::Iv) => {
+                let [variable] = self.operands(node)?;
+                scalar(self.loop_variable(p, variable, around))
+            }
+            Some(Primitive::Rename) => {
+                let [from, to, x] = self.operands(node)?;
                 let mut inner = around.clone();
-                let value = self.loop_variable(p, args[1], around);
-                inner.values.insert(text(p, args[0]), value);
-                self.number(p, args[2], &inner)
+                let value = self.loop_variable(p, to, around);
+                inner.values.insert(text(p, from), value);
+                self.number(p, x, &inner)
             }
-            (_, "fix") => {
+            Some(Primitive::Fix) => {
+                let [variable, value, x] = self.operands(node)?;
                 let mut inner = around.clone();
-                let value = self.number(p, args[1], around)?.text;
-                inner.values.insert(text(p, args[0]), value);
-                self.number(p, args[2], &inner)
+                let value = self.number(p, value, around)?.text;
+                inner.values.insert(text(p, variable), value);
+                self.number(p, x, &inner)
             }
-            (_, "vec") => {
+            Some(Primitive::Vec) => {
+                let [variable, each, lanes, hi, x] = self.operands(node)?;
                 let lane = self.lane();
-                let start = self.loop_variable(p, args[0], around);
-                let n = self.literal(p, args[2])?;
-                let hi = self.number(p, args[3], around)?.text;
+                let start = self.loop_variable(p, variable, around);
+                let n = self.literal(p, lanes)?;
+                let hi = self.number(p, hi, around)?.text;
                 let mut inner = around.clone();
                 let value = format!("(+ {start} {lane})");
-                inner.values.insert(text(p, args[1]), value.clone());
-                let mut number = self.number(p, args[4], &inner)?;
+                inner.values.insert(text(p, each), value.clone());
+                let mut number = self.number(p, x, &inner)?;
                 number.active.insert(format!("(< {lane} {n})"));
                 number.active.insert(format!("(< {value} {hi})"));
                 Ok(number)
             }
-            (_, "lanes") => {
+            Some(Primitive::Lanes) => {
+                let [lanes, hi, x] = self.operands(node)?;
                 let lane = self.lane();
-                let n = self.literal(p, args[0])?;
-                let hi = self.number(p, args[1], around)?.text;
-                let start = self.number(p, args[2], around)?.text;
+                let n = self.literal(p, lanes)?;
+                let hi = self.number(p, hi, around)?.text;
+                let start = self.number(p, x, around)?.text;
                 let value = format!("(+ {start} {lane})");
                 let active = [format!("(< {lane} {n})"), format!("(< {value} {hi})")];
                 Ok(Number { text: value, active: active.into() })
             }
-            (_, "broadcast") => {
+            Some(Primitive::Broadcast) => {
+                let [lanes, x] = self.operands(node)?;
                 let lane = self.lane();
-                let n = self.literal(p, args[0])?;
-                let mut number = self.number(p, args[1], around)?;
+                let n = self.literal(p, lanes)?;
+                let mut number = self.number(p, x, around)?;
                 number.active.insert(format!("(< {lane} {n})"));
                 Ok(number)
             }
-            (_, name) if loop_parts(node).is_some() || name == "fold" => {
+            Some(Primitive::For | Primitive::Reduce | Primitive::Fold) => {
+                let name = self.name(node);
                 Err(Inexpressible(format!("`{name}` stands within an expression")))
             }
-            (_, name) => {
-                // The access unit's arithmetic names its operation first, and so does what is computed
-                // when a rule is applied, which is of integers.
-                let computed = name == "!";
-                let (name, args) = match (name, args) {
-                    ("alu_stream" | "!", [op, a, b]) => (text(p, *op), vec![*a, *b]),
-                    _ => (name.to_owned(), args.to_vec()),
-                };
-                let mut active = BTreeSet::new();
-                let mut parts = Vec::new();
-                for arg in args {
-                    let known = computed || self.is_integer(p, arg);
-                    if ARITHMETIC.contains(&name.as_str()) && !known {
-                        self.floats = true;
+            Some(Primitive::Binary(op)) => {
+                let parts = self.parts(node);
+                self.arithmetic(p, op, &parts, around)
+            }
+            Some(Primitive::Apply) => {
+                let [op, a, b] = self.operands(node)?;
+                let op = text(p, op);
+                match BinaryOp::parse(&op) {
+                    Some(op) => self.arithmetic(p, op, &[a, b], around),
+                    None => {
+                        let (parts, active) = self.numbers_of(p, &[a, b], around)?;
+                        Ok(Number { text: self.foreign(&op, parts), active })
                     }
-                    let number = self.number(p, arg, around)?;
-                    active.extend(number.active);
-                    parts.push(number.text);
                 }
-                Ok(Number { text: self.operation(&name, parts), active })
+            }
+            primitive => {
+                let (name, parts) = (self.name(node), self.parts(node));
+                let (parts, active) = self.numbers_of(p, &parts, around)?;
+                let text = match (primitive, &parts[..]) {
+                    (Some(Primitive::Select), [c, a, b]) => format!("(ite (= {c} 0) {b} {a})"),
+                    (Some(Primitive::IndexCast), [x]) => x.clone(),
+                    _ => self.foreign(name, parts),
+                };
+                Ok(Number { text, active })
             }
         }
     }
 
-    /// An operation on numbers; what is not arithmetic is a function that nothing is known of.
-    pub(super) fn operation(&mut self, name: &str, args: Vec<String>) -> String {
-        match (name, &args[..]) {
-            ("add", [a, b]) => format!("(+ {a} {b})"),
-            ("sub", [a, b]) => format!("(- {a} {b})"),
-            ("mul", [a, b]) => format!("(* {a} {b})"),
-            ("div" | "mod" | "min" | "max", [a, b]) => format!("(int_{name} {a} {b})"),
-            ("lt", [a, b]) => format!("(ite (< {a} {b}) 1 0)"),
-            ("select", [c, a, b]) => format!("(ite (= {c} 0) {b} {a})"),
-            ("index_cast", [a]) => a.clone(),
-            _ => {
-                self.foreign.insert(format!("{name}/{}", args.len()));
-                self.function(name, args)
-            }
+    /// A number that is computed when a rule is applied, which is of integers.
+    fn computed(&mut self, p: &PatternAst<Node>, node: &Node, around: &Around) -> Result<Number> {
+        let operation = node.children().split_first();
+        let operation =
+            operation.and_then(|(op, args)| Some((BinaryOp::parse(&text(p, *op))?, args)));
+        let Some((op, args)) = operation else {
+            return Err(Inexpressible(format!("`{node}` names no operation")));
+        };
+        let (parts, active) = self.numbers_of(p, args, around)?;
+        Ok(Number { text: operation_text(op, &parts), active })
+    }
+
+    /// An operation on numbers, which mean something else if they are no integers.
+    fn arithmetic(
+        &mut self,
+        p: &PatternAst<Node>,
+        op: BinaryOp,
+        operands: &[Id],
+        around: &Around,
+    ) -> Result<Number> {
+        self.floats |= !operands.iter().all(|x| self.is_integer(p, *x));
+        let (parts, active) = self.numbers_of(p, operands, around)?;
+        Ok(Number { text: operation_text(op, &parts), active })
+    }
+
+    /// The texts of several numbers, and when all their lanes are active.
+    fn numbers_of(
+        &mut self,
+        p: &PatternAst<Node>,
+        ids: &[Id],
+        around: &Around,
+    ) -> Result<(Vec<String>, BTreeSet<String>)> {
+        let (mut texts, mut active) = (Vec::new(), BTreeSet::new());
+        for id in ids {
+            let number = self.number(p, *id, around)?;
+            active.extend(number.active);
+            texts.push(number.text);
         }
+        Ok((texts, active))
+    }
+
+    /// An operation of which nothing is known but its name.
+    fn foreign(&mut self, name: &str, args: Vec<String>) -> String {
+        self.foreign.insert(format!("{name}/{}", args.len()));
+        self.function(name, args)
     }
 
     /// An uninterpreted function of integers. Those of one name differ by the number of arguments.
@@ -159,58 +208,77 @@ impl Translation<'_> {
             }
             ENodeOrVar::ENode(node) => node,
         };
-        match (node.head(), plain(node)) {
-            (Head::Int(_), _) => true,
-            (_, "iv" | "counter" | "lanes" | "dim" | "size" | "index_cast" | "lt" | "!") => true,
-            (_, "emb.extent") => true,
-            (_, "cast") => node.children().first().is_some_and(|t| text(p, *t) == "i64"),
-            (_, "vec") => node.children().last().is_some_and(|x| self.is_integer(p, *x)),
-            (_, "boundary" | "const" | "rename" | "fix" | "broadcast") => {
-                node.children().last().is_some_and(|x| self.is_integer(p, *x))
+        if matches!(node.head(), Head::Int(_)) || node.name() == Some(COMPUTE) {
+            return true;
+        }
+        let integer = |at: usize| self.is_integer(p, node.children()[at]);
+        let Some(info) = self.info(node) else { return false };
+        match (info.typing, info.primitive()) {
+            (_, Some(Primitive::Binary(op))) if !op.compares() => info.positions().all(integer),
+            (_, Some(Primitive::Apply)) => info.positions().skip(1).all(integer),
+            (Some(Typing::I64), _) => true,
+            (Some(Typing::Named(at)), _) => {
+                DType::parse(&text(p, node.children()[at])) == Some(DType::I64)
             }
-            (_, name) if ARITHMETIC.contains(&name) || name == "alu_stream" => {
-                let operands = node.children().iter().rev().take(2);
-                operands.into_iter().all(|x| self.is_integer(p, *x))
-            }
-            _ => false,
+            (Some(Typing::Of(at)), _) => integer(at),
+            (None, _) => false,
         }
     }
 
     /// Whether a node is a value rather than a statement or an address.
     pub(super) fn is_number(&self, node: &Node) -> bool {
-        !matches!(
-            plain(node),
-            "store" | "accumulate" | "matmul" | "matmul_t" | "barrier" | "callback"
-        ) && self.is_value()
+        self.info(node).and_then(|info| info.kind) != Some(Kind::Statement) && self.is_value()
     }
 
-    /// What a side is, where it is no statement.
+    /// What a side is if it is no statement.
     pub(super) fn noun(&self) -> &'static str {
-        let sort = self.rule.sort.map_or("", |sort| sort.name());
-        if sort.ends_with("Address") { "address" } else { "value" }
+        match self.rule.sort.and_then(|sort| self.kind(sort)) {
+            Some(Kind::Address) => "address",
+            _ => "value",
+        }
     }
 
     /// Whether the sides are values or addresses rather than statements.
     pub(super) fn is_value(&self) -> bool {
-        self.rule.sort.is_some_and(|sort| !matches!(sort.name(), "Stmt" | "Slc" | "Exec"))
+        self.rule.sort.is_some_and(|sort| self.kind(sort) != Some(Kind::Statement))
     }
 
-    /// Whether the body of a `vec` is a statement, so that its lanes run one after the other.
+    /// Whether the body of lanes is a statement, so that the lanes run one after the other.
     pub(super) fn is_statement(&self, p: &PatternAst<Node>, id: Id) -> bool {
-        match &p[id] {
-            ENodeOrVar::Var(v) => {
-                let sort = self.rule.variables.iter().find(|(known, _)| known == v);
-                sort.and_then(|(_, sort)| *sort).is_some_and(|sort| sort.name() == "Stmt")
-            }
-            ENodeOrVar::ENode(node) => {
-                matches!(plain(node), "for" | "seq" | "store" | "accumulate" | "skip")
-            }
-        }
+        let kind = match &p[id] {
+            ENodeOrVar::Var(v) => self.kind_of(*v),
+            ENodeOrVar::ENode(node) => self.info(node).and_then(|info| info.kind),
+        };
+        kind == Some(Kind::Statement)
     }
+}
+
+/// The name of the solver's function for an operation that is written as one.
+pub fn defined(op: BinaryOp) -> String {
+    format!("int_{}", op.name())
+}
+
+/// An operation on integers in the solver's language: its encoding, as a function of its own if that mentions an
+/// operand more than once.
+fn operation_text(op: BinaryOp, operands: &[String]) -> String {
+    let [a, b] = operands else { return applied(&defined(op), operands) };
+    let words =
+        |name: &str| op.solver().split([' ', '(', ')']).filter(|word| *word == name).count();
+    if words("a") > 1 || words("b") > 1 {
+        return applied(&defined(op), operands);
+    }
+    let mut text = String::new();
+    for part in op.solver().split_inclusive([' ', '(', ')']) {
+        let word = part.trim_end_matches([' ', '(', ')']);
+        text.push_str(match word {
+            "a" => a,
+            "b" => b,
+            _ => word,
+        });
+        text.push_str(&part[word.len()..]);
+    }
+    text
 }
 
 /// Conditions that hold of integers only.
 const INTEGERS: [&str; 4] = ["at-most", "below", "divides", "index"];
-
-/// Operations that mean something else on numbers that are no integers.
-const ARITHMETIC: [&str; 8] = ["add", "sub", "mul", "div", "mod", "min", "max", "lt"];

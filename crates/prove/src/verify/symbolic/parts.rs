@@ -2,64 +2,25 @@
 
 use super::LANE;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::rules::Operators;
 use ember_language::term::Node;
+use ember_values::primitive::Primitive;
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) type Part<'a> = (&'a PatternAst<Node>, Id);
 
-/// An operator without its level; `boundary` for one that only changes the level.
-pub(super) fn plain(node: &Node) -> &'static str {
-    let Some(name) = node.name() else { return "" };
-    let plain =
-        name.strip_prefix("scf.").or(name.strip_prefix("slc.")).or(name.strip_prefix("exe."));
-    match plain.unwrap_or(name) {
-        "slc" | "exe" | "str" | "sad" | "val" | "ead" | "callback" | "from_stream" | "held" => {
-            "boundary"
-        }
-        "const" if node.children().len() == 1 => "const",
-        "mem_stream" => "mem_stream",
-        other => other,
-    }
-}
-
-/// The `vec` that a fold folds.
-pub(super) fn folded(p: &PatternAst<Node>, id: Id) -> Option<&Node> {
-    let ENodeOrVar::ENode(fold) = &p[id] else { return None };
-    let [_, lanes] = fold.children() else { return None };
-    let ENodeOrVar::ENode(lanes) = &p[*lanes] else { return None };
-    (plain(fold) == "fold" && plain(lanes) == "vec").then_some(lanes)
-}
-
-/// The operation of a fold.
-pub(super) fn fold_operation(p: &PatternAst<Node>, id: Id) -> Option<String> {
-    let ENodeOrVar::ENode(fold) = &p[id] else { return None };
-    fold.children().first().map(|op| text(p, *op))
-}
-
-/// Variable, lower bound, upper bound, step and body of a loop or reduction.
-pub(super) fn loop_parts(node: &Node) -> Option<(Id, Id, Id, Id, Id)> {
-    match (plain(node), node.children()) {
-        ("for", [v, lo, hi, step, body]) => Some((*v, *lo, *hi, *step, *body)),
-        ("walk", [v, _, _, lo, hi, step, body]) => Some((*v, *lo, *hi, *step, *body)),
-        ("reduce", [_, v, lo, hi, step, _, body]) => Some((*v, *lo, *hi, *step, *body)),
-        ("walk_reduce", [_, v, _, _, lo, hi, step, _, body]) => Some((*v, *lo, *hi, *step, *body)),
-        _ => None,
-    }
-}
-
 /// The variables in the bounds of a pattern's loops and lanes.
-pub(super) fn bounds(pattern: &PatternAst<Node>) -> BTreeSet<Var> {
-    let nodes = pattern.as_ref().iter();
-    let ends = nodes.flat_map(|node| match node {
-        ENodeOrVar::ENode(node) => match (loop_parts(node), plain(node), node.children()) {
-            (Some((_, lo, hi, step, _)), ..) => vec![lo, hi, step],
-            (None, "vec", [_, _, n, hi, _]) => vec![*n, *hi],
-            _ => Vec::new(),
-        },
-        ENodeOrVar::Var(_) => Vec::new(),
-    });
-    let variables = ends.filter_map(|id| match &pattern[id] {
+pub(super) fn bounds(pattern: &PatternAst<Node>, operators: &Operators) -> BTreeSet<Var> {
+    let mut ends: Vec<Id> = Vec::new();
+    for node in pattern.as_ref() {
+        let ENodeOrVar::ENode(node) = node else { continue };
+        let over = operators.of(node).and_then(|info| info.looped());
+        let lanes = operators.parts(node, Primitive::Vec);
+        ends.extend(over.iter().flat_map(|l| [l.lo, l.hi, l.step]).map(|at| node.children()[at]));
+        ends.extend(lanes.iter().flat_map(|[_, _, lanes, hi]| [*lanes, *hi]));
+    }
+    let variables = ends.into_iter().filter_map(|id| match &pattern[id] {
         ENodeOrVar::Var(v) => Some(*v),
         ENodeOrVar::ENode(_) => None,
     });

@@ -1,9 +1,10 @@
 //! What a side reaches, loop by loop and lane by lane.
 
-use super::parts::{fold_operation, folded, loop_parts, mentions, of_rule, plain, text};
+use super::parts::{mentions, of_rule, text};
 use super::{Around, Inexpressible, LANE, Result, Side, Translation, Visit, Witness};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::term::Node;
+use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 
 impl Translation<'_> {
@@ -19,68 +20,99 @@ impl Translation<'_> {
             ENodeOrVar::Var(v) => return self.leaf(p, id, *v, around, side),
             ENodeOrVar::ENode(node) => node,
         };
-        let args = node.children();
-        match plain(node) {
-            "boundary" => self.visit(p, args[0], around, side),
-            "skip" => Ok(()),
+        match self.primitive(node) {
+            Some(Primitive::Same) => {
+                let [x] = self.operands(node)?;
+                self.visit(p, x, around, side)
+            }
+            Some(Primitive::Skip) => Ok(()),
             // What a statement leaves in memory is not told by what it reaches.
-            "after" | "forget" => {
+            Some(Primitive::After | Primitive::Forget) => {
                 Err(Inexpressible(format!("`{node}` is about what stands in memory")))
             }
-            "seq" => args.iter().enumerate().try_for_each(|(k, part)| {
-                let mut inner = around.clone();
-                inner.order.push(k.to_string());
-                self.visit(p, *part, inner, side)
-            }),
-            "rename" => {
+            Some(Primitive::Seq) => self.in_order(p, node, around, side),
+            Some(Primitive::Rename) => {
+                let [from, to, x] = self.operands(node)?;
                 let mut inner = around;
-                let value = self.loop_variable(p, args[1], &inner);
-                inner.derived.insert(text(p, args[0]));
-                inner.values.insert(text(p, args[0]), value);
-                self.visit(p, args[2], inner, side)
+                let value = self.loop_variable(p, to, &inner);
+                inner.derived.insert(text(p, from));
+                inner.values.insert(text(p, from), value);
+                self.visit(p, x, inner, side)
             }
-            "fix" => {
+            Some(Primitive::Fix) => {
+                let [variable, value, x] = self.operands(node)?;
                 let mut inner = around;
-                let value = self.number(p, args[1], &inner)?.text;
-                inner.derived.insert(text(p, args[0]));
-                inner.values.insert(text(p, args[0]), value);
-                self.visit(p, args[2], inner, side)
+                let value = self.number(p, value, &inner)?.text;
+                inner.derived.insert(text(p, variable));
+                inner.values.insert(text(p, variable), value);
+                self.visit(p, x, inner, side)
             }
-            "for" | "walk" | "reduce" | "walk_reduce" => self.enter(p, node, around, side),
-            "vec" if self.is_statement(p, args[4]) => {
-                let (inner, active) = self.lanes(p, args, around)?;
-                let mut inner = inner;
+            Some(Primitive::For | Primitive::Reduce) => self.enter(p, node, around, side),
+            Some(Primitive::Vec) => {
+                let [.., x] = self.operands::<5>(node)?;
+                if !self.is_statement(p, x) {
+                    return self.other(p, id, around, side);
+                }
+                let (mut inner, active) = self.lanes(p, node, around)?;
                 inner.domain.push(active);
-                self.visit(p, args[4], inner, side)
+                self.visit(p, x, inner, side)
             }
-            "fold" if !around.counters.is_empty() => match folded(p, id) {
-                Some(lanes) => {
-                    let inner = self.fold(p, lanes, around, side)?;
-                    self.visit(p, lanes.children()[4], inner, side)
+            Some(Primitive::Fold) if !around.counters.is_empty() => match self.folded(p, id) {
+                Some((_, lanes)) => {
+                    let (inner, x) = self.fold(p, lanes, around, side)?;
+                    self.visit(p, x, inner, side)
                 }
                 None => self.other(p, id, around, side),
             },
             // A fold that is accumulated is as many accumulations.
-            "accumulate" => match folded(p, args[2]) {
-                Some(lanes) if fold_operation(p, args[2]) == Some(text(p, args[0])) => {
-                    let inner = self.fold(p, lanes, around, side)?;
-                    let parts = [args[0], args[1], lanes.children()[4]];
-                    self.reach("accumulate", p, &parts, inner, side)
+            Some(Primitive::Accumulate) => {
+                let [op, address, value] = self.operands(node)?;
+                match self.folded(p, value) {
+                    Some((folds, lanes)) if text(p, folds) == text(p, op) => {
+                        let (inner, x) = self.fold(p, lanes, around, side)?;
+                        self.reach(self.name(node), p, &[op, address, x], inner, side)
+                    }
+                    _ => self.other(p, id, around, side),
                 }
-                _ => self.other(p, id, around, side),
-            },
+            }
             // What a part of a reduction starts from changes nothing.
-            "identity" if self.reduction() == Some(text(p, args[0])) => Ok(()),
+            Some(Primitive::Identity) if self.is_reduced_by(p, node) => Ok(()),
             // Neither does a fold of two differ from their sum.
-            name if self.reduction().as_deref() == Some(name) => {
-                args.iter().enumerate().try_for_each(|(k, part)| {
-                    let mut inner = around.clone();
-                    inner.order.push(k.to_string());
-                    self.visit(p, *part, inner, side)
-                })
+            Some(Primitive::Binary(op)) if self.reduction().as_deref() == Some(op.name()) => {
+                self.in_order(p, node, around, side)
             }
             _ => self.other(p, id, around, side),
         }
+    }
+
+    /// The operands of a node, one after the other.
+    fn in_order(
+        &mut self,
+        p: &PatternAst<Node>,
+        node: &Node,
+        around: Around,
+        side: &mut Side,
+    ) -> Result<()> {
+        self.parts(node).into_iter().enumerate().try_for_each(|(k, part)| {
+            let mut inner = around.clone();
+            inner.order.push(k.to_string());
+            self.visit(p, part, inner, side)
+        })
+    }
+
+    /// Whether the first operand names the operation of the reduction that the left side is.
+    fn is_reduced_by(&self, p: &PatternAst<Node>, node: &Node) -> bool {
+        let op = self.operands::<1>(node).ok().map(|[op]| text(p, op));
+        op.is_some() && self.reduction() == op
+    }
+
+    /// The operation of a fold, and the lanes that it folds if they are those of a block.
+    fn folded<'p>(&self, p: &'p PatternAst<Node>, id: Id) -> Option<(Id, &'p Node)> {
+        let operators = self.signature.table();
+        let ENodeOrVar::ENode(fold) = &p[id] else { return None };
+        let [op, lanes] = operators.parts(fold, Primitive::Fold)?;
+        let ENodeOrVar::ENode(lanes) = &p[lanes] else { return None };
+        (operators.primitive(lanes) == Some(Primitive::Vec)).then_some((op, lanes))
     }
 
     /// A variable of the rule that is reached.
@@ -110,17 +142,19 @@ impl Translation<'_> {
         around: Around,
         side: &mut Side,
     ) -> Result<()> {
-        let Some((var, lo, hi, step, body)) = loop_parts(node) else {
+        let Some(over) = self.info(node).and_then(|info| info.looped()) else {
             return Err(Inexpressible(format!("`{node}` is no loop")));
         };
+        let part = |at: usize| node.children()[at];
+        let (var, body) = (part(over.variable), part(over.body));
+        let (lo, hi, step) = (part(over.lo), part(over.hi), part(over.step));
         let lo = self.number(p, lo, &around)?.text;
         let hi = self.number(p, hi, &around)?.text;
         let step = self.literal(p, step)?;
-        if plain(node).ends_with("reduce") {
-            let start = node.children().len() - 2;
+        if let Some((_, start)) = over.folds {
             let mut before = around.clone();
             before.order.push("0".to_owned());
-            self.visit(p, node.children()[start], before, side)?;
+            self.visit(p, part(start), before, side)?;
         }
         let mut inner = around;
         inner.order.push("1".to_owned());
@@ -148,50 +182,52 @@ impl Translation<'_> {
         self.visit(p, body, inner, side)
     }
 
-    /// The lanes of `(vec v e n hi x)`, and when a lane is active.
+    /// The lanes of a block, and when a lane is active.
     fn lanes(
         &mut self,
         p: &PatternAst<Node>,
-        args: &[Id],
+        node: &Node,
         around: Around,
     ) -> Result<(Around, String)> {
-        let start = self.loop_variable(p, args[0], &around);
-        let n = self.literal(p, args[2])?;
-        let hi = self.number(p, args[3], &around)?.text;
+        let [variable, each, lanes, hi] = self.operands(node)?;
+        let start = self.loop_variable(p, variable, &around);
+        let n = self.literal(p, lanes)?;
+        let hi = self.number(p, hi, &around)?.text;
         let mut inner = around;
         let lane = self.counter();
         let value = format!("(+ {start} {lane})");
         inner.domain.push(format!("(and (<= 0 {lane}) (< {lane} {n}))"));
         inner.order.push(lane.clone());
-        inner.witnesses.push(Witness { of: text(p, args[1]), from: start, step: 1 });
-        inner.derived.insert(text(p, args[1]));
+        inner.witnesses.push(Witness { of: text(p, each), from: start, step: 1 });
+        inner.derived.insert(text(p, each));
         inner.values.insert(LANE.to_owned(), lane.clone());
         inner.counters.push(lane);
         let active = format!("(< {value} {hi})");
-        inner.values.insert(text(p, args[1]), value);
+        inner.values.insert(text(p, each), value);
         Ok((inner, active))
     }
 
-    /// The lanes of a fold, all of which must be active.
+    /// The lanes of a fold, all of which must be active, and what is folded.
     fn fold(
         &mut self,
         p: &PatternAst<Node>,
         lanes: &Node,
         around: Around,
         side: &mut Side,
-    ) -> Result<Around> {
-        let (mut inner, active) = self.lanes(p, lanes.children(), around)?;
+    ) -> Result<(Around, Id)> {
+        let [.., x] = self.operands::<5>(lanes)?;
+        let (mut inner, active) = self.lanes(p, lanes, around)?;
         inner.must.push(active);
         side.folded = true;
-        Ok(inner)
+        Ok((inner, x))
     }
 
     /// The operation of the reduction that the left side is.
     pub fn reduction(&self) -> Option<String> {
         let pattern = &self.rule.lhs;
         let ENodeOrVar::ENode(root) = pattern.as_ref().last()? else { return None };
-        let reduces = plain(root).ends_with("reduce");
-        reduces.then(|| root.children().first().map(|op| text(pattern, *op))).flatten()
+        let (op, _) = self.info(root)?.looped()?.folds?;
+        Some(text(pattern, root.children()[op]))
     }
 
     /// An operator that has its meaning elsewhere: what it is reached with must be the same.
@@ -206,7 +242,8 @@ impl Translation<'_> {
         if self.is_number(node) {
             self.reach(self.noun(), p, &[id], around, side)
         } else {
-            self.reach(plain(node), p, node.children(), around, side)
+            let parts = self.parts(node);
+            self.reach(self.name(node), p, &parts, around, side)
         }
     }
 

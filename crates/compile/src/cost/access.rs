@@ -1,0 +1,174 @@
+//! The cost of streams of the access unit, and of the statements that both units run.
+
+use super::term::Priced;
+use super::{Model, StreamUse, Summary};
+use egg::Id;
+use ember_analysis::effects::variable_key;
+use ember_language::rules::{Kind, Loop, Unit};
+use ember_language::term::Node;
+use ember_targets::dlc::Hint;
+use ember_values::primitive::Primitive;
+use ember_values::scalar::BinaryOp;
+
+/// The cost of allocating a line in the last level cache, as a share of fetching one: it pushes out
+/// another that might have been used again. An estimate, only large enough that what is used once
+/// is not allocated.
+pub(super) const POLLUTION: f64 = 1e-3;
+
+impl Model<'_> {
+    /// Statements of both units.
+    pub(super) fn statement_of_both(&self, term: &Priced<'_>) -> Option<Summary> {
+        match term.primitive()? {
+            Primitive::Skip | Primitive::Barrier => Some(Summary::passive(term.operands)),
+            Primitive::Seq => Summary::merge(term.operands),
+            Primitive::For => self.access_loop(term),
+            Primitive::Store => {
+                let [address, _] = term.parts()?;
+                self.access_store(term, address.summary)
+            }
+            Primitive::Same if term.info.carries_from() == Some(Some(Unit::Execute)) => {
+                let [body] = term.parts()?;
+                Some(self.callback(body.summary))
+            }
+            _ => None,
+        }
+    }
+
+    /// A loop of the access unit.
+    fn access_loop(&self, term: &Priced<'_>) -> Option<Summary> {
+        let (variable, Loop { lo, hi, body, .. }) = term.looped()?;
+        let key = variable_key(term.egraph, variable)?;
+        let bounds = Summary::merge(&[lo, hi])?;
+        let mut body = body.clone();
+        if body.execute_scope.contains(&key) {
+            // The execute unit counts this loop: a token each at beg, and each iteration
+            // unless a callback is there anyway.
+            let tokens = if body.callback_here { 1.0 } else { 1.0 + self.trips(key) };
+            let share = tokens / self.trips(key).max(1.0);
+            body.cost = body.cost + self.rates.callback(0.0) * share;
+        }
+        self.bind(key, &mut body);
+        body.cost.steps += 1.0;
+        body.cost = self.rates.settled(&body.cost) * self.trips(key);
+        body.callback_here = false;
+        body.enclose(key);
+        let mut summary = bounds.and(&body)?;
+        summary.cost.steps += 1.0;
+        summary.cost.marshal += self.rates.traversal;
+        Some(summary)
+    }
+
+    /// A statement of the execute unit where the access unit stands.
+    fn callback(&self, body: &Summary) -> Summary {
+        let mut summary = body.clone();
+        let operands = summary.streams.values().filter(|s| s.marshalled);
+        let bytes = operands.map(|s| s.element * s.lanes).sum::<f64>();
+        // A walk pops more than a line by the time it ends.
+        let popped = if summary.walks { f64::INFINITY } else { bytes };
+        summary.cost = summary.cost + self.rates.callback(popped);
+        summary.callback_here = true;
+        summary
+    }
+
+    /// A store of the access unit.
+    fn access_store(&self, term: &Priced<'_>, address: &Summary) -> Option<Summary> {
+        let mut summary = Summary::merge(term.operands)?;
+        summary.stored.extend(address.tensor);
+        summary.cost.lines += (address.bytes() / self.rates.line_bytes).max(1.0);
+        summary.cost.energy += self.rates.llc_energy;
+        // The port through which the access unit writes is that of the queue.
+        summary.cost.queue_bytes += address.bytes();
+        summary.admissible().then_some(summary)
+    }
+
+    /// Streams and addresses of the access unit.
+    pub(super) fn stream_term(&self, term: &Priced<'_>) -> Option<Summary> {
+        match term.primitive()? {
+            Primitive::Same if term.info.carries_from() == Some(None) => term.constant(),
+            Primitive::Iv => self.index(term, true),
+            Primitive::Root(_) | Primitive::Index | Primitive::Freeze => term.address(),
+            Primitive::Lanes => term.run(),
+            Primitive::Broadcast => term.broadcast(),
+            Primitive::IndexCast => {
+                let [x] = term.parts()?;
+                self.computed(term, x.summary.stride, 1.0)
+            }
+            Primitive::Apply | Primitive::Binary(_) => {
+                let (op, a, b) = term.binary()?;
+                self.computed(term, moves(op, a, b), self.occupied(op, a, b))
+            }
+            Primitive::Load => self.access_load(term),
+            _ => None,
+        }
+    }
+
+    /// A number that the access unit computes: the variable along which it moves, and how often it is its own.
+    fn computed(&self, term: &Priced<'_>, stride: Option<Id>, share: f64) -> Option<Summary> {
+        let mut summary = Summary::merge(term.operands)?;
+        summary.element = 8.0;
+        summary.stride = stride;
+        summary.share *= share;
+        self.stream(term, &mut summary, |stream| stream.steps = 1.0);
+        Some(summary)
+    }
+
+    /// A load through the access unit. Without a hint it is allocated.
+    fn access_load(&self, term: &Priced<'_>) -> Option<Summary> {
+        let [address] = term.parts()?;
+        let address = address.summary;
+        let hint = match term.info.first_of(Kind::Label) {
+            Some(at) => {
+                let nodes = &term.egraph[term.child(at)?].nodes;
+                nodes.iter().filter_map(Node::name).find_map(Hint::parse)?
+            }
+            None => Hint::Temporal,
+        };
+        let mut summary = address.clone();
+        summary.stride = None;
+        let misses = match hint {
+            Hint::NonTemporal => 1.0,
+            Hint::Temporal | Hint::TemporalL2 => self.misses(address) * (1.0 + POLLUTION),
+        };
+        self.stream(term, &mut summary, |stream| {
+            stream.stride = address.stride;
+            stream.loads = true;
+            stream.misses = misses;
+            stream.past_l2 = address.tensor.filter(|_| hint != Hint::TemporalL2);
+        });
+        Some(summary)
+    }
+
+    /// A stream that the execute unit pops.
+    pub(super) fn popped(&self, popped: &Summary) -> Summary {
+        let mut summary = popped.clone();
+        let known = summary.streams.get(summary.key).cloned();
+        let stream = known.unwrap_or_else(|| StreamUse {
+            scope: popped.stream_scope.clone(),
+            element: popped.element,
+            lanes: popped.lanes,
+            ..StreamUse::default()
+        });
+        summary.streams.insert(summary.key, StreamUse { marshalled: true, ..stream });
+        summary.tensor = None;
+        summary
+    }
+
+    /// How often a number that says whether a bag has entries is not 0.
+    fn occupied(&self, op: BinaryOp, lo: &Summary, hi: &Summary) -> f64 {
+        let compared = op == BinaryOp::Lt;
+        let offsets = lo.tensor.filter(|tensor| compared && hi.tensor == Some(*tensor));
+        offsets.and_then(|tensor| self.workload.occupied.get(&tensor).copied()).unwrap_or(1.0)
+    }
+}
+
+/// The variable along which a number that the access unit computes moves by one at most: that of
+/// what is moved or divided.
+fn moves(op: BinaryOp, a: &Summary, b: &Summary) -> Option<Id> {
+    match (op, a.stride, b.stride) {
+        // What is added either stands still or, in a remainder, jumps back now and then.
+        (BinaryOp::Add, Some(key), None) => Some(key),
+        (BinaryOp::Add, None, Some(key)) => Some(key),
+        (BinaryOp::Div, stride, _) if b.stream_scope.is_empty() => stride,
+        _ => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! The one builder of terms: nodes by what they mean, under the names that the dialects have for it.
+
+use super::operators::{Operators, Unit};
+use crate::term::{Head, Node, Term};
+use egg::{Id, Language, Symbol};
+use ember_values::primitive::{Primitive, Row};
+
+impl Operators {
+    /// The node of the operator that is a primitive on a unit, of operands in the order of the primitive's row. If no
+    /// dialect has such an operator, the node has the primitive's name, which is no operator: nothing is known of it.
+    pub fn node(&self, primitive: Primitive, unit: Option<Unit>, operands: &[Id]) -> Node {
+        let Some(name) = self.named(primitive, unit) else {
+            return Node::op(Row::of(primitive).map_or("", |row| row.name), operands);
+        };
+        let placed = self.get(name, operands.len()).and_then(|info| {
+            let mut children = operands.to_vec();
+            for (from, to) in info.positions().enumerate() {
+                *children.get_mut(to)? = *operands.get(from)?;
+            }
+            Some(children)
+        });
+        Node::new(Head::Op(name), placed.as_deref().unwrap_or(operands))
+    }
+
+    /// The name of a loop variable by a number. If no dialect has such names, the node is no operator.
+    pub fn numbered_node(&self, number: Id) -> Node {
+        self.numbered().map_or(Node::op("", &[number]), |name| Node::new(Head::Op(name), &[number]))
+    }
+
+    /// The number by which a node names a loop variable.
+    pub fn number(&self, node: &Node) -> Option<Id> {
+        match (node.head(), node.children()) {
+            (Head::Op(name), [number]) if self.numbered() == Some(name) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A node as the operator that its own erases to; a node that erases to nothing else is itself.
+    pub fn erased(&self, node: &Node) -> Node {
+        let erased = self.of(node).and_then(|info| {
+            let operands = info.erasure.iter().map(|at| node.children().get(*at).copied());
+            Some(Node::new(Head::Op(info.erased?), &operands.collect::<Option<Vec<Id>>>()?))
+        });
+        erased.unwrap_or_else(|| node.clone())
+    }
+}
+
+/// A term that grows.
+#[derive(Clone, Debug)]
+pub struct Builder<'a> {
+    operators: &'a Operators,
+    /// What has been built; the root is the last node.
+    pub term: Term,
+}
+
+impl<'a> Builder<'a> {
+    /// An empty term.
+    pub fn new(operators: &'a Operators) -> Self {
+        Builder { operators, term: Term::default() }
+    }
+
+    /// The operator that is a primitive and runs nowhere yet, of operands in the order of the primitive's row.
+    pub fn make(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
+        self.term.add(self.operators.node(primitive, None, operands))
+    }
+
+    /// An operator by its name.
+    pub fn op(&mut self, name: &str, operands: &[Id]) -> Id {
+        self.term.add(Node::op(name, operands))
+    }
+
+    /// A name of the model.
+    pub fn name(&mut self, name: &str) -> Id {
+        self.term.add(Node::new(Head::Op(Symbol::from(format!("%{name}"))), &[]))
+    }
+
+    /// An integer.
+    pub fn int(&mut self, n: i64) -> Id {
+        self.term.add(Node::int(n))
+    }
+
+    /// A literal real number.
+    pub fn real(&mut self, x: f64) -> Id {
+        self.term.add(Node::new(Head::real(x), &[]))
+    }
+
+    /// Several terms of a kind, joined from the right by a binary primitive; nothing, if there are none.
+    pub fn chain(&mut self, primitive: Primitive, parts: &[Id]) -> Option<Id> {
+        let (last, before) = parts.split_last()?;
+        let join = |rest, part: &Id| self.make(primitive, &[*part, rest]);
+        Some(before.iter().rev().fold(*last, join))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Sources;
+    use crate::rules::load_text;
+
+    #[test]
+    fn operands_stand_where_the_dialect_has_them() {
+        let mut sources = Sources::default();
+        let text = r#"(dialect d "a dialect" (sort V "a value" :kind value)
+            (sort A "an address" :kind address) (sort S "a statement" :kind statement)
+            (op put ((value V) (address A)) S "a store" :means store)
+            (op set ((address A) (hint V) (value V)) S "a store" :erases put))"#;
+        let file = sources.add("d.rules", text);
+        let (book, _) = load_text(&mut sources, &[file]).expect("well-formed rules");
+        let operators = book.signature.table();
+        let [address, value, hint] = [7, 8, 9].map(Id::from);
+        let put = operators.node(Primitive::Store, None, &[address, value]);
+        assert_eq!(put, Node::op("put", &[value, address]));
+        let set = Node::op("set", &[address, hint, value]);
+        assert_eq!(operators.erased(&set), put);
+        assert_eq!(operators.erased(&put), put);
+    }
+}

@@ -1,0 +1,51 @@
+//! A digest of what rules and dialects say: the same for the same declarations, rules and conditions, in whatever
+//! order and layout they are written. Texts, tests, schedules and the sets of rules do not count.
+//!
+//! It tells rules apart that were changed by mistake, and is no defence against those who look for two rule files
+//! with one digest: whoever reads it checks what it comes with against the rules that are given.
+
+use super::book::Exactness;
+use super::syntax::{DialectForm, RuleForm, Word};
+use crate::sexp::{Kind, Sexp, deeper};
+
+/// Collects what counts.
+#[derive(Default)]
+pub(super) struct Digest(Vec<String>);
+
+impl Digest {
+    /// Adds what a dialect declares.
+    pub fn dialect(&mut self, form: &DialectForm) {
+        self.0.extend(form.items.iter().map(plain));
+    }
+
+    /// Adds a rule, and how exact it is.
+    pub fn rule(&mut self, form: &RuleForm, exact: Exactness) {
+        let exact = Some(Word { text: exact.name().to_owned(), span: form.name.span });
+        let (phase, subsume) = (None, None);
+        let (tests, counter_tests) = (Vec::new(), Vec::new());
+        let bare = RuleForm { exact, phase, subsume, tests, counter_tests, ..form.clone() };
+        self.0.push(plain(&bare.form()));
+    }
+
+    /// The digest: FNV-1a in 128 bits, as hexadecimal digits.
+    pub fn finish(mut self) -> String {
+        const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        self.0.sort_unstable();
+        let bytes = self.0.iter().flat_map(|line| line.bytes().chain([b'\n']));
+        let hash = bytes.fold(START, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
+        format!("{hash:032x}")
+    }
+}
+
+/// A form in one line, without texts.
+fn plain(of: &Sexp) -> String {
+    deeper(|| match &of.kind {
+        Kind::Atom(word) => word.clone(),
+        Kind::Text(_) => String::new(),
+        Kind::List(items) => {
+            let items = items.iter().filter(|item| item.text().is_none());
+            format!("({})", items.map(plain).collect::<Vec<_>>().join(" "))
+        }
+    })
+}

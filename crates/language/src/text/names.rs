@@ -1,0 +1,86 @@
+//! Names of loop variables: a letter for what a loop runs over, and a number where it is taken.
+
+use super::words::{Named, Words};
+use crate::term::{Head, Term, Terms};
+use egg::{Id, Language, Symbol};
+use std::collections::{BTreeSet, HashMap};
+
+/// Names that were given, so that a variable keeps its name in the next text.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// By the variable, and how many loops over it stand before in the same text.
+    known: HashMap<(Term, usize), String>,
+    /// Those of the text that is being written.
+    taken: BTreeSet<String>,
+    /// Loops of this text over each variable.
+    loops: HashMap<Term, usize>,
+}
+
+impl Names {
+    /// Starts another text.
+    pub(super) fn start(&mut self) {
+        self.taken.clear();
+        self.loops.clear();
+    }
+
+    /// A name for the variable of one loop more.
+    pub(super) fn next(&mut self, term: &Term, variable: Id, words: &Words) -> String {
+        let own = Terms::of(term, variable);
+        let before = self.loops.entry(own.clone()).or_default();
+        let key = (own, *before);
+        *before += 1;
+        if let Some(known) = self.known.get(&key)
+            && self.taken.insert(known.clone())
+        {
+            return known.clone();
+        }
+        let letter = letter(&key.0, words);
+        let used = |name: &String| {
+            self.taken.contains(name)
+                || words.is_name(name)
+                || words.signature.operators().iter().any(|op| op.name.as_str() == name)
+                || self.known.values().any(|known| known == name)
+        };
+        let numbered = (2..).map(|n: u64| format!("{letter}{n}"));
+        let mut names = std::iter::once(letter.to_string()).chain(numbered);
+        let name = names.find(|name| !used(name)).unwrap_or_default();
+        self.taken.insert(name.clone());
+        self.known.insert(key, name.clone());
+        name
+    }
+}
+
+/// The letter for a variable: `v` for one that runs in steps; else by the end of its range, the first letter
+/// of a size, `l` (lookups) for what data says, `e` (elements) for a number.
+fn letter(variable: &Term, words: &Words) -> char {
+    let Some(node) = variable.as_ref().last() else { return 'e' };
+    let [_, bounds @ ..] = node.children() else { return 'e' };
+    let steps = |id: &Id| matches!(variable[*id].head(), Head::Int(step) if step != 1);
+    if bounds.len() > 2 && bounds.last().is_some_and(steps) {
+        return 'v';
+    }
+    let mut open: Vec<Id> = bounds.iter().take(2).copied().collect();
+    let mut seen: BTreeSet<Id> = BTreeSet::new();
+    while let Some(at) = open.pop() {
+        let node = &variable[at];
+        let op = words.signature.operator_of(node);
+        let name = node.children().first().and_then(|name| variable[*name].name());
+        match (words.named(node), name) {
+            (Some(Named::Size), Some(name)) => return initial(Symbol::from(name)),
+            (Some(Named::Input | Named::Output), _) => return 'l',
+            _ => {}
+        }
+        // What another variable ranges over does not count.
+        let other = op.and_then(|op| op.result.named()).is_some_and(|s| words.maker(s).is_some());
+        if !other {
+            open.extend(node.children().iter().rev().filter(|child| seen.insert(**child)));
+        }
+    }
+    'e'
+}
+
+/// The first letter of a size's name.
+fn initial(name: Symbol) -> char {
+    let first = name.as_str().chars().find(char::is_ascii_alphabetic);
+    first.map_or('e', |letter| letter.to_ascii_lowercase())
+}

@@ -1,0 +1,140 @@
+//! Steps of a chain applied anew: a rule by matching its one side and building its other, arithmetic by the
+//! two terms alone.
+
+use super::replay::{fits, number, replay};
+use super::step::{By, Chain, Direction, Step, subterm};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::rules::{Rule, RuleBook};
+use ember_language::term::{Node, Term, Terms};
+use std::collections::{BTreeMap, HashMap};
+
+/// A step at another position.
+#[derive(Clone)]
+pub(super) struct Move<'a> {
+    pub step: &'a Step,
+    pub position: Vec<usize>,
+}
+
+impl Move<'_> {
+    /// A step where it is.
+    pub fn of(step: &Step) -> Move<'_> {
+        Move { step, position: step.position.clone() }
+    }
+}
+
+/// A step's two sides as patterns, in the direction in which the step reads its rule.
+pub(super) type Sides<'a> = (&'a PatternAst<Node>, &'a PatternAst<Node>);
+
+/// The sides of a step by a rule.
+pub(super) fn sides<'a>(step: &Step, book: &'a RuleBook) -> Option<Sides<'a>> {
+    let By::Rule { direction, .. } = &step.by else { return None };
+    let rule = book.rule(step.name()).filter(|_| step.doubt.is_none())?;
+    Some(match direction {
+        Direction::Forward => (&rule.lhs, &rule.rhs),
+        Direction::Backward => (&rule.rhs, &rule.lhs),
+    })
+}
+
+/// The chain of some steps from a term, if each of them applies where it says.
+pub(super) fn applied(start: &Term, moves: &[Move], book: &RuleBook) -> Option<Chain> {
+    let mut chain = Chain { start: start.clone(), steps: Vec::new() };
+    for next in moves {
+        let step = again(chain.last(), next, book)?;
+        chain.steps.push(step);
+    }
+    Some(chain)
+}
+
+/// A step applied to a term.
+fn again(whole: &Term, Move { step, position }: &Move, book: &RuleBook) -> Option<Step> {
+    let before = subterm(whole, position)?;
+    if before == step.before {
+        let whole = replaced(whole, position, &step.after)?;
+        return Some(Step { whole, position: position.clone(), ..(*step).clone() });
+    }
+    let (old, new) = sides(step, book)?;
+    let By::Rule { rule, direction, substitution } = &step.by else { return None };
+    let mut bound: BTreeMap<Var, Term> = BTreeMap::new();
+    fits(old, &before, &mut bound).ok()?;
+    // What the old side does not mention is as it was.
+    for (variable, term) in substitution {
+        bound.entry(*variable).or_insert_with(|| term.clone());
+    }
+    let after = build(new, &bound)?;
+    let (left, right) = match direction {
+        Direction::Forward => (&before, &after),
+        Direction::Backward => (&after, &before),
+    };
+    let known: &Rule = book.rule(rule.as_str())?;
+    let substitution = replay(known, left, right).ok()?;
+    let by = By::Rule { rule: *rule, direction: *direction, substitution };
+    let whole = replaced(whole, position, &after)?;
+    Some(Step { by, position: position.clone(), before, after, whole, doubt: None })
+}
+
+/// A pattern with terms for its variables.
+fn build(pattern: &PatternAst<Node>, bound: &BTreeMap<Var, Term>) -> Option<Term> {
+    let mut made = Terms::default();
+    let mut ids: Vec<Id> = Vec::with_capacity(pattern.len());
+    for (at, node) in pattern.as_ref().iter().enumerate() {
+        ids.push(match node {
+            ENodeOrVar::Var(variable) => copy(&mut made, bound.get(variable)?),
+            ENodeOrVar::ENode(node) if node.name() == Some("!") => {
+                made.add(Node::int(number(pattern, Id::from(at), bound)?))
+            }
+            ENodeOrVar::ENode(node) => {
+                made.add(node.clone().map_children(|child| ids[usize::from(child)]))
+            }
+        });
+    }
+    let root = *ids.last()?;
+    Some(Terms::of(&made.finish(), root))
+}
+
+/// A term with another in the place of the one at a position.
+fn replaced(whole: &Term, position: &[usize], part: &Term) -> Option<Term> {
+    let mut made = Terms::default();
+    let mut known: HashMap<Id, Id> = HashMap::new();
+    let mut way = vec![Id::from(whole.len().checked_sub(1)?)];
+    for argument in position {
+        let next = *whole[*way.last()?].children().get(*argument)?;
+        way.push(next);
+    }
+    let mut inside = copy(&mut made, part);
+    way.pop();
+    for (at, argument) in way.into_iter().zip(position).rev() {
+        let node = &whole[at];
+        let mut children = Vec::with_capacity(node.children().len());
+        for (k, child) in node.children().iter().enumerate() {
+            let own =
+                if k == *argument { inside } else { copied(whole, *child, &mut made, &mut known) };
+            children.push(own);
+        }
+        inside = made.add(Node::new(node.head(), &children));
+    }
+    Some(Terms::of(&made.finish(), inside))
+}
+
+/// Adds a part of a term.
+fn copied(term: &Term, root: Id, made: &mut Terms, known: &mut HashMap<Id, Id>) -> Id {
+    let mut todo = vec![root];
+    while let Some(&at) = todo.last() {
+        let missing = term[at].children().iter().filter(|child| !known.contains_key(child));
+        let missing: Vec<Id> = missing.copied().collect();
+        if missing.is_empty() {
+            let node = term[at].clone().map_children(|child| known[&child]);
+            known.insert(at, made.add(node));
+            todo.pop();
+        }
+        todo.extend(missing);
+    }
+    known[&root]
+}
+
+fn copy(made: &mut Terms, term: &Term) -> Id {
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for node in term {
+        ids.push(made.add(node.clone().map_children(|child| ids[usize::from(child)])));
+    }
+    ids.last().copied().unwrap_or_default()
+}

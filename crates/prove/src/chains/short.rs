@@ -1,0 +1,335 @@
+//! Short chains: detours are taken out, and steps stand in the order of their phases.
+//!
+//! Two steps change places where neither touches what the other does: their positions lie apart, or the one
+//! is inside of what a variable of the other's rule stands for. Where such a variable stands several times on
+//! the new side, the other copies differ for a while, until the chain does the same step there; `Ahead` follows
+//! these places. Nothing of this is believed: the chain that comes of it is applied anew, step by step, and
+//! must come to the same end.
+
+use super::rewrite::{Move, Sides, applied, sides};
+use super::step::{By, Chain, Step};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::rules::{Phase, RuleBook};
+use ember_language::term::Node;
+use std::collections::HashMap;
+
+/// A longer chain is not shortened: that takes time which grows with the square of the steps.
+const MOST_STEPS: usize = 1000;
+
+/// The chain without detours, in the order of phases.
+pub fn short(chain: Chain, book: &RuleBook) -> Chain {
+    if chain.steps.len() > MOST_STEPS {
+        return chain;
+    }
+    let chain = straight(chain, book);
+    let moves = ordered(&chain.steps, book);
+    match applied(&chain.start, &moves, book).filter(|other| other.last() == chain.last()) {
+        Some(ordered) => straight(ordered, book),
+        None => chain,
+    }
+}
+
+/// Takes out steps that a later one reverses, and steps on what vanishes.
+fn straight(mut chain: Chain, book: &RuleBook) -> Chain {
+    let (mut at, mut changed) = (0, false);
+    loop {
+        if at == chain.steps.len() {
+            // What stood in the way of a step may be gone.
+            if !std::mem::take(&mut changed) {
+                return chain;
+            }
+            at = 0;
+        } else if let Some(shorter) = without(&chain, at, book) {
+            chain = circled(shorter);
+            at = at.min(chain.steps.len());
+            changed = true;
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Without what leads back to a term that was there.
+fn circled(chain: Chain) -> Chain {
+    let mut steps: Vec<Step> = Vec::new();
+    for step in chain.steps {
+        if step.whole == chain.start {
+            steps.clear();
+            continue;
+        }
+        match steps.iter().position(|earlier| earlier.whole == step.whole) {
+            Some(at) => steps.truncate(at + 1),
+            None => steps.push(step),
+        }
+    }
+    Chain { start: chain.start, steps }
+}
+
+/// The chain without a step, if what it changed is undone or vanishes later.
+fn without(chain: &Chain, at: usize, book: &RuleBook) -> Option<Chain> {
+    let step = &chain.steps[at];
+    let places = vec![step.position.clone()];
+    let patterns = sides(step, book).map(|(old, new)| (new, old));
+    let mut ahead = Ahead { places, by: Undone::Reverse(step), patterns, book };
+    let (rest, taken) = ahead.follow(chain.steps[at + 1..].iter().map(Move::of))?;
+    let (before, after) = (&chain.steps[..at], &chain.steps[at + 1 + taken..]);
+    let start = before.last().map_or(&chain.start, |step| &step.whole);
+    let rest = applied(start, &rest, book)?;
+    if rest.last() != &chain.steps[at + taken].whole {
+        return None;
+    }
+    let steps = before.iter().cloned().chain(rest.steps).chain(after.iter().cloned());
+    Some(Chain { start: chain.start.clone(), steps: steps.collect() })
+}
+
+/// The steps in the order of their phases, as far as they can change places; those of one kind together.
+fn ordered<'a>(steps: &'a [Step], book: &RuleBook) -> Vec<Move<'a>> {
+    let mut moves: Vec<Move<'a>> = steps.iter().map(Move::of).collect();
+    let mut at = 1;
+    while at < moves.len() {
+        let mut here = at;
+        while here > 0
+            && phase(moves[here - 1].step, book) > phase(moves[here].step, book)
+            && exchange(&mut moves, here, book)
+        {
+            here -= 1;
+        }
+        at += 1;
+    }
+    let mut at = 1;
+    while at < moves.len() {
+        let own = kind(moves[at].step, book);
+        let last = moves[..at].iter().rposition(|other| kind(other.step, book) == own);
+        if let Some(last) = last.filter(|last| last + 1 < at) {
+            let mut together = moves.clone();
+            if (last + 2..=at).rev().all(|here| exchange(&mut together, here, book)) {
+                moves = together;
+            }
+        }
+        at += 1;
+    }
+    moves
+}
+
+/// When a step is meant to happen; arithmetic as soon as it can.
+fn phase(step: &Step, book: &RuleBook) -> Option<Phase> {
+    book.rule(step.name()).map(|rule| rule.phase)
+}
+
+/// Steps of one kind: push-downs of one rule set in one direction, or applications of one rule. Arithmetic has
+/// no kind of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Arithmetic.
+    Computed,
+    /// A rule, and whether it was read backwards.
+    Rule(&'static str, bool),
+    /// Push-downs of a rule set.
+    PushDowns(usize),
+}
+
+/// The kind of a step.
+pub fn kind(step: &Step, book: &RuleBook) -> Kind {
+    let Some(rule) = book.rule(step.name()) else { return Kind::Computed };
+    match pushed(&rule.lhs, book) && !step.backward() {
+        true => Kind::PushDowns(rule.set),
+        false => Kind::Rule(rule.name.as_str(), step.backward()),
+    }
+}
+
+/// Whether a rule moves what stands at the root of its left side to the operands: a boundary, or an operator
+/// over terms of any sort that it keeps.
+fn pushed(left: &PatternAst<Node>, book: &RuleBook) -> bool {
+    let Some(ENodeOrVar::ENode(root)) = left.as_ref().last() else { return false };
+    let op = book.signature.operator_of(root);
+    op.is_some_and(|op| op.boundary || op.result.named().is_none())
+}
+
+/// Puts a step before the one in front of it. Answers whether that is possible; if not, nothing changes.
+fn exchange(moves: &mut Vec<Move>, at: usize, book: &RuleBook) -> bool {
+    let Some((first, second, places)) = exchanged(&moves[at - 1], &moves[at], book) else {
+        return false;
+    };
+    let by = Undone::Same(second.step);
+    let mut ahead = Ahead { places, by, patterns: sides(second.step, book), book };
+    let Some((rest, taken)) = ahead.follow(moves[at + 1..].iter().cloned()) else { return false };
+    moves.splice(at - 1..at + 1 + taken, [second, first].into_iter().chain(rest));
+    true
+}
+
+/// The two steps if the second comes first, and further places at which that one is done then.
+fn exchanged<'a>(
+    first: &Move<'a>,
+    second: &Move<'a>,
+    book: &RuleBook,
+) -> Option<(Move<'a>, Move<'a>, Vec<Vec<usize>>)> {
+    let (one, two) = (&first.position, &second.position);
+    let (mut first_then, mut second_then) = (first.clone(), second.clone());
+    let mut places = Vec::new();
+    if let Some(below) = two.strip_prefix(one.as_slice()) {
+        let (old, new) = sides(first.step, book)?;
+        let (variable, rest) = variable_at(new, below)?;
+        let [from] = &occurrences(old, variable)[..] else { return None };
+        let copies = occurrences(new, variable).into_iter();
+        places.extend(copies.map(|copy| joined(one, &copy, rest)).filter(|copy| copy != two));
+        second_then.position = joined(one, from, rest);
+    } else if let Some(below) = one.strip_prefix(two.as_slice()) {
+        let (old, new) = sides(second.step, book)?;
+        let (variable, rest) = variable_at(old, below)?;
+        let ([_], [to]) = (&occurrences(old, variable)[..], &occurrences(new, variable)[..]) else {
+            return None;
+        };
+        first_then.position = joined(two, to, rest);
+    }
+    Some((first_then, second_then, places))
+}
+
+/// A position within another within another.
+fn joined(a: &[usize], b: &[usize], c: &[usize]) -> Vec<usize> {
+    [a, b, c].concat()
+}
+
+/// What makes a place that differs equal again.
+enum Undone<'a> {
+    /// The reverse of a step that was left out.
+    Reverse(&'a Step),
+    /// A step that was done before, done here.
+    Same(&'a Step),
+}
+
+impl Undone<'_> {
+    fn is(&self, step: &Step) -> bool {
+        let (known, turned) = match self {
+            Undone::Reverse(known) => (known, true),
+            Undone::Same(known) => (known, false),
+        };
+        match (&known.by, &step.by) {
+            (By::Computed, By::Computed) if turned => {
+                (&known.before, &known.after) == (&step.after, &step.before)
+            }
+            (By::Computed, By::Computed) => {
+                (&known.before, &known.after) == (&step.before, &step.after)
+            }
+            (By::Rule { rule, direction, .. }, By::Rule { rule: other, direction: own, .. }) => {
+                rule == other && (direction == own) != turned
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Places at which the new chain differs from the old one, while both are followed.
+struct Ahead<'a> {
+    places: Vec<Vec<usize>>,
+    by: Undone<'a>,
+    /// The sides of what stands there: in the old chain, and in the new one.
+    patterns: Option<Sides<'a>>,
+    book: &'a RuleBook,
+}
+
+impl Ahead<'_> {
+    /// Follows the old chain until nothing differs. Gives the steps of the new chain, and how many of the old
+    /// one they stand for.
+    fn follow<'m>(
+        &mut self,
+        mut moves: impl Iterator<Item = Move<'m>>,
+    ) -> Option<(Vec<Move<'m>>, usize)> {
+        let mut own = Vec::new();
+        let mut taken = 0;
+        while !self.places.is_empty() {
+            own.extend(self.next(moves.next()?)?);
+            taken += 1;
+        }
+        Some((own, taken))
+    }
+
+    /// The new chain's step for one of the old chain; none if it is done already.
+    fn next<'m>(&mut self, next: Move<'m>) -> Option<Option<Move<'m>>> {
+        let position = &next.position;
+        if let Some(at) = self.places.iter().position(|place| place == position)
+            && self.by.is(next.step)
+        {
+            self.places.remove(at);
+            return Some(None);
+        }
+        // The step happens within one of the places: in what a variable stands for there.
+        let around = self.places.iter().find(|place| position.starts_with(place));
+        if let Some(place) = around {
+            let (old, new) = self.patterns?;
+            let (variable, rest) = variable_at(old, &position[place.len()..])?;
+            let ([_], [to]) = (&occurrences(old, variable)[..], &occurrences(new, variable)[..])
+            else {
+                return None;
+            };
+            return Some(Some(Move { position: joined(place, to, rest), ..next }));
+        }
+        // Places lie in what the step moves: in what variables of its rule stand for.
+        let (inside, mut outside): (Vec<_>, Vec<_>) =
+            self.places.drain(..).partition(|place| place.starts_with(position));
+        if !inside.is_empty() {
+            outside.extend(moved(&inside, &next, self.book)?);
+        }
+        self.places = outside;
+        Some(Some(next))
+    }
+}
+
+/// Where places are after a step around them. All copies of what a variable stands for must differ alike.
+fn moved(inside: &[Vec<usize>], by: &Move, book: &RuleBook) -> Option<Vec<Vec<usize>>> {
+    let (old, new) = sides(by.step, book)?;
+    let from = &by.position;
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for place in inside {
+        let (variable, rest) = variable_at(old, &place[from.len()..])?;
+        let at = |copy: &Vec<usize>| joined(from, copy, rest);
+        if !occurrences(old, variable).iter().all(|copy| inside.contains(&at(copy))) {
+            return None;
+        }
+        for copy in occurrences(new, variable) {
+            let to = at(&copy);
+            if !found.contains(&to) {
+                found.push(to);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The variable of a pattern within which a position lies, and the rest of the position.
+fn variable_at<'p>(
+    pattern: &PatternAst<Node>,
+    position: &'p [usize],
+) -> Option<(Var, &'p [usize])> {
+    let mut at = Id::from(pattern.len().checked_sub(1)?);
+    let mut rest = position;
+    loop {
+        match (&pattern[at], rest) {
+            (ENodeOrVar::Var(variable), rest) => return Some((*variable, rest)),
+            (ENodeOrVar::ENode(node), [argument, below @ ..]) => {
+                at = *node.children().get(*argument)?;
+                rest = below;
+            }
+            (ENodeOrVar::ENode(_), []) => return None,
+        }
+    }
+}
+
+/// The positions at which a variable stands in a pattern.
+fn occurrences(pattern: &PatternAst<Node>, variable: Var) -> Vec<Vec<usize>> {
+    let mut known: HashMap<Id, Vec<Vec<usize>>> = HashMap::new();
+    for (at, node) in pattern.as_ref().iter().enumerate() {
+        let found = match node {
+            ENodeOrVar::Var(own) if *own == variable => vec![Vec::new()],
+            ENodeOrVar::Var(_) => Vec::new(),
+            ENodeOrVar::ENode(node) => {
+                let below = node.children().iter().enumerate().flat_map(|(k, child)| {
+                    known[child].iter().map(move |way| [&[k], &way[..]].concat())
+                });
+                below.collect()
+            }
+        };
+        known.insert(Id::from(at), found);
+    }
+    let root = pattern.len().checked_sub(1).map(Id::from);
+    root.and_then(|root| known.remove(&root)).unwrap_or_default()
+}

@@ -1,0 +1,131 @@
+//! The level at which two programs are compared: statements of one processor, or what boundaries make of these.
+
+use super::sides::{Side, What};
+use crate::chains::Terms;
+use egg::{Id, Symbol};
+use ember_language::rules::{Kind, Signature, Sort, SortTerm, Unit};
+use ember_language::term::{Head, Node, Term};
+use ember_values::primitive::Primitive;
+use std::collections::BTreeSet;
+
+/// A level of programs.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// The sort of its programs.
+    pub(super) sort: Sort,
+    /// The boundaries between a statement of one processor and it, innermost first.
+    crossing: Vec<Symbol>,
+    /// One of its statements after another, and a barrier between them.
+    seq: Option<Symbol>,
+    barrier: Option<Symbol>,
+}
+
+/// The sort of statements that run on one processor: of the first operator that is one after another.
+pub(super) fn statements(signature: &Signature) -> Sort {
+    let seq = signature.table().named(Primitive::Seq, None);
+    let seq = seq.and_then(|name| signature.operator(name, 2)?.result.named());
+    seq.unwrap_or_else(|| Sort::named(""))
+}
+
+/// Whether terms of a sort are programs, which do not run on one unit alone.
+pub(super) fn is_program(signature: &Signature, sort: Sort) -> bool {
+    signature.sort(sort.name()).is_some_and(|declared| {
+        let alone = matches!(declared.unit, Some(Unit::Access | Unit::Execute));
+        declared.kind == Some(Kind::Statement) && !alone
+    })
+}
+
+impl Level {
+    /// The level of two sides, which is that of both or the one that boundaries lead to from the other; and that of
+    /// statements of one processor.
+    pub(super) fn of(signature: &Signature, sides: [&Side; 2]) -> [Level; 2] {
+        let base = statements(signature);
+        let [left, right] = sides.map(|side| match &side.what {
+            What::Term { sort, .. } => *sort,
+            What::Dlc { .. } => base,
+        });
+        let higher = if way(signature, left, right).is_some() { right } else { left };
+        [Level::at(signature, higher), Level::base(signature)]
+    }
+
+    /// The level of statements of one processor.
+    pub(super) fn base(signature: &Signature) -> Level {
+        Level::at(signature, statements(signature))
+    }
+
+    fn at(signature: &Signature, sort: Sort) -> Level {
+        let is = |primitive: Primitive| {
+            let mut operators = signature.operators().iter();
+            let found = operators.find(|op| {
+                let info = signature.table().get(op.name, op.args.len());
+                op.result == SortTerm::Is(sort) && info.is_some_and(|info| info.is(primitive))
+            });
+            found.map(|op| op.name)
+        };
+        Level {
+            sort,
+            crossing: way(signature, statements(signature), sort).unwrap_or_default(),
+            seq: is(Primitive::Seq),
+            barrier: is(Primitive::Barrier),
+        }
+    }
+
+    /// Whether its programs are more than statements of one processor.
+    pub(super) fn is_crossed(&self) -> bool {
+        !self.crossing.is_empty()
+    }
+
+    /// A statement of one processor as a program of this level, node by node.
+    pub(super) fn cross(&self, statement: Id, mut add: impl FnMut(Node) -> Id) -> Id {
+        let around = |inner, boundary: &Symbol| add(Node::new(Head::Op(*boundary), &[inner]));
+        self.crossing.iter().fold(statement, around)
+    }
+
+    /// One program of this level after another.
+    pub(super) fn seq(&self, first: Id, then: Id) -> Option<Node> {
+        Some(Node::new(Head::Op(self.seq?), &[first, then]))
+    }
+
+    /// The names of one program after another, and of a barrier.
+    pub(super) fn joints(&self) -> Option<(Symbol, Symbol)> {
+        self.seq.zip(self.barrier)
+    }
+}
+
+/// A side as a program of a level.
+pub(super) fn reached(
+    signature: &Signature,
+    level: &Level,
+    (term, sort): (&Term, Sort),
+) -> Option<Term> {
+    let mut made = Terms::default();
+    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+    for node in term {
+        ids.push(made.add(egg::Language::map_children(node.clone(), |c| ids[usize::from(c)])));
+    }
+    let around = |inner, boundary: Symbol| made.add(Node::new(Head::Op(boundary), &[inner]));
+    let root = way(signature, sort, level.sort)?.into_iter().fold(ids.pop()?, around);
+    Some(Terms::of(&made.finish(), root))
+}
+
+/// The boundaries from one sort to another, as few as there are, innermost first.
+fn way(signature: &Signature, from: Sort, to: Sort) -> Option<Vec<Symbol>> {
+    let mut seen = BTreeSet::from([from]);
+    let mut open = vec![(from, Vec::new())];
+    while !open.is_empty() {
+        if let Some((_, way)) = open.iter().find(|(sort, _)| *sort == to) {
+            return Some(way.clone());
+        }
+        let mut next = Vec::new();
+        for (sort, way) in open {
+            let crossings = signature.operators().iter().filter(|op| op.boundary);
+            for op in crossings.filter(|op| op.args == [SortTerm::Is(sort)]) {
+                if let Some(result) = op.result.named().filter(|result| seen.insert(*result)) {
+                    next.push((result, way.iter().copied().chain([op.name]).collect()));
+                }
+            }
+        }
+        open = next;
+    }
+    None
+}

@@ -1,0 +1,229 @@
+//! Attributes are claims: what a dialect says of an operator is compared with what the operator does, on random
+//! instances and stores. A claim that cannot be tested is never called right.
+
+mod claim;
+mod subject;
+
+use super::grammar::Grammar;
+use super::{Options, fnv};
+use claim::Found;
+use ember_host::threads;
+use ember_language::rules::{Kind, OpInfo, Operator, RuleBook};
+use ember_values::primitive::{Typing, Width};
+use fastrand::Rng;
+use serde::Serialize;
+use std::fmt;
+use subject::{Subject, subjects};
+
+/// Cases that are made of every operator, and instances after which no more are.
+const CASES: usize = 60;
+const INSTANCES: usize = 2000;
+
+/// A claim of an operator and what is known of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Claim {
+    /// The operator.
+    pub operator: &'static str,
+    /// How many operands it has.
+    pub operands: usize,
+    /// The attribute that claims it.
+    pub attribute: &'static str,
+    /// What is claimed.
+    pub claim: String,
+    /// What is known.
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+/// What is known of a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "answer")]
+pub enum Answer {
+    /// Nothing was found against it.
+    Holds {
+        /// Cases in which it was compared with what the operator does.
+        cases: usize,
+    },
+    /// It is wrong.
+    Refuted {
+        /// A case in which it is.
+        case: String,
+    },
+    /// Nothing is known.
+    NotTested {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Claim {
+    /// Whether it is wrong.
+    pub fn is_refuted(&self) -> bool {
+        matches!(self.answer, Answer::Refuted { .. })
+    }
+}
+
+/// What an attribute says.
+#[derive(Clone, Debug)]
+enum What {
+    Type(Typing<usize>),
+    Lanes(Width<usize>),
+    Reads(Vec<usize>),
+    Writes(Vec<usize>),
+    Loop,
+    Binds(usize, usize),
+    Lanewise,
+    /// That another operator does the same with these of its operands.
+    Same(&'static str, &'static str, Vec<usize>),
+    Boundary,
+    Commutes,
+}
+
+impl What {
+    fn attribute(&self) -> &'static str {
+        match self {
+            What::Type(_) => ":type",
+            What::Lanes(_) => ":lanes",
+            What::Reads(_) => ":reads",
+            What::Writes(_) => ":writes",
+            What::Loop => ":means",
+            What::Binds(..) => ":binds",
+            What::Lanewise => ":lanewise",
+            What::Same(attribute, ..) => attribute,
+            What::Boundary => ":boundary",
+            What::Commutes => ":commutes",
+        }
+    }
+
+    fn text(&self, info: &OpInfo) -> String {
+        let name = |at: usize| match info.operands.get(at).copied().flatten() {
+            Some(name) => name.to_string(),
+            None => at.to_string(),
+        };
+        let list = |ats: &[usize]| match ats {
+            [] => "nothing".to_owned(),
+            _ => ats.iter().map(|at| name(*at)).collect::<Vec<_>>().join(" "),
+        };
+        match self {
+            What::Type(Typing::I64) => "i64".to_owned(),
+            What::Type(Typing::Of(at)) | What::Lanes(Width::Of(at)) => name(*at),
+            What::Type(Typing::Named(at)) => format!("(named {})", name(*at)),
+            What::Lanes(Width::One) => "1".to_owned(),
+            What::Lanes(Width::Count(at)) => format!("(count {})", name(*at)),
+            What::Reads(ats) | What::Writes(ats) => list(ats),
+            What::Loop => info.row.map_or("", |row| row.name).to_owned(),
+            What::Binds(variable, body) => format!("{} in {}", name(*variable), name(*body)),
+            What::Same(_, other, _) => (*other).to_owned(),
+            What::Lanewise | What::Boundary | What::Commutes => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Holds { cases } => write!(f, "{cases} cases"),
+            Answer::Refuted { .. } => f.write_str("WRONG"),
+            Answer::NotTested { reason } => write!(f, "not tested: {reason}"),
+        }
+    }
+}
+
+/// Tests what is claimed of the operators that are wanted, in the order of their declarations.
+pub fn check_attributes(
+    book: &RuleBook,
+    wanted: impl Fn(&str) -> bool,
+    options: &Options,
+) -> Vec<Claim> {
+    let grammar = Grammar::new(&book.signature);
+    let operators = book.signature.operators().iter().filter(|op| wanted(op.name.as_str()));
+    let operators: Vec<&Operator> = operators.collect();
+    let claims = |operator: &&Operator| of_operator(book, &grammar, operator, options);
+    threads::map(&operators, claims).into_iter().flatten().collect()
+}
+
+fn of_operator(
+    book: &RuleBook,
+    grammar: &Grammar,
+    operator: &Operator,
+    options: &Options,
+) -> Vec<Claim> {
+    let Some(info) = grammar.operators().get(operator.name, operator.args.len()) else {
+        return Vec::new();
+    };
+    let claims = claims(book, operator, info);
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    let mut rng = Rng::with_seed(options.seed ^ fnv(operator.name.as_str()));
+    let subjects = subjects(book, grammar, operator, &mut rng);
+    let claim = |what: What| Claim {
+        operator: operator.name.as_str(),
+        operands: operator.args.len(),
+        attribute: what.attribute(),
+        claim: what.text(info),
+        answer: answer(&subjects, info, &what),
+    };
+    claims.into_iter().map(claim).collect()
+}
+
+/// What is claimed of an operator.
+fn claims(book: &RuleBook, operator: &Operator, info: &OpInfo) -> Vec<What> {
+    // Names that only another operator reads claim nothing, and a variable is a name.
+    let value = info.kind.is_none_or(|kind| kind.is_evaluated());
+    let mut claims = Vec::new();
+    if !value {
+        return claims;
+    }
+    let own =
+        |word: &str| info.operands.iter().position(|name| name.is_some_and(|n| n.as_str() == word));
+    let table = book.signature.table();
+    claims.extend(info.typing.filter(|_| info.kind != Some(Kind::Address)).map(What::Type));
+    claims.extend(info.width.map(What::Lanes));
+    if let Some(touches) = &info.touches {
+        claims.push(What::Reads(touches.reads.clone()));
+        claims.push(What::Writes(touches.writes.clone()));
+    }
+    claims.extend(info.looped().map(|_| What::Loop));
+    claims.extend(info.binds.map(|(variable, body)| What::Binds(variable, body)));
+    claims.extend(info.lanewise.then_some(What::Lanewise));
+    let erased = info.erased.filter(|erased| *erased != info.name);
+    let arities = 0..=operator.args.len();
+    let target = erased.and_then(|name| arities.clone().rev().find_map(|n| table.get(name, n)));
+    if let Some(target) = target {
+        let places = target.operands.iter().map(|name| own(name.as_ref()?.as_str()));
+        claims.extend(
+            places
+                .collect::<Option<Vec<usize>>>()
+                .map(|places| What::Same(":erases", target.name.as_str(), places)),
+        );
+    }
+    for other in book.signature.counterparts(info.name, operator.args.len()) {
+        let places = (0..operator.args.len()).collect();
+        claims.push(What::Same(":counterpart", other.as_str(), places));
+    }
+    claims.extend(info.boundary.then_some(What::Boundary));
+    claims.extend(subject::commutes(book, operator).then_some(What::Commutes));
+    claims
+}
+
+/// What is known of a claim after all cases.
+fn answer(subjects: &Result<Vec<Subject>, String>, info: &OpInfo, what: &What) -> Answer {
+    let subjects = match subjects {
+        Ok(subjects) => subjects,
+        Err(reason) => return Answer::NotTested { reason: reason.clone() },
+    };
+    let mut cases = 0;
+    let mut why = "no case of it shows any";
+    for subject in subjects {
+        match subject.test(info, what) {
+            Found::Agrees => cases += 1,
+            Found::Nothing(reason) => why = reason,
+            Found::Wrong(found) => return Answer::Refuted { case: subject.case(&found) },
+        }
+    }
+    match cases {
+        0 => Answer::NotTested { reason: why.to_owned() },
+        cases => Answer::Holds { cases },
+    }
+}

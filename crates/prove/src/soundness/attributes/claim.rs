@@ -1,0 +1,348 @@
+//! The test of each attribute in one case.
+
+use super::What;
+use super::subject::Subject;
+use crate::soundness::bank::Bank;
+use crate::soundness::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
+use crate::soundness::instance::Instance;
+use egg::Id;
+use ember_interpret::{Elements, Error, Interpreter, Trace, Value};
+use ember_language::rules::{Kind, Loop, OpInfo};
+use ember_language::term::{Head, Node};
+use ember_values::primitive::{Primitive, Typing, Width};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
+
+/// What one case shows of a claim.
+pub(super) enum Found {
+    /// It is so here.
+    Agrees,
+    /// Nothing, and why.
+    Nothing(&'static str),
+    /// It is not so.
+    Wrong(String),
+}
+
+const UNTYPED: &str = "no case has an element";
+const FAULT: &str = "an operand alone has no meaning in any case";
+
+impl Subject {
+    /// Tests a claim.
+    pub fn test(&self, info: &OpInfo, what: &What) -> Found {
+        let found = match what {
+            What::Type(typing) => self.typed(*typing),
+            What::Lanes(width) => self.wide(*width),
+            What::Reads(ats) => self.touched(info, ats, "reads", |trace| &trace.reads),
+            What::Writes(ats) => self.touched(info, ats, "writes", |trace| &trace.writes),
+            What::Loop => match info.looped() {
+                Some(own) => self.loops(own),
+                None => Ok(Found::Nothing("it is no loop")),
+            },
+            What::Binds(variable, body) => self.binds(*variable, *body),
+            What::Lanewise => self.lanewise(info),
+            What::Same(_, other, places) => {
+                let operands: Vec<Id> = places.iter().map(|at| self.operands[*at]).collect();
+                let mut instance = self.instance.clone();
+                let term = instance.bank.op(other, &operands);
+                Ok(self.same_as(&instance, term))
+            }
+            What::Boundary => Ok(self.same_as(&self.instance, self.operands[0])),
+            What::Commutes => {
+                let operands: Vec<Id> = self.operands.iter().rev().copied().collect();
+                let mut instance = self.instance.clone();
+                Ok(match self.of(&mut instance, &operands) {
+                    Some(term) => self.same_as(&instance, term),
+                    None => Found::Nothing(FAULT),
+                })
+            }
+        };
+        found.unwrap_or(Found::Nothing(FAULT))
+    }
+
+    fn fresh(&self) -> Result<Interpreter, Error> {
+        self.interpreter(&self.instance.bank)
+    }
+
+    /// The element type of the result; nothing where it has no element.
+    fn own_type(&self) -> Option<DType> {
+        match &self.case.left {
+            Meaning::Value(Value::Scalar(x)) => Some(x.dtype()),
+            Meaning::Value(Value::Lanes(lanes)) => lanes.iter().flatten().next().map(|x| x.dtype()),
+            Meaning::Places(_) | Meaning::Store(_) => None,
+        }
+    }
+
+    fn typed(&self, typing: Typing<usize>) -> Result<Found, Error> {
+        let Some(found) = self.own_type() else { return Ok(Found::Nothing(UNTYPED)) };
+        let claimed = match typing {
+            Typing::I64 => DType::I64,
+            Typing::Of(at) => self.fresh()?.type_at(self.operands[at])?,
+            Typing::Named(at) => {
+                let name = self.instance.bank.node(self.operands[at]).name();
+                match name.and_then(DType::parse) {
+                    Some(dtype) => dtype,
+                    None => return Ok(Found::Wrong("the operand names no type".to_owned())),
+                }
+            }
+        };
+        Ok(if claimed == found {
+            Found::Agrees
+        } else {
+            Found::Wrong(format!("claimed:    an {claimed}\nfound:      an {found}\n"))
+        })
+    }
+
+    fn wide(&self, width: Width<usize>) -> Result<Found, Error> {
+        let Meaning::Value(value) = &self.case.left else {
+            return Ok(Found::Nothing("only values are counted in lanes"));
+        };
+        let claimed = match width {
+            Width::One => 1,
+            Width::Of(at) => self.lanes_of(at)?,
+            Width::Count(at) => match self.instance.bank.node(self.operands[at]).head() {
+                Head::Int(n) => usize::try_from(n).unwrap_or(0),
+                _ => return Ok(Found::Wrong("the operand is no literal number\n".to_owned())),
+            },
+        };
+        let found = value.lanes();
+        Ok(if claimed == found {
+            Found::Agrees
+        } else {
+            Found::Wrong(format!("claimed:    {claimed} lanes\nfound:      {found} lanes\n"))
+        })
+    }
+
+    fn lanes_of(&self, at: usize) -> Result<usize, Error> {
+        let mut run = self.fresh()?;
+        match self.kinds[at] {
+            Some(Kind::Address) => run.places(self.operands[at]).map(|places| places.len()),
+            _ => run.eval(self.operands[at]).map(|value| value.lanes()),
+        }
+    }
+
+    /// Whether everything that is touched is claimed, or is what the operands touch by themselves.
+    fn touched(
+        &self,
+        info: &OpInfo,
+        claimed: &[usize],
+        verb: &str,
+        of: fn(&Trace) -> &Elements,
+    ) -> Result<Found, Error> {
+        let mut run = self.fresh()?.traced();
+        evaluate(&mut run, self.instance.kind, self.instance.lhs)?;
+        let trace = run.trace();
+        let mut allowed = of(&self.operands_trace(info)?).clone();
+        for at in claimed {
+            allowed.extend(self.fresh()?.covered(self.operands[*at])?);
+        }
+        Ok(match of(&trace).difference(&allowed).next() {
+            None => Found::Agrees,
+            Some((name, at)) => Found::Wrong(format!(
+                "claimed:    nothing else\nfound:      it {verb} element {at} of {name}\n"
+            )),
+        })
+    }
+
+    /// What the operands touch, evaluated one after the other; in which a variable is bound, for all of its values.
+    fn operands_trace(&self, info: &OpInfo) -> Result<Trace, Error> {
+        let mut run = self.fresh()?.traced();
+        for (at, operand) in self.operands.iter().enumerate() {
+            let Some(kind) = self.kinds[at].or(Some(self.instance.kind)) else { continue };
+            if !kind.is_evaluated() {
+                continue;
+            }
+            match info.binds {
+                Some((variable, body)) if body == at => {
+                    let (lo, count, step) = run.values_of(self.operands[variable])?;
+                    for k in 0..count as i64 {
+                        let value = lo.wrapping_add(step.wrapping_mul(k));
+                        run.bind(self.operands[variable], value)?;
+                        evaluate(&mut run, kind, *operand)?;
+                    }
+                }
+                _ => evaluate(&mut run, kind, *operand)?,
+            }
+        }
+        Ok(run.trace())
+    }
+
+    /// Runs a loop by its parts.
+    fn loops(&self, own: Loop) -> Result<Found, Error> {
+        let part = |at: usize| self.operands[at];
+        let mut run = self.fresh()?;
+        let index = |run: &mut Interpreter, at: usize| {
+            run.eval(part(at)).map(|value| match value {
+                Value::Scalar(Scalar::I64(n)) => Some(n),
+                _ => None,
+            })
+        };
+        let (lo, hi) = (index(&mut run, own.lo)?, index(&mut run, own.hi)?);
+        let step = index(&mut run, own.step)?;
+        let (Some(lo), Some(hi), Some(step @ 1..)) = (lo, hi, step) else {
+            return Ok(Found::Wrong("a bound is no scalar i64\n".to_owned()));
+        };
+        let mut sum = match own.folds {
+            Some((op, start)) => {
+                let op = self.instance.bank.node(part(op)).name().and_then(BinaryOp::parse);
+                Some((op, run.eval(part(start))?))
+            }
+            None => None,
+        };
+        let mut next = Some(lo);
+        while let Some(value) = next.filter(|value| *value < hi) {
+            run.bind(part(own.variable), value)?;
+            match &mut sum {
+                None => run.run(part(own.body))?,
+                Some((op, sum)) => {
+                    let x = run.eval(part(own.body))?;
+                    let (Value::Scalar(a), Value::Scalar(b), Some(op)) = (&*sum, x, *op) else {
+                        return Ok(Found::Nothing("lanes are folded"));
+                    };
+                    let Some(folded) = op.apply(*a, b) else { return Ok(Found::Nothing(FAULT)) };
+                    *sum = Value::Scalar(folded);
+                }
+            }
+            next = value.checked_add(step);
+        }
+        let found = match sum {
+            Some((_, sum)) => Meaning::Value(sum),
+            None => Meaning::Store(run.into_store()),
+        };
+        Ok(self.beside(&found))
+    }
+
+    /// Whether the value that a bound variable has outside is of no account.
+    fn binds(&self, variable: usize, body: usize) -> Result<Found, Error> {
+        let own = self.operands[variable];
+        let outside = self.operands.iter().enumerate();
+        let mut outside = outside.filter(|(at, _)| *at != body && *at != variable);
+        if outside.any(|(_, operand)| self.instance.mentions(*operand, own)) {
+            return Ok(Found::Nothing("the variable stands outside as well"));
+        }
+        let mut run = self.fresh()?;
+        let (lo, count, step) = run.values_of(own)?;
+        if count < 2 {
+            return Ok(Found::Nothing("the variable has one value"));
+        }
+        let now = self.case.environment.iter().find(|(v, _)| *v == own).map(|(_, x)| *x);
+        let other = if now == Some(lo) { lo.wrapping_add(step) } else { lo };
+        let mut environment = self.case.environment.clone();
+        environment.retain(|(v, _)| *v != own);
+        environment.push((own, other));
+        let found = meaning(
+            &self.instance,
+            self.instance.lhs,
+            &self.case.store,
+            &environment,
+            LOWERED_STEPS,
+        );
+        Ok(match found {
+            Ok(found) => self.beside(&found),
+            Err(error) => Found::Wrong(format!(
+                "claimed:    the variable's value outside is of no account\nfound:      {error}\n"
+            )),
+        })
+    }
+
+    /// Whether each lane is what the operator gives of the same lanes.
+    fn lanewise(&self, info: &OpInfo) -> Result<Found, Error> {
+        let Meaning::Value(result) = &self.case.left else {
+            return Ok(Found::Nothing("it is no value"));
+        };
+        let mut operands: Vec<Option<Value>> = Vec::new();
+        for (at, operand) in self.operands.iter().enumerate() {
+            operands.push(match self.kinds[at] {
+                Some(Kind::Value) if !info.literals.contains(&at) => {
+                    Some(self.fresh()?.eval(*operand)?)
+                }
+                Some(kind) if kind.is_evaluated() && kind != Kind::Value => {
+                    return Ok(Found::Nothing("an operand is no value"));
+                }
+                _ => None,
+            });
+        }
+        let most = operands.iter().flatten().map(Value::lanes).max().unwrap_or(1);
+        if most == 1 {
+            return Ok(Found::Nothing("no case has several lanes"));
+        }
+        let Value::Lanes(lanes) = result else {
+            return Ok(Found::Wrong(format!(
+                "claimed:    each of {most} lanes by itself\nfound:      one scalar, {result}\n"
+            )));
+        };
+        let mut instance = self.instance.clone();
+        for (at, lane) in lanes.iter().enumerate() {
+            let Some(lane) = lane else { continue };
+            let mut alone = Vec::new();
+            for (operand, value) in self.operands.iter().zip(&operands) {
+                let own = match value {
+                    None => Some(*operand),
+                    Some(Value::Scalar(x)) => Some(self.constant(&mut instance.bank, *x)),
+                    Some(Value::Lanes(own)) => {
+                        own.get(at).copied().flatten().map(|x| self.constant(&mut instance.bank, x))
+                    }
+                };
+                alone.extend(own);
+            }
+            let found = if alone.len() == self.operands.len() {
+                let Some(term) = self.of(&mut instance, &alone) else {
+                    return Ok(Found::Nothing(FAULT));
+                };
+                match self.interpreter(&instance.bank)?.eval(term) {
+                    Ok(Value::Scalar(x)) if x == *lane => String::new(),
+                    Ok(value) => value.to_string(),
+                    Err(error) => error.to_string(),
+                }
+            } else {
+                "a lane that an operand has not".to_owned()
+            };
+            if !found.is_empty() {
+                return Ok(Found::Wrong(format!(
+                    "claimed:    lane {at} from lane {at} of its operands alone: {found}\n\
+                     found:      {result}\n"
+                )));
+            }
+        }
+        Ok(Found::Agrees)
+    }
+
+    /// A literal number.
+    fn constant(&self, bank: &mut Bank, x: Scalar) -> Id {
+        if let Scalar::I64(n) = x {
+            return bank.int(n);
+        }
+        let dtype = bank.op(x.dtype().name(), &[]);
+        let number = bank.add(Node::new(Head::real(x.as_f64()), &[]));
+        bank.add(self.instance.operators.node(Primitive::Constant, None, &[dtype, number]))
+    }
+
+    /// Whether another term does the same.
+    fn same_as(&self, instance: &Instance, other: Id) -> Found {
+        let (store, environment) = (&self.case.store, &self.case.environment);
+        match meaning(instance, other, store, environment, LOWERED_STEPS) {
+            Ok(found) => self.beside(&found),
+            Err(error) => {
+                let term = instance.bank.extract(other);
+                Found::Wrong(format!("claimed:    as {term}\nfound:      {error}\n"))
+            }
+        }
+    }
+
+    fn beside(&self, claimed: &Meaning) -> Found {
+        if self.case.left.allows(claimed, Alike::Bitwise) {
+            return Found::Agrees;
+        }
+        let (found, claimed) = self.case.left.beside(claimed);
+        Found::Wrong(format!("claimed:    {claimed}\nfound:      {found}\n"))
+    }
+}
+
+/// Evaluates a term for what it touches.
+fn evaluate(run: &mut Interpreter, kind: Kind, term: Id) -> Result<(), Error> {
+    match kind {
+        Kind::Value => run.eval(term).map(drop),
+        Kind::Statement => run.run(term),
+        Kind::Tensor => run.elements(term).map(drop),
+        Kind::Address => run.places(term).map(drop),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,88 @@
+//! The best program of a model at a level, as text.
+//!
+//! A level is reached by the rules of some phases: `lower` makes sequential loops of tensors, `optimise` lanes
+//! of loops, and `decouple` and `refine` divide a program between the units. SCF is the best sequential program of a
+//! schedule, SLC the best divided one without the phase `optimise`, so that all its values are scalars, and SLCV the
+//! best of all, of which the DLC program is made.
+
+use crate::progress::Line;
+use crate::tuning::Tuning;
+use ember_compile::cost::Goal;
+use ember_compile::groups::Chosen;
+use ember_compile::pipeline::{Case, Inputs, Options, compile_by};
+use ember_language::diagnostic::Checked;
+use ember_language::rules::{Phase, Schedule};
+use ember_language::text;
+use ember_targets::print::print;
+use std::time::Duration;
+
+/// A level of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Sequential loops.
+    Scf,
+    /// Scalar code of both units.
+    Slc,
+    /// Code of both units with lanes.
+    Slcv,
+    /// The two halves.
+    Dlc,
+}
+
+/// The best program at a level.
+pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
+    let schedule = inputs.schedule(&options.schedule)?;
+    let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
+    let chosen = match level {
+        Level::Slc => {
+            let scalar = of_phases(inputs, schedule, |phase| phase != Phase::Optimise);
+            best(inputs, options, &scalar, goal)?
+        }
+        Level::Scf | Level::Slcv | Level::Dlc => best(inputs, options, schedule, goal)?,
+    };
+    Ok(match level {
+        Level::Dlc => print(chosen.program.program()),
+        Level::Scf | Level::Slc | Level::Slcv => text::program(&chosen.term, &inputs.words()),
+    })
+}
+
+/// The best programs before and after a phase, as two programs that `equiv` reads.
+pub fn around(inputs: &Inputs, options: &Options, phase: Phase) -> Checked<String> {
+    let earlier = Phase::ALL.iter().filter(|earlier| **earlier < phase).max();
+    let before = match earlier {
+        Some(earlier) => after(inputs, options, *earlier)?,
+        None => {
+            let statements = inputs
+                .book
+                .definitions
+                .expand(&inputs.model.root_term(inputs.book.signature.table()));
+            text::program(&statements, &inputs.words())
+        }
+    };
+    let after = after(inputs, options, phase)?;
+    Ok(format!("; before {phase}\n{before}\n; after {phase}\n{after}"))
+}
+
+/// The best program that the rules of a phase and of those before it make.
+fn after(inputs: &Inputs, options: &Options, last: Phase) -> Checked<String> {
+    let schedule = inputs.schedule(&options.schedule)?;
+    let schedule = of_phases(inputs, schedule, |phase| phase <= last);
+    let goal = if last < Phase::Decouple { Goal::Coupled } else { Goal::Decoupled };
+    Ok(text::program(&best(inputs, options, &schedule, goal)?.term, &inputs.words()))
+}
+
+/// A schedule with the rules of some phases only.
+fn of_phases(inputs: &Inputs, schedule: &Schedule, keep: impl Fn(Phase) -> bool) -> Schedule {
+    schedule.only(|rule| keep(inputs.book.rules[rule].phase))
+}
+
+/// The best program that a schedule finds.
+fn best(inputs: &Inputs, options: &Options, schedule: &Schedule, goal: Goal) -> Checked<Chosen> {
+    if !options.rank {
+        return compile_by(inputs, options, schedule, goal);
+    }
+    let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
+    let tuning = Tuning::new(inputs, &case, options);
+    let mut untimed = Duration::ZERO;
+    Ok(tuning.best_of(schedule, goal, &mut untimed, &Line::hidden())?.1)
+}

@@ -1,0 +1,66 @@
+//! Terms with the arithmetic of a chain done: each copy of a term has its number, extent or type at once, as
+//! people read programs. A chain does it copy by copy, as positions need it.
+
+use egg::{Id, Language};
+use ember_language::term::{Term, Terms};
+use ember_prove::chains::{By, Chain, tree_size};
+use std::collections::HashMap;
+
+/// How often equalities are looked at, each of which may be over terms that others change.
+const PASSES: usize = 8;
+
+/// Computed equalities, from longer terms to shorter ones.
+#[derive(Default)]
+pub(super) struct Computed {
+    terms: Terms,
+    shorter: HashMap<Id, Id>,
+}
+
+impl Computed {
+    /// The equalities of a chain.
+    pub fn of(chain: &Chain) -> Computed {
+        let mut computed = Computed::default();
+        let steps = chain.steps.iter().filter(|step| step.by == By::Computed);
+        let pairs: Vec<(&Term, &Term)> = steps
+            .map(|step| (&step.before, &step.after))
+            .filter_map(|(a, b)| match tree_size(a).cmp(&tree_size(b)) {
+                std::cmp::Ordering::Greater => Some((a, b)),
+                std::cmp::Ordering::Less => Some((b, a)),
+                std::cmp::Ordering::Equal => None,
+            })
+            .collect();
+        for _ in 0..PASSES {
+            let before = computed.shorter.len();
+            for (long, short) in &pairs {
+                let (long, short) = (computed.put(long), computed.put(short));
+                if long != short {
+                    computed.shorter.insert(long, short);
+                }
+            }
+            if computed.shorter.len() == before {
+                break;
+            }
+        }
+        computed
+    }
+
+    /// A term with its arithmetic done.
+    pub fn done(&mut self, term: &Term) -> Term {
+        let root = self.put(term);
+        self.terms.part(root)
+    }
+
+    fn put(&mut self, term: &Term) -> Id {
+        let mut ids: Vec<Id> = Vec::with_capacity(term.len());
+        for node in term {
+            let mut id = self.terms.add(node.clone().map_children(|child| ids[usize::from(child)]));
+            // Each is shorter than the one before, as it was when it was found; bounds may change with names.
+            for _ in 0..PASSES {
+                let Some(next) = self.shorter.get(&id) else { break };
+                id = *next;
+            }
+            ids.push(id);
+        }
+        ids.last().copied().unwrap_or_default()
+    }
+}

@@ -1,0 +1,211 @@
+//! How often Rust outside tests names one of the dialects' operators: as a string, in a longer string, or as a variant
+//! of the enums that primitives are made of. What an operator is stands in the dialects and in the tables of
+//! `crates/values`; everything else asks those.
+//!
+//! `cargo test --test operator_names -- --nocapture` prints the places.
+
+use ember_host::Disk;
+use ember_language::diagnostic::Sources;
+use ember_language::rules;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where names are at home: the tables, the decoupler and the text of its programs.
+const HOMES: &[&str] = &[
+    "crates/values/src/primitive.rs",
+    "crates/values/src/operation.rs",
+    "crates/values/src/scalar.rs",
+    "crates/values/src/scalar/",
+    "crates/compile/src/decouple.rs",
+    "crates/compile/src/decouple/",
+    "crates/compile/src/dlc_text.rs",
+    "crates/compile/src/dlc_text/",
+    "targets/src/",
+];
+
+/// Words of another language that an operator happens to be called as well.
+const OTHER_WORDS: &[(&str, &str, &str)] = &[
+    ("crates/model/src/", "size", "a word of the data form of models"),
+    ("crates/tools/src/", "at", "a word of JSON and of messages"),
+    ("crates/tools/src/", "after", "a word of messages"),
+    (
+        "crates/language/src/rules/attributes.rs",
+        "i64",
+        "the word of `:type`, which is that of the element type",
+    ),
+    ("src/bench/", "temporal-l2", "a hint in the names of programs"),
+    ("src/bench/", "temporal", "a hint in the names of programs"),
+    ("src/bench/", "non-temporal", "a hint in the names of programs"),
+];
+
+/// The most names in all, and away from home: what is left to be said by the tables.
+const MOST: usize = 1_233;
+const MOST_AWAY: usize = 972;
+
+/// Enums whose variants are names of operators.
+const ENUMS: [&str; 3] = ["Primitive", "BinaryOp", "UnaryOp"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The operators of the dialects, those of the prover included.
+fn operators() -> BTreeSet<String> {
+    let paths = [root().join("rules"), root().join("rules/equiv")];
+    let (book, _) = rules::load(&mut Sources::new(Disk), &paths).expect("well-formed rules");
+    book.signature.operators().iter().map(|op| op.name.to_string()).collect()
+}
+
+/// The Rust files that are no tests, by their paths from the root.
+fn files() -> BTreeMap<String, String> {
+    const SKIPPED: [&str; 6] = ["target", "tests", "benches", "fuzz", "examples", ".git"];
+    let (mut found, mut open) = (BTreeMap::new(), vec![root().to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the project").flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if path.is_dir() && !SKIPPED.contains(&name.as_str()) {
+                open.push(path);
+            } else if name.ends_with(".rs") && name != "tests.rs" {
+                let text = fs::read_to_string(&path).expect("a text");
+                found.insert(from_root(&path), text);
+            }
+        }
+    }
+    found
+}
+
+fn from_root(path: &Path) -> String {
+    let rest: PathBuf = path.strip_prefix(root()).unwrap_or(path).to_owned();
+    rest.to_string_lossy().replace('\\', "/")
+}
+
+/// A file without its comments: what stands in strings, and all else. Tests that stand at its end are left out.
+fn strings_and_code(text: &str) -> (Vec<String>, String) {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
+    let (mut strings, mut code) = (Vec::new(), String::new());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        if rest.starts_with("//") {
+            rest = rest.find('\n').map_or("", |end| &rest[end..]);
+        } else if rest.starts_with("/*") {
+            rest = rest.find("*/").map_or("", |end| &rest[end + 2..]);
+        } else if let Some((string, after)) = raw_string(rest) {
+            strings.push(string.to_owned());
+            rest = after;
+        } else if next == '"' {
+            let end = closing(&rest[1..]);
+            strings.push(rest[1..1 + end].to_owned());
+            rest = rest.get(end + 2..).unwrap_or_default();
+        } else if let Some(after) =
+            rest.strip_prefix("'\"'").or_else(|| rest.strip_prefix("'\\\"'"))
+        {
+            rest = after;
+        } else {
+            code.push(next);
+            rest = &rest[next.len_utf8()..];
+        }
+    }
+    (strings, code)
+}
+
+/// The text of a raw string that starts here, and what follows it.
+fn raw_string(text: &str) -> Option<(&str, &str)> {
+    let body = text.strip_prefix('r')?;
+    let hashes = body.len() - body.trim_start_matches('#').len();
+    let body = body[hashes..].strip_prefix('"')?;
+    let close = format!("\"{}", "#".repeat(hashes));
+    let end = body.find(&close)?;
+    Some((&body[..end], &body[end + close.len()..]))
+}
+
+/// Where a string ends that started before.
+fn closing(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.char_indices().find(|(_, c)| {
+        let closes = *c == '"' && !escaped;
+        escaped = *c == '\\' && !escaped;
+        closes
+    });
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+/// The names in a string: the string itself, or words of it with the dialect before them.
+fn named<'a>(string: &'a str, operators: &BTreeSet<String>) -> Vec<&'a str> {
+    if operators.contains(string) {
+        return vec![string];
+    }
+    let words = string.split(|c: char| !(c.is_alphanumeric() || "_-.".contains(c)));
+    words.filter(|word| word.contains('.') && operators.contains(*word)).collect()
+}
+
+/// The variants of the enums of primitives in code.
+fn variants(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in ENUMS {
+        for (at, _) in code.match_indices(&format!("{name}::")) {
+            let whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let variant = &code[at + name.len() + 2..];
+            let end = variant.find(|c: char| !c.is_alphanumeric()).unwrap_or(variant.len());
+            let variant = &variant[..end];
+            let is_variant =
+                variant.starts_with(char::is_uppercase) && variant.chars().any(char::is_lowercase);
+            if whole && is_variant {
+                found.push(format!("{name}::{variant}"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn operators_are_named_in_the_tables() {
+    let operators = operators();
+    let mut counts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, text) in files() {
+        let (strings, code) = strings_and_code(&text);
+        let own = |word: &str| {
+            let other =
+                |(place, named, _): &&(&str, &str, &str)| path.starts_with(place) && *named == word;
+            OTHER_WORDS.iter().find(other).is_none()
+        };
+        let strings = strings.iter().flat_map(|string| named(string, &operators));
+        let strings = strings.filter(|word| own(word)).map(|word| format!("\"{word}\""));
+        let all: Vec<String> = strings.chain(variants(&code)).collect();
+        if !all.is_empty() {
+            counts.insert(path, all);
+        }
+    }
+    let is_home = |path: &str| HOMES.iter().any(|home| path.starts_with(home));
+    let mut lines: Vec<(usize, &String)> =
+        counts.iter().map(|(path, names)| (names.len(), path)).collect();
+    lines.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    for (count, path) in &lines {
+        let place = if is_home(path) { " (at home)" } else { "" };
+        println!("{count:5} {path}{place}");
+    }
+    let all: usize = lines.iter().map(|(count, _)| count).sum();
+    let away: usize = lines.iter().filter(|(_, path)| !is_home(path)).map(|(count, _)| count).sum();
+    let strings = counts.values().flatten().filter(|name| name.starts_with('"')).count();
+    println!("{all:5} in all, {strings} of them in strings; {away} away from home");
+    assert!(all <= MOST, "{all} places name an operator, more than {MOST}");
+    assert!(
+        away <= MOST_AWAY,
+        "{away} places away from home name an operator, more than {MOST_AWAY}"
+    );
+}
+
+#[test]
+fn names_are_found_in_any_spelling() {
+    let operators: BTreeSet<String> = ["scf.add", "at"].map(str::to_owned).into();
+    let text = r##"// "at" in a comment
+        let a = "at"; let b = r#"no "at" here"#; let c = "write (scf.add x) at"; let d = '"';
+        match p { Primitive::Load | ember::BinaryOp::Add => {} _ => UnaryOp::ALL.len() }
+        /* "at" */ let e = "\"at";
+#[cfg(test)]
+mod tests { const X: &str = "at"; }"##;
+    let (strings, code) = strings_and_code(text);
+    let names: Vec<&str> = strings.iter().flat_map(|string| named(string, &operators)).collect();
+    assert_eq!(names, ["at", "scf.add"]);
+    assert_eq!(variants(&code), ["Primitive::Load", "BinaryOp::Add"]);
+}
