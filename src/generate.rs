@@ -8,6 +8,7 @@
 mod write;
 
 use clap::{Args, Subcommand};
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::suggest;
@@ -213,7 +214,7 @@ pub fn run(what: &What, line: &Line) -> Checked<()> {
         What::Triples(triples) => triples.run(line),
         What::Blocks(blocks) => blocks.run(),
         What::Program(Program { size, seed, rules, output }) => {
-            let (book, _) = ember_language::rules::load(&mut Sources::default(), rules)?;
+            let (book, _) = ember_language::rules::load(&mut Sources::new(Disk), rules)?;
             let text = Made::random(*seed, *size).text(&book.signature);
             let outputs = Outputs::of(output, Some(Format::Tsv), &[Format::Tsv])?;
             outputs.text(|out| out.words(format_args!("{}", text.trim_end())))

@@ -28,7 +28,7 @@ fn parse(text: &str) -> Checked<Model> {
 /// The operators of the project's dialects.
 fn operators() -> Arc<Operators> {
     let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
-    let (book, _) = rules::load(&mut Sources::default(), &[rules]).expect("well-formed");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &[rules]).expect("well-formed");
     book.signature.table().clone()
 }
 

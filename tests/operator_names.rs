@@ -4,6 +4,7 @@
 //!
 //! `cargo test --test operator_names -- --nocapture` prints the places.
 
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +53,7 @@ fn root() -> &'static Path {
 /// The operators of the dialects, those of the prover included.
 fn operators() -> BTreeSet<String> {
     let paths = [root().join("rules"), root().join("rules/equiv")];
-    let (book, _) = rules::load(&mut Sources::default(), &paths).expect("well-formed rules");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &paths).expect("well-formed rules");
     book.signature.operators().iter().map(|op| op.name.to_string()).collect()
 }
 

@@ -51,7 +51,7 @@ fn every_extraction_does_what_the_program_does() {
 
 #[test]
 fn a_seed_makes_one_program() {
-    let (book, _) = rules::load(&mut Sources::default(), &folder()).expect("they are well-formed");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &folder()).expect("they are well-formed");
     let text = |seed| Made::random(seed, 2).text(&book.signature);
     let texts: BTreeSet<String> = (0..100).map(text).collect();
     assert!(texts.len() > 95, "{} of 100 differ", texts.len());

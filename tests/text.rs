@@ -2,6 +2,7 @@
 
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Inputs, Options};
+use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules::{self, Phase, RuleBook};
 use ember_language::sexp;
@@ -17,13 +18,13 @@ fn root() -> &'static Path {
 }
 
 fn book() -> RuleBook {
-    let (book, _) = rules::load(&mut Sources::default(), &[root().join("rules")]).expect("rules");
+    let (book, _) = rules::load(&mut Sources::new(Disk), &[root().join("rules")]).expect("rules");
     book
 }
 
 /// Reads a program; the message for a text that is none.
 fn read(text: &str, book: &RuleBook, words: &Words) -> Result<Term, String> {
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("program", text);
     let read = sexp::read(&sources, file).and_then(|forms| text::read(&forms[0], book, words));
     let messages =
@@ -68,7 +69,7 @@ fn examples() -> Vec<PathBuf> {
 
 fn inputs(model: &Path) -> (Inputs, Options) {
     let options = Options { rules: vec![root().join("rules")], rank: false, ..Options::default() };
-    let inputs = pipeline::read(&mut Sources::default(), model, &options).expect("a model");
+    let inputs = pipeline::read(&mut Sources::new(Disk), model, &options).expect("a model");
     (inputs, options)
 }
 

@@ -7,6 +7,49 @@
 //!
 //! This crate knows e-graphs and nothing of embeddings: what a node means for cost and scope comes
 //! from a [`CostModel`] given by the caller.
+//!
+//! ```
+//! use egg::{Id, SymbolLang};
+//! use ember_egraph::EGraph;
+//! use ember_extract::{CostModel, Limits, extract};
+//!
+//! /// A node costs the length of its name.
+//! struct Names;
+//!
+//! impl CostModel<SymbolLang, ()> for Names {
+//!     type Summary = usize;
+//!     fn combine(
+//!         &self,
+//!         _: &EGraph<SymbolLang, ()>,
+//!         node: &SymbolLang,
+//!         children: &[&usize],
+//!     ) -> Option<usize> {
+//!         Some(node.op.as_str().len() + children.iter().copied().sum::<usize>())
+//!     }
+//!     fn dominates(&self, a: &usize, b: &usize) -> bool {
+//!         a <= b
+//!     }
+//!     fn rank(&self, cost: &usize) -> f64 {
+//!         *cost as f64
+//!     }
+//!     fn alike(&self, a: &usize, b: &usize) -> bool {
+//!         a == b
+//!     }
+//!     fn kind(&self, _: &usize) -> u64 {
+//!         0
+//!     }
+//!     fn is_finished(&self, _: &usize) -> bool {
+//!         true
+//!     }
+//! }
+//!
+//! let mut egraph = EGraph::<SymbolLang, ()>::new(());
+//! let [long, short] = ["long", "s"].map(|name| egraph.add(SymbolLang::leaf(name)));
+//! egraph.union(long, short);
+//! egraph.rebuild();
+//! let found = extract(&egraph, egraph.find(long), &Names, &Limits::default());
+//! assert_eq!(found.term(found.ranked()[0]).to_string(), "s");
+//! ```
 
 use egg::{Id, Language, RecExpr};
 use ember_egraph::{Analysis, EGraph};

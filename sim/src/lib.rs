@@ -1,5 +1,16 @@
 //! The DAE simulator: executes a [`Program`] on real data and counts
 //! cycles, bytes and energy. Knows programs and machines, nothing of rules or e-graphs.
+//!
+//! ```
+//! use ember_sim::{Demand, Resource, bound};
+//! use ember_targets::machine::{Machine, TMU_CPU};
+//!
+//! let machine = Machine::parse(TMU_CPU).expect("a description");
+//! let bound = bound(&Demand { stores: 1_000_000, ..Demand::default() }, &machine);
+//! assert_eq!(bound.bound_by, Resource::ExecutePorts);
+//! ```
+//!
+//! [`run`] executes a verified program on tensors.
 
 mod bound;
 mod calendar;

@@ -1,6 +1,14 @@
 //! What a DAE machine runs: scalars and tensors, the DLC program type, and machine descriptions.
 //!
 //! Knows nothing of rules, e-graphs or time; the simulator and the compiler both build on it.
+//!
+//! ```
+//! use ember_targets::machine::{Machine, TMU_CPU};
+//!
+//! let machine = Machine::parse(TMU_CPU).expect("a description");
+//! assert_eq!(machine.core.simd_bytes, 64);
+//! assert!(Machine::parse("name = 1").is_err());
+//! ```
 
 pub mod dlc;
 pub mod machine;

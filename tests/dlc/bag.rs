@@ -18,7 +18,7 @@ pub fn operators() -> &'static Operators {
     static TABLE: OnceLock<Arc<Operators>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
-        let (book, _) = rules::load(&mut Sources::default(), &[folder]).expect("well-formed");
+        let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed");
         book.signature.table().clone()
     })
 }

@@ -7,6 +7,7 @@ use ember_compile::cost::{Cost, Goal, Model, Rates, Workload};
 use ember_compile::coupled::coupled;
 use ember_compile::decouple::decouple;
 use ember_extract::extract;
+use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Operators};
 use ember_targets::machine::{Machine, TMU_CPU};
@@ -36,7 +37,7 @@ fn operators() -> Arc<Operators> {
     let dialect =
         |name: &str| format!("(include {:?})", folder.join(format!("dialect-{name}.rules")));
     let included: String = ["core", "scf", "slc", "exe"].map(dialect).concat();
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     let file = sources.add("<own>", format!("{included} {OWN}"));
     let (book, _) = rules::load_text(&mut sources, &[file]).expect("well-formed");
     book.signature.table().clone()

@@ -1,5 +1,19 @@
-//! What is known of the classes of an e-graph, and what rules may ask of it. Knows nothing of models, costs or
-//! machines, but for the lanes of a vector unit.
+//! Facts of the classes of an e-graph, effects of statements, and the answers to what rules ask of both. Knows
+//! nothing of models, costs or machines, but for the lanes of a vector unit.
+//!
+//! ```
+//! use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+//! use ember_host::Disk;
+//! use ember_language::diagnostic::Sources;
+//! use ember_language::rules;
+//!
+//! let rules = ["../../rules".into()];
+//! let (book, _) = rules::load(&mut Sources::new(Disk), &rules).expect("well-formed rules");
+//! let unit = VectorUnit { simd_bytes: 64, registers: 32 };
+//! let mut egraph = EGraph::new(Facts::new(&[], &[], book.signature.table().clone(), unit));
+//! let sum = egraph.add_expr(&"(scf.add 1 2)".parse().expect("a term"));
+//! assert_eq!(egraph[sum].data.integer(), Some(3));
+//! ```
 
 pub mod effects;
 pub mod facts;

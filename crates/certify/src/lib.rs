@@ -5,6 +5,23 @@
 //! searched for the proof. Trusted are the rules and what dialects say of operators (`verify` is there for both);
 //! [`trusted`] names all that is trusted beside them. Of an operator that declares nothing, nothing is known, and
 //! conditions about it are refused.
+//!
+//! ```
+//! use ember_certify::{Rules, check};
+//! use ember_language::diagnostic::Sources;
+//! use ember_language::sexp;
+//!
+//! let mut sources = Sources::default();
+//! let rules = sources.add("none.rules", "(ruleset none \"no rules\")");
+//! let paths = [sources.get(rules).path.clone()];
+//! let rules = Rules::read(&mut sources, &paths).expect("well-formed rules");
+//! let mut answer = |text: &str| {
+//!     let file = sources.add("it.cert", text);
+//!     check(&rules, &sexp::read(&sources, file).expect("balanced")[0]).is_ok()
+//! };
+//! assert!(answer("(certificate (exact bitwise) (rules any) (left (scf.skip)) (right (scf.skip)) (steps))"));
+//! assert!(!answer("(certificate (exact bitwise) (rules any) (left (scf.skip)) (right (scf.halt)) (steps))"));
+//! ```
 
 mod conditions;
 mod places;

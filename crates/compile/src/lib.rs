@@ -1,5 +1,26 @@
 //! From a model to a program: costs, the search, several statements together, the two halves of a program and
 //! their text. Knows nothing of proofs.
+//!
+//! ```
+//! use ember_compile::cost::Goal;
+//! use ember_compile::pipeline::{Options, compile, read};
+//! use ember_host::Disk;
+//! use ember_language::diagnostic::Sources;
+//! use std::path::Path;
+//!
+//! let schedule = "emb-opt0".to_owned();
+//! let options = Options { rules: vec!["../../rules".into()], schedule, ..Options::default() };
+//! let mut sources = Sources::new(Disk);
+//! sources.add(
+//!     "bag.sexp",
+//!     "(model bag (input table f32 (rows 2)) (input indices i64 (n)) (input offsets i64 ((+ bags 1)))
+//!        (output out (emb.bag sum table indices offsets))
+//!        (data (table (values (1 2) (4 8))) (indices (values 0 1)) (offsets (values 0 2))))",
+//! );
+//! let inputs = read(&mut sources, Path::new("bag.sexp"), &options).expect("well-formed inputs");
+//! let chosen = compile(&inputs, &options, Goal::Decoupled).expect("a program");
+//! assert!(!chosen.program.program().is_coupled());
+//! ```
 
 pub mod cost;
 pub mod coupled;

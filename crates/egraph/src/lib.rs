@@ -6,6 +6,18 @@
 //! classes are found by index instead of by hash, and the table of known nodes holds ids instead of
 //! copies of the nodes and can be read ahead; on a million nodes, where almost every access misses
 //! the cache, that is most of the time. It knows nothing of what nodes mean and nothing of rules.
+//!
+//! ```
+//! use egg::SymbolLang;
+//! use ember_egraph::EGraph;
+//!
+//! let mut egraph = EGraph::<SymbolLang, ()>::new(());
+//! let [a, b] = ["a", "b"].map(|name| egraph.add(SymbolLang::leaf(name)));
+//! let [fa, fb] = [a, b].map(|of| egraph.add(SymbolLang::new("f", vec![of])));
+//! egraph.union(a, b);
+//! egraph.rebuild();
+//! assert_eq!(egraph.find(fa), egraph.find(fb));
+//! ```
 
 mod class;
 mod extractor;

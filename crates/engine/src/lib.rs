@@ -1,6 +1,23 @@
 //! Applies rules in an e-graph: rules made ready, saturation within limits, schedules, the journal of what
 //! was found equal. Knows nothing of what terms mean, nor of what an analysis knows of them beyond
 //! [`Knowledge`].
+//!
+//! ```
+//! use ember_language::diagnostic::Sources;
+//! use ember_language::rules;
+//!
+//! let mut sources = Sources::default();
+//! let file = sources.add(
+//!     "pairs.rules",
+//!     "(dialect pairs \"pairs\" (sort Value \"a value\") (op f (Value Value) Value \"a pair\"))
+//!      (ruleset swaps \"swaps\") (rule swap \"f commutes\" (f ?x ?y) => (f ?y ?x))",
+//! );
+//! let (book, _) = rules::load_text(&mut sources, &[file]).expect("well-formed rules");
+//! let ready = ember_engine::compile(&book);
+//! assert_eq!(ready[0].name.as_str(), "swap");
+//! ```
+//!
+//! [`saturate::saturate`] applies them in an e-graph that has an analysis.
 
 pub mod drive;
 pub mod journal;

@@ -9,6 +9,16 @@
 //! A loop variable is a `var` node. Two of them are the same variable exactly where they are the same
 //! term, and a loop may only give its variable values that the variable's own range allows, because
 //! facts are drawn from that range alone.
+//!
+//! ```
+//! use ember_interpret::{Interpreter, Store, Value};
+//! use ember_values::scalar::Scalar;
+//!
+//! let term = "(scf.mul (scf.add 1 2) 5)".parse().expect("a term");
+//! let mut interpreter = Interpreter::new(&term, Store::default());
+//! let value = interpreter.eval(interpreter.root());
+//! assert!(matches!(value, Ok(Value::Scalar(Scalar::I64(15)))));
+//! ```
 
 mod error;
 mod eval;

@@ -1,5 +1,16 @@
 //! What people ask of the compiler beside programs: explanations, the language server, case files, rules
 //! tested with random programs. Knows nothing of the command line.
+//!
+//! ```
+//! use ember_language::diagnostic::{Diagnostic, Sources, Span};
+//! use ember_tools::render::render;
+//!
+//! let mut sources = Sources::default();
+//! let file = sources.add("it.sexp", "(modle bag)");
+//! let error = Diagnostic::error("no such form", Span::new(file, 1..6), "not known");
+//! let shown = render(&sources, &[error.with_help("a model was meant")], false);
+//! assert!(shown.contains("^^^^^ not known") && shown.contains("a model was meant"));
+//! ```
 
 pub mod cases;
 pub mod cost_table;

@@ -1,5 +1,15 @@
 //! Scalars, the tables of primitives and of operations on whole tensors, affine forms, and how lists of words are laid out on lines: what stands below all other
 //! crates. Knows nothing of terms, rules, models or machines.
+//!
+//! ```
+//! use ember_values::affine::Affine;
+//! use ember_values::scalar::{DType, Scalar};
+//!
+//! assert_eq!(Scalar::F64(0.1).cast(DType::F32), Scalar::F32(0.1));
+//!
+//! let row = Affine::variable("i").scale(64).and_then(|row| row.add(&Affine::variable("e")));
+//! assert_eq!(row.map(|row| row.coefficient("i")), Some(64));
+//! ```
 
 pub mod affine;
 pub mod layout;
