@@ -171,7 +171,7 @@ fn torn_pairs_are_seen_where_they_can_be_said() {
         (op torn.push (EValue) Stream \"a value that the execute unit computes\")
         (op torn.wait (Slc) Exec \"the execute unit runs the access unit\")
         (op torn.call (Exec) Slc \"as a callback\"))";
-    let mut sources = Sources::default();
+    let mut sources = Sources::new(Disk);
     sources.add("torn.rules", dialect);
     let paths = [Path::new(env!("CARGO_MANIFEST_DIR")).join("rules"), "torn.rules".into()];
     let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");

@@ -99,6 +99,9 @@ fn the_trusted_base_is_listed_with_its_lines() {
     }
     assert_eq!(json["lines"], sum);
     let table = ember(&["check-certificate", "--trusted"]);
-    assert!(table.out.contains("the checker") && table.out.contains("src/certify.rs"), "{table:?}");
+    assert!(
+        table.out.contains("the checker") && table.out.contains("crates/certify/src/lib.rs"),
+        "{table:?}"
+    );
     assert_eq!(ember(&["check-certificate"]).code, Some(2));
 }

@@ -104,6 +104,15 @@ impl Interval {
             BinaryOp::Div => Interval::ALL,
         }
     }
+
+    /// The interval of remainders of truncated divisions.
+    fn remainder(a: Interval, b: Interval) -> Interval {
+        if b.min <= 0 {
+            return Interval::ALL;
+        }
+        let most = b.max - 1;
+        Interval { min: a.min.clamp(-most, 0), max: a.max.clamp(0, most) }
+    }
 }
 
 /// What may be known of a class.

@@ -167,9 +167,26 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
         Some(Primitive::Binary(op)) => {
             let Some([a, b]) = info.parts(children) else { return };
             arithmetic(fact, op, data(a), data(b));
+            if let (BinaryOp::Sub, Some(range)) = (op, remainder(egraph, a, b)) {
+                fact.range = range;
+            }
         }
         _ => {}
     }
+}
+
+/// The range of `x - (x / c) * c`, the remainder of a truncated division; `None` for another difference.
+fn remainder(egraph: &EGraph, x: Id, product: Id) -> Option<Interval> {
+    let operators = egraph.analysis.operators();
+    let parts = |class: Id, op: BinaryOp| {
+        let primitive = Primitive::Binary(op);
+        egraph[class].nodes.iter().find_map(|node| operators.parts::<2>(node, primitive))
+    };
+    let [quotient, c] = parts(product, BinaryOp::Mul)?;
+    let [dividend, divisor] = parts(quotient, BinaryOp::Div)?;
+    let same = |a: Id, b: Id| egraph.find(a) == egraph.find(b);
+    let divided = same(dividend, x) && same(divisor, c) && egraph[x].data.dtype == Some(DType::I64);
+    divided.then(|| Interval::remainder(egraph[x].data.range, egraph[c].data.range))
 }
 
 /// The element type of what a tensor, an address or a value holds.

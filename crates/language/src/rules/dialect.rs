@@ -222,6 +222,7 @@ fn sort(
                 key.span,
                 "one word is expected behind this",
             )
+            .with_code(Code::WrongShape)
             .with_help(format!(
                 "write {} {}",
                 key.text,
@@ -230,20 +231,24 @@ fn sort(
         };
         let value = word(Some(item), "a word", section.key.span)?;
         if is_kind {
-            kind = Some(one_of("kind", &Kind::ALL, &value)?);
+            kind = Some(one_of(("kind", Code::UnknownKind), &Kind::ALL, &value)?);
         } else {
-            unit = Some(one_of("unit", &Unit::ALL, &value)?);
+            unit = Some(one_of(("unit", Code::UnknownUnit), &Unit::ALL, &value)?);
         }
     }
     Ok(SortDecl { sort: Sort::named(&name.text), doc, kind, unit, dialect, span: name.span })
 }
 
 /// What a word of a closed list stands for.
-fn one_of<T: Copy>(what: &str, all: &[(&str, T)], word: &Word) -> Result<T, Diagnostic> {
+fn one_of<T: Copy>(
+    (what, code): (&str, Code),
+    all: &[(&str, T)],
+    word: &Word,
+) -> Result<T, Diagnostic> {
     let known = all.iter().find(|(name, _)| *name == word.text).map(|(_, value)| *value);
     known.ok_or_else(|| {
         let names = all.iter().map(|(name, _)| *name);
-        unknown(what, &word.text, word.span, names).with_code(Code::UnknownKind)
+        unknown(what, &word.text, word.span, names).with_code(code)
     })
 }
 

@@ -46,6 +46,7 @@ fn unknown_meanings(book: &RuleBook, found: &mut Vec<Diagnostic>) {
                     erased.span,
                     format!("nothing is known of `{}` either", erased.text),
                 )
+                .with_code(Code::UnknownMeaning)
                 .with_help("erase to an operator that `:means` a primitive")
                 .warning(),
             );
@@ -57,6 +58,7 @@ fn unknown_meanings(book: &RuleBook, found: &mut Vec<Diagnostic>) {
                 op.span,
                 "no condition holds of terms with it: no rule that has one fires on them, and nothing moves",
             )
+            .with_code(Code::UnknownMeaning)
             .with_help(format!(
                 "write `:erases OPERATOR` or `:means PRIMITIVE`, define it with `(define ({name} …) …)`, or write what \
                  it is lowered to by rules and what it yields, with `:type`, `:reads` and `:writes`"

@@ -582,6 +582,7 @@ impl Resolver<'_> {
         if let Some((first, span)) = chain.next().filter(|(first, _)| *first == name) {
             self.errors.push(
                 Diagnostic::error(format!("`{first}` erases to itself"), *span, "in a circle")
+                    .with_code(Code::ErasesToItself)
                     .with_help("erase one of them to an operator that `:means` a primitive"),
             );
             return None;
@@ -597,7 +598,7 @@ impl Resolver<'_> {
             let names = self.signature.operators().iter();
             let names = names.map(|other| other.name).filter(|other| *other != op.name);
             let error = unknown("operator", &word.text, word.span, names.map(|name| name.as_str()));
-            self.report(above, error);
+            self.report(above, error.with_code(Code::UnknownOperator));
         }
         found
     }
@@ -641,7 +642,9 @@ impl Resolver<'_> {
             );
             self.report(
                 above,
-                error.with_help(format!("name the operands, in any order: {order}")),
+                error
+                    .with_code(Code::NoOperand)
+                    .with_help(format!("name the operands, in any order: {order}")),
             );
             return None;
         }
