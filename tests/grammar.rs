@@ -195,7 +195,7 @@ fn what_the_grammar_says_is_what_is_read() {
     let text = README.split("```ebnf").nth(1).and_then(|text| text.split("```").next());
     let grammar = productions(text.expect("a grammar"));
     let mut writer = Writer { grammar: &grammar, random: Random(1), used: BTreeSet::new() };
-    for _ in 0..2_000 {
+    for _ in 0..4_000 {
         let mut out = Vec::new();
         writer.write(&grammar["form"], 0, &mut out);
         let text = out.join(" ");

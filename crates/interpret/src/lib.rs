@@ -12,10 +12,21 @@
 //!
 //! ```
 //! use ember_interpret::{Interpreter, Store, Value};
+//! use ember_language::diagnostic::Sources;
+//! use ember_language::rules;
 //! use ember_values::scalar::Scalar;
 //!
+//! let dialect = r#"(dialect scf "arithmetic"
+//!   (sort Value "a number" :kind value)
+//!   (op scf.add (Value Value) Value "sum" :means add)
+//!   (op scf.mul (Value Value) Value "product" :means mul))"#;
+//! let mut sources = Sources::default();
+//! let file = sources.add("scf.rules", dialect);
+//! let (book, _) = rules::load_text(&mut sources, &[file]).expect("a dialect");
+//! let operators = book.signature.table();
+//!
 //! let term = "(scf.mul (scf.add 1 2) 5)".parse().expect("a term");
-//! let mut interpreter = Interpreter::new(&term, Store::default());
+//! let mut interpreter = Interpreter::new(&term, operators, Store::default());
 //! let value = interpreter.eval(interpreter.root());
 //! assert!(matches!(value, Ok(Value::Scalar(Scalar::I64(15)))));
 //! ```
