@@ -37,12 +37,15 @@ const WRONG: [&str; 13] = [
 const NO_SOLVER: &str =
     "no solver is installed (z3 or cvc5): claims about integers are not checked";
 
+/// A check that asks a solver.
+type Check = Box<dyn FnOnce(&Installed) -> Result<(), Failed> + Send>;
+
 fn main() {
     let solver = Installed::find();
     if solver.is_none() {
         println!("SKIPPED: {NO_SOLVER}");
     }
-    let asking = |name: String, check: Box<dyn FnOnce(&Installed) -> Result<(), Failed> + Send>| {
+    let asking = |name: String, check: Check| {
         let solver = solver.clone();
         let missing = solver.is_none();
         let run = move || check(&solver.ok_or(NO_SOLVER)?);

@@ -1,8 +1,8 @@
 //! Terms: the e-graph's language. An operator is an interned name, so that dialects are data.
 
 use egg::{FromOp, Id, Language, RecExpr, Symbol};
+use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
@@ -228,7 +228,7 @@ pub type Term = RecExpr<Node>;
 #[derive(Default)]
 pub struct Terms {
     term: Term,
-    known: HashMap<Node, Id>,
+    known: FxHashMap<Node, Id>,
 }
 
 impl Terms {
@@ -260,7 +260,7 @@ impl Terms {
     /// A subterm by itself, in the one way in which it can be built.
     pub fn of(term: &Term, root: Id) -> Term {
         let mut terms = Terms::default();
-        let mut placed: HashMap<Id, Id> = HashMap::new();
+        let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
         let mut todo = vec![root];
         while let Some(&at) = todo.last() {
             let node = &term[at];

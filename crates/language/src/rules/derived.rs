@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::diagnostic::FileId;
     use crate::rules::{self, Arg, RuleBook};
-    use std::collections::HashMap;
+    use rustc_hash::FxHashMap;
     use std::fs;
 
     /// The project's rules, those of proofs among them, as texts.
@@ -90,8 +90,8 @@ mod tests {
     }
 
     /// What is written of each derivation.
-    fn blocks(text: &str) -> HashMap<String, String> {
-        let mut blocks: HashMap<String, String> = HashMap::new();
+    fn blocks(text: &str) -> FxHashMap<String, String> {
+        let mut blocks: FxHashMap<String, String> = FxHashMap::default();
         let mut open = None;
         for line in text.lines() {
             if line.starts_with("; (derive ") {

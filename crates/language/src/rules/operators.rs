@@ -401,6 +401,9 @@ struct Resolver<'a> {
 /// An operator's name, and where it is declared.
 type Spot = (Symbol, Span);
 
+/// The positions of a primitive's operands in an operator, and the names of the operator's own.
+type Placed = (Vec<Option<usize>>, Vec<Option<Symbol>>);
+
 /// A primitive's row, and of its operands the positions in an operator.
 #[derive(Clone, Default)]
 struct Arranged {
@@ -611,7 +614,7 @@ impl Resolver<'_> {
         word: &Word,
         names: &[(&str, bool)],
         above: &[Spot],
-    ) -> Option<(Vec<Option<usize>>, Vec<Option<Symbol>>)> {
+    ) -> Option<Placed> {
         let required = names.iter().filter(|(_, required)| *required).count();
         let unnamed = op.operands.iter().all(Option::is_none);
         if unnamed && (required..=names.len()).contains(&op.args.len()) {

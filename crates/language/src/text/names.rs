@@ -3,17 +3,18 @@
 use super::words::{Named, Words};
 use crate::term::{Head, Term, Terms};
 use egg::{Id, Language, Symbol};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Names that were given, so that a variable keeps its name in the next text.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// By the variable, and how many loops over it stand before in the same text.
-    known: HashMap<(Term, usize), String>,
+    known: FxHashMap<(Term, usize), String>,
     /// Those of the text that is being written.
     taken: BTreeSet<String>,
     /// Loops of this text over each variable.
-    loops: HashMap<Term, usize>,
+    loops: FxHashMap<Term, usize>,
 }
 
 impl Names {

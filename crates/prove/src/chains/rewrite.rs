@@ -6,7 +6,8 @@ use super::step::{By, Chain, Direction, Step, subterm};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Rule, RuleBook};
 use ember_language::term::{Node, Term, Terms};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// A step at another position.
 #[derive(Clone)]
@@ -94,7 +95,7 @@ fn build(pattern: &PatternAst<Node>, bound: &BTreeMap<Var, Term>) -> Option<Term
 /// A term with another in the place of the one at a position.
 fn replaced(whole: &Term, position: &[usize], part: &Term) -> Option<Term> {
     let mut made = Terms::default();
-    let mut known: HashMap<Id, Id> = HashMap::new();
+    let mut known: FxHashMap<Id, Id> = FxHashMap::default();
     let mut way = vec![Id::from(whole.len().checked_sub(1)?)];
     for argument in position {
         let next = *whole[*way.last()?].children().get(*argument)?;
@@ -116,7 +117,7 @@ fn replaced(whole: &Term, position: &[usize], part: &Term) -> Option<Term> {
 }
 
 /// Adds a part of a term.
-fn copied(term: &Term, root: Id, made: &mut Terms, known: &mut HashMap<Id, Id>) -> Id {
+fn copied(term: &Term, root: Id, made: &mut Terms, known: &mut FxHashMap<Id, Id>) -> Id {
     let mut todo = vec![root];
     while let Some(&at) = todo.last() {
         let missing = term[at].children().iter().filter(|child| !known.contains_key(child));

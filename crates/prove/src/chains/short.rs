@@ -11,7 +11,7 @@ use super::step::{By, Chain, Step};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Phase, RuleBook};
 use ember_language::term::Node;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A longer chain is not shortened: that takes time which grows with the square of the steps.
 const MOST_STEPS: usize = 1000;
@@ -316,7 +316,7 @@ fn variable_at<'p>(
 
 /// The positions at which a variable stands in a pattern.
 fn occurrences(pattern: &PatternAst<Node>, variable: Var) -> Vec<Vec<usize>> {
-    let mut known: HashMap<Id, Vec<Vec<usize>>> = HashMap::new();
+    let mut known: FxHashMap<Id, Vec<Vec<usize>>> = FxHashMap::default();
     for (at, node) in pattern.as_ref().iter().enumerate() {
         let found = match node {
             ENodeOrVar::Var(own) if *own == variable => vec![Vec::new()],

@@ -4,7 +4,7 @@
 use egg::{Id, Language};
 use ember_language::term::{Term, Terms};
 use ember_prove::chains::{By, Chain, tree_size};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// How often equalities are looked at, each of which may be over terms that others change.
 const PASSES: usize = 8;
@@ -13,7 +13,7 @@ const PASSES: usize = 8;
 #[derive(Default)]
 pub(super) struct Computed {
     terms: Terms,
-    shorter: HashMap<Id, Id>,
+    shorter: FxHashMap<Id, Id>,
 }
 
 impl Computed {

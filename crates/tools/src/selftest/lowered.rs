@@ -79,7 +79,7 @@ pub struct WrongProgram {
     /// The seed that makes it.
     pub seed: u64,
     /// What is wrong.
-    pub why: Wrong,
+    pub why: Box<Wrong>,
     /// Its text.
     pub text: String,
 }
@@ -186,7 +186,11 @@ pub fn all_lowered(
         let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
-        found.map_err(|why| WrongProgram { seed: own, why, text: made.text(&tools.0.signature) })
+        found.map_err(|why| WrongProgram {
+            seed: own,
+            why: Box::new(why),
+            text: made.text(&tools.0.signature),
+        })
     };
     let all: Vec<Result<Lowered, WrongProgram>> = (0..programs).into_par_iter().map(one).collect();
     all.into_iter().try_fold(Lowered::default(), |sum, one| {
