@@ -101,6 +101,16 @@ unary_operations! {
             (x + error >= 0.0).then(|| (most - y).max(y - least))
         },
     }
+    /// The square root is rounded, and then its quotient. It is infinite at zeros, with the zero's sign, and NaN
+    /// below -0.0.
+    Rsqrt, "rsqrt", "1 over the square root" {
+        f32: |x: f32| 1.0 / x.sqrt(), f64: |x: f64| 1.0 / x.sqrt(),
+        price: Operation, latency: &[Latency::Root, Latency::Quotient],
+        roundings: 3.0, passed: |x: f64, y: f64, error: f64| {
+            let (least, most) = (1.0 / (x + error).sqrt(), 1.0 / (x - error).max(0.0).sqrt());
+            (x + error >= 0.0).then(|| (most - y).max(y - least))
+        },
+    }
 }
 
 impl UnaryOp {
