@@ -40,7 +40,7 @@ fn saturated(book: &RuleBook, terms: &[&str]) -> (EGraph, Vec<Id>) {
     let ids: Vec<Id> = terms.iter().map(|text| egraph.add_expr(&term(book, text))).collect();
     let compiled = ember_engine::compile(book);
     let all: Vec<&CompiledRule> = compiled.iter().collect();
-    saturate(&mut egraph, &all, &Limits { iterations: 20, nodes: 1_000 }, &mut |_| {});
+    saturate(&mut egraph, &all, &Limits { iterations: 20, nodes: 1_000 });
     let ids = ids.into_iter().map(|id| egraph.find(id)).collect();
     (egraph, ids)
 }

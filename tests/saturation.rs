@@ -3,7 +3,8 @@
 
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
-use ember_engine::saturate::{Limits, Saturation, StopReason, saturate, saturate_until};
+use ember_engine::drive::Observer;
+use ember_engine::saturate::{Limits, Saturation, StopReason, saturate, saturate_observed};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, Sort};
@@ -52,7 +53,7 @@ fn add(book: &RuleBook, egraph: &mut EGraph, term: &str) -> egg::Id {
 fn run_on(book: &RuleBook, egraph: &mut EGraph, limits: Limits) -> Saturation {
     let compiled = ember_engine::compile(book);
     let all: Vec<&CompiledRule> = compiled.iter().collect();
-    saturate(egraph, &all, &limits, &mut |_| {})
+    saturate(egraph, &all, &limits)
 }
 
 fn run(book: &RuleBook, terms: &[&str], limits: Limits) -> (EGraph, Saturation) {
@@ -159,6 +160,15 @@ fn stop_reasons_are_truthful() {
     assert_eq!(saturation.rules[0].unions, 4);
 }
 
+/// Has enough of so many nodes.
+struct Grown(usize);
+
+impl Observer<Facts> for Grown {
+    fn enough(&mut self, egraph: &EGraph) -> bool {
+        egraph.total_number_of_nodes() >= self.0
+    }
+}
+
 #[test]
 fn a_run_that_found_enough_says_so() {
     let book = small("(rule r \"grows\" (g ?x) => (g (f ?x ?x)))");
@@ -169,12 +179,11 @@ fn a_run_that_found_enough_says_so() {
     let limits = Limits { iterations: 3, nodes: 1_000 };
     // What was found counts even where the iterations are used up as well.
     for nodes in [0, 4, 8] {
-        let enough = |egraph: &EGraph| egraph.total_number_of_nodes() >= nodes;
-        let run = saturate_until(&mut egraph, &rules, &limits, &enough, &mut |_| {});
+        let run = saturate_observed(&mut egraph, &rules, &limits, &mut Grown(nodes));
         assert_eq!(run.stop, StopReason::Enough);
         assert!(egraph.total_number_of_nodes() <= nodes.max(2));
     }
-    let run = saturate_until(&mut egraph, &rules, &limits, &|_| false, &mut |_| {});
+    let run = saturate(&mut egraph, &rules, &limits);
     assert_eq!(run.stop, StopReason::IterationLimit);
 }
 

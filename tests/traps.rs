@@ -62,7 +62,7 @@ fn saturated(book: &RuleBook, terms: &[&str]) -> EGraph {
     let rules: Vec<CompiledRule> = exact.map(CompiledRule::new).collect();
     let rules: Vec<&CompiledRule> = rules.iter().collect();
     let limits = Limits { iterations: 30, nodes: 20_000 };
-    let _ = saturate(&mut egraph, &rules, &limits, &mut |_| ());
+    let _ = saturate(&mut egraph, &rules, &limits);
     egraph
 }
 

@@ -45,7 +45,7 @@ fn saturations(inputs: &Inputs, egraph: &mut EGraph, steps: &[ScheduleStep]) {
             ScheduleStep::Saturate(rules) => {
                 let rules: Vec<_> = rules.iter().map(|rule| &inputs.compiled[*rule]).collect();
                 let limits = Limits { iterations: 40, nodes: 20_000 };
-                saturate(egraph, &rules, &limits, &mut |_| ());
+                saturate(egraph, &rules, &limits);
             }
             ScheduleStep::Seq(steps) => saturations(inputs, egraph, steps),
             ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => {

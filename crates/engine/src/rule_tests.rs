@@ -38,7 +38,7 @@ fn failure<A: Knowledge + Clone>(
     let mut egraph = EGraph::new(facts.clone());
     let input = egraph.add_expr(&test.input);
     let expected = test.expected.as_ref().map(|term| egraph.add_expr(term));
-    let result = saturate(&mut egraph, &[compiled], &LIMITS, &mut |_| {});
+    let result = saturate(&mut egraph, &[compiled], &LIMITS);
     let report = &result.rules[0];
     let why = match expected {
         Some(expected) if egraph.find(expected) == egraph.find(input) => return None,

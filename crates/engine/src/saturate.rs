@@ -12,6 +12,7 @@ mod subsumed;
 mod touched;
 
 use crate::CompiledRule;
+use crate::drive::Observer;
 use crate::knowledge::{EGraph, Knowledge};
 use apply::Run;
 pub use apply::compute;
@@ -198,24 +199,22 @@ pub fn saturate<A: Knowledge>(
     egraph: &mut EGraph<A>,
     rules: &[&CompiledRule],
     limits: &Limits,
-    progress: &mut dyn FnMut(Progress),
 ) -> Saturation {
-    saturate_until(egraph, rules, limits, &|_| false, progress)
+    saturate_observed(egraph, rules, limits, &mut ())
 }
 
-/// Does the same until `enough` holds before an iteration.
-pub fn saturate_until<A: Knowledge>(
+/// Does the same, observed: the observer hears of each iteration, and may end the run before the next.
+pub fn saturate_observed<A: Knowledge>(
     egraph: &mut EGraph<A>,
     rules: &[&CompiledRule],
     limits: &Limits,
-    enough: &dyn Fn(&EGraph<A>) -> bool,
-    progress: &mut dyn FnMut(Progress),
+    observer: &mut impl Observer<A>,
 ) -> Saturation {
     let mut run = Run::new(egraph, rules, limits);
     let mut iterations = 0;
     let stop = run.start().err().unwrap_or_else(|| {
         loop {
-            if enough(run.egraph) {
+            if observer.enough(run.egraph) {
                 break StopReason::Enough;
             }
             if iterations == limits.iterations {
@@ -223,7 +222,7 @@ pub fn saturate_until<A: Knowledge>(
             }
             iterations += 1;
             let result = iteration(&mut run);
-            progress(Progress {
+            observer.progress(Progress {
                 iteration: iterations,
                 nodes: run.nodes(),
                 classes: run.egraph.number_of_classes(),

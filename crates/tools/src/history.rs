@@ -4,9 +4,9 @@ use egg::Id;
 use ember_analysis::facts::{EGraph, Facts};
 use ember_compile::search::{Candidate, Event};
 use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, Saturation, StopReason, saturate};
-use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Saturation};
+use ember_language::rules::{Exactness, RuleBook, Schedule, ScheduleStep, Sketch};
 use ember_language::term::Term;
 
 /// One stage of a search: the e-graph as it was when the stage ended, and what had happened.
@@ -68,60 +68,40 @@ impl Plain<'_> {
         let mut egraph = EGraph::new(facts.recording());
         let ids: Vec<Id> = terms.iter().map(|term| egraph.add_expr(term)).collect();
         egraph.rebuild();
-        let root = ids.first().copied();
-        let mut run = Run { plain: self, egraph, root, ended: false, history: History::default() };
+        let root = ids.first().copied().unwrap_or_default();
+        let mut run = Run { root, history: History::default() };
+        let mut driver = Driver::new(egraph, self.compiled, self.limits)
+            .allowing(|_, rule| rule.exact <= self.exact);
         match self.schedule {
-            Some(schedule) => drive(&mut run, &schedule.steps, self.limits.iterations),
-            None => run.saturate(&(0..self.compiled.len()).collect::<Vec<usize>>()),
+            Some(schedule) => driver.run(&schedule.steps, &mut run),
+            None => driver.run(&[ScheduleStep::all(self.book)], &mut run),
         }
         run.history
     }
 }
 
-/// A run of rules on terms.
-struct Run<'a> {
-    plain: &'a Plain<'a>,
-    egraph: EGraph,
-    /// The first term, if there is one.
-    root: Option<Id>,
-    /// Whether two constants met.
-    ended: bool,
+/// A run of rules on terms, recorded.
+struct Run {
+    /// The class of the first term.
+    root: Id,
     history: History,
 }
 
-impl Run<'_> {
-    fn root(&self) -> Id {
-        self.root.map_or_else(Id::default, |id| self.egraph.find(id))
-    }
-}
-
-impl Driven for Run<'_> {
-    fn saturate(&mut self, rules: &[usize]) {
-        let Plain { compiled, exact, limits, .. } = self.plain;
-        let allowed = |rule: &usize| compiled[*rule].exact <= *exact;
-        let rules: Vec<usize> = rules.iter().copied().filter(allowed).collect();
-        let chosen: Vec<&CompiledRule> = rules.iter().map(|at| &compiled[*at]).collect();
-        let saturation = saturate(&mut self.egraph, &chosen, limits, &mut |_| ());
-        self.ended = matches!(saturation.stop, StopReason::Contradiction { .. });
-        let event = Event::Saturated { rules: &rules, saturation: &saturation };
-        self.history.record(&self.egraph, self.root(), event);
+impl Observer<Facts> for Run {
+    fn saturated(
+        &mut self,
+        driver: &mut Driver<'_, Facts>,
+        rules: &[usize],
+        done: Saturation,
+    ) -> AppliedAgain {
+        let (egraph, event) = (&driver.egraph, Event::Saturated { rules, saturation: &done });
+        self.history.record(egraph, egraph.find(self.root), event);
+        AppliedAgain::No
     }
 
-    fn keep(&mut self, _: usize) {}
-
-    fn found(&self, sketch: &Sketch) -> bool {
-        ember_engine::holds(sketch, &self.egraph, self.root())
+    fn found(&self, egraph: &EGraph, sketch: &Sketch) -> bool {
+        ember_engine::holds(sketch, egraph, self.root)
     }
-
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, 0)
-    }
-
-    fn ended(&self) -> bool {
-        self.ended
-    }
-
-    fn cut_short(&mut self) {}
 }
 
 impl History {

@@ -6,9 +6,8 @@ use crate::cost_table::Costs;
 use crate::tables::EGraphReport;
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts};
-use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, Progress, RuleReport, Saturation, StopReason, saturate};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Progress, RuleReport, Saturation, StopReason};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
 use ember_language::load::load;
 use ember_language::print_term::print_term;
@@ -181,7 +180,7 @@ impl Report {
 /// error: which are the best is a question about a machine.
 pub fn steps(book: &RuleBook, schedule: Option<&str>) -> Checked<Vec<ScheduleStep>> {
     let Some(name) = schedule else {
-        return Ok(vec![ScheduleStep::Saturate((0..book.rules.len()).collect())]);
+        return Ok(vec![ScheduleStep::all(book)]);
     };
     let Some(schedule) = book.schedule(name) else {
         let error = Diagnostic::global(format!("no schedule is named `{name}`"));
@@ -222,18 +221,10 @@ pub fn run(
     let classes: Vec<Id> = roots.iter().map(|root| add(&mut egraph, root)).collect();
     egraph.rebuild();
     let reports = compiled.iter().map(|rule| RuleReport::new(rule.name.as_str())).collect();
-    let mut state = State {
-        rules: &compiled,
-        limits,
-        egraph,
-        classes: &classes,
-        progress,
-        iterations: 0,
-        stop: StopReason::Saturated,
-        reports,
-    };
-    drive(&mut state, steps, limits.iterations);
-    let State { egraph, iterations, stop, reports, .. } = state;
+    let mut state = State { classes: &classes, progress, reports };
+    let mut driver = Driver::new(egraph, &compiled, limits);
+    driver.run(steps, &mut state);
+    let Driver { egraph, iterations, stop, .. } = driver;
     let saturate = start.elapsed();
     let start = Instant::now();
     let cheapest = costs.map(|costs| costs.cheapest(&egraph, &classes));
@@ -257,7 +248,7 @@ pub fn run(
             iterations,
             stop_reason: stop.to_string(),
         },
-        rules: reports,
+        rules: state.reports,
         time_ms: Times { saturate: ms(saturate), extract: ms(extract) },
         contradiction: matches!(stop, StopReason::Contradiction { .. }).then_some(stop),
     }
@@ -287,47 +278,32 @@ fn one_line(term: &Term) -> String {
     print_term(term).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A schedule's run.
+/// A schedule's run, as reported.
 struct State<'a> {
-    rules: &'a [CompiledRule],
-    limits: Limits,
-    egraph: EGraph,
     /// Those of the terms.
     classes: &'a [Id],
     progress: &'a mut dyn FnMut(Progress),
-    iterations: usize,
-    stop: StopReason,
     reports: Vec<RuleReport>,
 }
 
-impl Driven for State<'_> {
-    fn saturate(&mut self, rules: &[usize]) {
-        let chosen: Vec<&CompiledRule> = rules.iter().map(|rule| &self.rules[*rule]).collect();
-        let result: Saturation = saturate(&mut self.egraph, &chosen, &self.limits, self.progress);
-        self.iterations += result.iterations;
-        for (rule, report) in rules.iter().zip(&result.rules) {
+impl Observer<Facts> for State<'_> {
+    fn progress(&mut self, progress: Progress) {
+        (self.progress)(progress);
+    }
+
+    fn saturated(
+        &mut self,
+        _: &mut Driver<'_, Facts>,
+        rules: &[usize],
+        done: Saturation,
+    ) -> AppliedAgain {
+        for (rule, report) in rules.iter().zip(&done.rules) {
             self.reports[*rule].add(report);
         }
-        if result.stop != StopReason::Saturated {
-            self.stop = result.stop;
-        }
-    }
-    /// No such schedule gets here.
-    fn keep(&mut self, _: usize) {}
-
-    fn found(&self, sketch: &Sketch) -> bool {
-        self.classes.iter().all(|class| ember_engine::holds(sketch, &self.egraph, *class))
+        AppliedAgain::No
     }
 
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, 0)
-    }
-
-    fn ended(&self) -> bool {
-        matches!(self.stop, StopReason::Contradiction { .. })
-    }
-
-    fn cut_short(&mut self) {
-        self.stop = StopReason::IterationLimit;
+    fn found(&self, egraph: &EGraph, sketch: &Sketch) -> bool {
+        self.classes.iter().all(|class| ember_engine::holds(sketch, egraph, *class))
     }
 }

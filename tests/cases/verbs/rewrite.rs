@@ -62,7 +62,7 @@ fn saturated(inputs: &Inputs, rules: &[&CompiledRule], term: &Term) -> (EGraph, 
     egraph.add_expr(term);
     egraph.rebuild();
     let limits = Limits { iterations: 30, nodes: 10_000 };
-    let stop = saturate(&mut egraph, rules, &limits, &mut |_| ()).stop.to_string();
+    let stop = saturate(&mut egraph, rules, &limits).stop.to_string();
     (egraph, stop)
 }
 

@@ -58,7 +58,17 @@ impl Schedule {
 
     /// The same schedule of some of its rules.
     pub fn only(&self, keep: impl Fn(usize) -> bool) -> Schedule {
-        let steps = self.steps.iter().map(|step| step.only(&keep)).collect();
+        self.running(&|rules| rules.iter().copied().filter(|rule| keep(*rule)).collect())
+    }
+
+    /// The same schedule with further rules, of later places in the book, in every step that runs rules.
+    pub fn extended(&self, further: &[usize]) -> Schedule {
+        self.running(&|rules| rules.iter().chain(further).copied().collect())
+    }
+
+    /// The same schedule with other rules in each step that runs rules.
+    fn running(&self, rules: &impl Fn(&[usize]) -> Vec<usize>) -> Schedule {
+        let steps = self.steps.iter().map(|step| step.running(rules)).collect();
         Schedule { steps, ..self.clone() }
     }
 
@@ -73,13 +83,16 @@ impl Schedule {
 }
 
 impl ScheduleStep {
-    /// The same step with some of its rules.
-    fn only(&self, keep: &impl Fn(usize) -> bool) -> ScheduleStep {
-        let of = |steps: &[ScheduleStep]| steps.iter().map(|step| step.only(keep)).collect();
+    /// Applies every rule of a book at once.
+    pub fn all(book: &RuleBook) -> ScheduleStep {
+        ScheduleStep::Saturate((0..book.rules.len()).collect())
+    }
+
+    /// The same step with other rules.
+    fn running(&self, rules: &impl Fn(&[usize]) -> Vec<usize>) -> ScheduleStep {
+        let of = |steps: &[ScheduleStep]| steps.iter().map(|step| step.running(rules)).collect();
         match self {
-            ScheduleStep::Saturate(rules) => {
-                ScheduleStep::Saturate(rules.iter().copied().filter(|rule| keep(*rule)).collect())
-            }
+            ScheduleStep::Saturate(own) => ScheduleStep::Saturate(rules(own)),
             ScheduleStep::Keep(terms) => ScheduleStep::Keep(*terms),
             ScheduleStep::Repeat(times, steps) => ScheduleStep::Repeat(*times, of(steps)),
             ScheduleStep::Seq(steps) => ScheduleStep::Seq(Arc::new(of(steps))),

@@ -16,15 +16,14 @@ use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_certify::{Rules, check};
 use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, StopReason, saturate_until};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Saturation, StopReason};
 use ember_language::diagnostic::Sources;
 use ember_language::rules::Operators;
-use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
+use ember_language::rules::{Exactness, RuleBook, Schedule};
 use ember_language::sexp;
 use ember_language::term::Term;
 use ember_targets::machine::Machine;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -204,16 +203,17 @@ impl Search<'_> {
         if !run.equal() {
             return Found::Open(run.reached());
         }
+        let Run { meeting, egraph, .. } = run;
         let Some(rules) = self.certify else {
             return Found::Equal(Err(Uncertified::NotAsked));
         };
         let proved = Proved {
-            search: &run.egraph,
+            search: &egraph,
             book: self.book,
             compiled: self.compiled,
             rules,
             declarations: question.declarations,
-            terms: &run.terms,
+            terms: &meeting.terms,
             before: question.before,
             rows: question.rows,
         };
@@ -224,7 +224,7 @@ impl Search<'_> {
     /// Runs the schedule. Where bounds that turned out to be the same made one variable of two, nothing that
     /// was found means anything, and variables get names that keep them apart. With `twins`, sides are looked
     /// for whatever their variables are called.
-    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
         let run = self.saturated(question, record, twins);
         if !run.captured {
             return run;
@@ -236,7 +236,7 @@ impl Search<'_> {
         self.saturated(question, record, twins)
     }
 
-    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
         let Question { level, terms, between, .. } = question;
         let operators = self.book.signature.table().clone();
         let mut egraph = question.egraph(&operators, self.vectors(), record);
@@ -248,11 +248,9 @@ impl Search<'_> {
             level.cross(statement, |node| egraph.add(node));
         }
         egraph.rebuild();
-        let mut run = Run {
-            search: self,
+        let mut meeting = Meeting {
             each: terms.each_ref().map(|term| each(term, &operators)),
             operators,
-            egraph,
             roots,
             level: level.clone(),
             statements,
@@ -261,24 +259,44 @@ impl Search<'_> {
             named: terms.iter().chain(between).cloned().collect(),
             first: Vec::new(),
             twins,
-            stop: StopReason::Saturated,
-            captured: false,
+            twin: None,
         };
-        drive(&mut run, &self.schedule.steps, self.limits.iterations);
-        run.captured = run.named.iter().any(|term| {
-            // Statements that come of programs of both units have loops with other bounds.
-            [term, &raised(term, &run.operators)]
-                .iter()
-                .any(|term| captured(term, &run.operators, &run.egraph))
-        });
-        run
+        let mut driver = Driver::new(egraph, self.compiled, self.limits)
+            .allowing(|_, rule| rule.exact <= self.exact);
+        driver.run(&self.schedule.steps, &mut meeting);
+        let Driver { egraph, stop, .. } = driver;
+        let captured = meeting.captured(&egraph);
+        Run { meeting, egraph, stop, captured }
     }
 }
 
-struct Run<'a> {
-    search: &'a Search<'a>,
-    operators: Arc<Operators>,
+/// A run of a schedule, ended.
+struct Run {
+    meeting: Meeting,
     egraph: EGraph,
+    stop: StopReason,
+    /// Whether two variables of loops around each other have become one.
+    captured: bool,
+}
+
+impl Run {
+    fn equal(&self) -> bool {
+        !self.captured && self.meeting.is_reached(&self.egraph)
+    }
+
+    fn reached(&self) -> Reached {
+        Reached {
+            stop: self.stop.clone(),
+            nodes: self.egraph.total_number_of_nodes(),
+            forms: self.meeting.roots.map(|root| self.egraph[root].nodes.len()),
+            parts: None,
+        }
+    }
+}
+
+/// Both sides in an e-graph, and what leads them to one class.
+struct Meeting {
+    operators: Arc<Operators>,
     roots: [Id; 2],
     /// The level of the sides.
     level: Level,
@@ -296,17 +314,25 @@ struct Run<'a> {
     first: Vec<usize>,
     /// Whether sides are looked for under other names.
     twins: bool,
-    stop: StopReason,
-    /// Whether two variables of loops around each other have become one.
-    captured: bool,
+    /// A side that has just been found so.
+    twin: Option<Twin>,
 }
 
 /// A side that was found under other names: which, and what its variables are called there.
 type Twin = (usize, BTreeMap<i64, Id>);
 
-impl Run<'_> {
-    fn equal(&self) -> bool {
-        !self.captured && self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+impl Meeting {
+    fn is_reached(&self, egraph: &EGraph) -> bool {
+        Met(self.roots).is_reached(egraph)
+    }
+
+    /// Whether two variables of loops around each other have become one.
+    fn captured(&self, egraph: &EGraph) -> bool {
+        self.named.iter().any(|term| {
+            // Statements that come of programs of both units have loops with other bounds.
+            let forms = [term, &raised(term, &self.operators)];
+            forms.iter().any(|term| captured(term, &self.operators, egraph))
+        })
     }
 
     /// Whether a class that should hold a side holds it under other names.
@@ -327,96 +353,80 @@ impl Run<'_> {
 
     /// Adds the variables of each side's loops as they are where the loops around them are called as in the
     /// other side. What one side has within them, such as strips, rules find by its bounds.
-    fn align(&mut self) {
+    fn align(&self, egraph: &mut EGraph) {
         for side in [0, 1] {
             let own = raised(&self.each[side], &self.operators);
-            let other = self.egraph.find(self.statements[1 - side]);
-            for names in alpha::outermost(&self.egraph, &self.operators, other, &own) {
-                let term = alpha::renamed(&self.egraph, &own, &names);
-                alpha::add_variables(&mut self.egraph, &term);
+            let other = egraph.find(self.statements[1 - side]);
+            for names in alpha::outermost(egraph, &self.operators, other, &own) {
+                let term = alpha::renamed(egraph, &own, &names);
+                alpha::add_variables(egraph, &term);
             }
         }
-        self.egraph.rebuild();
+        egraph.rebuild();
     }
 
     /// Goes on with a side under the names with which it was found.
-    fn adopt(&mut self, (side, names): Twin) {
-        let term = alpha::renamed(&self.egraph, &self.each[side], &names);
-        self.statements[side] = self.egraph.add_expr(&raised(&term, &self.operators));
-        self.roots[side] = self.egraph.add_expr(&term);
+    fn adopt(&mut self, driver: &mut Driver<'_, Facts>, (side, names): Twin) {
+        let egraph = &mut driver.egraph;
+        let term = alpha::renamed(egraph, &self.each[side], &names);
+        self.statements[side] = egraph.add_expr(&raised(&term, &self.operators));
+        self.roots[side] = egraph.add_expr(&term);
         self.named.push(term.clone());
         self.terms[side] = term;
-        self.level.cross(self.statements[side], |node| self.egraph.add(node));
-        self.egraph.rebuild();
+        self.level.cross(self.statements[side], |node| egraph.add(node));
+        egraph.rebuild();
         if self.level.is_crossed() {
-            let first = self.first.clone();
-            self.apply(&first, false);
-        }
-    }
-
-    /// Applies rules until nothing changes, or the sides meet.
-    fn apply(&mut self, rules: &[usize], twins: bool) -> Option<Twin> {
-        let Search { compiled, exact, limits, .. } = self.search;
-        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
-        let rules: Vec<&CompiledRule> = rules.collect();
-        let mut egraph = std::mem::replace(&mut self.egraph, EGraph::new(Facts::default()));
-        let twin = RefCell::new(None);
-        let met = |egraph: &EGraph| {
-            if egraph.find(self.roots[0]) == egraph.find(self.roots[1]) {
-                return true;
-            }
-            twin.replace(if twins { self.twin(egraph) } else { None });
-            twin.borrow().is_some()
-        };
-        let done = saturate_until(&mut egraph, &rules, limits, &met, &mut |_| {});
-        self.egraph = egraph;
-        self.stop = done.stop;
-        twin.into_inner()
-    }
-
-    fn reached(&self) -> Reached {
-        Reached {
-            stop: self.stop.clone(),
-            nodes: self.egraph.total_number_of_nodes(),
-            forms: self.roots.map(|root| self.egraph[root].nodes.len()),
-            parts: None,
+            driver.apply(&self.first, &mut Met(self.roots));
         }
     }
 }
 
-impl Driven for Run<'_> {
-    fn saturate(&mut self, rules: &[usize]) {
+impl Observer<Facts> for Meeting {
+    /// Sides that meet are enough, and so is one that is found under other names.
+    fn enough(&mut self, egraph: &EGraph) -> bool {
+        if self.is_reached(egraph) {
+            return true;
+        }
+        self.twin = if self.twins { self.twin(egraph) } else { None };
+        self.twin.is_some()
+    }
+
+    fn starting(&mut self, driver: &mut Driver<'_, Facts>, rules: &[usize]) {
         if self.level.is_crossed() && self.first.is_empty() {
             self.first = rules.to_vec();
         }
         if self.twins {
-            self.align();
-        }
-        while let Some(twin) = self.apply(rules, self.twins) {
-            self.adopt(twin);
-            if self.ended() {
-                return;
-            }
+            self.align(&mut driver.egraph);
         }
     }
 
-    /// Nothing is to be chosen.
-    fn keep(&mut self, _: usize) {}
-
-    /// The goal of every sketch here is that the sides are equal.
-    fn found(&self, _: &Sketch) -> bool {
-        false
+    fn saturated(
+        &mut self,
+        driver: &mut Driver<'_, Facts>,
+        _: &[usize],
+        _: Saturation,
+    ) -> AppliedAgain {
+        let Some(twin) = self.twin.take() else { return AppliedAgain::No };
+        self.adopt(driver, twin);
+        AppliedAgain::Yes
     }
 
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, 0)
+    fn ended(&self, driver: &Driver<'_, Facts>) -> bool {
+        self.is_reached(&driver.egraph) || driver.contradictory()
     }
+}
 
-    fn ended(&self) -> bool {
-        self.equal() || matches!(self.stop, StopReason::Contradiction { .. })
+/// Waits until two classes are one.
+struct Met([Id; 2]);
+
+impl Met {
+    fn is_reached(&self, egraph: &EGraph) -> bool {
+        egraph.find(self.0[0]) == egraph.find(self.0[1])
     }
+}
 
-    fn cut_short(&mut self) {
-        self.stop = StopReason::IterationLimit;
+impl Observer<Facts> for Met {
+    fn enough(&mut self, egraph: &EGraph) -> bool {
+        self.is_reached(egraph)
     }
 }

@@ -79,9 +79,9 @@ pub fn vary(
     }
     egraph.rebuild();
     let iterations = rng.usize(1..=LIMITS.iterations);
-    saturate(&mut egraph, &of(&first), &Limits { iterations, ..LIMITS }, &mut |_| {});
+    saturate(&mut egraph, &of(&first), &Limits { iterations, ..LIMITS });
     if level == Level::Slc {
-        saturate(&mut egraph, &of(&finish), &SPLITTING, &mut |_| {});
+        saturate(&mut egraph, &of(&finish), &SPLITTING);
     }
     if captured(&written, &operators, &egraph) {
         return Ok(None);
