@@ -7,6 +7,7 @@
 use crate::knowledge::EGraph;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_egraph::Analysis;
+use ember_language::rebuild::try_rebuild;
 use ember_language::term::{Head, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -298,11 +299,7 @@ impl Query {
 
 /// The class of a term without variables.
 fn look_up<A: Analysis<Node>>(egraph: &EGraph<A>, nodes: &[Node]) -> Option<Id> {
-    let mut ids: Vec<Id> = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        ids.push(egraph.lookup(node.clone().map_children(|child| ids[usize::from(child)]))?);
-    }
-    ids.last().copied()
+    try_rebuild(nodes, |_, node| egraph.lookup(node))
 }
 
 struct Run<'a, A: Analysis<Node>, L, F> {

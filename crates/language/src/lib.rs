@@ -26,6 +26,7 @@ pub mod fmt;
 pub mod lex;
 pub mod load;
 pub mod print_term;
+pub mod rebuild;
 pub mod rules;
 pub mod sexp;
 pub mod suggest;

@@ -1,5 +1,6 @@
 //! Terms: the e-graph's language. An operator is an interned name, so that dialects are data.
 
+use crate::rebuild::{rebuild, rebuild_part};
 use egg::{FromOp, Id, Language, RecExpr, Symbol};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
@@ -257,22 +258,15 @@ impl Terms {
         self.term
     }
 
+    /// Adds a term.
+    pub fn put(&mut self, term: &Term) -> Id {
+        rebuild(term.as_ref(), |_, node| self.add(node))
+    }
+
     /// A subterm by itself, in the one way in which it can be built.
     pub fn of(term: &Term, root: Id) -> Term {
         let mut terms = Terms::default();
-        let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
-        let mut todo = vec![root];
-        while let Some(&at) = todo.last() {
-            let node = &term[at];
-            let missing = node.children().iter().rev().filter(|c| !placed.contains_key(c));
-            let before = todo.len();
-            todo.extend(missing.copied().collect::<Vec<_>>());
-            if todo.len() == before {
-                let node = node.clone().map_children(|c| placed[&c]);
-                placed.insert(at, terms.add(node));
-                todo.pop();
-            }
-        }
+        rebuild_part(term.as_ref(), root, &mut FxHashMap::default(), |node| terms.add(node));
         terms.finish()
     }
 }

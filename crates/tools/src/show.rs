@@ -73,14 +73,7 @@ impl<'a> Show<'a> {
     /// A node over the smallest terms of its operands, on one line.
     pub fn node(&self, node: &Node) -> String {
         let mut terms = ember_prove::chains::Terms::default();
-        let node = node.clone().map_children(|child| {
-            let mut ids: Vec<Id> = Vec::new();
-            for node in &self.smallest(child) {
-                let node = node.clone().map_children(|c| ids[usize::from(c)]);
-                ids.push(terms.add(node));
-            }
-            ids.last().copied().unwrap_or_default()
-        });
+        let node = node.clone().map_children(|child| terms.put(&self.smallest(child)));
         terms.add(node);
         self.line(&terms.finish(), WIDTH)
     }

@@ -12,6 +12,7 @@ use super::syntax::{DefineForm, RuleForm, Word};
 use super::tree::{self, Tree, TreeHead};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
+use crate::rebuild::rebuild;
 use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Symbol, Var};
 use rustc_hash::FxHashMap;
@@ -83,25 +84,20 @@ impl Definitions {
     /// A pattern in which every defined operator is written out; what is there twice is one node.
     fn expand_pattern(&self, pattern: &PatternAst<Node>) -> PatternAst<Node> {
         let mut out = Shared::default();
-        let mut ids: Vec<Id> = Vec::with_capacity(pattern.len());
-        for node in pattern {
-            let id = match node {
-                ENodeOrVar::Var(_) => out.add(node.clone()),
-                ENodeOrVar::ENode(node) => {
-                    let node = node.clone().map_children(|child| ids[usize::from(child)]);
-                    let name = match node.head() {
-                        Head::Op(name) => Some(name),
-                        Head::Int(_) | Head::Real(_) => None,
-                    };
-                    match name.and_then(|name| self.get(name, node.children().len())) {
-                        Some(definition) => out.substitute(definition, node.children()),
-                        None => out.add(ENodeOrVar::ENode(node)),
-                    }
-                }
+        let root = rebuild(pattern.as_ref(), |_, node| {
+            let definition = match &node {
+                ENodeOrVar::Var(_) => None,
+                ENodeOrVar::ENode(node) => match node.head() {
+                    Head::Op(name) => self.get(name, node.children().len()),
+                    Head::Int(_) | Head::Real(_) => None,
+                },
             };
-            ids.push(id);
-        }
-        out.finish(ids.last().copied())
+            match definition {
+                Some(definition) => out.substitute(definition, node.children()),
+                None => out.add(node),
+            }
+        });
+        out.finish(root)
     }
 }
 
@@ -119,28 +115,18 @@ impl Shared {
     }
 
     fn substitute(&mut self, definition: &Definition, arguments: &[Id]) -> Id {
-        let mut ids: Vec<Id> = Vec::with_capacity(definition.body.len());
-        for node in &definition.body {
-            let id = match node {
-                ENodeOrVar::Var(v) => match definition.parameters.iter().position(|p| p == v) {
-                    Some(at) => arguments[at],
-                    None => self.add(node.clone()),
-                },
-                ENodeOrVar::ENode(node) => {
-                    let node = node.clone().map_children(|child| ids[usize::from(child)]);
-                    self.add(ENodeOrVar::ENode(node))
-                }
+        rebuild(definition.body.as_ref(), |_, node| {
+            let argument = match &node {
+                ENodeOrVar::Var(v) => definition.parameters.iter().position(|p| p == v),
+                ENodeOrVar::ENode(_) => None,
             };
-            ids.push(id);
-        }
-        ids.last().copied().unwrap_or_default()
+            argument.map_or_else(|| self.add(node), |at| arguments[at])
+        })
     }
 
     /// The pattern with a given root, which is the last node of a pattern.
-    fn finish(mut self, root: Option<Id>) -> PatternAst<Node> {
-        if let Some(root) = root
-            && usize::from(root) + 1 != self.nodes.len()
-        {
+    fn finish(mut self, root: Id) -> PatternAst<Node> {
+        if !self.nodes.is_empty() && usize::from(root) + 1 != self.nodes.len() {
             let node = self.nodes[root].clone();
             self.nodes.add(node);
         }

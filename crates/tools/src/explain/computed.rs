@@ -1,7 +1,8 @@
 //! Terms with the arithmetic of a chain done: each copy of a term has its number, extent or type at once, as
 //! people read programs. A chain does it copy by copy, as positions need it.
 
-use egg::{Id, Language};
+use egg::Id;
+use ember_language::rebuild::rebuild;
 use ember_language::term::{Term, Terms};
 use ember_prove::chains::{By, Chain, tree_size};
 use rustc_hash::FxHashMap;
@@ -51,16 +52,14 @@ impl Computed {
     }
 
     fn put(&mut self, term: &Term) -> Id {
-        let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-        for node in term {
-            let mut id = self.terms.add(node.clone().map_children(|child| ids[usize::from(child)]));
+        rebuild(term.as_ref(), |_, node| {
+            let mut id = self.terms.add(node);
             // Each is shorter than the one before, as it was when it was found; bounds may change with names.
             for _ in 0..PASSES {
                 let Some(next) = self.shorter.get(&id) else { break };
                 id = *next;
             }
-            ids.push(id);
-        }
-        ids.last().copied().unwrap_or_default()
+            id
+        })
     }
 }

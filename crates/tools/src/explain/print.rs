@@ -6,6 +6,7 @@ use super::price::Price;
 use super::program::Explained;
 use egg::{Id, Language, Var};
 use ember_language::print_term::print_term;
+use ember_language::rebuild::rebuild;
 use ember_language::rules::RuleBook;
 use ember_language::term::{Node, Term};
 use ember_language::text::{Names, Words, line, written};
@@ -42,28 +43,16 @@ pub fn difference(step: &Step) -> (Term, Term) {
 /// A term with names in the places of the terms that they stand for.
 fn abbreviated(term: &Term, names: &[(Var, Term)]) -> Term {
     let by_term: FxHashMap<&Term, Var> = names.iter().map(|(name, term)| (term, *name)).collect();
-    let mut out = Terms::default();
-    let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
-    let Some(root) = term.len().checked_sub(1).map(Id::from) else { return Term::default() };
-    let mut todo = vec![root];
-    while let Some(&at) = todo.last() {
-        if let Some(name) = by_term.get(&Terms::of(term, at)) {
-            placed.insert(at, out.add(Node::op(&name.to_string(), &[])));
-            todo.pop();
-            continue;
-        }
-        let missing: Vec<Id> =
-            term[at].children().iter().rev().filter(|c| !placed.contains_key(c)).copied().collect();
-        if missing.is_empty() {
-            let node = term[at].clone().map_children(|c| placed[&c]);
-            placed.insert(at, out.add(node));
-            todo.pop();
-        }
-        todo.extend(missing);
+    if term.is_empty() {
+        return Term::default();
     }
-    // What was added last is the root, unless the same leaf was there before.
-    let whole = out.finish();
-    Terms::of(&whole, placed[&root])
+    let mut out = Terms::default();
+    let root =
+        rebuild(term.as_ref(), |at, node| match by_term.get(&Terms::of(term, Id::from(at))) {
+            Some(name) => out.add(Node::op(&name.to_string(), &[])),
+            None => out.add(node),
+        });
+    out.part(root)
 }
 
 /// A whole term on one line, as rules and `--term` read it.

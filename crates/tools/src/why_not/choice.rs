@@ -10,12 +10,13 @@ use crate::explain::{decoupled, place};
 use crate::history::{History, Stage, What};
 use crate::show::Show;
 use crate::tuning::Tuning;
-use egg::{ENodeOrVar, Id, Language};
+use egg::{ENodeOrVar, Id};
 use ember_analysis::facts::EGraph;
 use ember_compile::cost::{Goal, Model, Rates};
 use ember_compile::groups::{ChosenGroup, Plan, best_of};
 use ember_compile::pipeline::{self, lower};
 use ember_compile::search::Candidate;
+use ember_language::rebuild::try_rebuild;
 use ember_language::term::{Node, Term};
 use ember_prove::chains::{Proof, Step, Terms, short};
 use itertools::Itertools;
@@ -268,27 +269,24 @@ impl Fired<'_> {
 
 /// The parts of a term that have a marked node at their root.
 pub(super) fn parts(term: &Term, egraph: &EGraph, marked: &BTreeSet<Node>) -> Vec<Term> {
-    let mut classes: Vec<Id> = Vec::with_capacity(term.len());
     let mut found = Vec::new();
-    for (at, node) in term.as_ref().iter().enumerate() {
-        let mut node = node.clone().map_children(|child| classes[usize::from(child)]);
-        let Some(class) = egraph.lookup(&mut node) else { return found };
+    try_rebuild(term.as_ref(), |at, mut node| {
+        let class = egraph.lookup(&mut node)?;
         if marked.contains(&node) {
             found.push(Terms::of(term, Id::from(at)));
         }
-        classes.push(class);
-    }
+        Some(class)
+    });
     found
 }
 
 /// The root of a term as a node of an e-graph.
 fn root_node(egraph: &EGraph, term: &Term) -> Option<Node> {
-    let mut classes: Vec<Id> = Vec::with_capacity(term.len());
     let mut last = None;
-    for node in term {
-        let mut node = node.clone().map_children(|child| classes[usize::from(child)]);
-        classes.push(egraph.lookup(&mut node)?);
+    try_rebuild(term.as_ref(), |_, mut node| {
+        let class = egraph.lookup(&mut node)?;
         last = Some(node);
-    }
+        Some(class)
+    })?;
     last
 }
