@@ -150,6 +150,18 @@ impl Tensor {
         self.shape.iter().product()
     }
 
+    /// The index of the element at a row-major position.
+    pub fn index(&self, position: u64) -> Vec<u64> {
+        let mut rest = position;
+        let mut index: Vec<u64> = Vec::with_capacity(self.shape.len());
+        for extent in self.shape.iter().rev() {
+            index.push(rest % extent.max(&1));
+            rest /= extent.max(&1);
+        }
+        index.reverse();
+        index
+    }
+
     /// Whether the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

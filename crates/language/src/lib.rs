@@ -22,6 +22,7 @@
 pub mod codes;
 pub mod conditions;
 pub mod diagnostic;
+pub mod erase;
 pub mod fmt;
 pub mod lex;
 pub mod load;

@@ -18,7 +18,6 @@
 
 mod names;
 mod pieces;
-mod plain;
 mod read;
 mod words;
 mod write;

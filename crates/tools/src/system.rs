@@ -182,14 +182,7 @@ pub fn steps(book: &RuleBook, schedule: Option<&str>) -> Checked<Vec<ScheduleSte
     let Some(name) = schedule else {
         return Ok(vec![ScheduleStep::all(book)]);
     };
-    let Some(schedule) = book.schedule(name) else {
-        let error = Diagnostic::global(format!("no schedule is named `{name}`"));
-        let known = book.schedules.iter().map(|schedule| schedule.name.as_str());
-        return Err(vec![match suggest::help(name, known) {
-            Some(help) => error.with_help(help),
-            None => error,
-        }]);
-    };
+    let schedule = book.require_schedule(name)?;
     if schedule.keeps() {
         return Err(vec![keep_error(name, schedule.span)]);
     }

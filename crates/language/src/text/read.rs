@@ -1,9 +1,9 @@
 //! Program text written out in full: an S-expression with the spans of the text, so that whatever is wrong
 //! with it is shown where it stands.
 
-use super::plain::plain;
 use super::words::{Maker, Words};
 use crate::diagnostic::{Checked, Diagnostic, Span};
+use crate::erase::erased;
 use crate::rules::{Operator, RuleBook, Sort};
 use crate::sexp::{Kind, Sexp, deeper};
 use crate::term::{Head, Node, Term, Terms, parse_head};
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
             let bound = full.get(at)?.as_ref()?;
             let mut terms = Terms::default();
             let root = add(&mut terms, bound)?;
-            let plain = plain(&terms.part(root), self.words.signature.table())?;
+            let plain = erased(&terms.part(root), self.words.signature.table())?;
             Some(sexp(&plain, Id::from(plain.len().checked_sub(1)?), bound.span))
         };
         [around.lo, around.hi, around.step].into_iter().map(bound).collect()

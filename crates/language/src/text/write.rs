@@ -2,8 +2,8 @@
 
 use super::names::Names;
 use super::pieces::Text;
-use super::plain::plain;
 use super::words::{Stands, Words};
+use crate::erase::erased;
 use crate::rules::Sort;
 use crate::sexp::deeper;
 use crate::term::{Head, Node, Term, Terms};
@@ -174,7 +174,7 @@ impl Writer<'_> {
         let bounds = [around.lo, around.hi, around.step].map(|at| node.children()[at]);
         let ranges = variable.children().get(1..).unwrap_or_default();
         let same = |(bound, range): (&Id, &Id)| {
-            let bound = plain(&Terms::of(self.term, *bound), self.words.signature.table());
+            let bound = erased(&Terms::of(self.term, *bound), self.words.signature.table());
             bound == Some(Terms::of(self.term, *range))
         };
         bounds.len() == ranges.len() && bounds.iter().zip(ranges).all(same)

@@ -9,11 +9,11 @@
 
 use super::level::Level;
 use super::question::Question;
-use super::raise::raised;
 use crate::chains::Terms;
 use egg::{Id, Language, Symbol};
 use ember_analysis::effects::{Effects, Place};
 use ember_analysis::facts::EGraph;
+use ember_language::erase::erased_as_far;
 use ember_language::rebuild::rebuild;
 use ember_language::rules::{OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
@@ -150,7 +150,7 @@ fn ordered(mut program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
 
 /// What a statement reads and writes, whichever unit does it.
 fn effects(egraph: &mut EGraph, operators: &Operators, statement: &Term) -> Option<Effects> {
-    let root = egraph.add_expr(&raised(statement, operators));
+    let root = egraph.add_expr(&erased_as_far(statement, operators));
     egraph[root].data.effects.clone()
 }
 

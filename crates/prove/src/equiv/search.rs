@@ -10,7 +10,6 @@ use super::level::{Level, reached};
 use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
 use super::question::{Question, question, unparted};
-use super::raise::raised;
 use super::sides::{Side, Sides, Unread, What};
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
@@ -19,6 +18,7 @@ use ember_engine::CompiledRule;
 use ember_engine::drive::{AppliedAgain, Driver, Observer};
 use ember_engine::saturate::{Limits, Saturation, StopReason};
 use ember_language::diagnostic::Sources;
+use ember_language::erase::erased_as_far;
 use ember_language::rules::Operators;
 use ember_language::rules::{Exactness, RuleBook, Schedule};
 use ember_language::sexp;
@@ -242,7 +242,8 @@ impl Search<'_> {
         let mut egraph = question.egraph(&operators, self.vectors(), record);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
         // Rules meet halfway: from one processor's statements down to both programs, and among those.
-        let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term, &operators)));
+        let statements =
+            terms.each_ref().map(|term| egraph.add_expr(&erased_as_far(term, &operators)));
         let model = between.map(|m| egraph.add_expr(m));
         for statement in statements.into_iter().chain(model) {
             level.cross(statement, |node| egraph.add(node));
@@ -330,7 +331,7 @@ impl Meeting {
     fn captured(&self, egraph: &EGraph) -> bool {
         self.named.iter().any(|term| {
             // Statements that come of programs of both units have loops with other bounds.
-            let forms = [term, &raised(term, &self.operators)];
+            let forms = [term, &erased_as_far(term, &self.operators)];
             forms.iter().any(|term| captured(term, &self.operators, egraph))
         })
     }
@@ -338,7 +339,7 @@ impl Meeting {
     /// Whether a class that should hold a side holds it under other names.
     fn twin(&self, egraph: &EGraph) -> Option<Twin> {
         for (side, own) in self.each.iter().enumerate() {
-            let own = raised(own, &self.operators);
+            let own = erased_as_far(own, &self.operators);
             for class in [self.statements[1 - side]].into_iter().chain(self.model) {
                 if egraph.find(class) == egraph.find(self.statements[side]) {
                     continue;
@@ -355,7 +356,7 @@ impl Meeting {
     /// other side. What one side has within them, such as strips, rules find by its bounds.
     fn align(&self, egraph: &mut EGraph) {
         for side in [0, 1] {
-            let own = raised(&self.each[side], &self.operators);
+            let own = erased_as_far(&self.each[side], &self.operators);
             let other = egraph.find(self.statements[1 - side]);
             for names in alpha::outermost(egraph, &self.operators, other, &own) {
                 let term = alpha::renamed(egraph, &own, &names);
@@ -369,7 +370,7 @@ impl Meeting {
     fn adopt(&mut self, driver: &mut Driver<'_, Facts>, (side, names): Twin) {
         let egraph = &mut driver.egraph;
         let term = alpha::renamed(egraph, &self.each[side], &names);
-        self.statements[side] = egraph.add_expr(&raised(&term, &self.operators));
+        self.statements[side] = egraph.add_expr(&erased_as_far(&term, &self.operators));
         self.roots[side] = egraph.add_expr(&term);
         self.named.push(term.clone());
         self.terms[side] = term;

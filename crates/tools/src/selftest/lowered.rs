@@ -15,7 +15,7 @@ use ember_interpret::Store;
 use ember_language::rules::{Exactness, RuleBook};
 use ember_language::term::{Node, Term};
 use ember_language::text;
-use ember_prove::equiv::{Failure, lifted, simulate};
+use ember_prove::equiv::{Failure, lifted, store_after};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use fastrand::Rng;
@@ -220,7 +220,7 @@ fn early(term: &Term) -> bool {
 
 /// Runs a DLC program.
 fn run(program: &Program, machine: &Machine, store: &Store) -> Run {
-    match simulate(program, machine, store, CYCLES) {
+    match store_after(program, machine, store, CYCLES) {
         Ok(after) => Run::Ended(Box::new(after)),
         Err(Failure::Limit) => Run::Long,
         Err(Failure::Fault(why)) => Run::Fault(why),
