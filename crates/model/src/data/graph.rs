@@ -25,9 +25,27 @@ use grid::Grid;
 use rmat::Rmat;
 use serde::Deserialize;
 use std::path::Path;
+use thiserror::Error;
 
-/// What is wrong with a graph or its file, and what to do about it.
-pub type Problem = (String, Option<String>);
+/// What is wrong with a graph or its file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{what}")]
+pub struct Problem {
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(what: impl Into<String>) -> Problem {
+        Problem { what: what.into(), help: None }
+    }
+
+    pub(super) fn with_help(self, help: impl Into<String>) -> Problem {
+        Problem { help: Some(help.into()), ..self }
+    }
+}
 
 /// The most nodes and the most edges of a graph: each is numbered by 32 bits.
 pub const LIMIT: u64 = u32::MAX as u64;
@@ -74,11 +92,12 @@ impl Graph {
     pub fn generate(&self, seed: u64) -> Result<Edges, Problem> {
         for (what, n) in [("nodes", self.nodes), ("edges", self.edges)] {
             if n > LIMIT {
-                return Err((format!("a graph of {n} {what}"), Some(format!("at most {LIMIT}"))));
+                let problem = Problem::new(format!("a graph of {n} {what}"));
+                return Err(problem.with_help(format!("at most {LIMIT}")));
             }
         }
         if self.nodes == 0 && self.edges > 0 {
-            return Err((format!("a graph of {} edges without nodes", self.edges), None));
+            return Err(Problem::new(format!("a graph of {} edges without nodes", self.edges)));
         }
         let made = match self.model {
             GraphModel::RMat => Made::Rmat(Rmat::new(self.nodes, self.edges, seed)),

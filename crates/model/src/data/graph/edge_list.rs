@@ -70,19 +70,21 @@ fn node<R: BufRead>(
     let Some(word) = word else { return Err(lines.problem("not a pair of nodes".to_owned())) };
     let Ok(n) = word.parse::<u64>() else {
         let problem = lines.problem(format!("not a node: {}", Lines::<R>::show(word)));
-        return Err((problem.0, Some("an edge is a pair of numbers".to_owned())));
+        return Err(problem.with_help("an edge is a pair of numbers"));
     };
     let base = u64::from(options.base);
     let Some(node) = n.checked_sub(base) else {
         let problem = lines.problem(format!("node {n}, but the list counts from {base}"));
-        return Err((problem.0, Some("give `(base 0)` if it does not".to_owned())));
+        return Err(problem.with_help("give `(base 0)` if it does not"));
     };
     match options.nodes {
         Some(nodes) if node >= nodes => {
             let last = (nodes + base).saturating_sub(1);
             let problem = lines.problem(format!("node {n}, but the last of {nodes} is {last}"));
-            let counts = (base == 0 && n == nodes).then_some("give `(base 1)` if it counts from 1");
-            Err((problem.0, counts.map(str::to_owned)))
+            Err(match base == 0 && n == nodes {
+                true => problem.with_help("give `(base 1)` if it counts from 1"),
+                false => problem,
+            })
         }
         _ if node >= LIMIT => Err(lines.problem(format!("node {n} is above {LIMIT}"))),
         _ => Ok(node as u32),
