@@ -2,7 +2,8 @@
 
 use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::dialect::Commuting;
-use super::syntax::{RuleForm, Word};
+use super::rule_form::RuleForm;
+use super::syntax::Word;
 
 /// One rule an operator, called OPERATOR-commutes, in the set that is called like the dialect; where
 /// there is no such set, there is one now.

@@ -6,8 +6,9 @@
 //! derived one takes its place. Nothing here is trusted: the rules are read, verified and cited as any other.
 
 use super::operators::{Kind, OpInfo, Operators};
+use super::rule_form::RuleForm;
 use super::signature::{Push, Signature};
-use super::syntax::{RuleForm, Word};
+use super::syntax::Word;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind as SexpKind, Sexp};

@@ -5,7 +5,8 @@
 //! with one digest: whoever reads it checks what it comes with against the rules that are given.
 
 use super::book::Exactness;
-use super::syntax::{DialectForm, RuleForm, Word};
+use super::rule_form::RuleForm;
+use super::syntax::{DialectForm, Word};
 use crate::sexp::{Kind, Sexp, deeper};
 
 /// Collects what counts.

@@ -7,7 +7,6 @@ use super::shape::{Sides, Special, growing_instance};
 use super::signature::Operator;
 use super::tree::COMPUTE;
 use crate::codes::Code;
-use crate::conditions::Predicate;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Language, PatternAst, Symbol};
@@ -95,7 +94,7 @@ fn never_asked(book: &RuleBook, found: &mut Vec<Diagnostic>) {
 }
 
 /// Whether a condition is false whatever its variables stand for.
-fn is_false(guard: &Call<Predicate>) -> bool {
+fn is_false(guard: &Call) -> bool {
     match (guard.what.name, guard.args.as_slice()) {
         ("at-most", [Arg::Int(a), Arg::Int(b)]) => a > b,
         ("below", [Arg::Int(a), Arg::Int(b)]) => a >= b,
@@ -106,7 +105,7 @@ fn is_false(guard: &Call<Predicate>) -> bool {
 }
 
 /// Whether two conditions cannot both hold.
-fn exclude(a: &Call<Predicate>, b: &Call<Predicate>) -> bool {
+fn exclude(a: &Call, b: &Call) -> bool {
     let (first, second) = (a.what.name, b.what.name);
     let exclusive = EXCLUSIVE.contains(&(first, second)) || EXCLUSIVE.contains(&(second, first));
     match (a.args.as_slice(), b.args.as_slice()) {
@@ -119,7 +118,7 @@ fn exclude(a: &Call<Predicate>, b: &Call<Predicate>) -> bool {
 }
 
 /// A condition as it stands in a file.
-fn written(guard: &Call<Predicate>) -> String {
+fn written(guard: &Call) -> String {
     let args = guard.args.iter().map(|arg| match arg {
         Arg::Var(v) => format!(" {v}"),
         Arg::Int(n) => format!(" {n}"),

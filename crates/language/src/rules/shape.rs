@@ -1,7 +1,6 @@
 //! What two patterns have in common: the same up to renaming, or one inside the other.
 
 use super::book::{Arg, Call, Rule};
-use crate::conditions::Predicate;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use rustc_hash::FxHashMap;
@@ -245,7 +244,7 @@ impl Special<'_> {
     }
 
     /// Whether the rule has this condition of a general one, on what its variables stand for.
-    fn asks(&self, guard: &Call<Predicate>, bound: &BTreeMap<Var, usize>) -> bool {
+    fn asks(&self, guard: &Call, bound: &BTreeMap<Var, usize>) -> bool {
         let arg = |arg: &Arg| match arg {
             Arg::Int(n) => Some(Arg::Int(*n)),
             Arg::Var(v) => match &self.rule.lhs[Id::from(*bound.get(v)?)] {
@@ -257,9 +256,8 @@ impl Special<'_> {
             },
         };
         let args: Option<Vec<Arg>> = guard.args.iter().map(arg).collect();
-        let same = |own: &Call<Predicate>| {
-            own.what.name == guard.what.name && args.as_ref() == Some(&own.args)
-        };
+        let same =
+            |own: &Call| own.what.name == guard.what.name && args.as_ref() == Some(&own.args);
         self.rule.guards.iter().any(same)
     }
 

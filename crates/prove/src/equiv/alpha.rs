@@ -77,13 +77,9 @@ pub(super) fn outermost(
     found
 }
 
-fn is_variable(operators: &Operators, node: &Node) -> bool {
-    operators.primitive(node) == Some(Primitive::Variable)
-}
-
 /// The number of a loop variable.
 fn number(operators: &Operators, term: &Term, variable: Id) -> Option<i64> {
-    let [name] = operators.parts(&term[variable], Primitive::Variable)?;
+    let [name, ..] = operators.variable(&term[variable])?;
     match term[operators.number(&term[name])?].head() {
         Head::Int(n) => Some(n),
         Head::Op(_) | Head::Real(_) => None,
@@ -115,7 +111,7 @@ impl Search<'_> {
     fn fits_here(&mut self, part: Id, class: Id) -> bool {
         let term = self.term;
         let node = &term[part];
-        if is_variable(self.operators, node) {
+        if self.operators.is_variable(node) {
             return self.names.get(&part) == Some(&class);
         }
         let key = (part, class, self.around(part));
@@ -183,7 +179,7 @@ impl Search<'_> {
     fn binds(&mut self, variable: Id, class: Id) -> bool {
         let class = self.egraph.find(class);
         let term = self.term;
-        let bounds = |node: &Node| self.operators.parts(node, Primitive::Variable);
+        let bounds = |node: &Node| self.operators.variable(node);
         let Some([_, lo, hi, step]) = bounds(&term[variable]) else { return false };
         let around =
             self.names.iter().any(|(v, known)| *known == class && self.encloses(*v, variable));
@@ -243,7 +239,7 @@ impl Search<'_> {
 /// A term with the variables of the search that stand for its own.
 pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &BTreeMap<i64, Id>) -> Term {
     let operators = egraph.analysis.operators();
-    let name_of = |node: &Node| operators.parts(node, Primitive::Variable).map(|[name]| name);
+    let name_of = |node: &Node| operators.variable(node).map(|[name, ..]| name);
     let mut made = Terms::default();
     let root = rebuild(term.as_ref(), |at, mut node| {
         // Bounds stay as the loop has them.
@@ -264,7 +260,7 @@ pub(super) fn add_variables(egraph: &mut EGraph, term: &Term) {
     let nodes = term.as_ref();
     let mut wanted = vec![false; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
-        wanted[at] |= is_variable(egraph.analysis.operators(), node);
+        wanted[at] |= egraph.analysis.operators().is_variable(node);
         if wanted[at] {
             node.children().iter().for_each(|c| wanted[usize::from(*c)] = true);
         }
