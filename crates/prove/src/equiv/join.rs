@@ -20,8 +20,8 @@ pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate
     let mut rules: Vec<(String, usize)> = Vec::new();
     let mut steps = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        // Each earlier part and its barrier take one level each, as first operands of sequences; every part except the
-        // last is a first operand itself.
+        // Each earlier part and its barrier are first operands, so that the path takes the second operand twice per
+        // earlier part. Every part except the last is itself a first operand.
         let mut place = vec![atom("1"); 2 * at];
         place.extend((at + 1 < parts.len()).then(|| atom("0")));
         steps.extend(part.proof().iter().map(|step| placed(step, &place)));
