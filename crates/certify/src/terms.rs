@@ -149,7 +149,7 @@ impl Checker<'_> {
         let known = self.operator(name, operands.len());
         let binds = self.binds(name, operands.len());
         let primitive = known.and_then(OpInfo::primitive);
-        // The position of an operand by its name in the primitive's row; out of range if there is no such operand.
+        // The position of an operand by its name in the primitive's row; out of range if the operand is missing.
         let position = |part: &str| known.and_then(|own| own.position(part)).unwrap_or(usize::MAX);
         let part = |name: &str| facts.get(position(name)).copied();
         let named = |name: &str| word(position(name));

@@ -1,7 +1,7 @@
 //! Finds a term in a class up to the names of its loop variables.
 //!
 //! A rule that makes a loop derives the variable's name from the terms that it matched. Matching a program up to the
-//! names of its variables needs no renaming rules, and none of the forms that such rules add.
+//! names of its variables needs no renaming rules, and none of the forms that they add.
 
 use crate::chains::Terms;
 use egg::{Id, Language, RecExpr};

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The largest number of extractions that look for such terms.
+/// The largest number of extractions that look for replacement terms.
 const MOST: usize = 48;
 
 /// The size of a variable on which a term should not depend.

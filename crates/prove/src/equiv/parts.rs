@@ -2,10 +2,11 @@
 //! corresponding parts touch the same tensors.
 //!
 //! Barriers and frozen reads have only one effect: a fault if the tensor read was written since the last barrier. If a
-//! program cannot contain such a read, its meaning does not change when barriers are put between its parts and each
-//! part reads as frozen what other parts write. Its meaning also does not change when two statements are exchanged and
-//! neither writes what the other touches. Parts are built by these two transformations, whatever barriers the programs
-//! had, with the first program in the order of the second. This reading is trusted, and the certificate states so.
+//! program cannot contain a read of this kind, its meaning does not change when barriers are put between its parts and
+//! each part reads as frozen what other parts write. Its meaning also does not change when two statements are exchanged
+//! and neither writes what the other touches. Parts are built by these two transformations, whatever barriers the
+//! programs had, with the first program in the order of the second. This reading is trusted, and the certificate states
+//! so.
 
 use super::level::Level;
 use super::question::Question;

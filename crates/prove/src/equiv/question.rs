@@ -65,8 +65,8 @@ pub(super) fn question<'a>(
     Question { declarations, level, base, terms, between, before: &[], rows: false }
 }
 
-/// Returns the question for the programs as a whole, with scratch memory forgotten and offsets assumed never to
-/// decrease.
+/// Returns the question for the programs as a whole: offsets never decrease, and scratch memory, if there is some, is
+/// forgotten.
 pub(super) fn unparted<'a>(
     question: Question<'a>,
     forgetful: &'a Option<([Term; 2], Option<Term>)>,

@@ -15,7 +15,7 @@ use fastrand::Rng;
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The largest size in the smallest trials, and the largest number of such trials.
+/// The largest size in the smallest trials, and the largest number of these trials.
 const SMALL: u64 = 3;
 const SMALLEST: usize = 48;
 

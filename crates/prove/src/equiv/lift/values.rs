@@ -220,7 +220,7 @@ impl Lift<'_> {
         }
     }
 
-    /// Returns true if constants prove that all lanes of a run are active.
+    /// Returns true if all lanes of a run are known to be active.
     fn full(&self, run: Id) -> bool {
         let Some([count, hi, base]) = self.parts(run, Primitive::Lanes) else { return false };
         let Span { hi: Bound { term, plus }, base: start } = self.span(hi, base);
