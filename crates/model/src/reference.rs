@@ -1,9 +1,9 @@
-//! The reference interpreter: what a model computes on whole tensors, in the one order of operations
-//! that defines it. It shares no code with lowering.
+//! The reference interpreter of models on whole tensors. It defines the order of operations, and shares no code with
+//! lowering.
 //!
-//! Statements are evaluated in order. Each line below is one element of an operator's result; `Σ` adds
-//! in the order that is given, from +0.0, `max` is IEEE 754-2019 maximum, products are rounded before
-//! they are added, integers wrap, and nothing is contracted or reassociated.
+//! Statements are evaluated in order. Each line below is one element of an operator's result. `Σ` adds in the given
+//! order, from +0.0; `max` is the IEEE 754-2019 maximum; products are rounded before they are added; integers wrap; and
+//! nothing is contracted or reassociated.
 //!
 //! | operator | element |
 //! |---|---|
@@ -25,7 +25,7 @@
 //! | `nn.triangle` | `x[b][i][j]` for `i > j`, at `i (i - 1) / 2 + j` |
 //! | `nn.softmax` | `e = exp(x - row_max x)`, `e / row_sum e` |
 //!
-//! The functions are `libm`'s. What is left out is what its name says.
+//! The functions are those of `libm`. Operators that are not listed compute what their names state.
 
 mod bounded;
 mod compare;
@@ -42,14 +42,14 @@ use ember_targets::tensor::Tensor;
 use evaluate::{Evaluator, Exact, WithBounds};
 use std::collections::BTreeMap;
 
-/// The tensors that a model computes on an instance of it, by name: outputs and temporaries, without
-/// scratch memory. An instance of another model gives `None`.
+/// Returns the tensors that a model computes on one of its instances, by name: outputs and temporaries, without scratch
+/// memory. Returns `None` for an instance of another model.
 pub fn evaluate(model: &Model, instance: &Instance) -> Option<BTreeMap<String, Tensor>> {
     Evaluator::<Exact>::run(model, instance)?.tensors()
 }
 
-/// How far each element of what a model computes may be from the result of exact arithmetic, by
-/// tensor, whichever order sums are added in: see [`compare`]. 0 where nothing rounds.
+/// Returns the error bound of each element of the computed tensors, by tensor: the greatest distance from the result of
+/// exact arithmetic, in any order of adding sums; see [`compare`]. The bound is 0 if nothing rounds.
 pub fn error_bounds(model: &Model, instance: &Instance) -> Option<BTreeMap<String, Vec<f64>>> {
     Evaluator::<WithBounds>::run(model, instance)?.errors()
 }
