@@ -232,7 +232,7 @@ impl Driven for State<'_, '_> {
         Mark::of(&self.egraph, self.origin)
     }
 
-    /// An e-graph with a contradiction is not a valid basis for anything.
+    /// Returns true after a contradiction, because an e-graph with a contradiction is not a valid basis for anything.
     fn ended(&self) -> bool {
         matches!(self.found.stop, StopReason::Contradiction { .. })
     }

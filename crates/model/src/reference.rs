@@ -7,7 +7,7 @@
 //!
 //! | operator | element |
 //! |---|---|
-//! | `x(l)`, for each lookup `l` in order | `table[indices[l]][e]`, or `weights[l]` times it in an `emb.bag` with weights |
+//! | `x(l)`, for each lookup `l` in order | `table[indices[l]][e]`; with weights in `emb.bag`, `weights[l]` times it |
 //! | `emb.bag` sum | `Σ x(l)` |
 //! | `emb.bag` mean | the sum divided by `max(count, 1)` in the table's type |
 //! | `emb.bag` max | the maximum folded from its identity; 0 if there are no lookups |
@@ -17,7 +17,7 @@
 //! | `emb.mp`, `p(l)` being the element of `emb.sddmm` | `Σ f(p(l)) * right[indices[l]][e]` over the edges of the row |
 //! | `emb.kg` transe | `0 - Σ max(x, 0 - x)`, `x = (h + r) - t` |
 //! | `emb.kg` distmult | `Σ (h * r) * t` |
-//! | `emb.kg` complex, head `a + bi`, relation `c + di`, tail `x + yi` | `Σ (a * c - b * d) * x + (a * d + b * c) * y` |
+//! | `emb.kg` complex, `h` = `a + bi`, `r` = `c + di`, `t` = `x + yi` | `Σ (a * c - b * d) * x + (a * d + b * c) * y` |
 //! | `emb.kg` rotate, `u = (a * c - b * d) - x`, `v = (a * d + b * c) - y` | `0 - Σ sqrt(u * u + v * v)` |
 //! | `emb.block_gather` | `table[indices[j]][r][e]`, copied |
 //! | `emb.dequantise` | `codes[r][e] * scales[r][0] + scales[r][1]` |

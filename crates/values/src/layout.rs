@@ -16,7 +16,7 @@ pub enum Keep {
     Items(usize),
     /// At most this many items, as far as they fit.
     AtMost(usize),
-    /// As many leading items as fit.
+    /// The leading items that fit.
     Fitting,
 }
 

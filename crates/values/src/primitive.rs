@@ -123,7 +123,7 @@ pub enum Typing<Operand> {
 pub enum Width<Operand> {
     /// One: a scalar.
     One,
-    /// As many lanes as an operand has; for an address, the number of its elements.
+    /// The lanes of an operand; for an address, one lane per element that it refers to.
     Of(Operand),
     /// The literal number in an operand.
     Count(Operand),
@@ -145,7 +145,7 @@ pub struct Ask {
 /// The required element type of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfType {
-    /// The element type from which that of the result follows, or else one that the operands share.
+    /// The element type that determines the type of the result, or else a type that the operands share.
     #[default]
     Follows,
     /// 64-bit integers.
@@ -157,7 +157,7 @@ pub enum OfType {
 /// The required lanes of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfWidth {
-    /// As many lanes as the result has; one lane if an operand gives the number of lanes.
+    /// The lanes of the result, or one lane if an operand gives the number of lanes.
     #[default]
     Follows,
     /// One lane.

@@ -16,7 +16,7 @@ pub(super) fn operations(expr: &Expr, machine: &Machine) -> u64 {
             Some(x) if x.dtype != expr.dtype => conversion(x.dtype).max(conversion(expr.dtype)),
             _ => 0,
         },
-        // The operations are a product and a sum. The conversion is that of u8, a lower bound for u4 codes.
+        // The operations are a product and a sum. Codes are converted at the cost of u8, a lower bound for u4.
         Kernel::Dequantise => conversion(DType::U8) + 2,
         _ => 0,
     }

@@ -4,7 +4,7 @@
 /// every machine and in every version.
 pub(super) struct Random(u64);
 
-/// The mixer of SplitMix64.
+/// Applies the mixer of SplitMix64.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -342,8 +342,8 @@ impl BinaryOp {
     }
 }
 
-/// IEEE 754-2019 `maximum`, written out because `f32::max` prefers the number over the NaN and leaves the order of
-/// zeros open.
+/// Computes the IEEE 754-2019 `maximum`. It is written out because `f32::max` prefers the number over the NaN and
+/// leaves the order of zeros open.
 #[inline(always)]
 fn maximum_f32(a: f32, b: f32) -> f32 {
     if a > b {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A stream of pseudo-random numbers from SplitMix64.
+/// Returns a stream of pseudo-random numbers from SplitMix64.
 fn random(seed: u64) -> impl Iterator<Item = u64> {
     (1..).map(move |n: u64| {
         let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -25,7 +25,7 @@ pub(super) struct Entries {
 }
 
 impl Csr {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.offsets.len() as u64 - 1
     }
