@@ -2,6 +2,7 @@
 //! stand for themselves.
 
 use super::Exact;
+use super::rule_paths::RulePaths;
 use clap::Args;
 use ember_compile::pipeline::Options;
 use ember_engine::CompiledRule;
@@ -18,9 +19,8 @@ use std::path::{Path, PathBuf};
 /// Options of a search that is asked about.
 #[derive(Debug, Args)]
 pub(super) struct Asked {
-    /// A folder of rule files, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    pub rules: Vec<PathBuf>,
+    #[command(flatten)]
+    pub rules: RulePaths,
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     pub target: String,
@@ -60,7 +60,7 @@ impl Asked {
     pub fn options(&self) -> Options {
         let default = Options::default();
         Options {
-            rules: self.rules.clone(),
+            rules: self.rules.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone().unwrap_or(default.schedule),
             exact: self.exact.into(),
@@ -75,7 +75,7 @@ impl Asked {
 
     /// Reads the rules alone. What is odd about them is said where they are checked, not here.
     pub fn book(&self, sources: &mut Sources) -> Checked<(RuleBook, Vec<CompiledRule>)> {
-        let (book, _) = rules::load(sources, &self.rules)?;
+        let (book, _) = rules::load(sources, &self.rules.rules)?;
         let compiled = ember_engine::compile(&book);
         Ok((book, compiled))
     }

@@ -29,8 +29,12 @@ type Published = Vec<(String, Value)>;
 #[derive(Default)]
 pub(super) struct State {
     root: Option<PathBuf>,
-    /// The workspace's rules, where its settings name any.
+    /// The rules that every file is checked with, if the settings or the command name any.
     rules: Vec<PathBuf>,
+    /// The rules that the command names.
+    given: Vec<PathBuf>,
+    /// The path of the rules that `default` stands for.
+    default: Option<PathBuf>,
     /// The texts of open editors, and the client's names of them.
     buffers: BTreeMap<PathBuf, String>,
     uris: BTreeMap<PathBuf, String>,
@@ -44,6 +48,11 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Before the client has said anything.
+    pub fn new(rules: Vec<PathBuf>, default: Option<PathBuf>) -> State {
+        State { rules: rules.clone(), given: rules, default, ..State::default() }
+    }
+
     /// Takes up the workspace's folder and settings.
     pub fn initialize(&mut self, params: &InitializeParams) {
         let folder = params.workspace_folders.as_ref().and_then(|folders| folders.first());
@@ -63,13 +72,18 @@ impl State {
         self.recheck()
     }
 
-    /// `rules`: paths from the workspace's folder.
+    /// `rules`: paths from the workspace's folder. Without any, the rules are those of the command.
     fn set_rules(&mut self, settings: &Value) {
         let given = &settings["rules"];
         let list = given.as_array().map_or(std::slice::from_ref(given), Vec::as_slice);
         let paths = list.iter().filter_map(Value::as_str).filter(|path| !path.is_empty());
         let root = self.root.clone().unwrap_or_default();
-        self.rules = paths.map(|path| normal(&root.join(path))).filter(|p| p.exists()).collect();
+        let resolved = |path: &str| match &self.default {
+            Some(default) if path == "default" => default.clone(),
+            _ => normal(&root.join(path)),
+        };
+        let paths: Vec<PathBuf> = paths.map(resolved).filter(|path| path.exists()).collect();
+        self.rules = if paths.is_empty() { self.given.clone() } else { paths };
     }
 
     /// A text that was opened or changed.
