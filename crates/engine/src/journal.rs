@@ -1,8 +1,8 @@
-//! What a saturation did, one equality after the other, for those who are asked to explain it.
+//! The journal of a saturation: every equality in the order in which it was found, for explanations.
 //!
-//! The journal stands in the e-graph's analysis, because both kinds of equalities are found where that
-//! is at hand: a rule's by saturation, a computed one by folding. It is empty unless somebody asked
-//! for it, and changes nothing.
+//! The journal is part of the e-graph's analysis, because both saturation (which finds a rule's equalities) and folding
+//! (which finds computed ones) can reach it there. It stays empty unless recording was requested, and does not
+//! influence the saturation.
 
 use egg::{Id, Symbol};
 
@@ -19,7 +19,7 @@ pub enum Entry {
         slots: Box<[Id]>,
         /// The class of its right side.
         right: Id,
-        /// Whether the two were not known to be equal.
+        /// True if the two classes were not known to be equal.
         united: bool,
     },
     /// Facts of a class gave a shorter node for it.
@@ -44,7 +44,7 @@ impl Journal {
         Journal { recording: true, entries: Vec::new() }
     }
 
-    /// What was recorded.
+    /// Returns the recorded entries.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
