@@ -69,7 +69,7 @@ impl<L: Language> Analysis<L> for () {
     }
 }
 
-/// An e-graph.
+/// An e-graph with an e-class analysis.
 #[derive(Clone)]
 pub struct EGraph<L: Language, N: Analysis<L>> {
     /// The global state of the analysis; the data of classes is stored in the classes.

@@ -30,9 +30,9 @@ pub trait Driven {
 /// A fingerprint of an e-graph that changes whenever the e-graph does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Nodes ever made.
+    /// The number of nodes ever made.
     made: usize,
-    /// Classes.
+    /// The number of classes.
     classes: usize,
     /// The identity of the terms that the e-graph was last started from.
     origin: u64,

@@ -9,7 +9,7 @@ use egg::{Id, Symbol};
 /// One equality that was found or found again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// A rule was applied.
+    /// The application of a rule.
     Rule {
         /// The rule's name.
         rule: Symbol,
@@ -22,7 +22,7 @@ pub enum Entry {
         /// True if the two classes were not known to be equal.
         united: bool,
     },
-    /// Facts of a class gave a shorter node for it.
+    /// A shorter node for a class, computed from its facts.
     Computed {
         /// The class.
         class: Id,
@@ -39,7 +39,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal that records.
+    /// Creates a journal that records.
     pub fn recording() -> Journal {
         Journal { recording: true, entries: Vec::new() }
     }

@@ -4,7 +4,7 @@ use egg::{CostFunction, Id, Language};
 use ember_language::term::Node;
 use std::hash::{Hash, Hasher};
 
-/// The price of an avoided operator; such a node is chosen only if its class contains nothing else.
+/// The price of an avoided operator: its node is chosen only if the class contains nothing else.
 pub const DEAR: u64 = 1 << 40;
 
 /// A cost function with pseudo-random prices. A number is free: steps and numbers of lanes must be chosen as literals.

@@ -18,7 +18,7 @@ pub fn start() -> Start {
 }
 
 impl Start {
-    /// The time since then; zero without a clock.
+    /// Returns the time since then; zero without a clock.
     pub fn elapsed(self) -> Duration {
         #[cfg(feature = "system")]
         return self.at.elapsed();

@@ -1,5 +1,5 @@
 //! The language server: rule files in an editor. It reads messages of the language server protocol from one stream and
-//! writes its answers to another, in a single thread.
+//! writes its answers to another; nothing runs in the background.
 //!
 //! This file implements the protocol: the dispatch of messages, the phases of a session, and errors. The modules below
 //! compute the answers.

@@ -38,7 +38,7 @@ pub struct Goal {
     pub sketch: Sketch,
     /// The sketch as it was written, on one line.
     pub text: String,
-    /// True if the class must have such a term; false if it must not.
+    /// True if the class must have a term that fits; false if it must not.
     pub wanted: bool,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Item {
     pub comments: Vec<Comment>,
     /// The comment after it on its last line.
     pub trailing: Option<usize>,
-    /// True if a blank line stands between its comments and it.
+    /// True if a blank line separates its comments from it.
     pub blank: bool,
     /// True if it starts a line.
     pub starts_line: bool,

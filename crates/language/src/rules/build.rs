@@ -24,7 +24,7 @@ impl Operators {
         Node::new(Head::Op(name), placed.as_deref().unwrap_or(operands))
     }
 
-    /// Builds the name of a loop variable from a number. If no dialect has such names, the node is no operator.
+    /// Builds the name of a loop variable from a number. If no dialect declares these names, the node is no operator.
     pub fn numbered_node(&self, number: Id) -> Node {
         self.numbered().map_or(Node::op("", &[number]), |name| Node::new(Head::Op(name), &[number]))
     }

@@ -59,7 +59,7 @@ impl<'a> Inference<'a> {
         self.fresh(Cell::Is(sort))
     }
 
-    /// Creates a cell with the sort of variables; the cell is free if there are several such sorts.
+    /// Creates a cell with the sort of variables; the cell is free if several sorts have variables.
     pub fn variable_sort(&mut self) -> SortCell {
         let sorts: Vec<Sort> = self.signature.variable_sorts().into_iter().collect();
         match sorts.as_slice() {

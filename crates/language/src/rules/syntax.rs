@@ -31,7 +31,7 @@ pub(super) enum Form {
     Derive(Word),
 }
 
-/// `(define (NAME ?a …) "doc" TERM)`.
+/// The form `(define (NAME ?a …) "doc" TERM)`.
 #[derive(Debug)]
 pub(super) struct DefineForm {
     pub name: Word,
@@ -41,7 +41,7 @@ pub(super) struct DefineForm {
     pub body: Sexp,
 }
 
-/// `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
+/// The form `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
 #[derive(Debug)]
 pub(super) struct DialectForm {
     pub name: Word,
@@ -50,7 +50,7 @@ pub(super) struct DialectForm {
     pub items: Vec<Sexp>,
 }
 
-/// `(ruleset NAME "doc" [:phase P] [:exact E])`.
+/// The form `(ruleset NAME "doc" [:phase P] [:exact E])`.
 #[derive(Debug)]
 pub(super) struct RulesetForm {
     pub name: Word,
@@ -59,7 +59,7 @@ pub(super) struct RulesetForm {
     pub exact: Option<Word>,
 }
 
-/// `(rule NAME "doc" LEFT => RIGHT …)`.
+/// The form `(rule NAME "doc" LEFT => RIGHT …)`.
 #[derive(Clone, Debug)]
 pub struct RuleForm {
     /// Its name.
@@ -96,7 +96,7 @@ pub struct RuleForm {
     pub derived: Option<String>,
 }
 
-/// `(schedule NAME "doc" STEP…)`, or `(steps NAME "doc" STEP…)`.
+/// The form `(schedule NAME "doc" STEP…)` or `(steps NAME "doc" STEP…)`.
 #[derive(Debug)]
 pub(super) struct ScheduleForm {
     pub name: Word,

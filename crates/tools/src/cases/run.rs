@@ -109,7 +109,7 @@ impl Driven for Run<'_> {
         self.stop = saturate(&mut self.egraph, &rules, &self.limits, &mut |_| ()).stop;
     }
 
-    /// Cases have no such schedule.
+    /// Cases have no schedule with this step.
     fn keep(&mut self, _: usize) {}
 
     fn found(&self, sketch: &Sketch) -> bool {

@@ -44,7 +44,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Takes the workspace's folder and settings.
+    /// Stores the workspace's folder and settings.
     pub fn initialize(&mut self, params: &InitializeParams) {
         let folder = params.workspace_folders.as_ref().and_then(|folders| folders.first());
         // Older clients send only this field.
@@ -56,7 +56,7 @@ impl State {
         }
     }
 
-    /// Takes changed settings.
+    /// Applies changed settings and checks again.
     pub fn configure(&mut self, settings: &Value) -> Published {
         self.set_rules(&settings[SETTINGS]);
         self.with.clear();

@@ -100,7 +100,7 @@ pub struct Tally {
     pub pairs: usize,
     /// Pairs without an answer.
     pub unknown: usize,
-    /// With a wrong one.
+    /// Pairs with a wrong answer.
     pub wrong: usize,
 }
 
