@@ -572,8 +572,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Reports an error of the operator being resolved. The errors of operators that it erases to are reported on their
-    /// own turn.
+    /// Reports an error of the operator being resolved. The errors of an operator that it erases to are reported when
+    /// that operator is resolved.
     fn report(&mut self, above: &[Spot], error: Diagnostic) {
         if above.is_empty() {
             self.errors.push(error);

@@ -145,7 +145,7 @@ pub(super) fn growing_instance(rule: &Rule, rules: &[Rule]) -> bool {
     instances_of_left(rule, rules, |bound| {
         let itself = |v: &Var| match bound.get(v) {
             Some(at) => rule.rhs[Id::from(*at)] == ENodeOrVar::Var(*v),
-            // The search binds a variable that no left side binds anew.
+            // A variable that the left side does not bind is searched again in each application.
             None => true,
         };
         asked.iter().all(itself)
