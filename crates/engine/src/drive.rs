@@ -1,12 +1,12 @@
-//! Runs a schedule: which step comes next, and when repeating ends. What rules are applied to and what
-//! it means to choose is the business of whoever runs it ([`Driven`]).
+//! Runs a schedule: selects the next step and decides when a repetition ends. The implementor of [`Driven`] defines the
+//! terms that rules are applied to and the way of choosing among them.
 
 use crate::knowledge::EGraph;
 use ember_egraph::Analysis;
 use ember_language::rules::{MOST_STEPS, ScheduleStep, Sketch};
 use ember_language::term::Node;
 
-/// What a schedule runs on.
+/// The target that a schedule runs on.
 pub trait Driven {
     /// Applies rules until nothing changes.
     fn saturate(&mut self, rules: &[usize]);
@@ -14,32 +14,32 @@ pub trait Driven {
     /// Chooses this many terms and starts again from them.
     fn keep(&mut self, terms: usize);
 
-    /// Whether what is looked for is there.
+    /// Returns true if a term that matches the sketch has been found.
     fn found(&self, sketch: &Sketch) -> bool;
 
-    /// Where it stands: equal before and after steps that change nothing.
+    /// Returns a mark of the current state, which is equal before and after steps that change nothing.
     fn mark(&self) -> Mark;
 
-    /// Whether there is no use in going on.
+    /// Returns true if further steps are useless.
     fn ended(&self) -> bool;
 
-    /// Told when steps are left that are not run, because they repeat without end.
+    /// Called when steps remain that are not run, because the schedule repeats without end.
     fn cut_short(&mut self);
 }
 
-/// What changes whenever an e-graph does.
+/// A fingerprint of an e-graph that changes whenever the e-graph does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Nodes ever made.
+    /// The number of nodes ever made.
     made: usize,
-    /// Classes.
+    /// The number of classes.
     classes: usize,
-    /// What it was last started from.
+    /// The identity of the terms that the e-graph was last started from.
     origin: u64,
 }
 
 impl Mark {
-    /// That of an e-graph; `origin` tells apart e-graphs that were started from different terms.
+    /// Returns the mark of an e-graph; `origin` distinguishes e-graphs that were started from different terms.
     pub fn of<A: Analysis<Node>>(egraph: &EGraph<A>, origin: u64) -> Mark {
         let (made, classes) = (egraph.nodes().len(), egraph.number_of_classes());
         Mark { made, classes, origin }
@@ -57,13 +57,13 @@ pub fn drive(run: &mut impl Driven, steps: &[ScheduleStep], rounds: usize) {
 struct Drive<'a, D> {
     run: &'a mut D,
     rounds: usize,
-    /// Steps that may still be run. What a schedule repeats a given number of times is never more; what
-    /// it repeats until something is found may be, since that nests.
+    /// Steps that may still be run. A schedule's counted repetitions stay within this number; its repetitions until
+    /// something is found may exceed it, because they nest.
     left: usize,
 }
 
 impl<D: Driven> Drive<'_, D> {
-    /// Answers whether all that was to be run has been.
+    /// Runs steps in order. Returns false if the budget of steps ran out first.
     fn steps(&mut self, steps: &[ScheduleStep]) -> bool {
         steps.iter().all(|step| {
             if self.run.ended() {
@@ -88,7 +88,7 @@ impl<D: Driven> Drive<'_, D> {
         true
     }
 
-    /// Runs steps so often, or until they change nothing or it is done.
+    /// Runs steps `times` times, or until they change nothing or `done` holds.
     fn again(&mut self, times: usize, done: impl Fn(&D) -> bool, steps: &[ScheduleStep]) -> bool {
         for _ in 0..times {
             let before = self.run.mark();

@@ -1,5 +1,5 @@
-//! Terms of a unit as terms of one processor, by what operators erase to: program text takes from them what the
-//! variable of a unit's loop ranges over.
+//! Translates a term of a unit to a term of one processor, by the primitives of its operators. Program text uses it to
+//! derive the range of a unit's loop variable.
 
 use crate::rules::Operators;
 use crate::term::{Node, Term, Terms};
@@ -7,7 +7,7 @@ use egg::{Id, Language};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType};
 
-/// A term on one processor; `None` if it is not known what one of its operators does there.
+/// Returns the term on one processor; `None` if an operator has no known equivalent there.
 pub(super) fn plain(term: &Term, operators: &Operators) -> Option<Term> {
     let mut made = Terms::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.len());
@@ -18,7 +18,7 @@ pub(super) fn plain(term: &Term, operators: &Operators) -> Option<Term> {
     Some(made.part(*ids.last()?))
 }
 
-/// One node over operands on one processor.
+/// Translates one node whose operands are already translated.
 fn one(
     node: &Node,
     parts: &[Id],

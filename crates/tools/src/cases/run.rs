@@ -1,4 +1,4 @@
-//! What becomes of a case, and expectations written anew.
+//! Runs cases, and rewrites their expectations.
 
 use super::as_term;
 use super::read::Case;
@@ -15,25 +15,25 @@ use ember_language::term::Term;
 use similar::TextDiff;
 use std::collections::BTreeMap;
 
-/// The most iterations of a saturation of a case.
+/// The limit on the iterations of a saturation of a case.
 const ITERATIONS: usize = 50;
 
-/// Why a case fails.
+/// The reason why a case fails.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is wrong.
+    /// The reason in words.
     pub reason: String,
-    /// From what was expected to the smallest form that was found, line by line; empty where nothing was
-    /// expected that is missing.
+    /// The difference between the expectation and the smallest form that was found, line by line; empty if no expected
+    /// form is missing.
     pub diff: String,
     /// The smallest form that was found.
     pub found: Term,
-    /// Whether writing the expectation anew would make it right.
+    /// True if rewriting the expectation would make the case pass.
     pub blessable: bool,
 }
 
 impl Case {
-    /// Runs the case with the rules of a book, compiled in its order; `None` where all is right.
+    /// Runs the case with the rules of a book, compiled in its order; `None` if the case passes.
     pub fn run(&self, book: &RuleBook, compiled: &[CompiledRule]) -> Option<Failure> {
         let mut egraph = EGraph::new(self.facts(book));
         let root = egraph.add_expr(&self.input);
@@ -99,7 +99,7 @@ struct Run<'a> {
     limits: Limits,
     egraph: EGraph,
     root: Id,
-    /// Why the last saturation stopped; the first that does not run to its end is the last.
+    /// The reason why the last saturation stopped; the run ends with the first one that is cut short.
     stop: StopReason,
 }
 
@@ -109,7 +109,7 @@ impl Driven for Run<'_> {
         self.stop = saturate(&mut self.egraph, &rules, &self.limits, &mut |_| ()).stop;
     }
 
-    /// No case has such a schedule.
+    /// Cases have no schedule with this step.
     fn keep(&mut self, _: usize) {}
 
     fn found(&self, sketch: &Sketch) -> bool {
@@ -129,12 +129,12 @@ impl Driven for Run<'_> {
     }
 }
 
-/// The text of a case file with expectations written anew, each in its place.
+/// Returns the text of a case file with rewritten expectations, each in its place.
 pub fn bless(text: &str, found: &[(Span, Term)]) -> String {
     let mut places: Vec<&(Span, Term)> = found.iter().collect();
     places.sort_by_key(|(span, _)| span.start);
     let mut written = text.to_owned();
-    // From the last, so that the places before it stay where they are.
+    // The replacement starts at the end, so that the earlier places stay valid.
     for (span, term) in places.into_iter().rev() {
         let printed = print_term(term);
         let lines = printed.trim_end().lines().map(|line| format!("\n    {line}"));

@@ -1,5 +1,5 @@
-//! Programs that differ from one in a single token: another number, variable, tensor, size or operator, two
-//! operands that have changed places, or a statement that is missing.
+//! Mutants of a program, each different in a single token: another number, variable, tensor, size or operator, two
+//! swapped operands, or a missing statement.
 
 use super::surface::{Tree, What};
 use egg::Symbol;
@@ -18,18 +18,18 @@ pub struct Mutant {
 /// A change of one node.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// Another word in its place.
+    /// Replaces its word.
     Word(What),
-    /// Two of its operands change places.
+    /// Swaps two of its operands.
     Swap(usize, usize),
-    /// One of its operands in its place.
+    /// Replaces it by one of its operands.
     Keep(usize),
-    /// The indices of an address change places.
+    /// Swaps the indices of an address.
     Indices,
 }
 
-/// All programs that differ from one in a single token, in an order that depends on nothing else; none where
-/// it is too large. Each is well-typed.
+/// Returns all programs that differ from one in a single token, in an order that depends only on the program; none if
+/// the program is too large. Each is well-typed.
 pub fn mutants(term: &Term, declarations: &Declarations) -> Vec<Mutant> {
     let Some(tree) = Tree::of(term) else { return Vec::new() };
     let mut sites = Sites { declarations, around: Vec::new(), path: Vec::new(), found: Vec::new() };
@@ -61,7 +61,7 @@ fn apply(at: &mut Tree, change: Change) {
     }
 }
 
-/// Operators that stand in one another's place.
+/// Pairs of operators, the second of which replaces the first.
 const INSTEAD: [(&str, &str); 18] = [
     ("scf.add", "scf.sub"),
     ("scf.sub", "scf.add"),
@@ -83,7 +83,7 @@ const INSTEAD: [(&str, &str); 18] = [
     ("sub", "add"),
 ];
 
-/// Operators of which two operands may not change places: which, and what the change is called.
+/// Operators with two operands that must not be swapped: the operands, and the name of the change.
 const ORDERED: [(&str, usize, usize, &str); 7] = [
     ("scf.sub", 0, 1, "operands"),
     ("scf.div", 0, 1, "operands"),
@@ -96,7 +96,7 @@ const ORDERED: [(&str, usize, usize, &str); 7] = [
 
 struct Sites<'a> {
     declarations: &'a Declarations,
-    /// The loops around, by their numbers.
+    /// The enclosing loops, by their numbers.
     around: Vec<usize>,
     path: Vec<usize>,
     found: Vec<(&'static str, Vec<usize>, Change)>,
@@ -107,7 +107,7 @@ impl Sites<'_> {
         self.found.push((kind, self.path.clone(), change));
     }
 
-    /// Adds the changes of a part; a literal is a number that no run computes, such as a step.
+    /// Adds the changes of a part. A literal, for example a step, is a number that no run computes.
     fn visit(&mut self, tree: &Tree, literal: bool) {
         match tree.head {
             What::Word(Head::Int(n)) => {
@@ -133,8 +133,8 @@ impl Sites<'_> {
         }
         let own = tree.loop_parts();
         for (at, part) in tree.parts.iter().enumerate() {
-            // A loop's own variable is no mention of it, and variables that no loop of one processor
-            // binds are left as they are: their bounds are those of loops elsewhere.
+            // A loop's own variable is not a use of it. Variables that no loop of one processor binds stay unchanged,
+            // because their bounds belong to loops elsewhere.
             if own.is_some_and(|[variable, ..]| at == variable) || part.name() == "var" {
                 continue;
             }
@@ -178,7 +178,7 @@ impl Sites<'_> {
         }
     }
 
-    /// Another tensor or size in the place of a name.
+    /// Adds the replacements of a name by another tensor or size.
     fn name(&mut self, name: &str) {
         let Some(plain) = name.strip_prefix('%') else { return };
         let others: Vec<String> = match self.declarations.tensor(plain) {
@@ -200,7 +200,7 @@ impl Sites<'_> {
     }
 }
 
-/// Whether an operand is a number of lanes or a step, which programs spell out.
+/// Returns true if an operand is a number of lanes or a step, which must be a literal.
 fn is_literal(tree: &Tree, at: usize) -> bool {
     match tree.name() {
         "scf.lanes" | "slc.lanes" | "exe.lanes" | "scf.broadcast" | "slc.broadcast"

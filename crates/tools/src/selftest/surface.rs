@@ -1,12 +1,12 @@
-//! A program as a tree in which loops bind names, so that a bound stands in it once: changed there, the
-//! loop's variable has the new bound wherever it is mentioned.
+//! A program as a tree in which loops bind names, so that each bound occurs once: if it is changed there, the loop's
+//! variable has the new bound in all its uses.
 
 use egg::{Id, Language};
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
 use ember_prove::chains::{Terms, tree_size};
 
-/// A program of more words than this is no tree.
+/// The limit on the words of a program that is converted to a tree.
 const MOST_WORDS: u64 = 20_000;
 
 /// A part of a program.
@@ -16,7 +16,7 @@ pub(super) struct Tree {
     pub parts: Vec<Tree>,
 }
 
-/// What stands in one place.
+/// The head of a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum What {
     /// An operator or a number.
@@ -26,26 +26,26 @@ pub(super) enum What {
 }
 
 impl Tree {
-    /// A program as a tree; `None` where it is too large.
+    /// Converts a program to a tree; `None` if it is too large.
     pub fn of(term: &Term) -> Option<Tree> {
         if tree_size(term) > MOST_WORDS {
             return None;
         }
-        // Each variable is one node, however the term was made.
+        // This makes each variable a single node, however the term was built.
         let term = Terms::of(term, Id::from(term.len().checked_sub(1)?));
         let root = Id::from(term.len().checked_sub(1)?);
         let mut loops = 0;
         Some(tree(&term, root, &mut Vec::new(), &mut loops))
     }
 
-    /// The program. Its variables are named by how many loops are around them.
+    /// Converts the tree to a program. Its variables are named by the number of their enclosing loops.
     pub fn term(&self) -> Term {
         let mut terms = Terms::default();
         let root = put(self, &mut Vec::new(), &mut terms);
         Terms::of(&terms.finish(), root)
     }
 
-    /// The operator's name.
+    /// Returns the operator's name; empty for a number or a variable.
     pub fn name(&self) -> &'static str {
         match self.head {
             What::Word(Head::Op(name)) => name.as_str(),
@@ -53,13 +53,13 @@ impl Tree {
         }
     }
 
-    /// Where a loop of one processor has its variable, its bounds and its body.
+    /// Returns the positions of the variable, the lower bound and the body of a loop of one processor.
     pub fn loop_parts(&self) -> Option<[usize; 3]> {
         loop_parts(self.name(), self.parts.len())
     }
 }
 
-/// The operands that are a loop's variable, its lower bound and its body; the bounds follow one another.
+/// Returns the positions of a loop's variable, its lower bound and its body; the other bounds follow the lower bound.
 fn loop_parts(name: &str, arity: usize) -> Option<[usize; 3]> {
     match (name, arity) {
         ("scf.for", 5) => Some([0, 1, 4]),
@@ -99,7 +99,7 @@ fn put(tree: &Tree, around: &mut Vec<(usize, Id)>, terms: &mut Terms) -> Id {
             What::Word(head) => head,
             What::Variable(number) => {
                 let known = around.iter().rev().find(|(n, _)| *n == number).map(|(_, id)| *id);
-                // A change may have left a variable without its loop; nothing binds that one.
+                // A change may have left a variable without its loop; it then stays unbound.
                 return known.unwrap_or_else(|| terms.add(Node::op("unbound", &[])));
             }
         };
