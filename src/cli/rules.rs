@@ -1,4 +1,4 @@
-//! The `rules` command: rules that stand in no file, as text.
+//! The `rules` command: prints derived rules, which no file contains, as text.
 
 use super::write_result;
 use clap::{Args, Subcommand};
@@ -9,7 +9,7 @@ use ember_prove::equiv;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Which rules are written.
+/// The rules to print.
 #[derive(Debug, Subcommand)]
 pub(super) enum Which {
     /// The push-down rules that follow from what operators are: those that each `(derive …)` stands for.
