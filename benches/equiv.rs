@@ -135,7 +135,8 @@ fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>, rules::
     (files.collect(), model.map(|model| root.join(model)), exact)
 }
 
-/// Compares the programs in the files; true if one of them is of both units. An error states why there is no proof.
+/// A function that proves two files equal; the flag is true if one of them is a program of both units. An error states
+/// why there is no proof.
 type Prove<'a> = dyn Fn(&[PathBuf], bool) -> Result<(), String> + 'a;
 
 /// Compares the programs of each schedule for each example with the example's model.

@@ -89,7 +89,9 @@ impl Error {
 
 /// Reads one expression: a model, a program or a term.
 ///
-/// # Errors Fails if the text is not balanced, nests too deep, or is not one expression.
+/// # Errors
+///
+/// Fails if the text is not balanced, nests too deep, or is not one expression.
 pub fn read(text: &str) -> Result<Sexp, Error> {
     with(&Sources::default(), |sources| one("<text>", text, sources))
 }
@@ -97,7 +99,9 @@ pub fn read(text: &str) -> Result<Sexp, Error> {
 impl Compiler {
     /// Reads rules, from files or folders, and a machine, by its name or from a file.
     ///
-    /// # Errors Fails if the rules are not well-formed, or no machine has this name.
+    /// # Errors
+    ///
+    /// Fails if the rules are not well-formed, or no machine has this name.
     pub fn new<P: Into<PathBuf>>(
         rules: impl IntoIterator<Item = P>,
         machine: &str,
@@ -122,7 +126,9 @@ impl Compiler {
     /// Compiles a model to the program that runs fastest in the simulator on the model's data, of those that the rules
     /// produce.
     ///
-    /// # Errors Fails if the model is not well-formed, or the schedule produces no program.
+    /// # Errors
+    ///
+    /// Fails if the model is not well-formed, or the schedule produces no program.
     pub fn compile(&self, model: &Sexp) -> Result<Compiled, Error> {
         with(&self.sources, |sources| {
             let inputs = self.inputs(sources, model)?;
@@ -143,7 +149,9 @@ impl Compiler {
 
     /// Runs a program of any level on a model's data and compares its outputs with the reference's.
     ///
-    /// # Errors Fails if the program or the model is not well-formed, or they do not fit each other.
+    /// # Errors
+    ///
+    /// Fails if the program or the model is not well-formed, or they do not fit each other.
     pub fn simulate(&self, program: &Sexp, model: &Sexp) -> Result<Run, Error> {
         with(&self.sources, |sources| {
             let inputs = self.inputs(sources, model)?;
@@ -157,7 +165,9 @@ impl Compiler {
 
     /// Proves that two models or programs compute the same on all data, or finds data on which they differ.
     ///
-    /// # Errors Fails if one of them is not well-formed, or they declare different tensors.
+    /// # Errors
+    ///
+    /// Fails if one of them is not well-formed, or they declare different tensors.
     pub fn prove(&self, first: &Sexp, second: &Sexp) -> Result<Verdict, Error> {
         with(&self.sources, |sources| {
             let paths = equiv::rule_paths(sources.files().as_ref(), &self.options.rules);

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use write::{Format, Outputs, each};
 
-/// What is generated.
+/// The kind of data to generate.
 #[derive(Debug, Subcommand)]
 pub enum What {
     /// Bags of lookups into tables that stand one after another.

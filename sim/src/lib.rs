@@ -85,7 +85,9 @@ pub struct Outcome {
 
 /// Runs a program to its end.
 ///
-/// # Errors Fails if the data does not fit, the program is not well formed, an access is outside a tensor, the program
+/// # Errors
+///
+/// Fails if the data does not fit, the program is not well formed, an access is outside a tensor, the program
 /// deadlocks, or a limit of the machine or the options is exceeded; see [`SimError`].
 pub fn run(
     program: &Program,

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// Options of `lsp`.
 #[derive(Debug, Args)]
 pub(super) struct LspArgs {
-    /// What editors may say of the streams that are used; there are no others.
+    /// Accepted because editors pass it; the server uses no other streams.
     #[arg(long, hide = true)]
     stdio: bool,
 }
