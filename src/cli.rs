@@ -1,7 +1,7 @@
-//! The command line: what may be asked, and what is printed.
+//! The command line: the commands, their options and their output.
 //!
-//! Results go to standard output and nothing else does. Exit codes: 0 all right; 1 a program's
-//! output is wrong or its run did not end; 2 bad input.
+//! Only results go to standard output. Exit codes: 0 all right; 1 a program's output is wrong or its run did not end; 2
+//! bad input.
 
 mod ask;
 mod bench;
@@ -265,7 +265,7 @@ impl Common {
     }
 }
 
-/// A phase by its name.
+/// Parses the name of a phase.
 fn phase(name: &str) -> Result<Phase, String> {
     Phase::parse(name).ok_or_else(|| format!("a phase is one of {}", Phase::NAMES.join(", ")))
 }
@@ -345,7 +345,7 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The best program at a level, or the e-graph that it comes from.
+/// Returns the text of the best program at a level, or of its e-graph.
 fn emit(
     inputs: &Inputs,
     options: &Options,
@@ -409,7 +409,7 @@ fn run_program(
     Ok(ExitCode::from(1))
 }
 
-/// The report for a person.
+/// Returns the report in readable form.
 fn text(done: &Done) -> String {
     let report = &done.report;
     let trace = report.trace.as_deref().map(trace::print).unwrap_or_default();
@@ -431,7 +431,7 @@ fn text(done: &Done) -> String {
     )
 }
 
-/// Says on standard error what is wrong with a program's output.
+/// Reports a wrong output of a program on standard error.
 fn complain(record: &Record) {
     let what = record.mismatch.as_deref().unwrap_or("no output");
     let mut error = Diagnostic::global(format!("program `{}`: {what}", record.name));
@@ -442,7 +442,7 @@ fn complain(record: &Record) {
 }
 
 fn to_json(value: &impl serde::Serialize) -> String {
-    // Plain data with string keys: serialising it cannot fail.
+    // The value is plain data with string keys, so serialising it cannot fail.
     serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
 }
 
@@ -450,7 +450,7 @@ fn write_result(output: Option<&Path>, text: &str) -> Checked<()> {
     match output {
         Some(path) => write_file(path, text),
         None => {
-            // A reader that has seen enough closes the pipe; that is not an error.
+            // A reader that has seen enough closes the pipe, which is not an error.
             let _ = std::io::stdout().lock().write_all(text.as_bytes());
             Ok(())
         }

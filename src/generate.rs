@@ -1,9 +1,9 @@
-//! The `gen` command: bags, graphs, triples and block patterns as files, from a few numbers and a
-//! seed. What is drawn is [`ember_model::data`]'s matter, and the same as what a model file draws from the
-//! same seed; this module knows what may be asked for, and how it is written.
+//! The `gen` command: writes bags, graphs, triples, block patterns or a program to files, from a few numbers and a
+//! seed. [`ember_model::data`] draws the data, the same as a model file draws from the same seed; this module defines
+//! the options and writes the result.
 //!
-//! Everything is streamed: a graph holds a few numbers a node, bags hold one table's lookups. Compressed
-//! rows of a graph (`npy`) hold its edges once, since those of an undirected one come in no such order.
+//! All data is streamed: a graph needs a few numbers per node in memory, bags need one table's lookups. Compressed rows
+//! of a graph (`npy`) need its edges once, since the edges of an undirected graph are not drawn in row order.
 
 mod write;
 
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use write::{Format, Outputs, each};
 
-/// What is generated.
+/// The kind of data to generate.
 #[derive(Debug, Subcommand)]
 pub enum What {
     /// Bags of lookups into tables that stand one after another.
@@ -59,7 +59,7 @@ pub enum What {
     Program(Program),
 }
 
-/// Where it goes.
+/// The destination of the generated data.
 #[derive(Debug, Args)]
 struct To {
     /// The seed.
@@ -175,7 +175,7 @@ pub struct Program {
     output: Option<PathBuf>,
 }
 
-/// Why a word of the command line is not what an option takes.
+/// The error of a word on the command line that an option does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 
 pub enum NotAWord {
@@ -195,7 +195,7 @@ fn locality(word: &str) -> Result<Locality, NotAWord> {
     })
 }
 
-/// A factor that sizes are multiplied by, on the command line.
+/// Parses a factor of sizes on the command line.
 pub fn scale(word: &str) -> Result<f64, NotAWord> {
     let scale: f64 = word.parse().map_err(|_| NotAWord::NotANumber)?;
     if scale.is_finite() && scale > 0.0 { Ok(scale) } else { Err(NotAWord::NotPositive) }
@@ -205,8 +205,8 @@ fn error(message: impl Into<String>, help: Option<String>) -> Vec<Diagnostic> {
     vec![Diagnostic { help, ..Diagnostic::global(message) }]
 }
 
-/// Generates and writes. Sizes beyond what can be drawn, unknown names and files that cannot be
-/// written are errors.
+/// Generates and writes the data. Returns an error for sizes that are too large, unknown names and files that cannot be
+/// written.
 pub fn run(what: &What, line: &Line) -> Checked<()> {
     match what {
         What::Bags(bags) => bags.run(line),
@@ -235,8 +235,8 @@ impl Bags {
         if whole.iter().any(|n| n.is_none_or(|n| n >= i64::MAX as u64)) {
             return Err(error("more rows or bags than 64-bit integers count", None));
         }
-        // Bags are drawn once for their starts and once for their lookups, so that no two tables
-        // are held at a time.
+        // Bags are drawn twice, once for their starts and once for their lookups, so that no two tables are in memory
+        // at a time.
         let starts = |table: u64| {
             bag_offsets(self.bags, self.lookups, self.empty, self.to.seed, table)
                 .ok_or_else(|| error("more lookups of a table than memory holds", None))

@@ -1,4 +1,4 @@
-//! The `bench` command's options, and what becomes of its result.
+//! The `bench` command's options, and the output of its result.
 
 use super::rule_paths::RulePaths;
 use super::{Exact, to_json, write_result};

@@ -1,4 +1,4 @@
-//! The `check` command: everything that can be said of rule files before they run.
+//! The `check` command: reports all errors and warnings of rule files without running them.
 
 use super::rule_paths::Subject;
 use super::write_result;
@@ -36,7 +36,7 @@ impl CheckArgs {
             let at = found.at.as_ref().map(|(span, _)| span.file);
             found.severity == Severity::Error || at.is_none_or(|file| is_own(sources, file))
         });
-        // What has no place in a text is a path that cannot be read.
+        // A diagnostic without a position concerns a path that cannot be read.
         let (unread, diagnostics): (Vec<_>, Vec<_>) =
             diagnostics.into_iter().partition(|d| d.at.is_none());
         if !unread.is_empty() {
@@ -71,7 +71,7 @@ impl CheckArgs {
     }
 }
 
-/// So many of something.
+/// Formats a count with its noun in the singular or plural.
 fn number(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

@@ -69,7 +69,7 @@ impl CheckCertificateArgs {
     }
 }
 
-/// The trusted base: each module with its lines, and the lines of each part.
+/// Returns the trusted base: each module with its line count, and the line counts of the parts.
 fn trusted(json: bool) -> String {
     let lines: usize = PARTS.iter().map(Part::lines).sum();
     if json {
@@ -86,7 +86,7 @@ fn trusted(json: bool) -> String {
     format!("{rows}\n\n{lines} lines, and the packages {}.\n", PACKAGES.join(", "))
 }
 
-/// How many steps a certificate has.
+/// Returns the number of steps of a certificate.
 fn steps(certificate: &Sexp) -> usize {
     let last = certificate.list().and_then(|forms| forms.last()?.items("steps"));
     last.map_or(0, <[Sexp]>::len)

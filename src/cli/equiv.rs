@@ -1,4 +1,4 @@
-//! The `equiv` command's options, and what becomes of its answer.
+//! The `equiv` command's options, and the output of its result.
 
 use super::rule_paths::RulePaths;
 use super::{Exact, to_json, write_file, write_result};

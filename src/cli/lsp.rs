@@ -15,7 +15,7 @@ pub(super) struct LspArgs {
     /// file is checked with [default: the folder that the file is in]; may be given again.
     #[arg(long, value_name = "PATH")]
     rules: Vec<PathBuf>,
-    /// What editors may say of the streams that are used; there are no others.
+    /// Accepted because editors pass it; the server uses no other streams.
     #[arg(long, hide = true)]
     stdio: bool,
 }

@@ -1,4 +1,4 @@
-//! The `rules` command: rules that are in no file as text, and the rules that come with the program as files.
+//! The `rules` command: prints derived rules, which no file contains, as text.
 
 use super::rule_paths::RulePaths;
 use super::write_result;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Which rules are written.
+/// The rules to print.
 #[derive(Debug, Subcommand)]
 pub(super) enum Which {
     /// The push-down rules that follow from what operators are: those that each `(derive …)` stands for.

@@ -1,4 +1,4 @@
-//! The `saturate` command: any rules on any terms.
+//! The `saturate` command: applies any rules to any terms.
 
 use super::rule_paths::RulePaths;
 use super::{to_json, write_result};
@@ -57,7 +57,7 @@ impl SaturateArgs {
         };
         let roots = system::read(sources, &self.terms, &book.signature)?;
         let limits = Limits { iterations: self.iter_limit, nodes: self.node_limit };
-        // No threads at all would be as many as there are cores.
+        // Rayon takes 0 as one thread per core, so a given number is at least 1.
         let threads = self.threads.map_or(0, |threads| threads.clamp(1, 1024));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool =
@@ -79,7 +79,7 @@ impl SaturateArgs {
     }
 }
 
-/// The goals that were missed.
+/// Returns a diagnostic for each missed goal.
 fn complaints(term: &TermReport) -> impl Iterator<Item = Diagnostic> + '_ {
     let missed = |goal: &&GoalReport| goal.found != goal.wanted;
     term.goals.iter().filter(missed).map(|goal| {

@@ -1,4 +1,4 @@
-//! The `self-test` command: equivalence checking and lowering tried on random programs.
+//! The `self-test` command: tries equivalence checking and lowering on random programs.
 
 use super::rule_paths::RulePaths;
 use super::{to_json, write_file, write_result};
@@ -47,7 +47,7 @@ pub(super) struct SelfTestArgs {
     json: bool,
 }
 
-/// What is printed with `--json`.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct Report {
     seed: u64,
@@ -106,7 +106,7 @@ impl SelfTestArgs {
     }
 }
 
-/// Writes a pair to a file of its own.
+/// Writes a pair to its own file.
 fn keep(folder: &std::path::Path, finding: &Finding) -> Checked<()> {
     let Some(text) = &finding.text else { return Ok(()) };
     std::fs::create_dir_all(folder).map_err(|error| {

@@ -1,4 +1,4 @@
-//! The `test` command: what rules say of themselves, and case files.
+//! The `test` command: runs the tests in rule files, and case files.
 
 use super::{to_json, write_file, write_result};
 use crate::shipped;
@@ -41,7 +41,7 @@ pub(super) struct TestArgs {
     output: Option<PathBuf>,
 }
 
-/// What is printed with `--json`.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct Report {
     passed: usize,
@@ -57,12 +57,12 @@ struct Record {
     file: String,
     line: usize,
     passed: bool,
-    /// Why it fails.
+    /// The reason of a failure.
     reason: Option<String>,
     diff: Option<String>,
 }
 
-/// The files of paths: rules, and cases.
+/// Sorts paths, and the files of folders, into rule files and case files.
 fn sorted(files: &dyn Files, paths: &[PathBuf]) -> Checked<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut rules, mut cases) = (Vec::new(), Vec::new());
     for path in paths {
@@ -185,7 +185,7 @@ impl Report {
         });
     }
 
-    /// What differs, case by case, and the numbers.
+    /// Returns the differences, case by case, and the counts.
     fn text(&self) -> String {
         let mut text = String::new();
         for test in self.tests.iter().filter(|test| test.diff.is_some()) {

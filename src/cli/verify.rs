@@ -1,4 +1,4 @@
-//! The `verify` command: every rule's tiers, and what operators claim, as tables.
+//! The `verify` command: prints every rule's tiers and the claims about operators, as tables.
 
 use super::rule_paths::Subject;
 use super::{to_json, write_result};
@@ -40,13 +40,13 @@ pub(super) struct VerifyArgs {
     json: bool,
 }
 
-/// What is printed with `--json`.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct Report {
-    /// The solver of the third tier; `null` where none is installed.
+    /// The solver of the third tier; `null` if none is installed.
     solver: Option<&'static str>,
     rules: Vec<Verified>,
-    /// What the attributes of operators claim.
+    /// The claims of the operators' attributes.
     operators: Vec<Claim>,
 }
 
@@ -108,7 +108,7 @@ impl VerifyArgs {
     }
 }
 
-/// What speaks against a rule.
+/// Returns a diagnostic if a rule did not pass.
 fn complaint(row: &Verified) -> Option<Diagnostic> {
     if row.passed() {
         return None;
@@ -129,7 +129,7 @@ fn complaint(row: &Verified) -> Option<Diagnostic> {
     Some(Diagnostic::global(text).with_help(seed))
 }
 
-/// What speaks against a claim of an operator.
+/// Returns a diagnostic if a claim about an operator is refuted.
 fn false_claim(claim: &Claim, seed: u64) -> Option<Diagnostic> {
     let Known::Refuted { case } = &claim.answer else { return None };
     let Claim { operator, attribute, claim, .. } = claim;
@@ -149,7 +149,7 @@ fn text(report: &Report) -> String {
         .join("\n")
 }
 
-/// What operators claim, a row each.
+/// Returns the table of claims about operators, one per row.
 fn operators_text(report: &Report) -> Option<String> {
     let claims = &report.operators;
     if claims.is_empty() {
@@ -205,7 +205,7 @@ fn rules_text(report: &Report) -> Option<String> {
     ))
 }
 
-/// The tiers that a rule has passed.
+/// Returns the tiers that a rule has passed.
 fn tiers(row: &Verified) -> String {
     let mut tiers = match row.tier {
         Some(Tier::Exhaustive) => vec!["1", "2"],

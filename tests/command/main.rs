@@ -1,4 +1,4 @@
-//! The whole pipeline: what the command prints, what its programs do, and what may be relied on.
+//! Tests of the whole pipeline: the command's output, the results of its programs, and its guarantees.
 
 mod add_rule;
 mod anywhere;
