@@ -23,8 +23,9 @@ static FOLDERS: [(&str, Dir<'_>); 3] = [
     ("programs", include_dir!("$CARGO_MANIFEST_DIR/programs")),
 ];
 
-/// The extensions of files that are shipped: what else is in their folders belongs to the sources.
-const EXTENSIONS: [&str; 4] = ["rules", "case", "toml", "dlc"];
+/// The extensions of files that are shipped. Everything else in their folders belongs to the sources, cases included,
+/// which use models of the tests.
+const EXTENSIONS: [&str; 3] = ["rules", "toml", "dlc"];
 
 /// The shipped files, and all others as they are on the disk.
 #[derive(Clone, Debug)]
