@@ -296,7 +296,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
-            let done = generate::run(what, &line);
+            let done = generate::run(&mut sources, what, &line);
             line.done();
             done.map(|()| ExitCode::SUCCESS)
         }
