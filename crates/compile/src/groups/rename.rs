@@ -1,4 +1,4 @@
-//! Terms with other names in them.
+//! Substitution of names in terms.
 
 use egg::{Id, Language, RecExpr, Symbol};
 use ember_language::rules::Operators;
@@ -6,10 +6,10 @@ use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names of tensors and sizes, each once.
+/// Names of tensors and sizes, without duplicates.
 pub type Names = Vec<Symbol>;
 
-/// The names that a term mentions, in order.
+/// Returns the names in a term, in order of occurrence.
 pub fn names(term: &Term) -> Names {
     let mut names = Names::new();
     for node in term.as_ref() {
@@ -23,7 +23,7 @@ pub fn names(term: &Term) -> Names {
     names
 }
 
-/// A term with its names exchanged and some of its sizes replaced by numbers.
+/// Returns a term with its names replaced, and with some of its sizes replaced by numbers.
 pub fn renamed(
     operators: &Operators,
     term: &Term,
@@ -50,7 +50,7 @@ pub fn renamed(
     made
 }
 
-/// A term in which some tensors are read as they are, not as frozen.
+/// Returns a term that reads some tensors directly, not frozen.
 pub fn thawed(operators: &Operators, term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
     let mut made: Term = RecExpr::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());

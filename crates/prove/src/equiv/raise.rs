@@ -1,6 +1,6 @@
-//! Programs of any level as programs of one processor: each operator as the one that it erases to.
+//! Raises programs of any level to programs of one processor: replaces each operator by the operator that it erases to.
 //!
-//! The result is a hint. That it means the same is proved like all else: rules must lead from it back to the
+//! The result is only a hint. Its equality to the program is proved like any other: rules must lead from it back to the
 //! program.
 
 use egg::{Id, Language, RecExpr};
@@ -9,7 +9,7 @@ use ember_language::term::{Node, Term};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType};
 
-/// The statement of one processor that a program of any level erases to; names of variables stay.
+/// Returns the statement of one processor that a program of any level erases to; names of variables stay.
 pub fn raised(term: &Term, operators: &Operators) -> Term {
     let mut made: Term = RecExpr::default();
     let mut ids: Vec<Id> = Vec::with_capacity(term.len());
@@ -25,7 +25,7 @@ fn raised_node(node: &Node, operators: &Operators, made: &mut Term) -> Id {
     let raised = operators.of(node).and_then(|info| {
         let children = node.children();
         Some(match info.primitive()? {
-            // What only says where something runs.
+            // The operator only places its operand on a unit.
             Primitive::Same => {
                 let [x] = info.parts(children)?;
                 return Some(x);
