@@ -11,7 +11,7 @@ mod equiv;
 mod explain;
 mod fmt;
 mod lsp;
-mod rule_paths;
+pub(crate) mod rule_paths;
 mod rules;
 mod saturate;
 mod self_test;
@@ -297,7 +297,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
-            let done = generate::run(what, &line);
+            let done = generate::run(&mut sources, what, &line);
             line.done();
             done.map(|()| ExitCode::SUCCESS)
         }
