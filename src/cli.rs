@@ -11,6 +11,7 @@ mod equiv;
 mod explain;
 mod fmt;
 mod lsp;
+pub(crate) mod rule_paths;
 mod rules;
 mod saturate;
 mod self_test;
@@ -21,10 +22,10 @@ mod why_not;
 use crate::generate;
 use crate::job::{self, Done, Scope};
 use crate::report::{self, Record};
+use crate::shipped::Shipped;
 use crate::single;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ember_compile::pipeline::{self, Inputs, Options};
-use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules::Exactness;
 use ember_language::rules::Phase;
@@ -34,6 +35,7 @@ use ember_tools::emit;
 use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::trace;
+use rule_paths::RulePaths;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -192,9 +194,8 @@ enum Level {
 
 #[derive(Debug, Args)]
 struct Common {
-    /// A folder of rule files, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     target: String,
@@ -250,7 +251,7 @@ struct Common {
 impl Common {
     fn options(&self) -> Options {
         Options {
-            rules: self.rules.clone(),
+            rules: self.rules.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone(),
             exact: self.exact.into(),
@@ -276,7 +277,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
-    let mut sources = Sources::new(Disk);
+    let mut sources = Sources::new(Shipped::default());
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)
@@ -296,7 +297,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
-            let done = generate::run(what, &line);
+            let done = generate::run(&mut sources, what, &line);
             line.done();
             done.map(|()| ExitCode::SUCCESS)
         }

@@ -1,11 +1,11 @@
 //! The compiler's interface for other Rust programs: S-expression values in, S-expression values out. Every function
 //! calls the stages, which are in other crates.
 
+use crate::shipped::{self, Shipped};
 use crate::single;
 use ember_certify::Rules;
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Case, Inputs, Options};
-use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::print_term::print_term;
 use ember_language::{sexp, symbolic};
@@ -97,7 +97,8 @@ pub fn read(text: &str) -> Result<Sexp, Error> {
 }
 
 impl Compiler {
-    /// Reads rules, from files or folders, and a machine, by its name or from a file.
+    /// Reads rules, from files or folders, and a machine, by its name or from a file. The path `default` stands
+    /// for the rules that come with this crate.
     ///
     /// # Errors
     ///
@@ -106,9 +107,9 @@ impl Compiler {
         rules: impl IntoIterator<Item = P>,
         machine: &str,
     ) -> Result<Compiler, Error> {
-        let rules = rules.into_iter().map(P::into).collect();
+        let rules = rules.into_iter().map(P::into).map(shipped::resolved).collect();
         let options = Options { rules, target: machine.to_owned(), ..Options::default() };
-        let mut sources = Sources::new(Disk);
+        let mut sources = Sources::new(Shipped::default());
         let read = ember_language::rules::load(&mut sources, &options.rules)
             .and_then(|_| ember_compile::machines::load(&mut sources, machine));
         match read {

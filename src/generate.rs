@@ -7,11 +7,10 @@
 
 mod write;
 
+use crate::cli::rule_paths::RulePaths;
 use clap::{Args, Subcommand};
-use ember_host::Disk;
-use ember_language::diagnostic::Sources;
-use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_language::suggest;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::{rules, suggest};
 use ember_model::data::blocks::BlockPattern;
 use ember_model::data::graph::{
     Graph, GraphModel, Triples, graph_names, known_graph, known_triples, triples_names,
@@ -167,9 +166,8 @@ pub struct Program {
     /// The seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// A folder of rule files, or one rule file; may be given again. Their dialects say how text is written.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// The file [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -205,17 +203,17 @@ fn error(message: impl Into<String>, help: Option<String>) -> Vec<Diagnostic> {
     vec![Diagnostic { help, ..Diagnostic::global(message) }]
 }
 
-/// Generates and writes the data. Returns an error for sizes that are too large, unknown names and files that cannot be
-/// written.
-pub fn run(what: &What, line: &Line) -> Checked<()> {
+/// Generates and writes. Sizes beyond what can be drawn, unknown names and files that cannot be
+/// written are errors.
+pub fn run(sources: &mut Sources, what: &What, line: &Line) -> Checked<()> {
     match what {
         What::Bags(bags) => bags.run(line),
         What::Graph(graph) => graph.run(line),
         What::Triples(triples) => triples.run(line),
         What::Blocks(blocks) => blocks.run(),
         What::Program(Program { size, seed, rules, output }) => {
-            let (book, _) = ember_language::rules::load(&mut Sources::new(Disk), rules)?;
-            let text = Made::random(*seed, *size).text(&book.signature);
+            let (book, _) = rules::load(sources, &rules.rules)?;
+            let text = Made::random(book.signature.table(), *seed, *size).text(&book.signature);
             let outputs = Outputs::of(output, Some(Format::Tsv), &[Format::Tsv])?;
             outputs.text(|out| out.words(format_args!("{}", text.trim_end())))
         }

@@ -18,7 +18,7 @@
 //!          (offsets (ragged (mean 2) (empty 0.0)))
 //!          (indices (zipf 1.0))))",
 //! )?;
-//! let compiler = Compiler::new(["rules"], "tmu-cpu")?.with_schedule("emb-opt0");
+//! let compiler = Compiler::new(["default"], "tmu-cpu")?.with_schedule("emb-opt0");
 //! let compiled = compiler.compile(&model)?;
 //! assert_eq!(compiled.program.list_name()?, "dlc");
 //!
@@ -41,6 +41,7 @@ mod generate;
 #[doc(hidden)]
 pub mod job;
 mod report;
+mod shipped;
 #[doc(hidden)]
 pub mod single;
 

@@ -51,8 +51,9 @@ fn every_extraction_does_what_the_program_does() {
 
 #[test]
 fn a_seed_makes_one_program() {
-    let (book, _) = rules::load(&mut Sources::new(Disk), &folder()).expect("they are well-formed");
-    let text = |seed| Made::random(seed, 2).text(&book.signature);
+    let tools = tools();
+    let signature = &tools.book.signature;
+    let text = |seed| Made::random(signature.table(), seed, 2).text(signature);
     let texts: BTreeSet<String> = (0..100).map(text).collect();
     assert!(texts.len() > 95, "{} of 100 differ", texts.len());
     assert_eq!(text(7), text(7));
@@ -64,7 +65,10 @@ fn a_mutant_has_a_bound_changed_wherever_it_is_mentioned() {
         (scf.store (at (out %o) (iv (var (depth 0) 0 4 1))) (iv (var (depth 0) 0 4 1))))";
     let term: Term = text.parse().expect("a term");
     let made: Vec<String> =
-        mutants(&term, &Declarations::default()).iter().map(|m| m.term.to_string()).collect();
+        mutants(&term, tools().book.signature.table(), &Declarations::default())
+            .iter()
+            .map(|m| m.term.to_string())
+            .collect();
     let longer: Term = text.replace(" 0 4 1", " 0 5 1").parse().expect("a term");
     let longer = longer.to_string();
     assert!(made.contains(&longer), "{made:#?}");

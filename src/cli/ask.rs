@@ -1,6 +1,7 @@
 //! The common parts of the commands that ask about a search: its options, and terms without a model.
 
 use super::Exact;
+use super::rule_paths::RulePaths;
 use clap::Args;
 use ember_compile::pipeline::Options;
 use ember_engine::CompiledRule;
@@ -17,9 +18,8 @@ use std::path::{Path, PathBuf};
 /// Options of the commands that ask about a search.
 #[derive(Debug, Args)]
 pub(super) struct Asked {
-    /// A folder of rule files, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    pub rules: Vec<PathBuf>,
+    #[command(flatten)]
+    pub rules: RulePaths,
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     pub target: String,
@@ -59,7 +59,7 @@ impl Asked {
     pub fn options(&self) -> Options {
         let default = Options::default();
         Options {
-            rules: self.rules.clone(),
+            rules: self.rules.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone().unwrap_or(default.schedule),
             exact: self.exact.into(),
@@ -74,7 +74,7 @@ impl Asked {
 
     /// Reads only the rules. Their warnings are reported by the `check` command, not here.
     pub fn book(&self, sources: &mut Sources) -> Checked<(RuleBook, Vec<CompiledRule>)> {
-        let (book, _) = rules::load(sources, &self.rules)?;
+        let (book, _) = rules::load(sources, &self.rules.rules)?;
         let compiled = ember_engine::compile(&book);
         Ok((book, compiled))
     }

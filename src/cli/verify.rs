@@ -1,5 +1,6 @@
 //! The `verify` command: prints every rule's tiers and the claims about operators, as tables.
 
+use super::rule_paths::Subject;
 use super::{to_json, write_result};
 use clap::Args;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
@@ -12,6 +13,7 @@ use ember_tools::solver::Installed;
 use ember_tools::tables::{grouped, table};
 use itertools::Itertools;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Options of `verify`.
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
-    /// Folders of rule files, or rule files.
-    #[arg(required = true, value_name = "PATH")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: Subject,
     /// Verifies those rules and operators whose name this regular expression fits.
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
@@ -51,12 +52,20 @@ struct Report {
 
 impl VerifyArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let (book, warnings) = rules::load(sources, &self.rules)?;
+        let is_own = self.rules.is_own(sources);
+        let (book, warnings) = rules::load(sources, &self.rules.all())?;
         render::emit(sources, &warnings);
+        let rules = book.claims().map(|rule| (rule.name, rule.span));
+        let declared = book.signature.operators().iter().map(|op| (op.name, op.span));
+        let own: BTreeSet<&str> = rules
+            .chain(declared)
+            .filter(|(_, span)| is_own(sources, span.file))
+            .map(|(name, _)| name.as_str())
+            .collect();
         let pattern = self.filter.as_deref().unwrap_or("");
         let pattern = regex_lite::Regex::new(pattern)
             .map_err(|e| vec![Diagnostic::global(format!("`--filter {pattern}`: {e}"))])?;
-        let wanted = |name: &str| pattern.is_match(name);
+        let wanted = |name: &str| own.contains(name) && pattern.is_match(name);
         let total = book.claims().filter(|rule| wanted(rule.name.as_str())).count();
         let operators = book.signature.operators();
         if total == 0 && !operators.iter().any(|op| wanted(op.name.as_str())) {

@@ -154,7 +154,7 @@ impl Search<'_> {
     }
 }
 
-/// A schedule's run, as the search observes it.
+/// The state of running a schedule.
 struct State<'a, 'w> {
     search: &'a Search<'a>,
     /// The facts for a fresh e-graph.

@@ -1,5 +1,5 @@
-//! Runs the steps of a schedule in an e-graph. What is made of each step, and when to end early, is the
-//! business of whoever observes the run ([`Observer`]).
+//! Runs a schedule: selects the next step and decides when a repetition ends. The implementor of [`Driven`] defines the
+//! terms that rules are applied to and the way of choosing among them.
 
 use crate::compile::CompiledRule;
 use crate::knowledge::{EGraph, Knowledge};

@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use state::State;
 use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
 
 /// Errors of JSON-RPC and of the protocol.
 mod code {
@@ -40,10 +41,19 @@ enum Phase {
     ShutDown,
 }
 
-/// Serves until the client sends `exit` or closes the stream. Returns true if the session ended as the protocol
-/// requires: `shutdown`, then `exit`.
-pub fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bool> {
-    let mut server = Server { state: State::default(), phase: Phase::Fresh, out: Vec::new() };
+/// Serves until the client sends `exit` or closes the stream. Returns true if the session ended as the protocol requires:
+/// `shutdown`, then `exit`.
+///
+/// A file is checked with the rules of these paths, unless the client's settings name others; a setting `default`
+/// stands for the path `default`.
+pub fn serve(
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+    rules: Vec<PathBuf>,
+    default: Option<PathBuf>,
+) -> io::Result<bool> {
+    let state = State::new(rules, default);
+    let mut server = Server { state, phase: Phase::Fresh, out: Vec::new() };
     loop {
         match wire::read(input)? {
             wire::Incoming::End => return Ok(false),

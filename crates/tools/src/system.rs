@@ -271,7 +271,7 @@ fn one_line(term: &Term) -> String {
     print_term(term).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A schedule's run, as reported.
+/// The state of a schedule's run.
 struct State<'a> {
     /// The classes of the terms.
     classes: &'a [Id],

@@ -29,9 +29,13 @@ type Published = Vec<(String, Value)>;
 #[derive(Default)]
 pub(super) struct State {
     root: Option<PathBuf>,
-    /// The workspace's rules, if its settings name any.
+    /// The rules that every file is checked with, if the settings or the command name any.
     rules: Vec<PathBuf>,
-    /// The texts of open editors, and the URIs by which the client names them.
+    /// The rules that the command names.
+    given: Vec<PathBuf>,
+    /// The path of the rules that `default` stands for.
+    default: Option<PathBuf>,
+    /// The texts of open editors, and the client's names of them.
     buffers: BTreeMap<PathBuf, String>,
     uris: BTreeMap<PathBuf, String>,
     /// For each open rule or case file, the paths that it is checked with, determined when it was opened.
@@ -44,7 +48,12 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Stores the workspace's folder and settings.
+    /// Before the client has said anything.
+    pub fn new(rules: Vec<PathBuf>, default: Option<PathBuf>) -> State {
+        State { rules: rules.clone(), given: rules, default, ..State::default() }
+    }
+
+    /// Takes up the workspace's folder and settings.
     pub fn initialize(&mut self, params: &InitializeParams) {
         let folder = params.workspace_folders.as_ref().and_then(|folders| folders.first());
         // Older clients send only this field.
@@ -69,7 +78,12 @@ impl State {
         let list = given.as_array().map_or(std::slice::from_ref(given), Vec::as_slice);
         let paths = list.iter().filter_map(Value::as_str).filter(|path| !path.is_empty());
         let root = self.root.clone().unwrap_or_default();
-        self.rules = paths.map(|path| normal(&root.join(path))).filter(|p| p.exists()).collect();
+        let resolved = |path: &str| match &self.default {
+            Some(default) if path == "default" => default.clone(),
+            _ => normal(&root.join(path)),
+        };
+        let paths: Vec<PathBuf> = paths.map(resolved).filter(|path| path.exists()).collect();
+        self.rules = if paths.is_empty() { self.given.clone() } else { paths };
     }
 
     /// Handles a text that was opened or changed.

@@ -3,7 +3,7 @@
 
 use super::data::{Data, Relation, Run};
 use super::make::Made;
-use egg::{Id, Language};
+use egg::Id;
 use ember_analysis::facts::{Facts, VectorUnit};
 use ember_compile::cost::{Goal, Rates};
 use ember_compile::pipeline::lower;
@@ -12,12 +12,13 @@ use ember_compile::workload::Statistics;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, StopReason};
 use ember_interpret::Store;
-use ember_language::rules::{Exactness, RuleBook};
-use ember_language::term::{Node, Term};
+use ember_language::rules::{Exactness, OpInfo, Operators, RuleBook};
+use ember_language::term::Term;
 use ember_language::text;
 use ember_prove::equiv::{Failure, lifted, store_after};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
+use ember_values::primitive::Primitive;
 use fastrand::Rng;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -138,7 +139,7 @@ pub fn lowered(
                 }
             }
             done.terms += 1;
-            if goal == Goal::Decoupled && early(&candidate.term) {
+            if goal == Goal::Decoupled && early(&candidate.term, operators) {
                 done.early += 1;
                 continue;
             }
@@ -182,7 +183,7 @@ pub fn all_lowered(
     let one = |number: usize| {
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
-        let made = Made::random(own, rng.u32(0..3));
+        let made = Made::random(tools.0.signature.table(), own, rng.u32(0..3));
         let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
@@ -207,15 +208,16 @@ pub fn all_lowered(
     })
 }
 
-/// Returns true if a term has a position that is a number.
-fn early(term: &Term) -> bool {
-    const NUMBERS: [&str; 2] = ["slc.const", "exe.const"];
-    let number = |id: Id| match term[id].name() {
-        None => true,
-        Some(name) => NUMBERS.contains(&name),
+/// Whether a term has a position that is a number.
+fn early(term: &Term, operators: &Operators) -> bool {
+    let number = |id: Id| {
+        let info = operators.of(&term[id]);
+        let given =
+            |info: &OpInfo| info.is_transparent() && !info.boundary && info.operand_units == [None];
+        term[id].name().is_none() || info.is_some_and(given)
     };
-    let at = |node: &Node| matches!(node.name(), Some("at" | "slc.at" | "exe.at"));
-    term.as_ref().iter().filter(|node| at(node)).any(|node| number(node.children()[1]))
+    let indices = term.as_ref().iter().filter_map(|node| operators.parts(node, Primitive::Index));
+    indices.into_iter().any(|[_, index]| number(index))
 }
 
 /// Runs a DLC program.

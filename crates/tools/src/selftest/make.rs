@@ -1,14 +1,15 @@
 //! Random programs: nests of loops over the dimensions of some tensors, with stores, accumulations and reductions.
 //! Every index is valid by construction, so that no run faults on data that fits the declarations.
 
-use egg::Id;
-use ember_language::rules::Signature;
+use egg::{Id, Symbol};
+use ember_language::rules::{Kind, OpInfo, Operators, Signature};
 use ember_language::term::{Head, Node, Term};
 use ember_language::text::program;
 use ember_model::model::Extent;
 use ember_prove::chains::Terms;
 use ember_prove::equiv::{Declarations, Declared, Purpose};
-use ember_values::scalar::DType;
+use ember_values::primitive::{Ask, Primitive, Typing};
+use ember_values::scalar::{BinaryOp, DType};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
@@ -58,8 +59,8 @@ pub(super) const STARTS: &str = "starts";
 const DEEPEST: usize = 4;
 
 impl Made {
-    /// Makes the program of a seed, with about `size` levels of statements and values.
-    pub fn random(seed: u64, size: u32) -> Made {
+    /// The program of a seed, of about `size` levels of statements and values.
+    pub fn random(operators: &Operators, seed: u64, size: u32) -> Made {
         let mut rng = Rng::with_seed(seed);
         let dtypes = [DType::F32, DType::F32, DType::F64, DType::I64];
         let dtype = dtypes[rng.usize(0..dtypes.len())];
@@ -71,7 +72,19 @@ impl Made {
             }
         });
         let (terms, around, used) = (Terms::default(), Vec::new(), BTreeSet::new());
-        let mut maker = Maker { rng, terms, dtype, extents, around, used, over: BTreeSet::new() };
+        let (one, two) = (computing(operators, dtype, 1), computing(operators, dtype, 2));
+        let mut maker = Maker {
+            operators,
+            one,
+            two,
+            rng,
+            terms,
+            dtype,
+            extents,
+            around,
+            used,
+            over: BTreeSet::new(),
+        };
         let root = maker.program(size);
         let Maker { terms, extents, mut used, over, .. } = maker;
         // Every size needs a tensor that determines it.
@@ -148,7 +161,34 @@ struct Bounds {
     step: i64,
 }
 
-struct Maker {
+/// The operators that compute values of a type from so many values of it alone, by name.
+fn computing(operators: &Operators, dtype: DType, operands: usize) -> Vec<Symbol> {
+    let takes = |info: &&OpInfo| {
+        let defined = match info.primitive() {
+            Some(Primitive::Unary(op)) => op.takes(dtype),
+            Some(_) => true,
+            None => false,
+        };
+        let plain = |kind: &Option<Kind>| *kind == Some(Kind::Value);
+        defined
+            && info.lanewise
+            && info.unit.is_none()
+            && matches!(info.typing, Some(Typing::Of(_)))
+            && info.operand_kinds.len() == operands
+            && info.operand_kinds.iter().all(plain)
+            && info.asks.iter().all(|ask| *ask == Ask::default())
+    };
+    let mut names: Vec<&str> =
+        operators.iter().filter(takes).map(|info| info.name.as_str()).collect();
+    names.sort_unstable();
+    names.into_iter().map(Symbol::from).collect()
+}
+
+struct Maker<'a> {
+    operators: &'a Operators,
+    /// The operators that compute a value from one, and from two.
+    one: Vec<Symbol>,
+    two: Vec<Symbol>,
     rng: Rng,
     terms: Terms,
     dtype: DType,
@@ -159,7 +199,7 @@ struct Maker {
     over: BTreeSet<usize>,
 }
 
-impl Maker {
+impl Maker<'_> {
     fn one_in(&mut self, n: u32) -> bool {
         self.rng.u32(0..n) == 0
     }
@@ -168,8 +208,35 @@ impl Maker {
         from[self.rng.usize(0..from.len())]
     }
 
-    fn op(&mut self, name: &str, children: &[Id]) -> Id {
-        self.terms.add(Node::op(name, children))
+    /// A word: a name of the model, a type or an operation.
+    fn word(&mut self, word: &str) -> Id {
+        self.terms.add(Node::op(word, &[]))
+    }
+
+    /// A primitive of operands in the order of its row.
+    fn make(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
+        self.terms.add(self.operators.node(primitive, None, operands))
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {
+        self.make(Primitive::Binary(op), &[a, b])
+    }
+
+    /// An operation that folds values.
+    fn fold(&mut self) -> Id {
+        let folds = BinaryOp::ALL.into_iter().filter(|op| op.folds());
+        let op = self.pick(&folds.map(BinaryOp::name).collect::<Vec<_>>());
+        self.word(op)
+    }
+
+    /// One of some operators, of values of about `size` levels.
+    fn computed(&mut self, from: &[Symbol], operands: usize, size: u32) -> Id {
+        if from.is_empty() {
+            return self.constant();
+        }
+        let name = self.pick(from);
+        let operands: Vec<Id> = (0..operands).map(|_| self.value(size)).collect();
+        self.terms.add(Node::new(Head::Op(name), &operands))
     }
 
     fn int(&mut self, n: i64) -> Id {
@@ -184,8 +251,10 @@ impl Maker {
     }
 
     fn sequence(&mut self, parts: &[Id]) -> Id {
-        let Some((last, first)) = parts.split_last() else { return self.op("scf.skip", &[]) };
-        first.iter().rev().fold(*last, |rest, part| self.op("scf.seq", &[*part, rest]))
+        let Some((last, first)) = parts.split_last() else {
+            return self.make(Primitive::Skip, &[]);
+        };
+        first.iter().rev().fold(*last, |rest, part| self.make(Primitive::Seq, &[*part, rest]))
     }
 
     /// Makes a nest of loops.
@@ -206,27 +275,27 @@ impl Maker {
     /// Makes a loop around the body that `body` makes.
     fn looped(&mut self, dim: Dim, bounds: Bounds, body: impl FnOnce(&mut Maker) -> Id) -> Id {
         let (var, [lo, hi, step]) = self.variable(bounds);
-        let value = self.op("iv", &[var]);
+        let value = self.make(Primitive::Iv, &[var]);
         self.around.push(Around { value, dim });
         let body = body(self);
         self.around.pop();
-        self.op("scf.for", &[var, lo, hi, step, body])
+        self.make(Primitive::For, &[var, lo, hi, step, body])
     }
 
     /// Makes a variable, named by the number of its enclosing loops, and its bounds.
     fn variable(&mut self, Bounds { lo, hi, step }: Bounds) -> (Id, [Id; 3]) {
         let depth = self.int(self.around.len() as i64);
-        let name = self.op("depth", &[depth]);
+        let name = self.terms.add(self.operators.numbered_node(depth));
         let step = self.int(step);
-        (self.op("var", &[name, lo, hi, step]), [lo, hi, step])
+        (self.make(Primitive::Variable, &[name, lo, hi, step]), [lo, hi, step])
     }
 
     fn extent(&mut self, dim: Dim) -> Id {
         match self.extents[dim as usize].clone() {
             Extent::Const(n) => self.int(n as i64),
             Extent::Size { name, .. } => {
-                let name = self.op(&format!("%{name}"), &[]);
-                self.op("size", &[name])
+                let name = self.word(&format!("%{name}"));
+                self.make(Primitive::Size, &[name])
             }
         }
     }
@@ -241,7 +310,7 @@ impl Maker {
         if dim == Dim::Entries && !rows.is_empty() && !self.one_in(5) {
             let row = self.pick(&rows);
             let one = self.int(1);
-            let next = self.op("scf.add", &[row, one]);
+            let next = self.binary(BinaryOp::Add, row, one);
             let (lo, hi) = (self.load(STARTS, &[row]), self.load(STARTS, &[next]));
             return Bounds { lo, hi, step: 1 };
         }
@@ -253,7 +322,7 @@ impl Maker {
                 1 => Bounds { lo: other, hi: all, step: 1 },
                 _ => {
                     let one = self.int(1);
-                    let lo = self.op("scf.add", &[other, one]);
+                    let lo = self.binary(BinaryOp::Add, other, one);
                     Bounds { lo, hi: all, step: 1 }
                 }
             };
@@ -264,7 +333,7 @@ impl Maker {
             2 => {
                 let n = self.pick(&[2, 3, 4]);
                 let n = self.int(n);
-                Bounds { lo: zero, hi: self.op("scf.min", &[n, all]), step: 1 }
+                Bounds { lo: zero, hi: self.binary(BinaryOp::Min, n, all), step: 1 }
             }
             _ => Bounds { lo: zero, hi: all, step: 1 },
         }
@@ -295,18 +364,18 @@ impl Maker {
             // one position.
             0 => {
                 let all = self.extent(dim);
-                let last = self.op("scf.sub", &[all, one]);
-                self.op("scf.sub", &[last, i])
+                let last = self.binary(BinaryOp::Sub, all, one);
+                self.binary(BinaryOp::Sub, last, i)
             }
             1 => {
-                let (all, next) = (self.extent(dim), self.op("scf.add", &[i, one]));
-                let last = self.op("scf.sub", &[all, one]);
-                self.op("scf.min", &[next, last])
+                let (all, next) = (self.extent(dim), self.binary(BinaryOp::Add, i, one));
+                let last = self.binary(BinaryOp::Sub, all, one);
+                self.binary(BinaryOp::Min, next, last)
             }
             2 => self.int(0),
             3 => {
                 let two = self.int(2);
-                self.op("scf.div", &[i, two])
+                self.binary(BinaryOp::Div, i, two)
             }
             _ => i,
         })
@@ -330,14 +399,16 @@ impl Maker {
 
     fn address(&mut self, name: &'static str, written: bool, indices: &[Id]) -> Id {
         self.used.insert(name);
-        let name = self.op(&format!("%{name}"), &[]);
-        let tensor = self.op(if written { "out" } else { "in" }, &[name]);
-        indices.iter().fold(tensor, |address, index| self.op("at", &[address, *index]))
+        let name = self.word(&format!("%{name}"));
+        let tensor = self.make(Primitive::Root(written), &[name]);
+        indices
+            .iter()
+            .fold(tensor, |address, index| self.make(Primitive::Index, &[address, *index]))
     }
 
     fn load(&mut self, name: &'static str, indices: &[Id]) -> Id {
         let address = self.address(name, false, indices);
-        self.op("scf.load", &[address])
+        self.make(Primitive::Load, &[address])
     }
 
     fn statement(&mut self, size: u32) -> Id {
@@ -349,16 +420,15 @@ impl Maker {
             return if self.around.len() < DEEPEST {
                 self.nest(size)
             } else {
-                self.op("scf.skip", &[])
+                self.make(Primitive::Skip, &[])
             };
         };
         let value = self.value(size + 1);
         if self.one_in(3) {
-            let op = self.pick(&["add", "add", "max", "min", "mul"]);
-            let op = self.op(op, &[]);
-            return self.op("scf.accumulate", &[op, address, value]);
+            let op = self.fold();
+            return self.make(Primitive::Accumulate, &[op, address, value]);
         }
-        self.op("scf.store", &[address, value])
+        self.make(Primitive::Store, &[address, value])
     }
 
     fn constant(&mut self) -> Id {
@@ -366,9 +436,9 @@ impl Maker {
         if self.dtype == DType::I64 {
             return self.int(number as i64);
         }
-        let dtype = self.op(self.dtype.name(), &[]);
+        let dtype = self.word(self.dtype.name());
         let number = self.terms.add(Node::new(Head::real(number), &[]));
-        self.op("const", &[dtype, number])
+        self.make(Primitive::Constant, &[dtype, number])
     }
 
     fn value(&mut self, size: u32) -> Id {
@@ -376,34 +446,25 @@ impl Maker {
             if !self.one_in(6)
                 && let Some(address) = self.element(false)
             {
-                return self.op("scf.load", &[address]);
+                return self.make(Primitive::Load, &[address]);
             }
             return self.constant();
         }
         let size = size - 1;
         match self.rng.u8(0..12) {
-            0..=6 => {
-                let op = ["add", "add", "mul", "mul", "sub", "max", "min", "div"];
-                let op = format!("scf.{}", self.pick(&op));
-                let (a, b) = (self.value(size), self.value(size));
-                self.op(&op, &[a, b])
-            }
+            0..=6 => self.computed(&self.two.clone(), 2, size),
             7 => {
                 let (i, n) = (self.around.last().map(|a| a.value), self.pick(&[1, 2, 3]));
                 let (n, b) = (self.int(n), self.int(0));
-                let less = self.op("scf.lt", &[i.unwrap_or(b), n]);
+                let less = self.binary(BinaryOp::Lt, i.unwrap_or(b), n);
                 let (a, b) = (self.value(size), self.value(size));
-                self.op("scf.select", &[less, a, b])
+                self.make(Primitive::Select, &[less, a, b])
             }
-            8 if self.dtype.is_float() => {
-                let x = self.value(size);
-                let op = self.pick(&["scf.exp", "scf.sqrt"]);
-                self.op(op, &[x])
-            }
+            8 if self.dtype.is_float() => self.computed(&self.one.clone(), 1, size),
             9 if self.dtype.is_float() && !self.around.is_empty() => {
                 let at = self.rng.usize(0..self.around.len());
-                let dtype = self.op(self.dtype.name(), &[]);
-                self.op("scf.cast", &[dtype, self.around[at].value])
+                let dtype = self.word(self.dtype.name());
+                self.make(Primitive::Cast, &[dtype, self.around[at].value])
             }
             _ if self.around.len() < DEEPEST => self.reduction(size),
             _ => self.constant(),
@@ -413,13 +474,12 @@ impl Maker {
     fn reduction(&mut self, size: u32) -> Id {
         let (dim, start) = (self.pick(&DIMS), self.constant());
         let bounds = self.bounds(dim);
-        let op = self.pick(&["add", "add", "max", "min", "mul"]);
-        let op = self.op(op, &[]);
+        let op = self.fold();
         let (var, [lo, hi, step]) = self.variable(bounds);
-        let value = self.op("iv", &[var]);
+        let value = self.make(Primitive::Iv, &[var]);
         self.around.push(Around { value, dim });
         let body = self.value(size);
         self.around.pop();
-        self.op("scf.reduce", &[op, var, lo, hi, step, start, body])
+        self.make(Primitive::Reduce, &[op, var, lo, hi, step, start, body])
     }
 }

@@ -2,9 +2,11 @@
 //! variable has the new bound in all its uses.
 
 use egg::{Id, Language};
+use ember_language::rules::{Loop, OpInfo, Operators};
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
 use ember_prove::chains::{Terms, tree_size};
+use ember_values::primitive::Primitive;
 
 /// The limit on the words of a program that is converted to a tree.
 const MOST_WORDS: u64 = 20_000;
@@ -26,8 +28,8 @@ pub(super) enum What {
 }
 
 impl Tree {
-    /// Converts a program to a tree; `None` if it is too large.
-    pub fn of(term: &Term) -> Option<Tree> {
+    /// A program as a tree; `None` where it is too large.
+    pub fn of(term: &Term, operators: &Operators) -> Option<Tree> {
         if tree_size(term) > MOST_WORDS {
             return None;
         }
@@ -35,13 +37,13 @@ impl Tree {
         let term = Terms::of(term, Id::from(term.len().checked_sub(1)?));
         let root = Id::from(term.len().checked_sub(1)?);
         let mut loops = 0;
-        Some(tree(&term, root, &mut Vec::new(), &mut loops))
+        Some(tree(&term, operators, root, &mut Vec::new(), &mut loops))
     }
 
-    /// Converts the tree to a program. Its variables are named by the number of their enclosing loops.
-    pub fn term(&self) -> Term {
+    /// The program. Its variables are named by how many loops are around them.
+    pub fn term(&self, operators: &Operators) -> Term {
         let mut terms = Terms::default();
-        let root = put(self, &mut Vec::new(), &mut terms);
+        let root = put(self, operators, &mut Vec::new(), &mut terms);
         Terms::of(&terms.finish(), root)
     }
 
@@ -53,38 +55,48 @@ impl Tree {
         }
     }
 
-    /// Returns the positions of the variable, the lower bound and the body of a loop of one processor.
-    pub fn loop_parts(&self) -> Option<[usize; 3]> {
-        loop_parts(self.name(), self.parts.len())
+    /// What is known of the operator.
+    pub fn info<'a>(&self, operators: &'a Operators) -> Option<&'a OpInfo> {
+        match self.head {
+            What::Word(Head::Op(name)) => operators.get(name, self.parts.len()),
+            What::Word(Head::Int(_) | Head::Real(_)) | What::Variable(_) => None,
+        }
+    }
+
+    /// Where a loop of one processor has its operands.
+    pub fn looped(&self, operators: &Operators) -> Option<Loop> {
+        self.info(operators).and_then(coupled)
     }
 }
 
-/// Returns the positions of a loop's variable, its lower bound and its body; the other bounds follow the lower bound.
-fn loop_parts(name: &str, arity: usize) -> Option<[usize; 3]> {
-    match (name, arity) {
-        ("scf.for", 5) => Some([0, 1, 4]),
-        ("scf.reduce", 7) => Some([1, 2, 6]),
-        _ => None,
-    }
+/// The operands of a loop that runs on one processor.
+fn coupled(info: &OpInfo) -> Option<Loop> {
+    info.looped().filter(|_| info.unit.is_none())
 }
 
-fn tree(term: &Term, id: Id, around: &mut Vec<(Id, usize)>, loops: &mut usize) -> Tree {
+fn tree(
+    term: &Term,
+    operators: &Operators,
+    id: Id,
+    around: &mut Vec<(Id, usize)>,
+    loops: &mut usize,
+) -> Tree {
     deeper(|| {
         let node = &term[id];
         if let Some((_, number)) = around.iter().rev().find(|(variable, _)| *variable == id) {
             return Tree { head: What::Variable(*number), parts: Vec::new() };
         }
         let children = node.children();
-        let own = node.name().and_then(|name| loop_parts(name, children.len()));
+        let own = operators.of(node).and_then(coupled);
         let mut parts = Vec::with_capacity(children.len());
         let number = *loops;
         *loops += usize::from(own.is_some());
         for (at, child) in children.iter().enumerate() {
-            let bound = own.filter(|[variable, _, body]| at == *variable || at == *body);
-            if let Some([variable, ..]) = bound {
-                around.push((children[variable], number));
+            let bound = own.filter(|own| at == own.variable || at == own.body);
+            if let Some(own) = bound {
+                around.push((children[own.variable], number));
             }
-            parts.push(tree(term, *child, around, loops));
+            parts.push(tree(term, operators, *child, around, loops));
             if bound.is_some() {
                 around.pop();
             }
@@ -93,7 +105,7 @@ fn tree(term: &Term, id: Id, around: &mut Vec<(Id, usize)>, loops: &mut usize) -
     })
 }
 
-fn put(tree: &Tree, around: &mut Vec<(usize, Id)>, terms: &mut Terms) -> Id {
+fn put(tree: &Tree, operators: &Operators, around: &mut Vec<(usize, Id)>, terms: &mut Terms) -> Id {
     deeper(|| {
         let head = match tree.head {
             What::Word(head) => head,
@@ -103,30 +115,34 @@ fn put(tree: &Tree, around: &mut Vec<(usize, Id)>, terms: &mut Terms) -> Id {
                 return known.unwrap_or_else(|| terms.add(Node::op("unbound", &[])));
             }
         };
-        let Some([variable, low, body]) = tree.loop_parts() else {
-            let parts: Vec<Id> = tree.parts.iter().map(|part| put(part, around, terms)).collect();
+        let Some(Loop { variable, lo, hi, step, body, .. }) = tree.looped(operators) else {
+            let parts = tree.parts.iter().map(|part| put(part, operators, around, terms));
+            let parts: Vec<Id> = parts.collect();
             return terms.add(Node::new(head, &parts));
         };
-        let bounds = [low, low + 1, low + 2].map(|at| put(&tree.parts[at], around, terms));
+        let places = [lo, hi, step];
+        let bounds = places.map(|at| put(&tree.parts[at], operators, around, terms));
         let depth = terms.add(Node::int(around.len() as i64));
-        let name = terms.add(Node::op("depth", &[depth]));
-        let own = terms.add(Node::op("var", &[name, bounds[0], bounds[1], bounds[2]]));
+        let name = terms.add(operators.numbered_node(depth));
+        let own = [name, bounds[0], bounds[1], bounds[2]];
+        let own = terms.add(operators.node(Primitive::Variable, None, &own));
         let mut parts = Vec::with_capacity(tree.parts.len());
         for (at, part) in tree.parts.iter().enumerate() {
-            let id = match at {
+            let bound = places.iter().position(|place| *place == at);
+            let id = match bound {
                 _ if at == variable => own,
-                _ if (low..low + 3).contains(&at) => bounds[at - low],
-                _ if at == body => {
+                Some(bound) => bounds[bound],
+                None if at == body => {
                     if let What::Variable(number) = tree.parts[variable].head {
                         around.push((number, own));
                     }
-                    let id = put(part, around, terms);
+                    let id = put(part, operators, around, terms);
                     if matches!(tree.parts[variable].head, What::Variable(_)) {
                         around.pop();
                     }
                     id
                 }
-                _ => put(part, around, terms),
+                None => put(part, operators, around, terms),
             };
             parts.push(id);
         }

@@ -250,7 +250,8 @@ impl<'a> Pair<'a> {
 
     /// Makes a program that ends without a fault on most of its data.
     fn program(&mut self) -> Option<(Made, Data, Vec<Run>)> {
-        let made = Made::random(self.rng.u64(..), self.rng.u32(0..3));
+        let made =
+            Made::random(self.tools.book.signature.table(), self.rng.u64(..), self.rng.u32(0..3));
         let data = Data::new(&made, self.tools.book.signature.table(), self.rng.u64(..));
         let expected = data.of_term(&made.term);
         let ended = expected.iter().filter(|run| matches!(run, Run::Ended(_))).count();
@@ -311,7 +312,7 @@ impl<'a> Pair<'a> {
             _ => Some(made.term.clone()),
         };
         let Some(base) = base else { return Ok(None) };
-        let mut all = mutants(&base, &made.declarations);
+        let mut all = mutants(&base, self.tools.book.signature.table(), &made.declarations);
         if all.is_empty() {
             return Ok(None);
         }

@@ -1,3 +1,5 @@
+//! Tests of cutting programs into parts: the parts must do together what the whole program does.
+
 use super::{Part, parts};
 use crate::equiv::declare::{Declarations, Declared, Purpose};
 use crate::equiv::level::Level;
