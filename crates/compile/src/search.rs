@@ -1,7 +1,7 @@
-//! The search: a schedule run over a model's term, and the best programs of what it leaves.
+//! The search: the run of a schedule on a model's term, and the extraction of the best programs from the result.
 //!
-//! A schedule saturates with sets of rules in order; `keep` extracts the best finished programs and
-//! starts a fresh e-graph from them, so that what was given up costs nothing further.
+//! A schedule saturates with sets of rules in order. `keep` extracts the best finished programs and starts a fresh
+//! e-graph from them, so that discarded alternatives have no further cost.
 
 use crate::cost::{Cost, Goal, Model, Rates, Summary};
 use crate::workload::Statistics;
@@ -18,29 +18,29 @@ use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What is searched, with what.
+/// The inputs of a search.
 pub struct Search<'a> {
-    /// The rules' declarations.
+    /// The declarations of the rules.
     pub book: &'a RuleBook,
-    /// The rules, in the book's order.
+    /// The compiled rules, in the order of the book.
     pub rules: &'a [CompiledRule],
-    /// Which rules run when.
+    /// The schedule that determines when each rule runs.
     pub schedule: &'a Schedule,
-    /// A rule set that is left out, by its index in the book.
+    /// The rule set to leave out, by its index in the book.
     pub without: Option<usize>,
     /// The least exact rules that may run.
     pub exact: Exactness,
-    /// Which programs are asked for.
+    /// The kind of programs to extract.
     pub goal: Goal,
-    /// Facts of the model and machine, for a fresh e-graph.
+    /// The facts about the model and the machine, for a fresh e-graph.
     pub facts: &'a Facts,
-    /// What the data says.
+    /// The statistics of the data.
     pub statistics: &'a Statistics<'a>,
-    /// The machine's rates.
+    /// The rates of the machine.
     pub rates: &'a Rates,
-    /// Bounds on each saturation.
+    /// The limits of each saturation.
     pub limits: Limits,
-    /// How many programs are asked for.
+    /// The number of programs to extract at the end.
     pub best: usize,
 }
 
@@ -51,65 +51,65 @@ pub struct Candidate {
     pub term: Term,
     /// The cost model's estimate, in cycles.
     pub estimate: f64,
-    /// What the estimate is made of.
+    /// The components of the estimate.
     pub cost: Cost,
 }
 
-/// What happens in a search, told to whoever watches it.
+/// An event of a search, for its watcher.
 pub enum Event<'a> {
     /// Rules were applied until nothing changed or a limit was reached.
     Saturated {
-        /// The rules that were allowed to run, by their places in the book.
+        /// The rules that were allowed to run, by their positions in the book.
         rules: &'a [usize],
-        /// What they did.
+        /// The result of the saturation.
         saturation: &'a Saturation,
     },
-    /// The best programs were extracted; unless these are the last, the search starts again from them.
+    /// The best programs were extracted. Unless they are the last, the search continues from them.
     Extracted {
-        /// How many were asked for.
+        /// The number of programs that were requested.
         asked: usize,
-        /// The programs.
+        /// The extracted programs.
         candidates: &'a [Candidate],
-        /// Whether the search ends here.
+        /// True if the search ends here.
         last: bool,
     },
 }
 
-/// Who watches a search: told of each event with the e-graph as it is then, and the program's class.
+/// A watcher of a search, which is called for each event with the current e-graph and the program's e-class.
 pub type Watch<'w> = dyn FnMut(&EGraph, Id, Event<'_>) + 'w;
 
-/// What a search found, and what it took.
+/// The result and the effort of a search.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The programs, best estimate first.
+    /// The programs, with the best estimate first.
     pub candidates: Vec<Candidate>,
-    /// The most nodes that an e-graph had.
+    /// The e-nodes of the largest e-graph.
     pub nodes: usize,
-    /// The classes of that e-graph.
+    /// The e-classes of the largest e-graph.
     pub classes: usize,
-    /// Iterations of all saturations together.
+    /// The iterations of all saturations together.
     pub iterations: usize,
-    /// Why the last saturation that did not run to its end stopped, else saturated.
+    /// The stop reason of the last saturation that was cut short, or "saturated" if all completed.
     pub stop: StopReason,
-    /// What each saturation did, in order.
+    /// The result of each saturation, in order.
     pub saturations: Vec<Saturation>,
     /// The rules that changed something.
     pub fired: BTreeSet<&'static str>,
-    /// The least exact of those.
+    /// The least exact level of the rules that changed something.
     pub exactness: Exactness,
-    /// Time in saturation.
+    /// The time in saturation.
     pub saturate_time: Duration,
-    /// Time in extraction.
+    /// The time in extraction.
     pub extract_time: Duration,
 }
 
 impl Search<'_> {
-    /// Runs the schedule on a term and extracts.
+    /// Runs the schedule on a term and extracts the best programs.
     pub fn run(&self, root: &Term, progress: &mut dyn FnMut(Progress)) -> Found {
         self.start(root, progress, self.facts.clone(), None)
     }
 
-    /// The same, watched, with what happens recorded in the e-graphs.
+    /// [`Search::run`] with a watcher, and with recording in the e-graphs.
     pub fn watched(&self, root: &Term, watch: &mut Watch<'_>) -> Found {
         self.start(root, &mut |_| (), self.facts.clone().recording(), Some(watch))
     }
@@ -123,7 +123,7 @@ impl Search<'_> {
     ) -> Found {
         let mut egraph = EGraph::new(facts.clone());
         let statement = egraph.add_expr(root);
-        // Without a boundary to both units no program is decoupled, and the search finds none.
+        // Without a boundary to both units, no program is decoupled, and the search finds none.
         let boundary = self.facts.operators().boundary(Kind::Statement, Unit::Both);
         let root = match (self.goal, boundary) {
             (Goal::Decoupled, Some(name)) => egraph.add(Node::new(Head::Op(name), &[statement])),
@@ -154,10 +154,10 @@ impl Search<'_> {
     }
 }
 
-/// A schedule's run, as the search observes it.
+/// The state of running a schedule.
 struct State<'a, 'w> {
     search: &'a Search<'a>,
-    /// For a fresh e-graph.
+    /// The facts for a fresh e-graph.
     facts: Facts,
     watch: Option<&'a mut Watch<'w>>,
     progress: &'a mut dyn FnMut(Progress),
@@ -190,8 +190,7 @@ impl Observer<Facts> for State<'_, '_> {
         AppliedAgain::No
     }
 
-    /// Starts again from the best programs. Without a finished program there is nothing to choose
-    /// between, and everything stays.
+    /// Restarts from the best programs. Without a finished program, there is no choice to make, and the e-graph stays.
     fn keep(&mut self, driver: &mut Driver<'_, Facts>, k: usize) {
         let kept = self.extract(&driver.egraph, k, false);
         let terms = kept.iter().map(|candidate| &candidate.term);
@@ -233,9 +232,9 @@ impl State<'_, '_> {
             let model = Model { goal, rates, workload: &workload, fetches };
             best(&model, &extract(egraph, self.root, &model, &limits), k)
         };
-        // Reading ahead seldom looks worse than handing over, though memory may be the limit of both and
-        // the L2 too small for what is ahead: the simulator tells, so that one without is always among them.
-        // Whether the execute unit loads anything that the access unit has read ahead.
+        // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be
+        // too small for the prefetched data. Only the simulator decides, so one program without prefetches is always a
+        // candidate. The second extraction is needed only if there is a load of prefetched data.
         let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| operators.primitive(node) == Some(Primitive::Fetched);
         let candidates = if egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
@@ -256,8 +255,8 @@ impl State<'_, '_> {
     }
 }
 
-/// The k best programs of an extraction that differ: one whose cost is within a hundredth of a better
-/// one's in every component adds nothing for the simulator to tell apart.
+/// Returns the k best programs of an extraction that differ. A program whose cost is within one hundredth of a better
+/// one's in every component is omitted, because the simulator would not distinguish the two.
 fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     let mut chosen: Vec<CandidateId> = Vec::new();

@@ -1,5 +1,5 @@
-//! Runs the steps of a schedule in an e-graph. What is made of each step, and when to end early, is the
-//! business of whoever observes the run ([`Observer`]).
+//! Runs a schedule: selects the next step and decides when a repetition ends. The implementor of [`Driven`] defines the
+//! terms that rules are applied to and the way of choosing among them.
 
 use crate::compile::CompiledRule;
 use crate::knowledge::{EGraph, Knowledge};
@@ -66,18 +66,18 @@ pub enum AppliedAgain {
 pub struct Driver<'a, A: Knowledge> {
     /// The e-graph.
     pub egraph: EGraph<A>,
-    /// Iterations of all saturations together.
+    /// The iterations of all saturations together.
     pub iterations: usize,
     /// Why the last saturation that a limit or a contradiction ended stopped, else saturated.
     pub stop: StopReason,
-    /// Time in saturation.
+    /// The time in saturation.
     pub time: Duration,
     rules: &'a [CompiledRule],
     /// True of each rule that may run.
     allowed: Vec<bool>,
     limits: Limits,
-    /// Steps that may still be run. What a schedule repeats a given number of times is never more; what
-    /// it repeats until something is found may be, since that nests.
+    /// Steps that may still be run. A schedule's counted repetitions stay within this number; its repetitions until
+    /// something is found may exceed it, because they nest.
     left: usize,
     /// A hash of the terms that the e-graph was last started from.
     origin: u64,
@@ -150,7 +150,7 @@ impl<'a, A: Knowledge> Driver<'a, A> {
         matches!(self.stop, StopReason::Contradiction { .. })
     }
 
-    /// Answers whether all that was to be run has been.
+    /// Runs steps in order. Returns false if the budget of steps ran out first.
     fn steps(&mut self, steps: &[ScheduleStep], observer: &mut impl Observer<A>) -> bool {
         steps.iter().all(|step| observer.ended(self) || self.step(step, observer))
     }

@@ -1,5 +1,4 @@
-//! Evaluation: values, statements, and the loops around them. Addresses are in [`super::memory`],
-//! whole tensors in [`super::tensors`].
+//! Evaluation of values, statements and loops. Addresses are in [`super::memory`], whole tensors in [`super::tensors`].
 
 use super::op::{At, Does, Loop, Op};
 use super::outputs::Part;
@@ -9,21 +8,21 @@ use ember_language::term::Head;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar, fold_lanes};
 
-/// Stack that one level of a term may take, and by how much the stack grows where less is left.
+/// The stack that one level of a term may use, and the amount by which the stack grows if less is left, in bytes.
 pub(super) const RED_ZONE: usize = 64 << 10;
 pub(super) const SEGMENT: usize = 1 << 20;
 
-/// The longest vector.
+/// The greatest vector width in lanes.
 const MAX_LANES: i64 = 1 << 16;
 
 impl Interpreter {
-    /// Counts one step.
+    /// Counts one step; an error beyond the limit.
     pub(super) fn step(&mut self) -> Result<(), Error> {
         self.steps += 1;
         if self.steps > self.limit { Err(Error::StepLimit(self.limit)) } else { Ok(()) }
     }
 
-    /// The value of the node at a position.
+    /// Evaluates the node at a position to a value.
     pub(super) fn value(&mut self, at: At) -> Result<Value, Error> {
         self.step()?;
         let op = self.program.ops[at];
@@ -40,7 +39,7 @@ impl Interpreter {
         }
     }
 
-    /// The value of a node that has operands.
+    /// Evaluates a node that has operands.
     fn compound_value(&mut self, at: At, primitive: Primitive, op: &Op) -> Result<Value, Error> {
         match primitive {
             Primitive::Load => {
@@ -227,7 +226,7 @@ impl Interpreter {
         }
     }
 
-    /// What a term of any sort means in another environment or store; `None` for what is no such term.
+    /// Evaluates a term of any sort in another environment or store; `None` for other primitives.
     pub(super) fn elsewhere<T>(
         &mut self,
         primitive: Primitive,
@@ -251,7 +250,7 @@ impl Interpreter {
         })
     }
 
-    /// The values of all operands.
+    /// Evaluates all operands.
     fn operands<const N: usize>(&mut self, op: &Op) -> Result<[Value; N], Error> {
         let mut values = [const { Value::Scalar(Scalar::I64(0)) }; N];
         for (value, at) in values.iter_mut().zip(op.parts::<N>()) {
@@ -277,7 +276,7 @@ impl Interpreter {
         self.lanewise(at, x, |[x]| Some(x.cast(to)))
     }
 
-    /// A loop that folds its body's values into a start, in order.
+    /// Runs a loop that folds the values of its body into a start value, in order.
     fn reduce(&mut self, at: At, op: &Op) -> Result<Value, Error> {
         let [function, variable, lo, hi, step, start, body] = op.parts();
         let function = self.program.binary_op(function)?;
@@ -292,7 +291,7 @@ impl Interpreter {
         Ok(sum)
     }
 
-    /// The value of a loop variable.
+    /// Returns the value of a loop variable.
     fn variable(&mut self, var: At, stream: bool) -> Result<Value, Error> {
         match self.environment[var] {
             Some(Bound { fed: false, .. }) if stream => Err(Error::Unfed(self.variable_name(var))),
@@ -342,7 +341,7 @@ impl Interpreter {
         result
     }
 
-    /// Runs `body` for the lanes of a block, in order, and tells it which are active.
+    /// Runs `body` for the lanes of a block, in order. The flag of `body` is true for active lanes.
     pub(super) fn block(
         &mut self,
         v: At,
@@ -377,7 +376,7 @@ impl Interpreter {
         result
     }
 
-    /// Runs `body` with variable `x` in the place of `y`.
+    /// Runs `body` with variable `x` bound to the value of `y`.
     pub(super) fn renamed<T>(
         &mut self,
         x: At,
@@ -393,7 +392,7 @@ impl Interpreter {
         result
     }
 
-    /// Runs `body` with a value for variable `x`.
+    /// Runs `body` with variable `x` bound to the value of a term.
     pub(super) fn fixed<T>(
         &mut self,
         x: At,
@@ -408,7 +407,7 @@ impl Interpreter {
         result
     }
 
-    /// Lo, hi and step of a loop variable's own range.
+    /// Returns lo, hi and step of the range that a loop variable declares.
     pub(super) fn bounds(&self, var: At) -> Result<[At; 3], Error> {
         match self.program.ops[var].primitive() {
             Some(Primitive::Variable) => {
@@ -419,7 +418,8 @@ impl Interpreter {
         }
     }
 
-    /// Whether a variable's own range has all of lo, lo + step, … below hi, which are at least one.
+    /// Checks that the declared range of a variable contains lo, lo + step, … below hi. There is at least one of these
+    /// values.
     fn allowed(&mut self, var: At, lo: i64, hi: i64, step: i64) -> Result<(), Error> {
         let [own_lo, own_hi, own_step] = self.bounds(var)?;
         let (own_lo, own_hi) = (self.index(own_lo)?, self.index(own_hi)?);
@@ -440,7 +440,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Adds a value to a reduction; an inactive lane of the value leaves its sum as it is.
+    /// Adds a value to a reduction; the sum keeps its lane if the value's lane is inactive.
     fn fold(&self, at: At, op: BinaryOp, sum: Value, mut x: Value) -> Result<Value, Error> {
         let kept = match (&sum, &mut x) {
             (Value::Lanes(sums), Value::Lanes(lanes)) if sums.len() == lanes.len() => {
@@ -459,8 +459,8 @@ impl Interpreter {
         Ok(folded)
     }
 
-    /// Applies `f` to scalars, or lane by lane to vectors of one length; a lane that is inactive in
-    /// any operand is inactive in the result. `f` gives nothing for types that it does not take.
+    /// Applies `f` to scalars, or lane by lane to vectors of one length. A lane that is inactive in any operand is
+    /// inactive in the result. `f` returns `None` for types that it does not accept.
     pub(super) fn lanewise<const N: usize>(
         &self,
         at: At,
@@ -503,7 +503,7 @@ impl Interpreter {
         Ok(Value::Lanes(result))
     }
 
-    /// Lanes as one scalar, as the vector unit folds them.
+    /// Folds lanes to one scalar, in the order of the vector unit.
     fn fold_lanes(&mut self, at: At, op: BinaryOp, x: At) -> Result<Value, Error> {
         let Value::Lanes(lanes) = self.value(x)? else { return Err(self.lanes_error(at, 1, 2)) };
         let lanes: Option<Vec<Scalar>> = lanes.into_iter().collect();
@@ -517,7 +517,7 @@ impl Interpreter {
         folded.map(Value::Scalar).ok_or(Error::LaneCount(0))
     }
 
-    /// The element type of an address, a tensor or a value; only a value is evaluated for it.
+    /// Returns the element type of an address, a tensor or a value. Only a value has to be evaluated for this.
     pub(super) fn type_of(&mut self, like: At) -> Result<DType, Error> {
         match self.program.ops[like].does {
             Does::Root(..)
@@ -540,7 +540,7 @@ impl Interpreter {
         }
     }
 
-    /// The error where the access unit, which computes scalars only, is given a vector.
+    /// Returns an error if the access unit, which computes only scalars, receives a vector.
     fn scalar_stream(&self, at: At, op: &Op, operands: &[Value]) -> Result<(), Error> {
         match operands.iter().map(Value::lanes).max() {
             Some(n) if op.is_stream() && n > 1 => Err(self.lanes_error(at, n, 1)),
@@ -548,12 +548,12 @@ impl Interpreter {
         }
     }
 
-    /// The error for numbers of lanes that do not go together.
+    /// Returns the error for numbers of lanes that do not match.
     pub(super) fn lanes_error(&self, at: At, a: usize, b: usize) -> Error {
         Error::Lanes { operator: self.head(at), found: (a, b) }
     }
 
-    /// The scalar at a position.
+    /// Evaluates the node at a position to a scalar.
     pub(super) fn scalar(&mut self, at: At) -> Result<Scalar, Error> {
         match self.value(at)? {
             Value::Scalar(x) => Ok(x),
@@ -561,7 +561,7 @@ impl Interpreter {
         }
     }
 
-    /// The scalar i64 at a position.
+    /// Evaluates the node at a position to an i64 scalar.
     pub(super) fn index(&mut self, at: At) -> Result<i64, Error> {
         match self.scalar(at)? {
             Scalar::I64(x) => Ok(x),
@@ -569,7 +569,7 @@ impl Interpreter {
         }
     }
 
-    /// The number at a position; steps and numbers of lanes are known when a program is made.
+    /// Returns the literal integer at a position, such as a step or a vector width, which is a constant of the program.
     fn literal(&self, at: At) -> Result<i64, Error> {
         match self.program.heads[at] {
             Head::Int(n) => Ok(n),
@@ -577,7 +577,7 @@ impl Interpreter {
         }
     }
 
-    /// The number of lanes at a position.
+    /// Returns the vector width at a position.
     fn lane_count(&mut self, at: At) -> Result<usize, Error> {
         let n = self.literal(at)?;
         if !(2..=MAX_LANES).contains(&n) {
@@ -586,12 +586,12 @@ impl Interpreter {
         Ok(n as usize)
     }
 
-    /// What the variable at a position is called, for messages.
+    /// Returns the text of the variable at a position, for messages.
     fn variable_name(&self, at: At) -> String {
         self.program.text(at)
     }
 
-    /// The error for a node that is not of the sort that is needed, or has no meaning at all.
+    /// Returns the error for a node of the wrong sort, or the node's own error if it has no meaning at all.
     pub(super) fn wrong(&self, at: At, expected: &'static str) -> Error {
         match self.program.ops[at].does {
             Does::Wrong(error) => self.program.errors[error].clone(),

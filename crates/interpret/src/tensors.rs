@@ -12,14 +12,14 @@ use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 /// A tensor as a function of its indices.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Whole {
-    /// What is stored at an address.
+    /// The tensor stored at an address.
     Stored(At),
-    /// What a kernel computes.
+    /// A tensor computed by a kernel.
     Computed(Kernel, Op),
 }
 
 impl Interpreter {
-    /// The tensor that the node at a position is.
+    /// Returns the tensor of the node at a position.
     pub(super) fn whole(&self, at: At) -> Result<Whole, Error> {
         let op = self.program.ops[at];
         match op.does {
@@ -32,7 +32,7 @@ impl Interpreter {
         }
     }
 
-    /// Operands that an operation on whole tensors has under some names.
+    /// Returns the operands with these names, of an operation on whole tensors.
     pub(super) fn named<const N: usize>(
         &self,
         op: &Op,
@@ -46,7 +46,7 @@ impl Interpreter {
         Ok(found)
     }
 
-    /// The element type of the tensor at a position.
+    /// Returns the element type of the tensor at a position.
     pub(super) fn element_type(&self, at: At) -> Result<DType, Error> {
         let (kernel, op) = match self.whole(at)? {
             Whole::Stored(address) => return self.dtype(address),
@@ -73,13 +73,13 @@ impl Interpreter {
         stacker::maybe_grow(RED_ZONE, SEGMENT, || self.dtype(of))
     }
 
-    /// The free extents of an address.
+    /// Returns the free extents of an address.
     pub(super) fn extents(&self, at: At) -> Result<Vec<i64>, Error> {
         let (tensor, depth) = self.declared(at)?;
         Ok(tensor.shape.iter().skip(depth).map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect())
     }
 
-    /// The extents of a tensor.
+    /// Returns the extents of a tensor.
     pub(super) fn shape(&self, at: At) -> Result<Vec<i64>, Error> {
         let whole = self.whole(at)?;
         stacker::maybe_grow(RED_ZONE, SEGMENT, || match whole {
@@ -159,14 +159,14 @@ impl Interpreter {
         shape.get(k).copied().ok_or_else(|| Error::Sort { expected: "a tensor", found: found() })
     }
 
-    /// An extent of a tensor, as a value.
+    /// Returns an extent of a tensor as a value.
     pub(super) fn extent(&mut self, of: At, k: At) -> Result<Value, Error> {
         let k = usize::try_from(self.index(k)?).unwrap_or(usize::MAX);
         let shape = self.shape(of)?;
         self.extent_of(&shape, k).map(|n| Value::Scalar(Scalar::I64(n)))
     }
 
-    /// One element of a tensor, at positions that are terms.
+    /// Evaluates one element of a tensor; the indices are terms.
     pub(super) fn element(&mut self, of: At, index: &[At]) -> Result<Value, Error> {
         let index: Vec<i64> = index.iter().map(|i| self.index(*i)).collect::<Result<_, _>>()?;
         self.element_at(of, &index).map(Value::Scalar)
@@ -289,7 +289,7 @@ impl Interpreter {
         }
     }
 
-    /// An element of rows that are looked up: copied, or combined over a bag.
+    /// Evaluates an element of rows that are looked up: copied, or combined over a bag.
     fn row_element(&mut self, of: At, op: &Op, row: i64, column: i64) -> Result<Scalar, Error> {
         let [table, indices] = self.named(op, ["table", "indices"])?;
         let Some(offsets) = op.named("offsets") else {
@@ -304,7 +304,7 @@ impl Interpreter {
         self.bag(of, (mode, table, indices, offsets, op.named("weights")), row, column)
     }
 
-    /// An element of the products of edges, or of the rows that they add up.
+    /// Evaluates an element of the products of edges, or of the rows that they sum up.
     fn edge_element(&mut self, of: At, op: &Op, index: &[i64]) -> Result<Scalar, Error> {
         let [offsets, indices, left, right] =
             self.named(op, ["offsets", "indices", "left", "right"])?;
@@ -328,13 +328,13 @@ impl Interpreter {
         }
     }
 
-    /// What a fold of elements of a tensor or an address starts from.
+    /// Returns the start value of a fold over elements of a tensor or an address.
     fn start(&self, op: BinaryOp, like: At) -> Result<Scalar, Error> {
         let dtype = self.dtype(like)?;
         op.identity(dtype).ok_or_else(|| Error::types(op.name().to_string(), &[dtype]))
     }
 
-    /// An element of a bag.
+    /// Evaluates an element of a bag.
     fn bag(
         &mut self,
         of: At,
@@ -347,7 +347,7 @@ impl Interpreter {
         let (op, start) = match mode {
             Mode::Sum | Mode::Mean => (BinaryOp::Add, self.start(BinaryOp::Add, table)?),
             Mode::Max if lo < hi => (BinaryOp::Max, self.start(BinaryOp::Max, table)?),
-            // The maximum of nothing.
+            // The maximum of an empty bag is 0.
             Mode::Max => return self.start(BinaryOp::Add, table),
         };
         let mut sum = start;
@@ -372,19 +372,19 @@ impl Interpreter {
         Ok(sum)
     }
 
-    /// The lookups of a row.
+    /// Returns the range of lookups of a row, as first and end.
     pub(super) fn lookups(&mut self, offsets: At, row: i64) -> Result<(i64, i64), Error> {
         Ok((self.looked_up(offsets, row)?, self.looked_up(offsets, row.wrapping_add(1))?))
     }
 
-    /// An index that an address of rank 1 holds.
+    /// Reads an index at an address of rank 1.
     fn looked_up(&mut self, indices: At, at: i64) -> Result<i64, Error> {
         let place = self.place(indices)?;
         let index = self.at(place, at)?;
         self.integer(index)
     }
 
-    /// The row that an entry of a matrix in CSR form is in.
+    /// Finds the row that contains an entry of a matrix in CSR form.
     fn row_of(&mut self, offsets: At, entry: i64) -> Result<i64, Error> {
         let rows = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
         for row in 0..rows {
@@ -397,7 +397,7 @@ impl Interpreter {
         Err(Error::Offsets(entry))
     }
 
-    /// `Σ a[i][k] · b[j][k]` over the columns of `a`.
+    /// Computes `Σ a[i][k] · b[j][k]` over the columns of `a`.
     fn dot(&mut self, of: At, a: At, i: i64, b: At, j: i64) -> Result<Scalar, Error> {
         let mut sum = self.start(BinaryOp::Add, a)?;
         for k in 0..self.extent_of(&self.shape(a)?, 1)? {
@@ -408,7 +408,7 @@ impl Interpreter {
         Ok(sum)
     }
 
-    /// The edges of a row and what their function makes of their products.
+    /// Returns the edges of a row, each with the edge function's value of its product.
     pub(super) fn edges(&mut self, of: At, op: &Op, row: i64) -> Result<Vec<(i64, Scalar)>, Error> {
         let [edge, offsets, indices, left, right, scratch] =
             self.named(op, ["edge", "offsets", "indices", "left", "right", "scratch"])?;
@@ -416,7 +416,7 @@ impl Interpreter {
         let (lo, hi) = self.lookups(offsets, row)?;
         let mut edges = Vec::new();
         for l in lo..hi {
-            // A lowering may put the value there.
+            // A lowering may store the value in the scratch memory, so the index must be in bounds.
             let place = self.place(scratch)?;
             self.within(place, Scalar::I64(l))?;
             let other = self.looked_up(indices, l)?;
@@ -426,7 +426,7 @@ impl Interpreter {
         Ok(edges)
     }
 
-    /// The score of a triple, whose rows of the tables are given.
+    /// Computes the score of a triple from its rows of the tables.
     fn triple(
         &mut self,
         of: At,
@@ -477,7 +477,7 @@ impl Interpreter {
         }
     }
 
-    /// An element of a matrix product.
+    /// Evaluates an element of a matrix product.
     pub(super) fn product(
         &mut self,
         of: At,
@@ -510,13 +510,13 @@ impl Interpreter {
         Ok(sum)
     }
 
-    /// The function of one scalar that an operand names.
+    /// Returns the function of one scalar that an operand names.
     pub(super) fn function(&self, at: At) -> Result<Function, Error> {
         let function = Function::parse(self.program.name(at));
         function.ok_or_else(|| self.program.unexpected(at, "an edge function"))
     }
 
-    /// A function of one scalar.
+    /// Applies a function of one scalar.
     pub(super) fn mapped(&self, at: At, f: Function, x: Scalar) -> Result<Scalar, Error> {
         let constant = |value| Scalar::from_f64(x.dtype(), value);
         match f {

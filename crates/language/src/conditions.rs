@@ -1,16 +1,14 @@
-//! The closed list of predicates that a rule's `:when` may ask, and of generators for its `:for`: their
-//! names, their arguments, and what they ask, in words. Their answers are an analysis' matter.
+//! The closed lists of predicates for a rule's `:when` and of generators for its `:for`: names, arguments and
+//! descriptions. An analysis evaluates them.
 
-/// A predicate, which asks a question about classes, or a generator, a source of constants that follow from
-/// classes and the machine.
+/// A predicate on classes, or a generator: a source of constants that follow from classes and the machine.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// The name in rule files, which no other predicate or generator has.
     pub name: &'static str,
-    /// What it asks or gives.
+    /// Its meaning, in words.
     pub doc: &'static str,
-    /// The sorts of its arguments; those that start with `'` are any sort, and [`VARIABLE`] is that of
-    /// variables.
+    /// The sorts of its arguments. A name that starts with `'` is any sort; [`VARIABLE`] is the sort of variables.
     pub sorts: &'static [&'static str],
 }
 
@@ -22,7 +20,7 @@ impl Condition {
     }
 }
 
-/// In the sorts of arguments: the sort of variables, which operators of the dialects bind.
+/// The sort of variables in lists of argument sorts; operators of the dialects bind them.
 pub const VARIABLE: &str = "Var";
 
 /// Every predicate, by name.

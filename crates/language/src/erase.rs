@@ -27,12 +27,12 @@ pub fn erased_as_far(term: &Term, operators: &Operators) -> Term {
     made.part(root)
 }
 
-/// One node over operands on one processor.
+/// Translates one node whose operands are already translated.
 fn one(node: Node, operators: &Operators, made: &mut Terms) -> Option<Id> {
     let Some(info) = operators.of(&node) else { return Some(made.add(node)) };
     let operands = node.children();
     let erased = match info.primitive() {
-        // What only says where something runs.
+        // The operator only places its operand on a unit.
         _ if info.is_transparent() => return info.parts(operands).map(|[x]| x),
         Some(Primitive::Fetched) => {
             let [_, address] = info.parts(operands)?;

@@ -1,15 +1,15 @@
-//! The table of primitives: what an operator can do to values and memory, each once.
+//! The table of primitives. A primitive is one thing that an operator can do to values or memory.
 //!
-//! Dialects say of an operator which primitive it is (`:means`), or which operator it erases to. Every stage
-//! asks for the primitive, or for a property in its row; no stage asks for an operator's name. What a primitive
-//! computes on scalars stands in [`crate::scalar`], what it does to memory in the interpreter.
+//! Dialects declare which primitive an operator means (`:means`), or which operator it erases to. Every stage looks up
+//! the primitive or a property in its row; no stage looks up an operator by name. [`crate::scalar`] defines what
+//! primitives compute on scalars, and the interpreter defines what they do to memory.
 
 use crate::scalar::{BinaryOp, UnaryOp, UnaryPrice};
 
-/// A primitive.
+/// A primitive meaning of operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Primitive {
-    /// The meaning of its operand, unchanged: boundaries, callbacks, values that are kept.
+    /// The meaning of its operand, unchanged. Boundaries, callbacks and stored values use it.
     Same,
     /// A name that only the operator around it reads.
     Label,
@@ -21,7 +21,7 @@ pub enum Primitive {
     Iv,
     /// A loop variable.
     Variable,
-    /// An extent of an address.
+    /// An extent of the tensor of an address.
     Dim,
     /// A tensor; `true` if the program writes it.
     Root(bool),
@@ -41,7 +41,7 @@ pub enum Primitive {
     Apply,
     /// A function of one scalar that an operand names.
     Map,
-    /// One of two values.
+    /// The second or the third operand, depending on the first.
     Select,
     /// A conversion to a type that an operand names.
     Cast,
@@ -49,148 +49,148 @@ pub enum Primitive {
     IndexCast,
     /// A conversion to the element type of an operand.
     Convert,
-    /// The value that a reduction starts from.
+    /// The start value of a reduction.
     Identity,
     /// The number 1.
     One,
     /// A scalar in every lane.
     Broadcast,
-    /// Lanes that count up.
+    /// Lanes that count up from a number.
     Lanes,
     /// Lanes folded into a scalar.
     Fold,
-    /// A loop that folds values.
+    /// A loop that folds values into a start value.
     Reduce,
-    /// Does nothing.
+    /// An empty statement.
     Skip,
-    /// Separates what is written from what is read as frozen.
+    /// A barrier between writing a tensor and reading it frozen.
     Barrier,
     /// One statement after another.
     Seq,
     /// A loop.
     For,
-    /// Writes a value.
+    /// A write of a value to memory.
     Store,
-    /// Folds a value into memory.
+    /// A fold of a value into memory.
     Accumulate,
-    /// A product of matrices; `true` if the second is transposed.
+    /// A matrix product; `true` if the second matrix is transposed.
     Matmul(bool),
-    /// Lane by lane.
+    /// A value computed lane by lane.
     Vec,
-    /// Another loop variable.
+    /// A term with one loop variable replaced by another.
     Rename,
-    /// A value for a loop variable.
+    /// A term with a loop variable replaced by a value.
     Fix,
-    /// In the store that a statement leaves.
+    /// A term evaluated in the store that a statement leaves.
     After,
     /// A statement after which a tensor holds zeros.
     Forget,
-    /// Writes all of a tensor.
+    /// A write of a whole tensor.
     Output,
-    /// Writes one slot of every block of a tensor.
+    /// A write of one slot of every block of a tensor.
     OutputSlot,
-    /// Writes some columns of a tensor.
+    /// A write of some columns of a tensor.
     OutputColumns,
-    /// An element of a tensor that is computed.
+    /// An element of a computed tensor.
     Element,
-    /// An extent of a tensor that is computed.
+    /// An extent of a computed tensor.
     Extent,
     /// A stored tensor.
     Stored,
 }
 
 impl Primitive {
-    /// Whether it is a term in another environment or in another store, with which rules reason and which no
-    /// program contains.
+    /// Returns true if the primitive evaluates a term in another environment or store. Rules reason with these
+    /// primitives, but no program contains them.
     pub const fn is_elsewhere(self) -> bool {
         matches!(self, Primitive::Vec | Primitive::Rename | Primitive::Fix | Primitive::After)
     }
 }
 
-/// The element type of a term, from its operands.
+/// The element type of a term, derived from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing<Operand> {
     /// 64-bit integers.
     I64,
     /// The element type of an operand: a value, an address or a tensor.
     Of(Operand),
-    /// The type that an operand names.
+    /// The element type that an operand names.
     Named(Operand),
 }
 
-/// The number of lanes of a term, from its operands.
+/// The vector width of a term, derived from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width<Operand> {
     /// One: a scalar.
     One,
-    /// As many as an operand has; of an address, as many elements as it is.
+    /// The lanes of an operand; for an address, one lane per element that it refers to.
     Of(Operand),
-    /// The number that an operand is.
+    /// The literal number in an operand.
     Count(Operand),
 }
 
-/// A demand on an operand, beyond its sort. Where nothing is said, the operand is as the result is.
+/// A requirement on an operand beyond its sort. A part without a requirement follows the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
-    /// The element type.
+    /// The required element type.
     pub typing: OfType,
-    /// The lanes.
+    /// The required lanes.
     pub width: OfWidth,
-    /// The number of indices that an address lacks or a tensor has.
+    /// The required rank: the number of indices that an address lacks or a tensor has.
     pub rank: OfRank,
-    /// A part of its own in an operation on whole tensors.
+    /// The special role in an operation on whole tensors, if any.
     pub part: Option<Part>,
 }
 
-/// The element type of an operand.
+/// The required element type of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfType {
-    /// As that of the result follows from it; else one that the operands share.
+    /// The element type that determines the type of the result, or else a type that the operands share.
     #[default]
     Follows,
     /// 64-bit integers.
     I64,
-    /// One of its own.
+    /// Any type, independent of the other operands.
     Any,
 }
 
-/// The lanes of an operand.
+/// The required lanes of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfWidth {
-    /// As many as the result has; one, if an operand is their number.
+    /// The lanes of the result, or one lane if an operand gives the number of lanes.
     #[default]
     Follows,
-    /// One.
+    /// One lane.
     One,
-    /// Several, however many the result has.
+    /// Several lanes, independent of the result.
     Several,
 }
 
-/// The rank of an operand.
+/// The required rank of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfRank {
-    /// The result's.
+    /// The rank of the result.
     #[default]
     Follows,
-    /// So many more than the result's.
+    /// The rank of the result plus this number.
     More(i8),
-    /// This.
+    /// Exactly this rank.
     Is(u8),
 }
 
-/// A part of its own of an operand.
+/// A special role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Numbers that rise from 0 and part the elements of another operand.
+    /// Numbers that rise from 0 and divide the elements of another operand.
     Offsets,
-    /// Memory that nothing else looks at.
+    /// Memory that nothing else reads.
     Scratch,
-    /// An operation whose result is of the type of its operands.
+    /// An operation whose result has the type of its operands.
     Closed,
 }
 
 impl Ask {
-    /// Every word of a demand, with its meaning.
+    /// Every word of a requirement with its meaning.
     pub const WORDS: [(&'static str, &'static str); 13] = [
         ("i64", "an i64"),
         ("any", "of a type of its own"),
@@ -207,7 +207,7 @@ impl Ask {
         ("closed", "an operation whose result is of the type of its operands"),
     ];
 
-    /// The demand with one more word; `None` for a word that is none.
+    /// Returns the requirement with one more word added; `None` if the word is unknown.
     pub fn and(self, word: &str) -> Option<Ask> {
         Some(match word {
             "i64" => Ask { typing: OfType::I64, ..self },
@@ -224,22 +224,22 @@ impl Ask {
         })
     }
 
-    /// The demand of several words, which a space parts.
+    /// Parses a requirement of several words, separated by single spaces.
     pub fn parse(words: &str) -> Option<Ask> {
         words.split(' ').try_fold(Ask::default(), Ask::and)
     }
 }
 
-/// How a primitive is priced.
+/// The price class of a primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Price {
-    /// Nothing by itself.
+    /// No cost of its own.
     Nothing,
-    /// One operation a register.
+    /// One operation per register.
     Operation,
-    /// The cost of the exponential function a register.
+    /// The cost of the exponential function per register.
     Exponential,
-    /// Stands for something else, to which it is folded or lowered: no program contains it.
+    /// None, because the primitive is folded or lowered to something else and no program contains it.
     Folded,
 }
 
@@ -250,25 +250,25 @@ pub struct Row {
     pub name: &'static str,
     /// The primitive.
     pub primitive: Primitive,
-    /// What its operands are called. One that ends in `?` may be missing.
+    /// The names of its operands. An operand whose name ends in `?` is optional.
     pub operands: &'static [&'static str],
-    /// Operands that are literal numbers in every program.
+    /// The operands that are literal numbers in every program.
     pub literals: &'static [&'static str],
-    /// The element type of the result, of primitives that have one.
+    /// The element type of the result; `None` if the primitive has none.
     pub typing: Option<Typing<&'static str>>,
-    /// The lanes of the result, of primitives that have some.
+    /// The lanes of the result; `None` if the primitive has none.
     pub width: Option<Width<&'static str>>,
-    /// Demands on operands, in the words of [`Ask::WORDS`].
+    /// The requirements on operands, in the words of [`Ask::WORDS`].
     pub asks: &'static [(&'static str, &'static str)],
-    /// Addresses whose elements are read.
+    /// The operands whose elements are read.
     pub reads: &'static [&'static str],
-    /// Addresses whose elements are written.
+    /// The operands whose elements are written.
     pub writes: &'static [&'static str],
-    /// Whether it computes each lane from the same lane of its operands alone.
+    /// True if each lane depends only on the same lane of the operands.
     pub lanewise: bool,
-    /// What it costs by itself.
+    /// The cost of the primitive itself.
     pub price: Price,
-    /// What it does.
+    /// A short description of its meaning.
     pub doc: &'static str,
 }
 
@@ -318,7 +318,7 @@ const fn binary(op: BinaryOp) -> Row {
     }
 }
 
-/// The scalar operations' rows, one for each row of their own tables.
+/// The rows of the scalar operations, one for each row of the tables in [`crate::scalar`].
 const SCALARS: [Row; UnaryOp::ALL.len() + BinaryOp::ALL.len()] = {
     let mut rows = [PLAIN; UnaryOp::ALL.len() + BinaryOp::ALL.len()];
     let mut at = 0;
@@ -333,7 +333,7 @@ const SCALARS: [Row; UnaryOp::ALL.len() + BinaryOp::ALL.len()] = {
     rows
 };
 
-/// Every primitive that is no operation on scalars.
+/// The rows of all primitives that are not scalar operations.
 #[rustfmt::skip]
 const STRUCTURE: &[Row] = &[
     Row { name: "same", primitive: Primitive::Same, operands: &["x"],
@@ -494,23 +494,23 @@ const STRUCTURE: &[Row] = &[
           doc: "an extent of a tensor", ..PLAIN },
 ];
 
-/// Every row, scalar operations first.
+/// Iterates over all rows, scalar operations first.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     SCALARS.iter().chain(STRUCTURE)
 }
 
 impl Row {
-    /// The row with a name.
+    /// Finds the row with this name.
     pub fn named(name: &str) -> Option<&'static Row> {
         rows().find(|row| row.name == name)
     }
 
-    /// The row of a primitive.
+    /// Finds the row of a primitive.
     pub fn of(primitive: Primitive) -> Option<&'static Row> {
         rows().find(|row| row.primitive == primitive)
     }
 
-    /// The names of its operands, those that may be missing last, each with whether it must be there.
+    /// Iterates over the names of the operands, the optional ones last. The flag is true if the operand is required.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, bool)> + Clone + use<> {
         self.operands.iter().map(|name| match name.strip_suffix('?') {
             Some(name) => (name, false),
@@ -518,7 +518,7 @@ impl Row {
         })
     }
 
-    /// How many operands it must have.
+    /// Returns the number of required operands.
     pub fn required(&self) -> usize {
         self.parts().filter(|(_, required)| *required).count()
     }

@@ -1,4 +1,4 @@
-//! Terms with other names in them.
+//! Substitution of names in terms.
 
 use egg::{Id, Language, Symbol};
 use ember_language::rebuild::rebuild;
@@ -7,10 +7,10 @@ use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names of tensors and sizes, each once.
+/// Names of tensors and sizes, without duplicates.
 pub type Names = Vec<Symbol>;
 
-/// The names that a term mentions, in order.
+/// Returns the names in a term, in order of occurrence.
 pub fn names(term: &Term) -> Names {
     let mut names = Names::new();
     for node in term.as_ref() {
@@ -24,7 +24,7 @@ pub fn names(term: &Term) -> Names {
     names
 }
 
-/// A term with its names exchanged and some of its sizes replaced by numbers.
+/// Returns a term with its names replaced, and with some of its sizes replaced by numbers.
 pub fn renamed(
     operators: &Operators,
     term: &Term,
@@ -49,7 +49,7 @@ pub fn renamed(
     made
 }
 
-/// A term in which some tensors are read as they are, not as frozen.
+/// Returns a term that reads some tensors directly, not frozen.
 pub fn thawed(operators: &Operators, term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
     let mut made = Term::default();
     rebuild(term.as_ref(), |_, node| {

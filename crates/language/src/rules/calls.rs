@@ -1,4 +1,4 @@
-//! Calls of predicates and generators: names resolved, arguments counted and sorted.
+//! Resolves calls of predicates and generators: their names, and the number and sorts of their arguments.
 
 use super::book::{Arg, Call};
 use super::check::Conditions;
@@ -14,10 +14,10 @@ use crate::term::{Head, parse_head};
 use egg::{Symbol, Var};
 use std::collections::BTreeMap;
 
-/// What may be called at a place.
+/// The conditions that may be called at a place.
 struct Callable {
     what: &'static str,
-    /// The codes where none is given, and where there is none of the name.
+    /// The codes for a missing call and for an unknown name.
     expected: Code,
     unknown: Code,
     all: &'static [Condition],
@@ -99,7 +99,7 @@ fn argument(item: &Sexp) -> Result<Arg, Diagnostic> {
     }
 }
 
-/// Infers the sorts that calls ask of their arguments.
+/// Infers the sorts of the arguments of calls.
 pub(super) fn infer(
     inference: &mut Inference,
     conditions: &Conditions,

@@ -1,5 +1,5 @@
-//! Makes the operator table of what a signature declares: which primitive each operator is, and where its
-//! operands stand, through all that it erases to.
+//! Makes the operator table from the declarations of a signature: the primitive of each operator and the positions of
+//! its operands, through all operators that it erases to.
 
 use super::attributes::Attributes;
 use super::operators::{Kind, OpInfo, Operators, Touches};
@@ -12,7 +12,7 @@ use egg::Symbol;
 use ember_values::primitive::{Ask, Primitive, Row, Typing, Width};
 
 impl Operators {
-    /// Resolves what a signature declares.
+    /// Resolves the declarations of a signature.
     pub(super) fn resolve(signature: &Signature, errors: &mut Vec<Diagnostic>) -> Operators {
         let variables = signature.variable_sorts();
         let mut operators = Operators {
@@ -40,7 +40,7 @@ impl Operators {
         operators
     }
 
-    /// The first operator that makes of a number what a loop variable is called by.
+    /// Finds the first operator that builds the name of a loop variable from a number.
     fn find_numbered(&self, signature: &Signature) -> Option<Symbol> {
         let mut all = signature.operators().iter();
         let called = all.find_map(|op| {
@@ -60,13 +60,13 @@ struct Resolver<'a> {
     errors: &'a mut Vec<Diagnostic>,
 }
 
-/// An operator's name, and where it is declared.
+/// An operator's name and the place of its declaration.
 type Spot = (Symbol, Span);
 
-/// The positions of a primitive's operands in an operator, and the names of the operator's own.
+/// The positions of a primitive's operands in an operator, and the names of the operator's operands.
 type Placed = (Vec<Option<usize>>, Vec<Option<Symbol>>);
 
-/// A primitive's row, and of its operands the positions in an operator.
+/// A primitive's row, and the positions of its operands in an operator.
 #[derive(Clone, Default)]
 struct Arranged {
     row: Option<&'static Row>,
@@ -158,7 +158,8 @@ impl Resolver<'_> {
             };
         let reads: Vec<usize> = list(&attributes.reads, |row| row.reads);
         let writes: Vec<usize> = list(&attributes.writes, |row| row.writes);
-        // What a barrier parts does not change places, so that its effects are none that a set could say.
+        // A barrier separates memory accesses without accessing addresses itself, so no set of addresses describes its
+        // effect.
         let said = attributes.reads.is_some() || attributes.writes.is_some() || row.is_some();
         let parts_memory = row.is_some_and(|row| row.primitive == Primitive::Barrier);
         let literals = row.into_iter().flat_map(|row| row.literals).filter_map(|name| at(name));
@@ -187,8 +188,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The primitive of an operator that says `:means` or `:erases`, and where its operands stand. `above` are the
-    /// operators that erase to it, which have their own errors.
+    /// Returns the primitive of an operator declared with `:means` or `:erases`, and the positions of its operands.
+    /// `above` lists the operators that erase to it, whose errors are reported separately.
     fn arrange(&mut self, op: &Operator, above: &mut Vec<Spot>) -> Option<Arranged> {
         let Attributes { means, erases, .. } = &op.attributes;
         match (means, erases) {
@@ -214,7 +215,7 @@ impl Resolver<'_> {
                 above.pop();
                 let below = below?;
                 let row = below.row?;
-                // The primitive's operands that the target has must be here as well.
+                // The operator must have all of the primitive's operands that its target has.
                 let names: Vec<(&str, bool)> = row
                     .parts()
                     .zip(&below.parts)
@@ -232,14 +233,16 @@ impl Resolver<'_> {
         }
     }
 
-    /// An error of the operator that is resolved; those of operators that it erases to are their own.
+    /// Reports an error of the operator being resolved. The errors of an operator that it erases to are reported when
+    /// that operator is resolved.
     fn report(&mut self, above: &[Spot], error: Diagnostic) {
         if above.is_empty() {
             self.errors.push(error);
         }
     }
 
-    /// The operator that another erases to: the one of this name, with as many operands if there are several.
+    /// Returns the operator that another erases to: the operator of this name, with the same number of operands if
+    /// there are several.
     fn target(&mut self, op: &Operator, word: &Word, above: &[Spot]) -> Option<Operator> {
         let name = Symbol::from(&word.text);
         let own = (op.name, op.span);
@@ -252,7 +255,7 @@ impl Resolver<'_> {
             );
             return None;
         }
-        // Who only leads into a circle is not part of it.
+        // An operator that only leads into the cycle is not part of it.
         if chain.any(|(passed, _)| *passed == name) {
             return None;
         }
@@ -268,8 +271,8 @@ impl Resolver<'_> {
         found
     }
 
-    /// The positions of a primitive's operands in an operator, by their names, and what its operands are called.
-    /// Operands without names are the primitive's in its order.
+    /// Returns the positions of a primitive's operands in an operator, by their names, and the names of the operator's
+    /// operands. Operands without names have the order of the primitive's row.
     fn place(
         &mut self,
         op: &Operator,
@@ -280,7 +283,7 @@ impl Resolver<'_> {
         let required = names.iter().filter(|(_, required)| *required).count();
         let unnamed = op.operands.iter().all(Option::is_none);
         if unnamed && (required..=names.len()).contains(&op.args.len()) {
-            // Operands that may be missing are there only where none before them is.
+            // An optional operand is present only if all operands before it are.
             let order = names.iter().filter(|(_, required)| *required);
             let order: Vec<&str> = match op.args.len() == required {
                 true => order.map(|(name, _)| *name).collect(),

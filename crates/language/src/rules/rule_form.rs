@@ -1,4 +1,4 @@
-//! The form of a rule: how it is read from an S-expression and written as one. Its terms stay S-expressions.
+//! The form of a rule, read from an S-expression and written as one. Its terms remain S-expressions.
 
 use super::syntax::{Section, Word, doc, needs, no_more, once, sections, word};
 use crate::codes::Code;
@@ -18,20 +18,20 @@ pub(super) const RULE_KEYS: [&str; 10] = [
     ":subsume",
 ];
 
-/// `(rule NAME "doc" LEFT => RIGHT …)`.
+/// The form `(rule NAME "doc" LEFT => RIGHT …)`.
 #[derive(Clone, Debug)]
 pub struct RuleForm {
     /// Its name.
     pub name: Word,
-    /// What it does, in a sentence.
+    /// A sentence that describes it.
     pub doc: String,
     /// The left side.
     pub lhs: Sexp,
     /// The right side.
     pub rhs: Sexp,
-    /// Whether it is `<=>`.
+    /// True if it is written with `<=>`.
     pub both_ways: bool,
-    /// Patterns of variables that are bound before, of `:where`, and of new ones, of `:with`.
+    /// The patterns of `:where`, for variables that are bound before, and of `:with`, for new variables.
     pub wheres: Vec<(Word, Sexp)>,
     /// The variables of `:with`.
     pub withs: Vec<Word>,
@@ -41,21 +41,21 @@ pub struct RuleForm {
     pub lets: Vec<(Word, Sexp)>,
     /// Conditions.
     pub whens: Vec<Sexp>,
-    /// When it is meant to run.
+    /// The phase in which it is meant to run.
     pub phase: Option<Word>,
-    /// How exactly it keeps results.
+    /// The degree to which it preserves results.
     pub exact: Option<Word>,
-    /// Terms, and what it must turn them into.
+    /// Terms, and the terms that it must turn them into.
     pub tests: Vec<(Sexp, Sexp)>,
     /// Terms that it must not apply to.
     pub counter_tests: Vec<Sexp>,
-    /// Where `:subsume` stands.
+    /// The place of `:subsume`.
     pub subsume: Option<Span>,
-    /// Of a derived rule, what `(derive …)` names.
+    /// The operator that `(derive …)` names, for a derived rule.
     pub derived: Option<String>,
 }
 
-/// `(commutes NAME OP "doc")` is the rule that swaps the operands of OP.
+/// Reads `(commutes NAME OP "doc")`, the rule that swaps the operands of OP.
 pub(super) fn commutes(span: Span, items: &[Sexp]) -> Result<RuleForm, Diagnostic> {
     let name = word(items.first(), "the name of the rule", span)?;
     let op = word(items.get(1), "the operator that commutes", span)?;
@@ -65,7 +65,7 @@ pub(super) fn commutes(span: Span, items: &[Sexp]) -> Result<RuleForm, Diagnosti
 }
 
 impl RuleForm {
-    /// The rule that swaps the operands of an operator.
+    /// Creates the rule that swaps the operands of an operator.
     pub fn swap(name: Word, doc: String, op: &Word) -> RuleForm {
         let side = |words: [&str; 3]| {
             let items = words.map(|w| Sexp { span: op.span, kind: Kind::Atom(w.to_owned()) });
@@ -76,7 +76,7 @@ impl RuleForm {
         RuleForm::new(name, doc, lhs, rhs, false)
     }
 
-    /// A rule that says nothing but its sides.
+    /// Creates a rule without any keywords.
     pub fn new(name: Word, doc: String, lhs: Sexp, rhs: Sexp, both_ways: bool) -> RuleForm {
         RuleForm {
             name,
@@ -98,7 +98,7 @@ impl RuleForm {
         }
     }
 
-    /// The form that it is read from.
+    /// Returns the form that reads back to this rule.
     pub fn form(&self) -> Sexp {
         let sexp = |kind: Kind| Sexp { span: self.name.span, kind };
         let atom = |text: &str| sexp(Kind::Atom(text.to_owned()));
@@ -218,7 +218,7 @@ pub(super) fn rule(
     Ok(form)
 }
 
-/// A keyword's items, at least one.
+/// Returns a keyword's items; an empty list is an error.
 fn some(section: &Section, what: &str, errors: &mut Vec<Diagnostic>) -> Vec<Sexp> {
     if section.items.is_empty() {
         errors.push(needs(section, what));
@@ -226,7 +226,7 @@ fn some(section: &Section, what: &str, errors: &mut Vec<Diagnostic>) -> Vec<Sexp
     section.items.to_vec()
 }
 
-/// A keyword's variable and what is said of it.
+/// Returns a keyword's variable and the item after it.
 fn variable_and(
     section: &Section,
     what: &str,

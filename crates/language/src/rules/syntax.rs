@@ -1,5 +1,5 @@
-//! The forms of a rule file, read from S-expressions: their shape, and nothing about what names
-//! mean. Terms stay S-expressions here.
+//! Reads the forms of a rule file from S-expressions. Only their shape is checked; names are not resolved, and terms
+//! remain S-expressions.
 
 use super::rule_form::{RuleForm, commutes, rule};
 use crate::codes::Code;
@@ -7,12 +7,12 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
 
-/// A word and where it stands.
+/// A word and its place.
 #[derive(Clone, Debug)]
 pub struct Word {
     /// The word.
     pub text: String,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -23,16 +23,16 @@ pub(super) enum Form {
     Ruleset(RulesetForm),
     Rule(Box<RuleForm>),
     Schedule(ScheduleForm),
-    /// Named steps, written as a schedule is.
+    /// Named steps, written like a schedule.
     Steps(ScheduleForm),
     Define(DefineForm),
     /// The path of a file, as it is written.
     Include(Word),
-    /// The operator whose push-down rules follow from what operators are.
+    /// The operator whose push-down rules are derived from the properties of operators.
     Derive(Word),
 }
 
-/// `(define (NAME ?a …) "doc" TERM)`.
+/// The form `(define (NAME ?a …) "doc" TERM)`.
 #[derive(Debug)]
 pub(super) struct DefineForm {
     pub name: Word,
@@ -42,7 +42,7 @@ pub(super) struct DefineForm {
     pub body: Sexp,
 }
 
-/// `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
+/// The form `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
 #[derive(Debug)]
 pub(super) struct DialectForm {
     pub name: Word,
@@ -51,7 +51,7 @@ pub(super) struct DialectForm {
     pub items: Vec<Sexp>,
 }
 
-/// `(ruleset NAME "doc" [:phase P] [:exact E])`.
+/// The form `(ruleset NAME "doc" [:phase P] [:exact E])`.
 #[derive(Debug)]
 pub(super) struct RulesetForm {
     pub name: Word,
@@ -60,7 +60,7 @@ pub(super) struct RulesetForm {
     pub exact: Option<Word>,
 }
 
-/// `(schedule NAME "doc" STEP…)`, or `(steps NAME "doc" STEP…)`.
+/// The form `(schedule NAME "doc" STEP…)` or `(steps NAME "doc" STEP…)`.
 #[derive(Debug)]
 pub(super) struct ScheduleForm {
     pub name: Word,
@@ -70,11 +70,11 @@ pub(super) struct ScheduleForm {
 
 pub(super) const FORMS: [&str; 9] =
     ["include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule", "steps"];
-/// What a dialect says in which the terms are written that rules start from.
+/// The keyword of a dialect in which the terms are written that rules start from.
 pub(super) const INPUT: &str = ":input";
 pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
 
-/// Reads one top-level form. What is wrong with it goes into `errors`.
+/// Reads one top-level form. Its errors are added to `errors`.
 pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
     let Some((head, items)) = sexp.form() else {
         errors.push(
@@ -102,7 +102,7 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
     result.map_err(|e| errors.push(e)).ok()
 }
 
-/// The next item as a word.
+/// Reads the next item as a word.
 pub(super) fn word(item: Option<&Sexp>, what: &str, form: Span) -> Result<Word, Diagnostic> {
     match item {
         Some(sexp) => match sexp.atom() {
@@ -119,12 +119,12 @@ pub(super) fn word(item: Option<&Sexp>, what: &str, form: Span) -> Result<Word, 
     }
 }
 
-/// The next item as a documentation text.
+/// Reads the next item as a documentation text.
 pub(super) fn doc(item: Option<&Sexp>, form: Span) -> Result<String, Diagnostic> {
     let help = "say in one sentence, in double quotes, what it is for";
     match item {
         Some(sexp) => match sexp.text() {
-            // Texts span lines in the files; a reader wants them as one.
+            // A text may span lines in the file; it is shown on one line.
             Some(text) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => {
                 Err(Diagnostic::error("expected a documentation text", sexp.span, "not a text")
@@ -144,8 +144,8 @@ pub(super) struct Section<'a> {
     pub items: &'a [Sexp],
 }
 
-/// Splits items into those before the first keyword and the sections behind it. Unknown keywords
-/// are errors and left out.
+/// Splits items into those before the first keyword and the sections after it. Unknown keywords are reported and left
+/// out.
 pub(super) fn sections<'a>(
     items: &'a [Sexp],
     known: &[&str],
@@ -262,7 +262,7 @@ fn ruleset(
     Ok(RulesetForm { name, doc, phase, exact })
 }
 
-/// A keyword's single word, given once.
+/// Stores a keyword's single word; a second one is an error.
 pub(super) fn once(slot: &mut Option<Word>, section: &Section, errors: &mut Vec<Diagnostic>) {
     match section.items {
         [item] if item.atom().is_some() => {
@@ -293,7 +293,7 @@ pub(super) fn needs(section: &Section, what: &str) -> Diagnostic {
     .with_code(Code::WrongShape)
 }
 
-/// That a form has only `n` items before its keywords.
+/// Checks that a form has only `n` items before its keywords.
 pub(super) fn no_more(items: &[Sexp], n: usize) -> Result<(), Diagnostic> {
     match items.get(n) {
         Some(extra) => Err(Diagnostic::error(

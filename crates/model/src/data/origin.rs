@@ -1,5 +1,5 @@
-//! Inputs whose data comes from one graph or from one set of triples: these are made once, and what
-//! they say of extents is bound to sizes.
+//! Inputs that take their data from a graph or from triples. A graph or a set of triples is built once for all its
+//! inputs, and its extents are bound to sizes.
 
 use super::graph::{self, Problem};
 use super::instantiate::Maker;
@@ -9,18 +9,18 @@ use ember_language::diagnostic::{Diagnostic, Span};
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::Scalar;
 
-/// A graph or triples, made.
+/// A graph or triples after building.
 pub(super) enum Built {
-    /// A graph's rows.
+    /// The rows of a graph.
     Graph(graph::Csr),
-    /// Triples: heads, relations, tails; and how many entities and relations there are.
+    /// Heads, relations and tails of triples, with the numbers of entities and relations.
     Triples { parts: [Vec<i64>; 3], entities: u64, relations: u64 },
-    /// One that could not be made, which has been told.
+    /// A graph or triples that could not be built, which has already been reported.
     Broken,
 }
 
 impl<'a> Maker<'a> {
-    /// Takes an input's data from a graph or from triples, which are made if they are not yet.
+    /// Takes an input's data from a graph or from triples, which are built on first use.
     pub(super) fn take_part(&mut self, at: usize, of: &'a str, part: Part, span: Span) {
         let Some((origin, declared)) = self.model.data.origins.get(of) else { return };
         if !self.built.contains_key(of) {
@@ -60,7 +60,7 @@ impl<'a> Maker<'a> {
         match origin {
             Origin::Graph { from: GraphFrom::Drawn(drawn), batch } => {
                 let rows = batch.unwrap_or(drawn.nodes);
-                // Rows of a batch have as many entries as others on average.
+                // The estimate assumes that rows of the batch have the average number of entries.
                 let share = rows.min(drawn.nodes) as f64 / drawn.nodes.max(1) as f64;
                 let held = drawn.nodes as f64 * 24.0 + drawn.edges as f64 * share * 16.0;
                 if held > HELD_LIMIT as f64 {
@@ -97,8 +97,8 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Sizes that indices from graphs and triples point into and that nothing else gives: as many as
-    /// the graph has columns, or the triples entities or relations.
+    /// Binds sizes that indices from graphs and triples point into and that nothing else determines: the columns of the
+    /// graph, or the entities or relations of the triples.
     pub(super) fn bind_pointed(&mut self) {
         for used in self.model.index_uses() {
             let Some((Source::Part { of, part }, span)) = self.source(used.indices.0) else {
@@ -114,7 +114,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// The elements of a part.
+/// The elements of a part of a graph or of triples.
 enum Elements {
     Integers(Vec<i64>),
     Reals(Vec<f64>),
@@ -150,7 +150,7 @@ impl Built {
         Some(Elements::Integers(integers))
     }
 
-    /// How many positions a part's elements are drawn from.
+    /// Returns the number of positions that a part's elements index; `None` if they are not indices.
     fn pointed(&self, part: Part) -> Option<u64> {
         match (self, part) {
             (Built::Graph(graph), Part::Neighbours) => Some(graph.width),

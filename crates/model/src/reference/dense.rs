@@ -6,7 +6,7 @@ use crate::model::{Expr, TensorId};
 use ember_values::scalar::BinaryOp;
 
 impl<M: Mode> Evaluator<'_, M> {
-    /// The last dimension folded: a sum in order from +0.0, or a maximum.
+    /// Folds the last dimension: a sum in order from +0.0, or a maximum.
     pub(super) fn fold<T: Number>(&mut self, op: BinaryOp, x: &Expr) -> Option<Vec<T>> {
         let x = self.source(x)?;
         let columns = x.columns();
@@ -23,7 +23,7 @@ impl<M: Mode> Evaluator<'_, M> {
         Some(out)
     }
 
-    /// Products of matrices: `Σ a[i][k] b[k][j]` in the order of `k`, from +0.0.
+    /// Multiplies matrices: `Σ a[i][k] b[k][j]` in the order of `k`, from +0.0.
     pub(super) fn product<T: Number>(
         &mut self,
         a: TensorId,
@@ -34,7 +34,7 @@ impl<M: Mode> Evaluator<'_, M> {
         let inner = a.columns();
         let (rows, columns) = (b.shape[b.shape.len() - 2] as usize, b.columns());
         let outer = if transposed { rows } else { columns };
-        // Without a batch of its own, the second matrix stands for all rows of the first.
+        // Without its own batch, the second matrix applies to all rows of the first.
         let own_batch = b.shape.len() == 3;
         let batch = if own_batch { b.shape[0] as usize } else { 1 };
         let height = a.shape[..a.shape.len() - 1].iter().product::<u64>() as usize;
@@ -63,7 +63,7 @@ impl<M: Mode> Evaluator<'_, M> {
         Some(out)
     }
 
-    /// What stands under the diagonals, by rows.
+    /// Returns the elements below the diagonals, by rows.
     pub(super) fn triangle<T: Number>(&mut self, x: &Expr) -> Option<Vec<T>> {
         let x = self.source(x)?;
         let (batch, n) = (x.shape[0] as usize, x.columns());
@@ -77,7 +77,7 @@ impl<M: Mode> Evaluator<'_, M> {
     }
 }
 
-/// A sum in order, from +0.0.
+/// Returns a sum in order, from +0.0.
 fn sum<T: Number>(terms: impl Iterator<Item = T>) -> T {
     let mut sum = T::EMPTY;
     terms.for_each(|x| T::accumulate(&mut sum, x));

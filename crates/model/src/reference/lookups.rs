@@ -7,18 +7,18 @@ use ember_values::operation::{Function, Mode as Combine, Score};
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 impl<M: Mode> Evaluator<'_, M> {
-    /// A row of a table.
+    /// Reads a row of a table.
     fn table_row<T: Number>(&self, table: &Source, row: usize, out: &mut [T]) -> Option<()> {
         self.read(table, row.checked_mul(out.len())?, out)
     }
 
-    /// The lookups of each bag.
+    /// Returns the lookups of each bag, as first and end.
     fn bags(&self, offsets: TensorId) -> Option<Vec<(usize, usize)>> {
         let offsets = self.positions(offsets)?;
         Some(offsets.windows(2).map(|ends| (ends[0], ends[1])).collect())
     }
 
-    /// Bags, sparse products and gathers: each row of the result combines rows of a table.
+    /// Evaluates bags, sparse products and gathers: each row of the result combines rows of a table.
     pub(super) fn bag<T: Number>(&mut self, call: &Applied, dtype: DType) -> Option<Vec<T>> {
         let mode = call.mode();
         let table = self.source(call.value("table")?)?;
@@ -35,7 +35,7 @@ impl<M: Mode> Evaluator<'_, M> {
         let mut row = vec![T::ZERO; width];
         let mut out = vec![T::ZERO; bags.len() * width];
         let mut sums = vec![T::EMPTY; width];
-        // A result without columns has no chunks, and nothing to compute either.
+        // A result without columns has no chunks, and nothing to compute.
         for (result, (from, to)) in out.chunks_exact_mut(width.max(1)).zip(bags) {
             if mode == Some(Combine::Max) && from < to {
                 result.fill(T::LEAST);
@@ -47,7 +47,7 @@ impl<M: Mode> Evaluator<'_, M> {
                     row.iter_mut().for_each(|x| *x = weight.mul(*x));
                 }
                 match mode {
-                    // A gather's row is copied: added to +0.0, a -0.0 would be lost.
+                    // A gathered row is copied because adding it to +0.0 would lose a -0.0.
                     None => result.copy_from_slice(&row),
                     Some(Combine::Max) => {
                         let most = |a, x| T::apply(BinaryOp::Max, a, x);
@@ -68,7 +68,7 @@ impl<M: Mode> Evaluator<'_, M> {
         Some(out)
     }
 
-    /// Products sampled at edges, and messages passed along them.
+    /// Evaluates products sampled at edges, and messages passed along edges.
     pub(super) fn edges<T: Number>(&mut self, call: &Applied, dtype: DType) -> Option<Vec<T>> {
         let edge = call.word("edge", Function::ALL);
         let (left, right) = (self.source(call.value("left")?)?, self.source(call.value("right")?)?);
@@ -104,7 +104,7 @@ impl<M: Mode> Evaluator<'_, M> {
         Some(if edge.is_some() { out } else { edges })
     }
 
-    /// The scores of triples.
+    /// Evaluates the scores of triples.
     pub(super) fn triples<T: Number>(&mut self, call: &Applied) -> Option<Vec<T>> {
         let score = call.word("score", Score::ALL)?;
         let entities = self.source(call.value("entities")?)?;
@@ -124,7 +124,7 @@ impl<M: Mode> Evaluator<'_, M> {
         Some(scores)
     }
 
-    /// Blocks copied one after another.
+    /// Copies blocks one after another.
     pub(super) fn blocks<T: Number>(&mut self, call: &Applied) -> Option<Vec<T>> {
         let table = self.source(call.value("table")?)?;
         let indices = self.positions(call.stored("indices")?)?;
@@ -146,11 +146,11 @@ fn add_row<T: Number>(sums: &mut [T::Sum], row: &[T]) {
     }
 }
 
-/// The score of a triple of rows.
+/// Computes the score of a triple of rows.
 fn triple<T: Number>(score: Score, h: &[T], r: &[T], t: &[T]) -> T {
     let mut sum = T::EMPTY;
     let half = h.len() / 2;
-    // Head times relation, as complex numbers.
+    // The product of head and relation as complex numbers.
     let turned = |e: usize| {
         let (a, b, c, d) = (h[e], h[half + e], r[e], r[half + e]);
         (a.mul(c).sub(b.mul(d)), a.mul(d).add(b.mul(c)))

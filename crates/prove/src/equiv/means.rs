@@ -1,5 +1,5 @@
-//! What the variables of a rule stand for in one step of a proof, told from the two terms that it makes
-//! equal, in which loop variables are words; and patterns written with them.
+//! The substitution of a rule in one step of a proof, obtained by matching the two terms that the step makes equal, in
+//! which loop variables are words; and the instantiation of patterns with it.
 
 use super::chain::{is_word, word};
 use crate::chains::Terms;
@@ -12,7 +12,7 @@ use ember_values::scalar::BinaryOp;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What the variables of a rule stand for, and which loop variables its patterns are, by their text.
+/// The terms of a rule's variables, and the loop variables that its patterns denote, by the text of the pattern.
 pub(super) struct Means<'a> {
     operators: &'a Operators,
     pub of: BTreeMap<Var, Term>,
@@ -20,7 +20,7 @@ pub(super) struct Means<'a> {
 }
 
 impl<'a> Means<'a> {
-    /// Nothing is told yet.
+    /// Creates an empty substitution.
     pub fn new(operators: &'a Operators) -> Means<'a> {
         Means { operators, of: BTreeMap::new(), targets: Vec::new() }
     }
@@ -29,7 +29,7 @@ impl<'a> Means<'a> {
         self.operators.is_variable(node)
     }
 
-    /// Takes over what a term says where it is a pattern.
+    /// Adds the bindings from matching a term against a pattern.
     pub fn fit(&mut self, pattern: &PatternAst<Node>, term: &Term) {
         let Some(last) = term.len().checked_sub(1) else { return };
         let mut open = vec![(root(pattern), Id::from(last))];
@@ -52,13 +52,13 @@ impl<'a> Means<'a> {
         }
     }
 
-    /// The loop variable that a part of a pattern is.
+    /// Returns the loop variable that a part of a pattern denotes.
     pub fn target(&self, pattern: &PatternAst<Node>, at: Id) -> Option<Id> {
         let part = written(pattern, at);
         self.targets.iter().find(|(known, _)| *known == part).map(|(_, class)| *class)
     }
 
-    /// A part of a pattern with terms for its variables.
+    /// Instantiates a part of a pattern.
     pub fn build(&self, pattern: &PatternAst<Node>, at: Id) -> Option<Term> {
         let mut made = Terms::default();
         let id = self.put(pattern, at, &mut made)?;
@@ -94,12 +94,12 @@ impl<'a> Means<'a> {
     }
 }
 
-/// The last part of a pattern.
+/// Returns the root of a pattern.
 pub(super) fn root(pattern: &PatternAst<Node>) -> Id {
     Id::from(pattern.len().saturating_sub(1))
 }
 
-/// A part of a pattern by itself.
+/// Extracts a part of a pattern.
 pub(super) fn written(pattern: &PatternAst<Node>, at: Id) -> PatternAst<Node> {
     let mut made: PatternAst<Node> = RecExpr::default();
     rebuild_part(pattern.as_ref(), at, &mut FxHashMap::default(), |node| made.add(node));

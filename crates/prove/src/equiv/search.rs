@@ -1,5 +1,5 @@
-//! Looking for a proof: both sides in one e-graph, rules applied to both until they are one class, and
-//! the chain of rules that leads from the one to the other.
+//! Searches for a proof: applies rules to both sides in one e-graph until they are in one class, and finds the chain of
+//! rules that connects them.
 
 use super::alpha;
 use super::certificate::Uncertified::{self, Lost};
@@ -27,55 +27,53 @@ use ember_targets::machine::Machine;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is trusted where programs are compared part by part.
+/// The assumption of a comparison part by part.
 const BARRIERS: &str =
     "trusted: both programs are read as parts with barriers between, in the order of the second";
 
-/// How far a search has come.
+/// The state in which a search stopped.
 #[derive(Clone, Debug)]
 pub struct Reached {
-    /// Why it ended.
+    /// The reason why it stopped.
     pub stop: StopReason,
-    /// E-nodes.
+    /// The number of e-nodes.
     pub nodes: usize,
-    /// Forms of each side's outermost operator that were found.
+    /// The number of e-nodes in the root class of each side.
     pub forms: [usize; 2],
-    /// Where both sides have parts, how many of those were proved to be equal before one was not, and how many
-    /// there are.
+    /// If both sides have parts: the number of parts proved equal before one was not, and the number of all parts.
     pub parts: Option<[usize; 2]>,
 }
 
-/// What came of a search.
+/// The outcome of a search.
 #[derive(Debug)]
 pub enum Found {
-    /// The sides are equal; with the certificate, or why there is none.
+    /// The sides are equal, with the certificate or the reason why there is none.
     Equal(Result<Certificate, Uncertified>),
-    /// Not found to be equal.
+    /// No proof was found.
     Open(Reached),
 }
 
-/// What is searched with.
+/// The inputs of a search.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
-    /// The rules' declarations.
+    /// The rule book.
     pub book: &'a RuleBook,
-    /// The rules, in the book's order.
+    /// The compiled rules, in the book's order.
     pub compiled: &'a [CompiledRule],
-    /// Which rules run, in order.
+    /// The schedule that determines which rules run, in order.
     pub schedule: &'a Schedule,
-    /// The machine, of which rules ask the length of vectors.
+    /// The machine, which determines vector lengths for rules.
     pub machine: &'a Machine,
-    /// The least exact rules that may run.
+    /// The exactness of the least exact rules that may run.
     pub exact: Exactness,
-    /// Bounds on each saturation.
+    /// The bounds on each saturation.
     pub limits: Limits,
-    /// The rules as the checker reads them; without them nothing is recorded and no certificate
-    /// written.
+    /// The rules as the checker reads them. Without them, nothing is recorded and no certificate is written.
     pub certify: Option<&'a Rules>,
 }
 
-/// The terms of both sides at one level, with variables named by their loops. An error where a side is no term, or
-/// none of that level.
+/// Returns the terms of both sides at one level, with variables named after their loops. Returns an error if a side has
+/// no term or cannot reach that level.
 pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], Unread> {
     let operators = book.signature.table().clone();
     let of = |side: &Side| -> Result<Term, Unread> {
@@ -92,7 +90,7 @@ pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], Unread> {
 }
 
 impl Search<'_> {
-    /// Whether rules make two terms equal, without a proof.
+    /// Returns true if rules make two terms equal, without writing a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
         self.with_layouts(sides, |search| {
             let between = search.between(sides);
@@ -107,7 +105,7 @@ impl Search<'_> {
         self.with_layouts(sides, |search| search.proved(sides, terms))
     }
 
-    /// Searches with what layouts say as further rules.
+    /// Runs a search with the equations of layouts as additional rules.
     fn with_layouts<R>(&self, sides: &Sides, run: impl FnOnce(&Search<'_>) -> R) -> R {
         if sides.declarations.layouts.is_empty() {
             return run(self);
@@ -118,7 +116,7 @@ impl Search<'_> {
         run(&Search { book: &book, compiled: &compiled, schedule, ..*self })
     }
 
-    /// Proves both sides part by part where they have parts, then as a whole.
+    /// Proves both sides part by part if they have parts, then as a whole.
     fn proved(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
         let between = self.between(sides);
         let question = question(sides, terms, between.as_ref());
@@ -146,7 +144,7 @@ impl Search<'_> {
         }
     }
 
-    /// The model that is no side, with variables named by their loops.
+    /// Returns the model that is not a side, with variables named after their loops.
     fn between(&self, sides: &Sides) -> Option<Term> {
         let operators = self.book.signature.table().clone();
         sides.between.as_ref().map(|model| normalise(model, &operators))
@@ -157,7 +155,7 @@ impl Search<'_> {
         VectorUnit { simd_bytes: core.simd_bytes, registers: core.vector_registers }
     }
 
-    /// Whether a certificate holds.
+    /// Checks that a certificate is valid.
     fn checked(&self, certificate: &Certificate) -> Result<(), Uncertified> {
         let Some(rules) = self.certify else { return Ok(()) };
         let mut sources = Sources::default();
@@ -167,7 +165,7 @@ impl Search<'_> {
         Ok(check(rules, form).map(drop)?)
     }
 
-    /// Proves parts one by one, as far as they can be; also gives how many were proved, and how many there are.
+    /// Proves parts one by one until one fails. Also returns the number of parts proved and the number of all parts.
     fn each(&self, question: Question<'_>, parts: &[Part]) -> (Found, [usize; 2]) {
         let mut certificates: Vec<Certificate> = Vec::new();
         for (at, part) in parts.iter().enumerate() {
@@ -183,12 +181,12 @@ impl Search<'_> {
         (Found::Equal(whole), [parts.len(); 2])
     }
 
-    /// Searches for a proof in one e-graph. Where no certificate comes of one that matches names of loops, another
-    /// is looked for that rewrites them.
+    /// Searches for a proof in one e-graph. The first search matches programs up to the names of loops; if it gives no
+    /// certificate, a second search renames loops by rules.
     fn whole(&self, question: Question<'_>) -> Found {
         let first = self.proof(question, true);
         if self.certify.is_some() && matches!(first, Found::Equal(Err(_))) {
-            // Names make many forms, so that only small searches are worth it.
+            // Renaming adds many forms, so that only small searches are worthwhile.
             let limits = Limits { nodes: self.limits.nodes / 4, ..self.limits };
             let second = Search { limits, ..*self }.proof(question, false);
             if matches!(second, Found::Equal(Ok(_))) {
@@ -221,9 +219,9 @@ impl Search<'_> {
         Found::Equal(certificate.and_then(|found| self.checked(&found).map(|()| found)))
     }
 
-    /// Runs the schedule. Where bounds that turned out to be the same made one variable of two, nothing that
-    /// was found means anything, and variables get names that keep them apart. With `twins`, sides are looked
-    /// for whatever their variables are called.
+    /// Runs the schedule. If bounds that turned out to be equal have merged the variables of nested loops, the result
+    /// is meaningless, and the search is repeated with names that keep the variables apart. If `twins` is true, sides
+    /// are matched up to the names of their variables.
     fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
         let run = self.saturated(question, record, twins);
         if !run.captured {
@@ -241,7 +239,8 @@ impl Search<'_> {
         let operators = self.book.signature.table().clone();
         let mut egraph = question.egraph(&operators, self.vectors(), record);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
-        // Rules meet halfway: from one processor's statements down to both programs, and among those.
+        // The raised statements let the rules work from both ends: from statements of one processor down to both
+        // programs, and between the statements.
         let statements =
             terms.each_ref().map(|term| egraph.add_expr(&erased_as_far(term, &operators)));
         let model = between.map(|m| egraph.add_expr(m));
@@ -276,7 +275,7 @@ struct Run {
     meeting: Meeting,
     egraph: EGraph,
     stop: StopReason,
-    /// Whether two variables of loops around each other have become one.
+    /// True if the variables of two nested loops have become equal.
     captured: bool,
 }
 
@@ -301,25 +300,25 @@ struct Meeting {
     roots: [Id; 2],
     /// The level of the sides.
     level: Level,
-    /// The statements of one processor that the sides come from.
+    /// The statements of one processor that the sides were raised to.
     statements: [Id; 2],
-    /// The model between them.
+    /// The model between the sides.
     model: Option<Id>,
     /// The sides as they are in the e-graph.
     terms: [Term; 2],
-    /// All that was put into the e-graph, with the names that variables have there.
+    /// All terms that were added to the e-graph, with the names that their variables have there.
     named: Vec<Term>,
     /// The sides with a name for each loop.
     each: [Term; 2],
-    /// The rules that split statements between the units.
+    /// The rules of the first saturation, which split statements between the units.
     first: Vec<usize>,
-    /// Whether sides are looked for under other names.
+    /// True if sides are matched under other names.
     twins: bool,
     /// A side that has just been found so.
     twin: Option<Twin>,
 }
 
-/// A side that was found under other names: which, and what its variables are called there.
+/// A side that was found under other names: its index, and the names of its variables there.
 type Twin = (usize, BTreeMap<i64, Id>);
 
 impl Meeting {
@@ -327,16 +326,17 @@ impl Meeting {
         Met(self.roots).is_reached(egraph)
     }
 
-    /// Whether two variables of loops around each other have become one.
+    /// True if the variables of two nested loops have become equal.
     fn captured(&self, egraph: &EGraph) -> bool {
         self.named.iter().any(|term| {
-            // Statements that come of programs of both units have loops with other bounds.
+            // The raised statements of programs for two units have loops with other bounds, so that they are checked as
+            // well.
             let forms = [term, &erased_as_far(term, &self.operators)];
             forms.iter().any(|term| captured(term, &self.operators, egraph))
         })
     }
 
-    /// Whether a class that should hold a side holds it under other names.
+    /// Searches the classes that should hold a side for the side under other names.
     fn twin(&self, egraph: &EGraph) -> Option<Twin> {
         for (side, own) in self.each.iter().enumerate() {
             let own = erased_as_far(own, &self.operators);
@@ -352,8 +352,8 @@ impl Meeting {
         None
     }
 
-    /// Adds the variables of each side's loops as they are where the loops around them are called as in the
-    /// other side. What one side has within them, such as strips, rules find by its bounds.
+    /// Adds the loop variables of each side under the names that the other side gives to the corresponding outermost
+    /// loops. Inner loops that only one side has, such as strips, are found by rules through their bounds.
     fn align(&self, egraph: &mut EGraph) {
         for side in [0, 1] {
             let own = erased_as_far(&self.each[side], &self.operators);
@@ -366,7 +366,7 @@ impl Meeting {
         egraph.rebuild();
     }
 
-    /// Goes on with a side under the names with which it was found.
+    /// Continues with a side under the names with which it was found.
     fn adopt(&mut self, driver: &mut Driver<'_, Facts>, (side, names): Twin) {
         let egraph = &mut driver.egraph;
         let term = alpha::renamed(egraph, &self.each[side], &names);

@@ -1,5 +1,5 @@
-//! Attributes are claims: what a dialect says of an operator is compared with what the operator does, on random
-//! instances and stores. A claim that cannot be tested is never called right.
+//! Tests attributes as claims: compares the declarations of an operator with its behaviour, on random instances and
+//! stores. A claim that cannot be tested never passes.
 
 mod claim;
 mod subject;
@@ -15,55 +15,55 @@ use serde::Serialize;
 use std::fmt;
 use subject::{Subject, subjects};
 
-/// Cases that are made of every operator, and instances after which no more are.
+/// The number of cases made for every operator, and the largest number of instances tried to obtain them.
 const CASES: usize = 60;
 const INSTANCES: usize = 2000;
 
-/// A claim of an operator and what is known of it.
+/// A claim about an operator, with the result of its test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
     /// The operator.
     pub operator: &'static str,
-    /// How many operands it has.
+    /// The number of its operands.
     pub operands: usize,
-    /// The attribute that claims it.
+    /// The attribute that makes the claim.
     pub attribute: &'static str,
-    /// What is claimed.
+    /// The claim as text.
     pub claim: String,
-    /// What is known.
+    /// The result of the test.
     #[serde(flatten)]
     pub answer: Answer,
 }
 
-/// What is known of a claim.
+/// The result of testing a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Answer {
-    /// Nothing was found against it.
+    /// No counterexample was found.
     Holds {
-        /// Cases in which it was compared with what the operator does.
+        /// The number of cases in which it was compared with the operator's behaviour.
         cases: usize,
     },
-    /// It is wrong.
+    /// The claim is wrong.
     Refuted {
-        /// A case in which it is.
+        /// A case in which it is wrong.
         case: String,
     },
-    /// Nothing is known.
+    /// The claim could not be tested.
     NotTested {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Claim {
-    /// Whether it is wrong.
+    /// Returns true if the claim is wrong.
     pub fn is_refuted(&self) -> bool {
         matches!(self.answer, Answer::Refuted { .. })
     }
 }
 
-/// What an attribute says.
+/// The content of a claim.
 #[derive(Clone, Debug)]
 enum What {
     Type(Typing<usize>),
@@ -73,7 +73,7 @@ enum What {
     Loop,
     Binds(usize, usize),
     Lanewise,
-    /// That another operator does the same with these of its operands.
+    /// Another operator does the same with these of its operands: the attribute, the operator, and the positions.
     Same(&'static str, &'static str, Vec<usize>),
     Boundary,
     Commutes,
@@ -129,7 +129,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Tests what is claimed of the operators that are wanted, in the order of their declarations.
+/// Tests the claims about the selected operators, in the order of their declarations.
 pub fn check_attributes(
     book: &RuleBook,
     wanted: impl Fn(&str) -> bool,
@@ -167,9 +167,9 @@ fn of_operator(
     claims.into_iter().map(claim).collect()
 }
 
-/// What is claimed of an operator.
+/// Returns the claims about an operator.
 fn claims(book: &RuleBook, operator: &Operator, info: &OpInfo) -> Vec<What> {
-    // Names that only another operator reads claim nothing, and a variable is a name.
+    // Labels and variables are only names, which claim nothing.
     let value = info.kind.is_none_or(|kind| kind.is_evaluated());
     let mut claims = Vec::new();
     if !value {
@@ -207,7 +207,7 @@ fn claims(book: &RuleBook, operator: &Operator, info: &OpInfo) -> Vec<What> {
     claims
 }
 
-/// What is known of a claim after all cases.
+/// Tests a claim on all cases.
 fn answer(subjects: &Result<Vec<Subject>, String>, info: &OpInfo, what: &What) -> Answer {
     let subjects = match subjects {
         Ok(subjects) => subjects,

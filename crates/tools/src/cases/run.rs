@@ -1,4 +1,4 @@
-//! What becomes of a case, and expectations written anew.
+//! Runs cases, and rewrites their expectations.
 
 use super::as_term;
 use super::read::Case;
@@ -17,25 +17,25 @@ use ember_language::text::{Words, program, written_out};
 use similar::TextDiff;
 use std::collections::BTreeMap;
 
-/// The most iterations of a saturation of a case.
+/// The limit on the iterations of a saturation of a case.
 const ITERATIONS: usize = 50;
 
-/// Why a case fails.
+/// The reason why a case fails.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is wrong.
+    /// The reason in words.
     pub reason: String,
-    /// From what was expected to the smallest form that was found, line by line; empty where nothing was
-    /// expected that is missing.
+    /// The difference between the expectation and the smallest form that was found, line by line; empty if no expected
+    /// form is missing.
     pub diff: String,
     /// The smallest form that was found.
     pub found: Term,
-    /// Whether writing the expectation anew would make it right.
+    /// True if rewriting the expectation would make the case pass.
     pub blessable: bool,
 }
 
 impl Case {
-    /// Runs the case with the rules of a book, compiled in its order; `None` where all is right.
+    /// Runs the case with the rules of a book, compiled in its order; `None` if the case passes.
     pub fn run(&self, book: &RuleBook, compiled: &[CompiledRule]) -> Option<Failure> {
         let mut egraph = EGraph::new(self.facts(book));
         let root = egraph.add_expr(&self.input);
@@ -124,12 +124,12 @@ impl Observer<Facts> for Run {
     }
 }
 
-/// The text of a case file with expectations written anew, each in its place.
+/// Returns the text of a case file with rewritten expectations, each in its place.
 pub fn bless(text: &str, found: &[(Span, Term)]) -> String {
     let mut places: Vec<&(Span, Term)> = found.iter().collect();
     places.sort_by_key(|(span, _)| span.start);
     let mut written = text.to_owned();
-    // From the last, so that the places before it stay where they are.
+    // The replacement starts at the end, so that the earlier places stay valid.
     for (span, term) in places.into_iter().rev() {
         let printed = print_term(term);
         let lines = printed.trim_end().lines().map(|line| format!("\n    {line}"));

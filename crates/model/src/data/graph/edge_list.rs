@@ -1,23 +1,22 @@
-//! Lists of edges: a pair of nodes a line, between white space or commas, with an optional third
-//! number, the edge's value. Lines that start with `#` or `%` are comments. SNAP's files are of this
-//! kind.
+//! Lists of edges: one pair of nodes per line, separated by white space or commas, with an optional third number, the
+//! edge's value. Lines that start with `#` or `%` are comments. SNAP's files have this format.
 
 use super::csr::{Csr, Entries};
 use super::lines::Lines;
 use super::{LIMIT, Problem};
 use std::io::BufRead;
 
-/// Held for each edge while it is read and placed.
+/// The bytes held for each edge while it is read and placed.
 const EDGE_BYTES: u64 = 48;
 
-/// What a list of edges does not say itself.
+/// The properties that the text of an edge list does not contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdgeListOptions {
     /// The number of the first node, 0 or 1.
     pub base: u32,
-    /// How many nodes there are; one more than the highest unless given.
+    /// The number of nodes; one more than the highest node if not given.
     pub nodes: Option<u64>,
-    /// Whether an edge leads both ways.
+    /// True if edges are undirected.
     pub undirected: bool,
 }
 
@@ -61,7 +60,7 @@ pub(super) fn read<R: BufRead>(
     Ok(Csr::of_entries(&entries, nodes, nodes))
 }
 
-/// A node, numbered from the list's base in the file and from 0 in the result.
+/// Parses a node, numbered from the list's base in the file and from 0 in the result.
 fn node<R: BufRead>(
     word: Option<&str>,
     options: &EdgeListOptions,

@@ -1,21 +1,21 @@
 //! Matrix Market files in coordinate format: real, integer or pattern, general or symmetric
 //! (R. Boisvert, R. Pozo, K. Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996).
 //!
-//! Written here because the crates for it believe the size line: they reserve what it says, and do
-//! not tell at which line a file departs from it.
+//! The reader is written here because the existing crates trust the size line: they reserve memory for its numbers, and
+//! do not report the line at which a file contradicts it.
 
 use super::csr::{Csr, Entries};
 use super::lines::Lines;
 use super::{LIMIT, Problem};
 use std::io::BufRead;
 
-/// Held for each row beside the entries: one offset, and one more while entries are placed.
+/// The bytes held for each row in addition to the entries: one offset, and one more while entries are placed.
 const ROW_BYTES: u64 = 24;
 
-/// Held for each entry while it is read and placed.
+/// The bytes held for each entry while it is read and placed.
 const ENTRY_BYTES: u64 = 32;
 
-/// Reads a matrix. What the size line says is compared with what comes; nothing is reserved for it.
+/// Reads a matrix. The contents are compared with the size line, but no memory is reserved by its numbers.
 pub(super) fn read<R: BufRead>(mut lines: Lines<R>) -> Result<Csr, Problem> {
     let header = Header::read(&mut lines)?;
     let [rows, columns, expected] = size(&mut lines, &header)?;
@@ -60,7 +60,7 @@ pub(super) fn read<R: BufRead>(mut lines: Lines<R>) -> Result<Csr, Problem> {
     Ok(Csr::of_entries(&entries, rows, columns))
 }
 
-/// What the first line says.
+/// The contents of the first line.
 struct Header {
     values: bool,
     symmetric: bool,
@@ -96,7 +96,7 @@ impl Header {
     }
 }
 
-/// Rows, columns and entries from the size line, after comments.
+/// Reads the rows, columns and entries from the size line, which may follow comments.
 fn size<R: BufRead>(lines: &mut Lines<R>, header: &Header) -> Result<[u64; 3], Problem> {
     let line = loop {
         match lines.next()? {
@@ -122,7 +122,7 @@ fn size<R: BufRead>(lines: &mut Lines<R>, header: &Header) -> Result<[u64; 3], P
     Ok([rows, columns, entries])
 }
 
-/// A row or column, counted from 1 in the file and from 0 in the result.
+/// Parses a row or column, counted from 1 in the file and from 0 in the result.
 fn place<R: BufRead>(
     word: Option<&str>,
     what: &str,

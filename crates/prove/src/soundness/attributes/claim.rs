@@ -1,4 +1,4 @@
-//! The test of each attribute in one case.
+//! Tests each attribute in one case.
 
 use super::What;
 use super::subject::Subject;
@@ -12,13 +12,13 @@ use ember_language::term::{Head, Node};
 use ember_values::primitive::{Primitive, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
-/// What one case shows of a claim.
+/// The result of testing a claim in one case.
 pub(super) enum Found {
-    /// It is so here.
+    /// The claim is true in this case.
     Agrees,
-    /// Nothing, and why.
+    /// The case does not test the claim, for this reason.
     Nothing(&'static str),
-    /// It is not so.
+    /// The claim is false in this case.
     Wrong(String),
 }
 
@@ -62,7 +62,7 @@ impl Subject {
         self.interpreter(&self.instance.bank)
     }
 
-    /// The element type of the result; nothing where it has no element.
+    /// Returns the element type of the result; `None` if it has no element.
     fn own_type(&self) -> Option<DType> {
         match &self.case.left {
             Meaning::Value(Value::Scalar(x)) => Some(x.dtype()),
@@ -119,7 +119,7 @@ impl Subject {
         }
     }
 
-    /// Whether everything that is touched is claimed, or is what the operands touch by themselves.
+    /// Tests that every element touched is claimed, or is touched by the operands themselves.
     fn touched(
         &self,
         info: &OpInfo,
@@ -142,7 +142,8 @@ impl Subject {
         })
     }
 
-    /// What the operands touch, evaluated one after the other; in which a variable is bound, for all of its values.
+    /// Returns the elements that the operands touch, evaluated one after the other. An operand in which a variable is
+    /// bound is evaluated for all values of the variable.
     fn operands_trace(&self, info: &OpInfo) -> Result<Trace, Error> {
         let mut run = self.fresh()?.traced();
         for (at, operand) in self.operands.iter().enumerate() {
@@ -165,7 +166,7 @@ impl Subject {
         Ok(run.trace())
     }
 
-    /// Runs a loop by its parts.
+    /// Tests a loop by executing it from its parts.
     fn loops(&self, own: Loop) -> Result<Found, Error> {
         let part = |at: usize| self.operands[at];
         let mut run = self.fresh()?;
@@ -210,7 +211,7 @@ impl Subject {
         Ok(self.beside(&found))
     }
 
-    /// Whether the value that a bound variable has outside is of no account.
+    /// Tests that the value of a bound variable outside the operator has no effect.
     fn binds(&self, variable: usize, body: usize) -> Result<Found, Error> {
         let own = self.operands[variable];
         let outside = self.operands.iter().enumerate();
@@ -243,7 +244,7 @@ impl Subject {
         })
     }
 
-    /// Whether each lane is what the operator gives of the same lanes.
+    /// Tests that each lane of the result depends on the same lanes of the operands alone.
     fn lanewise(&self, info: &OpInfo) -> Result<Found, Error> {
         let Meaning::Value(result) = &self.case.left else {
             return Ok(Found::Nothing("it is no value"));
@@ -305,7 +306,7 @@ impl Subject {
         Ok(Found::Agrees)
     }
 
-    /// A literal number.
+    /// Adds a literal number.
     fn constant(&self, bank: &mut Bank, x: Scalar) -> Id {
         if let Scalar::I64(n) = x {
             return bank.int(n);
@@ -315,7 +316,7 @@ impl Subject {
         bank.add(self.instance.operators.node(Primitive::Constant, None, &[dtype, number]))
     }
 
-    /// Whether another term does the same.
+    /// Tests that another term has the same meaning.
     fn same_as(&self, instance: &Instance, other: Id) -> Found {
         let (store, environment) = (&self.case.store, &self.case.environment);
         match meaning(instance, other, store, environment, LOWERED_STEPS) {
@@ -336,7 +337,7 @@ impl Subject {
     }
 }
 
-/// Evaluates a term for what it touches.
+/// Evaluates a term to trace the elements that it touches.
 fn evaluate(run: &mut Interpreter, kind: Kind, term: Id) -> Result<(), Error> {
     match kind {
         Kind::Value => run.eval(term).map(drop),

@@ -1,5 +1,5 @@
-//! What an operator is tested on: instances with stores in which it has a meaning. The meaning is the interpreter's;
-//! where that knows none, the one that a definition or an unconditional rule of the operator gives.
+//! The subjects of a test: instances of an operator with stores in which they have a meaning. The interpreter gives the
+//! meaning; if it has none, a definition or an unconditional rule of the operator does.
 
 use super::super::bank::Bank;
 use super::super::case::Case;
@@ -16,25 +16,25 @@ use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// An instance of an operator and a case in which it has a meaning.
+/// An instance of an operator, and a case in which it has a meaning.
 pub(super) struct Subject {
     pub instance: Instance,
     pub case: Case,
-    /// Its operands.
+    /// The operands of the operator.
     pub operands: Vec<Id>,
-    /// Their kinds.
+    /// The kinds of the operands.
     pub kinds: Vec<Option<Kind>>,
     meaning: Rc<Meaning>,
 }
 
-/// A term of which the operator's operands are variables, by its sort.
+/// The meaning of an operator as a pattern: its sort, and the variables for the operator's operands.
 struct Meaning {
     pattern: PatternAst<Node>,
     sort: Sort,
     parameters: Vec<Var>,
 }
 
-/// The subjects of an operator, or why there are none.
+/// Returns the subjects of an operator, or the reason why there are none.
 pub(super) fn subjects(
     book: &RuleBook,
     grammar: &Grammar,
@@ -93,7 +93,7 @@ fn made(
     subjects
 }
 
-/// What an operator may mean, the interpreter's meaning first.
+/// Returns the possible meanings of an operator, starting with the interpreter's.
 fn meanings(book: &RuleBook, grammar: &Grammar, operator: &Operator) -> Vec<Meaning> {
     let value = grammar.sort(Kind::Value, None);
     let Some(sort) = operator.result.named().or(value) else { return Vec::new() };
@@ -113,8 +113,8 @@ fn meanings(book: &RuleBook, grammar: &Grammar, operator: &Operator) -> Vec<Mean
     meanings
 }
 
-/// The variables that stand for the operands of an operator where a pattern is the operator of these alone, or an
-/// element of it.
+/// Returns the variables for the operands of an operator if a pattern applies the operator to distinct variables, or
+/// takes an element of that.
 fn parameters_of(lhs: &PatternAst<Node>, operator: &Operator) -> Option<Vec<Var>> {
     let root = Id::from(lhs.len().checked_sub(1)?);
     let is = |id: Id| match &lhs[id] {
@@ -139,7 +139,7 @@ fn parameters_of(lhs: &PatternAst<Node>, operator: &Operator) -> Option<Vec<Var>
     (distinct.len() == all.len()).then_some(all)
 }
 
-/// Whether a rule says that an operator's two operands may change places.
+/// Returns true if a rule states that an operator's two operands commute.
 pub(super) fn commutes(book: &RuleBook, operator: &Operator) -> bool {
     if operator.args.len() != 2 {
         return false;
@@ -155,14 +155,14 @@ pub(super) fn commutes(book: &RuleBook, operator: &Operator) -> bool {
 }
 
 impl Subject {
-    /// What the operator means of other operands.
+    /// Builds the meaning of the operator for other operands.
     pub fn of(&self, instance: &mut Instance, operands: &[Id]) -> Option<Id> {
         let parameters = self.meaning.parameters.iter().copied();
         instance.holes.extend(parameters.zip(operands.iter().copied()));
         instance.substitute(&self.meaning.pattern, &BTreeMap::new())
     }
 
-    /// An interpreter of some terms in the environment of the case.
+    /// Creates an interpreter for the bank's terms in the environment of the case.
     pub fn interpreter(&self, bank: &Bank) -> Result<Interpreter, Error> {
         let mut interpreter =
             Interpreter::new(bank.all(), &self.instance.operators, self.case.store.clone())
@@ -173,7 +173,7 @@ impl Subject {
         Ok(interpreter)
     }
 
-    /// The case and what is wrong in it, as text.
+    /// Returns the case and its error as text.
     pub fn case(&self, found: &str) -> String {
         let bank = &self.instance.bank;
         let mut text = format!("operator:   {}\n", bank.extract(self.instance.lhs));
