@@ -1,4 +1,4 @@
-//! One program on a model's data: any SCF, SLC or DLC text, executed, timed and compared.
+//! Runs one program (SCF, SLC or DLC text) on a model's data, with its time, and compares its outputs.
 
 use crate::report::Record;
 use ember_compile::coupled::coupled;
@@ -13,8 +13,8 @@ use ember_sim::CoreKind;
 use ember_targets::verify::{Limits, Verified, verify};
 use std::path::Path;
 
-/// Reads a program of any level and verifies it. A text that starts with `(dlc` is a DLC program;
-/// any other is a term of sort Stmt, run as a coupled loop nest, or Slc, which is decoupled.
+/// Reads a program of any level and verifies it. A text that starts with `(dlc` is a DLC program; any other text is a
+/// term of sort Stmt, which is run as a coupled loop nest, or of sort Slc, which is decoupled.
 pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Checked<Verified> {
     let file = load(sources, path)?;
     let limits = Limits::of(&inputs.machine);
@@ -53,7 +53,7 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     })
 }
 
-/// Runs a program on a model's data; with a timeline if one is asked for.
+/// Runs a program on a model's data, with a timeline if requested.
 pub fn run(
     inputs: &Inputs,
     options: &Options,

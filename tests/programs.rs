@@ -1,5 +1,5 @@
-//! Random programs: what the search makes of them does the same, and equivalence checking is right about
-//! pairs of them. `ember-rewrite self-test --pairs 10000 --programs 1000` does more of the same.
+//! Tests random programs: the search's program computes the same, and equivalence checking answers correctly about
+//! pairs of them. `ember-rewrite self-test --pairs 10000 --programs 1000` runs more of the same.
 
 use ember_engine::saturate::Limits;
 use ember_host::Disk;
@@ -11,12 +11,12 @@ use ember_tools::selftest::{Made, Options, Tools, all_lowered, mutants, trial};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is tried here; a seed finds again what is wrong.
+/// The number of pairs and programs; the seed reproduces a failure.
 const SEED: u64 = 1;
 const PAIRS: usize = 200;
 const PROGRAMS: usize = 24;
 
-/// A proof that takes more is not waited for.
+/// The limits of a proof.
 const LIMITS: Limits = Limits { iterations: 20, nodes: 4000 };
 
 fn folder() -> Vec<PathBuf> {

@@ -1,9 +1,9 @@
-//! Inputs that must neither hang nor end the process, and what the command says of itself.
+//! Tests of inputs that must neither hang nor kill the process, and of the command's texts about itself.
 
 use crate::common::{ember, folder, root, word};
 use std::fs;
 
-/// A text that must be refused, whatever it is taken for.
+/// Checks that a text is refused as every kind of input.
 fn refused(name: &str, text: &[u8]) {
     let folder = folder(&format!("refused-{name}"));
     let model = "tests/models/bag.sexp".to_owned();
@@ -37,7 +37,7 @@ fn deep_parentheses() {
 
 #[test]
 fn deep_terms_are_read_or_refused() {
-    // Well-sorted and as deep as the reader allows; it may be too large, but must not end the process.
+    // The program is well-sorted and as deep as the reader allows; it may be too large, but must not kill the process.
     let deep = ["(scf.seq scf.skip ".repeat(9_990), "scf.skip".to_owned(), ")".repeat(9_990)];
     let path = folder("deep").join("deep.scf");
     fs::write(&path, deep.concat()).expect("is written");

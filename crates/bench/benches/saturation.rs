@@ -87,7 +87,7 @@ fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
         if let ScheduleStep::Saturate(rules) = step {
             let rules: Vec<&CompiledRule> = rules.iter().map(|&rule| &compiled[rule]).collect();
             let limits = Limits { iterations: 100, nodes: 100_000 };
-            stop = saturate(&mut egraph, &rules, &limits, &mut |_| {}).stop.to_string();
+            stop = saturate(&mut egraph, &rules, &limits).stop.to_string();
         }
     }
     (start.elapsed(), egraph.total_number_of_nodes(), stop)
@@ -102,7 +102,7 @@ fn saturate_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, Strin
         egraph.add_expr(term);
     }
     let limits = Limits { iterations: 11, nodes: 10_000_000 };
-    let result = saturate(&mut egraph, &rules, &limits, &mut |_| {});
+    let result = saturate(&mut egraph, &rules, &limits);
     (start.elapsed(), result.nodes, result.stop.to_string())
 }
 

@@ -87,6 +87,7 @@ pub const PARTS: &[Part] = &[
             "crates/language/src/rules/commutes.rs"
             "crates/language/src/rules/book.rs"
             "crates/language/src/term.rs"
+            "crates/language/src/rebuild.rs"
         ],
     },
     Part {
@@ -113,7 +114,7 @@ pub const PARTS: &[Part] = &[
     },
     Part {
         part: "how programs are read as parts between barriers",
-        modules: modules!["crates/prove/src/equiv/parts.rs" "crates/prove/src/equiv/raise.rs" "crates/analysis/src/effects.rs"],
+        modules: modules!["crates/prove/src/equiv/parts.rs" "crates/language/src/erase.rs" "crates/analysis/src/effects.rs"],
     },
     Part {
         part: "how layouts are read as equations",

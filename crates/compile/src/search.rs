@@ -8,16 +8,14 @@ use crate::workload::Statistics;
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, Progress, Saturation, StopReason, saturate};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Progress, Saturation, StopReason};
 use ember_extract::{CandidateId, CostModel, Extraction, extract};
 use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, Kind, RuleBook, Schedule, Sketch, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
-use siphasher::sip::SipHasher13;
 use std::collections::BTreeSet;
-use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 /// The inputs of a search.
@@ -132,35 +130,27 @@ impl Search<'_> {
             (Goal::Coupled, _) | (Goal::Decoupled, None) => statement,
         };
         egraph.rebuild();
+        let mut driver = Driver::new(egraph, self.rules, self.limits)
+            .allowing(|at, rule| self.allowed(at, rule));
         let mut state = State {
             search: self,
             facts,
             watch,
             progress,
-            egraph,
             root,
-            origin: 0,
-            found: Found {
-                candidates: Vec::new(),
-                nodes: 0,
-                classes: 0,
-                iterations: 0,
-                stop: StopReason::Saturated,
-                saturations: Vec::new(),
-                fired: BTreeSet::new(),
-                exactness: Exactness::Bitwise,
-                saturate_time: Duration::ZERO,
-                extract_time: Duration::ZERO,
-            },
+            nodes: 0,
+            classes: 0,
+            saturations: Vec::new(),
+            extract_time: Duration::ZERO,
         };
-        drive(&mut state, &self.schedule.steps, self.limits.iterations);
-        state.found.candidates = state.extract(self.best, true);
-        state.found
+        driver.run(&self.schedule.steps, &mut state);
+        let candidates = state.extract(&driver.egraph, self.best, true);
+        state.summed(driver, candidates)
     }
 
-    fn allowed(&self, rule: usize) -> bool {
-        let left_out = self.without.is_some_and(|set| self.book.rules[rule].set == set);
-        !left_out && self.rules[rule].exact <= self.exact
+    fn allowed(&self, at: usize, rule: &CompiledRule) -> bool {
+        let left_out = self.without.is_some_and(|set| self.book.rules[at].set == set);
+        !left_out && rule.exact <= self.exact
     }
 }
 
@@ -171,93 +161,83 @@ struct State<'a, 'w> {
     facts: Facts,
     watch: Option<&'a mut Watch<'w>>,
     progress: &'a mut dyn FnMut(Progress),
-    egraph: EGraph,
     root: Id,
-    /// The hash that identifies the programs that the e-graph was started from.
-    origin: u64,
-    found: Found,
+    /// The most nodes that an e-graph had, and its classes.
+    nodes: usize,
+    classes: usize,
+    saturations: Vec<Saturation>,
+    extract_time: Duration,
 }
 
-impl Driven for State<'_, '_> {
-    fn saturate(&mut self, rules: &[usize]) {
-        let start = clock::start();
-        let allowed: Vec<usize> =
-            rules.iter().copied().filter(|rule| self.search.allowed(*rule)).collect();
-        let rules: Vec<&CompiledRule> =
-            allowed.iter().map(|rule| &self.search.rules[*rule]).collect();
-        let saturation: Saturation =
-            saturate(&mut self.egraph, &rules, &self.search.limits, self.progress);
+impl Observer<Facts> for State<'_, '_> {
+    fn progress(&mut self, progress: Progress) {
+        (self.progress)(progress);
+    }
+
+    fn saturated(
+        &mut self,
+        driver: &mut Driver<'_, Facts>,
+        rules: &[usize],
+        done: Saturation,
+    ) -> AppliedAgain {
         if let Some(watch) = &mut self.watch {
-            let event = Event::Saturated { rules: &allowed, saturation: &saturation };
-            watch(&self.egraph, self.root, event);
+            watch(&driver.egraph, self.root, Event::Saturated { rules, saturation: &done });
         }
-        let found = &mut self.found;
-        found.iterations += saturation.iterations;
-        found.fired.extend(saturation.fired().map(|report| report.rule));
-        found.exactness = found.exactness.max(saturation.exact.unwrap_or(Exactness::Bitwise));
-        if saturation.stop != StopReason::Saturated {
-            found.stop = saturation.stop.clone();
+        if done.nodes > self.nodes {
+            (self.nodes, self.classes) = (done.nodes, done.classes);
         }
-        if saturation.nodes > found.nodes {
-            (found.nodes, found.classes) = (saturation.nodes, saturation.classes);
-        }
-        found.saturations.push(saturation);
-        found.saturate_time += start.elapsed();
+        self.saturations.push(done);
+        AppliedAgain::No
     }
 
     /// Restarts from the best programs. Without a finished program, there is no choice to make, and the e-graph stays.
-    fn keep(&mut self, k: usize) {
-        let kept = self.extract(k, false);
-        let mut terms = kept.iter().map(|candidate| &candidate.term);
-        let Some(first) = terms.next() else { return };
-        let mut egraph = EGraph::new(self.facts.clone());
-        let root = egraph.add_expr(first);
-        for term in terms {
-            let other = egraph.add_expr(term);
-            egraph.union(root, other);
+    fn keep(&mut self, driver: &mut Driver<'_, Facts>, k: usize) {
+        let kept = self.extract(&driver.egraph, k, false);
+        let terms = kept.iter().map(|candidate| &candidate.term);
+        if let Some(root) = driver.restart(self.facts.clone(), terms) {
+            self.root = root;
         }
-        egraph.rebuild();
-        self.root = egraph.find(root);
-        self.egraph = egraph;
-        let mut hasher = SipHasher13::new();
-        kept.iter().for_each(|candidate| candidate.term.hash(&mut hasher));
-        self.origin = hasher.finish();
     }
 
-    fn found(&self, sketch: &Sketch) -> bool {
-        ember_engine::holds(sketch, &self.egraph, self.root)
-    }
-
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, self.origin)
-    }
-
-    /// Returns true after a contradiction, because an e-graph with a contradiction is not a valid basis for anything.
-    fn ended(&self) -> bool {
-        matches!(self.found.stop, StopReason::Contradiction { .. })
-    }
-
-    fn cut_short(&mut self) {
-        self.found.stop = StopReason::IterationLimit;
+    fn found(&self, egraph: &EGraph, sketch: &Sketch) -> bool {
+        ember_engine::holds(sketch, egraph, self.root)
     }
 }
 
 impl State<'_, '_> {
-    fn extract(&mut self, k: usize, last: bool) -> Vec<Candidate> {
+    fn summed(self, driver: Driver<'_, Facts>, candidates: Vec<Candidate>) -> Found {
+        let State { nodes, classes, saturations, extract_time, .. } = self;
+        let fired = saturations.iter().flat_map(Saturation::fired).map(|report| report.rule);
+        let exactness = saturations.iter().filter_map(|saturation| saturation.exact).max();
+        Found {
+            candidates,
+            nodes,
+            classes,
+            iterations: driver.iterations,
+            stop: driver.stop,
+            fired: fired.collect(),
+            exactness: exactness.unwrap_or(Exactness::Bitwise),
+            saturations,
+            saturate_time: driver.time,
+            extract_time,
+        }
+    }
+
+    fn extract(&mut self, egraph: &EGraph, k: usize, last: bool) -> Vec<Candidate> {
         let start = clock::start();
-        let workload = self.search.statistics.workload(&self.egraph);
+        let workload = self.search.statistics.workload(egraph);
         let limits = ember_extract::Limits::default();
         let best = |fetches: bool, k: usize| {
             let Search { goal, rates, .. } = *self.search;
             let model = Model { goal, rates, workload: &workload, fetches };
-            best(&model, &extract(&self.egraph, self.root, &model, &limits), k)
+            best(&model, &extract(egraph, self.root, &model, &limits), k)
         };
         // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be
         // too small for the prefetched data. Only the simulator decides, so one program without prefetches is always a
         // candidate. The second extraction is needed only if there is a load of prefetched data.
-        let operators = self.egraph.analysis.operators();
+        let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| operators.primitive(node) == Some(Primitive::Fetched);
-        let candidates = if self.egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
+        let candidates = if egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
             let (mut all, without) = threads::join(|| best(true, k), || best(false, 1));
             let new: Vec<Candidate> =
                 without.into_iter().filter(|c| all.iter().all(|a| a.term != c.term)).collect();
@@ -266,10 +246,10 @@ impl State<'_, '_> {
         } else {
             best(true, k)
         };
-        self.found.extract_time += start.elapsed();
+        self.extract_time += start.elapsed();
         if let Some(watch) = &mut self.watch {
             let event = Event::Extracted { asked: k, candidates: &candidates, last };
-            watch(&self.egraph, self.root, event);
+            watch(egraph, self.root, event);
         }
         candidates
     }

@@ -1,15 +1,14 @@
-//! The closed list of predicates that a rule's `:when` may ask, and of generators for its `:for`: their
-//! names, their arguments, and what they ask, in words. Their answers are an analysis' matter.
+//! The closed lists of predicates for a rule's `:when` and of generators for its `:for`: names, arguments and
+//! descriptions. An analysis evaluates them.
 
-/// A question about classes.
+/// A predicate on classes.
 #[derive(Clone, Debug)]
 pub struct Predicate {
     /// The name in rule files.
     pub name: &'static str,
-    /// What it asks.
+    /// Its meaning, in words.
     pub doc: &'static str,
-    /// The sorts of its arguments; those that start with `'` are any sort, and [`VARIABLE`] is that of
-    /// variables.
+    /// The sorts of its arguments. A name that starts with `'` is any sort; [`VARIABLE`] is the sort of variables.
     pub sorts: &'static [&'static str],
 }
 
@@ -18,27 +17,27 @@ pub struct Predicate {
 pub struct Generator {
     /// The name in rule files.
     pub name: &'static str,
-    /// What it gives.
+    /// Its meaning, in words.
     pub doc: &'static str,
     /// The sorts of its arguments.
     pub sorts: &'static [&'static str],
 }
 
 impl Predicate {
-    /// Its place in [`PREDICATES`].
+    /// Returns its index in [`PREDICATES`].
     pub fn index(&self) -> usize {
         PREDICATES.iter().position(|known| known.name == self.name).unwrap_or(PREDICATES.len())
     }
 }
 
 impl Generator {
-    /// Its place in [`GENERATORS`].
+    /// Returns its index in [`GENERATORS`].
     pub fn index(&self) -> usize {
         GENERATORS.iter().position(|known| known.name == self.name).unwrap_or(GENERATORS.len())
     }
 }
 
-/// In the sorts of arguments: the sort of variables, which operators of the dialects bind.
+/// The sort of variables in lists of argument sorts; operators of the dialects bind them.
 pub const VARIABLE: &str = "Var";
 
 /// Every predicate, by name.

@@ -3,9 +3,8 @@
 use super::DecoupleError;
 use egg::{Id, Language, RecExpr};
 use ember_language::rules::{Loop, OpInfo, Operators, Unit};
-use ember_language::term::{Head, Node, Term};
+use ember_language::term::{self, Head, Node, Term};
 use ember_values::primitive::Primitive;
-use rustc_hash::FxHashMap;
 
 /// A term whose equal subterms are shared, so that loop variables compare by id.
 pub struct Terms<'a> {
@@ -19,16 +18,13 @@ pub struct Terms<'a> {
 impl<'a> Terms<'a> {
     /// Shares the equal subterms of a term.
     pub fn new(operators: &'a Operators, term: &Term) -> Terms<'a> {
-        let mut nodes = RecExpr::default();
-        let mut known: FxHashMap<Node, Id> = FxHashMap::default();
-        let mut canonical: Vec<Id> = Vec::with_capacity(term.as_ref().len());
-        for node in term.as_ref() {
-            let node = node.clone().map_children(|c| canonical[usize::from(c)]);
-            let id = *known.entry(node.clone()).or_insert_with(|| nodes.add(node));
-            canonical.push(id);
-        }
-        // An empty term has no root, so a name without an operator replaces it.
-        let root = canonical.last().copied().unwrap_or_else(|| nodes.add(Node::op("nothing", &[])));
+        let mut shared = term::Terms::default();
+        let root = match term.is_empty() {
+            // An empty term has no root, so a name without an operator replaces it.
+            true => shared.add(Node::op("nothing", &[])),
+            false => shared.put(term),
+        };
+        let nodes = shared.finish();
         let mut uses = vec![0; nodes.len()];
         for node in nodes.as_ref() {
             node.children().iter().for_each(|c| uses[usize::from(*c)] += 1);

@@ -3,7 +3,8 @@
 use super::rename::thawed;
 use crate::cost::Goal;
 use crate::decouple::ModelContext;
-use egg::{Id, Language, RecExpr, Symbol};
+use egg::{Id, RecExpr, Symbol};
+use ember_language::rebuild::rebuild;
 use ember_language::rules::{Operators, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_targets::dlc::{Program, TensorId};
@@ -47,11 +48,7 @@ pub fn compose(
         let fresh: BTreeSet<Symbol> = epoch.written().map(|id| Symbol::from(name(id))).collect();
         let part = thawed(operators, part, &fresh);
         epoch = beside.unwrap_or(own);
-        let mut ids: Vec<Id> = Vec::with_capacity(part.as_ref().len());
-        for node in part.as_ref() {
-            ids.push(term.add(node.clone().map_children(|c| ids[usize::from(c)])));
-        }
-        roots.extend(ids.last().copied());
+        roots.push(rebuild(part.as_ref(), |_, node| term.add(node)));
     }
     if let Some(mut rest) = roots.pop() {
         while let Some(part) = roots.pop() {

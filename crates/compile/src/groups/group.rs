@@ -3,8 +3,9 @@
 use super::rename::{Names, renamed};
 use crate::decouple::ModelContext;
 use crate::workload::Statistics;
-use egg::{Id, Language, RecExpr, Symbol};
+use egg::{Language, RecExpr, Symbol};
 use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
 use ember_model::model::{Model, Part, Statement, TensorId};
@@ -142,19 +143,17 @@ impl Group {
         for (k, at) in statements.iter().enumerate() {
             let one = model.statement_term(*at, operators);
             let slot = size.zip(slot_of(operators, &one, model.statements[*at].part));
-            let mut ids: Vec<Id> = Vec::with_capacity(one.as_ref().len());
-            for (i, node) in one.as_ref().iter().enumerate() {
+            parts.push(rebuild(one.as_ref(), |i, node| {
                 let node = match slot {
                     Some((size, (place, number))) if place == i => {
                         let name = Symbol::from(format!("%{}", slot_name(k)));
                         slots.insert(name, number);
                         Node::new(Head::Op(size), &[term.add(Node::new(Head::Op(name), &[]))])
                     }
-                    _ => node.clone().map_children(|c| ids[usize::from(c)]),
+                    _ => node,
                 };
-                ids.push(term.add(node));
-            }
-            parts.extend(ids.last().copied());
+                term.add(node)
+            }));
         }
         if let (Some(mut rest), Some(seq)) = (parts.pop(), seq) {
             while let Some(part) = parts.pop() {

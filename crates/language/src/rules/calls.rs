@@ -1,4 +1,4 @@
-//! Calls of predicates and generators: names resolved, arguments counted and sorted.
+//! Resolves calls of predicates and generators: their names, and the number and sorts of their arguments.
 
 use super::book::{Arg, Call};
 use super::check::Conditions;
@@ -14,10 +14,10 @@ use crate::term::{Head, parse_head};
 use egg::{Symbol, Var};
 use std::collections::BTreeMap;
 
-/// What predicates and generators have in common.
+/// The common interface of predicates and generators.
 trait Callable: Sized + 'static {
     const WHAT: &'static str;
-    /// The codes where none is given, and where there is none of the name.
+    /// The codes for a missing call and for an unknown name.
     const EXPECTED: Code;
     const UNKNOWN: Code;
     const ALL: &'static [Self];
@@ -116,7 +116,7 @@ fn argument(item: &Sexp) -> Result<Arg, Diagnostic> {
     }
 }
 
-/// Infers the sorts that calls ask of their arguments.
+/// Infers the sorts of the arguments of calls.
 pub(super) fn infer(
     inference: &mut Inference,
     conditions: &Conditions,

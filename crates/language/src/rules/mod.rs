@@ -1,8 +1,8 @@
 //! The rule language: dialects, rule sets and schedules as data.
 //!
-//! [`load`] reads rule files and checks them; what it returns is a [`RuleBook`] in which every name
-//! is resolved and every rule is well-sorted and well-scoped; the engine applies rules. Nothing here knows
-//! embeddings: operators, sorts and binders come from the files.
+//! [`load`] reads and checks rule files. It returns a [`RuleBook`] in which every name is resolved and every rule is
+//! well-sorted and well-scoped; the engine applies the rules. The language knows nothing of embeddings: operators,
+//! sorts and binders come from the files.
 
 mod attributes;
 mod binding;

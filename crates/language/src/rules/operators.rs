@@ -1,8 +1,8 @@
-//! The operator table: everything that stages ask of an operator, resolved once from its declaration.
+//! The operator table: the properties of every operator, resolved once from its declaration.
 //!
-//! A row says which primitive the operator is and where its operands stand, its element type and lanes, what it
-//! reads and writes, and which variable it binds. What is declared nowhere is not known, and whoever asks gets
-//! nothing: no rule fires on it and nothing moves across it.
+//! A row holds the operator's primitive, the positions of its operands, its element type and lanes, the memory that it
+//! reads and writes, and the variable that it binds. A property that is declared nowhere is unknown, and a request for
+//! it returns nothing: no rule fires on the operator and nothing moves across it.
 
 use super::attributes::Attributes;
 use super::signature::{Operator, Signature, Sort, SortTerm};
@@ -15,7 +15,7 @@ use egg::{Id, Language, Symbol};
 use ember_values::primitive::{Ask, Price, Primitive, Row, Typing, Width};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The kind of the terms of a sort: in what way they mean something.
+/// The kind of a sort: the kind of meaning that its terms have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A scalar or lanes.
@@ -55,20 +55,20 @@ impl Kind {
         ("label", Kind::Label),
     ];
 
-    /// Whether terms of this kind are evaluated, in an environment and a store.
+    /// Returns true if terms of this kind are evaluated, in an environment and a store.
     pub fn is_evaluated(self) -> bool {
         matches!(self, Kind::Value | Kind::Address | Kind::Statement | Kind::Tensor)
     }
 }
 
-/// Where the terms of a sort run.
+/// The unit on which the terms of a sort run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// On the access unit.
+    /// The access unit.
     Access,
-    /// On the execute unit.
+    /// The execute unit.
     Execute,
-    /// On both: access and execute code, nested.
+    /// Both units: access and execute code, nested.
     Both,
 }
 
@@ -78,27 +78,27 @@ impl Unit {
         [("access", Unit::Access), ("execute", Unit::Execute), ("both", Unit::Both)];
 }
 
-/// The operands of a loop: their positions, or what stands there.
+/// The operands of a loop: their positions, or values at these positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop<T = usize> {
-    /// The variable that it binds.
+    /// The loop variable.
     pub variable: T,
-    /// The first value, on the unit that runs the body.
+    /// The lower bound, on the unit that runs the body.
     pub lo: T,
-    /// The bound that no value reaches.
+    /// The exclusive upper bound.
     pub hi: T,
-    /// The distance of two values.
+    /// The distance between consecutive values.
     pub step: T,
-    /// What is run for each value.
+    /// The term that is run for each value.
     pub body: T,
-    /// Of a reduction, the operation and the start.
+    /// The operation and the start value of a reduction; `None` for other loops.
     pub folds: Option<(T, T)>,
-    /// Of a loop of both units, lo and hi on the access unit.
+    /// The lower and upper bound on the access unit, for a loop of both units.
     pub access: Option<(T, T)>,
 }
 
 impl Loop {
-    /// What stands at these positions.
+    /// Returns the values at these positions.
     pub fn of<T: Copy>(&self, operands: &[T]) -> Option<Loop<T>> {
         let at = |position: usize| operands.get(position).copied();
         let both = |pair: Option<(usize, usize)>| match pair {
@@ -117,82 +117,82 @@ impl Loop {
     }
 }
 
-/// The addresses that an operator touches by itself, by the positions of its operands.
+/// The addresses that an operator itself accesses, by the positions of its operands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touches {
-    /// Read.
+    /// The addresses read.
     pub reads: Vec<usize>,
-    /// Written.
+    /// The addresses written.
     pub writes: Vec<usize>,
 }
 
-/// What is known of an operator.
+/// The known properties of an operator.
 #[derive(Clone, Debug)]
 pub struct OpInfo {
     /// Its name.
     pub name: Symbol,
-    /// What its operands are called, where that is known.
+    /// The names of its operands, as far as they are known.
     pub operands: Vec<Option<Symbol>>,
-    /// The kinds of its operands; `None` for a sort of no declared kind, and for any sort.
+    /// The kinds of its operands; `None` if the sort has no declared kind or is any sort.
     pub operand_kinds: Vec<Option<Kind>>,
-    /// Where its operands run; `None` for what runs nowhere yet.
+    /// The units on which its operands run; `None` for an operand that runs on no unit yet.
     pub operand_units: Vec<Option<Unit>>,
-    /// The kind of the whole.
+    /// The kind of its result.
     pub kind: Option<Kind>,
-    /// Where it runs; `None` for what runs nowhere yet.
+    /// The unit on which it runs; `None` if it runs on no unit yet.
     pub unit: Option<Unit>,
     /// Its primitive's row.
     pub row: Option<&'static Row>,
-    /// The operator that it erases to; itself, where it says `:means`.
+    /// The operator that it erases to; the operator itself if it is declared with `:means`.
     pub erased: Option<Symbol>,
-    /// Of the operands of that operator, in their order, the positions here.
+    /// The positions here of the operands of the operator that it erases to, in that operator's order.
     pub erasure: Vec<usize>,
-    /// Of the primitive's operands, in the order of its row, the positions here.
+    /// The positions here of the primitive's operands, in the order of the primitive's row.
     parts: Vec<Option<usize>>,
     /// The element type.
     pub typing: Option<Typing<usize>>,
     /// The lanes.
     pub width: Option<Width<usize>>,
-    /// What it touches by itself, besides what its operands do.
+    /// The memory that it accesses itself, without the accesses of its operands.
     pub touches: Option<Touches>,
-    /// The rank of the tensor that it is, if it is always the same.
+    /// The rank of the tensor that it yields, if the rank is fixed.
     pub rank: Option<usize>,
-    /// Demands on its operands.
+    /// The demands on its operands.
     pub asks: Vec<Ask>,
-    /// Operands that are literal numbers.
+    /// The operands that are literal numbers.
     pub literals: Vec<usize>,
-    /// Whether it works lane by lane.
+    /// True if it works lane by lane.
     pub lanewise: bool,
-    /// Its cost class.
+    /// Its price class.
     pub price: Option<Price>,
-    /// The argument that is a variable which it binds, and the argument in which it is bound.
+    /// The argument that is the bound variable, and the argument in which it is bound.
     pub binds: Option<(usize, usize)>,
-    /// Whether it makes a variable.
+    /// True if it builds a variable.
     pub makes_variable: bool,
-    /// Whether it only changes the sort.
+    /// True if it only changes the sort.
     pub boundary: bool,
 }
 
 impl OpInfo {
-    /// The primitive that it is.
+    /// Returns its primitive.
     #[inline]
     pub fn primitive(&self) -> Option<Primitive> {
         self.row.map(|row| row.primitive)
     }
 
-    /// Whether it is a primitive.
+    /// Returns true if it means this primitive.
     #[inline]
     pub fn is(&self, primitive: Primitive) -> bool {
         self.primitive() == Some(primitive)
     }
 
-    /// The first operands in the order of the primitive's row.
+    /// Returns the first operands in the order of the primitive's row.
     #[inline]
     pub fn parts<const N: usize>(&self, children: &[Id]) -> Option<[Id; N]> {
         self.arranged(children)
     }
 
-    /// The first of what stands in its operands' places, in the order of the primitive's row.
+    /// Returns the first of the values at its operands' positions, in the order of the primitive's row.
     #[inline]
     pub fn arranged<T: Copy, const N: usize>(&self, operands: &[T]) -> Option<[T; N]> {
         let mut positions = [0; N];
@@ -203,29 +203,29 @@ impl OpInfo {
         whole.then(|| positions.map(|position| operands[position]))
     }
 
-    /// The position of the first operand of a kind.
+    /// Returns the position of the first operand of a kind.
     pub fn first_of(&self, kind: Kind) -> Option<usize> {
         self.operand_kinds.iter().position(|other| *other == Some(kind))
     }
 
-    /// The positions of all operands in the order of the primitive's row; those that it lacks are missing.
+    /// Returns the positions of all operands in the order of the primitive's row, without the operands that it lacks.
     pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
         self.parts.iter().filter_map(|part| *part)
     }
 
-    /// The position of an operand by its place in the primitive's row.
+    /// Returns the position of an operand by its index in the primitive's row.
     #[inline]
     pub fn place(&self, place: usize) -> Option<usize> {
         *self.parts.get(place)?
     }
 
-    /// The position of an operand by its name in the primitive's row.
+    /// Returns the position of an operand by its name in the primitive's row.
     pub fn position(&self, name: &str) -> Option<usize> {
         let at = self.row?.parts().position(|(part, _)| part == name)?;
         *self.parts.get(at)?
     }
 
-    /// The operands of a loop, if it is one.
+    /// Returns the operands of a loop, if it is one.
     pub fn looped(&self) -> Option<Loop> {
         let at = |name: &str| self.position(name);
         let folds = match self.primitive()? {
@@ -244,25 +244,25 @@ impl OpInfo {
         })
     }
 
-    /// Where its operand runs, if it means what its operand means and is no boundary.
+    /// Returns the unit of its operand, if it has its operand's meaning and is no boundary.
     pub fn carries_from(&self) -> Option<Option<Unit>> {
         let carries = self.is(Primitive::Same) && !self.boundary;
         if carries { self.operand_units.first().copied() } else { None }
     }
 
-    /// Whether it means what its operand means, on whatever unit.
+    /// Returns true if it has its operand's meaning, on any unit.
     pub fn is_transparent(&self) -> bool {
         self.is(Primitive::Same)
     }
 
-    /// Whether rules make its facts: what runs nowhere yet.
+    /// Returns true if facts about its terms follow from the table: it runs on no unit yet and has a known meaning.
     pub fn has_facts(&self) -> bool {
         self.unit.is_none()
             && (self.row.is_some() || self.touches.is_some() || self.typing.is_some())
     }
 }
 
-/// The operators of the dialects that were loaded.
+/// The operators of the loaded dialects.
 #[derive(Clone, Debug, Default)]
 pub struct Operators {
     rows: FxHashMap<(Symbol, usize), OpInfo>,
@@ -274,13 +274,13 @@ pub struct Operators {
 }
 
 impl Operators {
-    /// An operator by its name and number of operands.
+    /// Returns an operator by its name and number of operands.
     #[inline]
     pub fn get(&self, name: Symbol, arity: usize) -> Option<&OpInfo> {
         self.rows.get(&(name, arity))
     }
 
-    /// The operator of a node; `None` for numbers, names of the model and what is declared nowhere.
+    /// Returns the operator of a node; `None` for numbers, names of the model and undeclared operators.
     #[inline]
     pub fn of(&self, node: &Node) -> Option<&OpInfo> {
         match node.head() {
@@ -289,25 +289,26 @@ impl Operators {
         }
     }
 
-    /// The operands of a node that is a primitive, in the order of the primitive's row.
+    /// Returns the operands of a node with this primitive, in the order of the primitive's row.
     #[inline]
     pub fn parts<const N: usize>(&self, node: &Node, primitive: Primitive) -> Option<[Id; N]> {
         self.of(node).filter(|info| info.is(primitive))?.parts(node.children())
     }
 
-    /// The primitive of a node.
+    /// Returns the primitive of a node.
     #[inline]
     pub fn primitive(&self, node: &Node) -> Option<Primitive> {
         self.of(node)?.primitive()
     }
 
-    /// Which argument of an operator is a variable that it binds, and in which other.
+    /// Returns the position of the variable that an operator binds, and the position of the operand in which it is
+    /// bound.
     #[inline]
     pub fn binds(&self, name: Symbol, arity: usize) -> Option<(usize, usize)> {
         self.get(name, arity)?.binds
     }
 
-    /// Whether an operator makes a variable. A name of the model may be one.
+    /// Returns true if the operator builds a variable. A name of the model may be one.
     #[inline]
     pub fn makes_variable(&self, name: Symbol, arity: usize) -> bool {
         match self.get(name, arity) {
@@ -316,23 +317,23 @@ impl Operators {
         }
     }
 
-    /// Whether an operator of this name makes variables, with whatever number of operands.
+    /// Returns true if an operator of this name builds variables, for any number of operands.
     pub fn makes_variables(&self, name: Symbol) -> bool {
         self.makers.contains(&name)
     }
 
-    /// The operator that is a primitive on a unit; where several are, the first that was declared.
+    /// Returns the operator that means a primitive on a unit; the first one declared if there are several.
     pub fn named(&self, primitive: Primitive, unit: Option<Unit>) -> Option<Symbol> {
         self.named.get(&(primitive, unit)).copied()
     }
 
-    /// The boundary that terms of a kind which run nowhere yet have to a unit; where several are, the first that
-    /// was declared.
+    /// Returns the boundary from terms of a kind that run on no unit yet to a unit; the first one declared if there are
+    /// several.
     pub fn boundary(&self, kind: Kind, unit: Unit) -> Option<Symbol> {
         self.boundaries.get(&(kind, unit)).copied()
     }
 
-    /// The numbers of operands with which an operator of this name is declared, the least first.
+    /// Returns the numbers of operands with which an operator of this name is declared, in ascending order.
     pub fn arities(&self, name: Symbol) -> Vec<usize> {
         let mut arities: Vec<usize> =
             self.rows.keys().filter(|(other, _)| *other == name).map(|(_, n)| *n).collect();
@@ -340,17 +341,17 @@ impl Operators {
         arities
     }
 
-    /// The operator that names a loop variable by a number.
+    /// Returns the operator that names a loop variable by a number.
     pub fn numbered(&self) -> Option<Symbol> {
         self.numbered
     }
 
-    /// Every operator, in no particular order.
+    /// Returns every operator, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &OpInfo> {
         self.rows.values()
     }
 
-    /// Resolves what a signature declares.
+    /// Resolves the declarations of a signature.
     pub(super) fn resolve(signature: &Signature, errors: &mut Vec<Diagnostic>) -> Operators {
         let variables = signature.variable_sorts();
         let mut operators = Operators {
@@ -378,7 +379,7 @@ impl Operators {
         operators
     }
 
-    /// The first operator that makes of a number what a loop variable is called by.
+    /// Finds the first operator that builds the name of a loop variable from a number.
     fn find_numbered(&self, signature: &Signature) -> Option<Symbol> {
         let mut all = signature.operators().iter();
         let called = all.find_map(|op| {
@@ -398,13 +399,13 @@ struct Resolver<'a> {
     errors: &'a mut Vec<Diagnostic>,
 }
 
-/// An operator's name, and where it is declared.
+/// An operator's name and the place of its declaration.
 type Spot = (Symbol, Span);
 
-/// The positions of a primitive's operands in an operator, and the names of the operator's own.
+/// The positions of a primitive's operands in an operator, and the names of the operator's operands.
 type Placed = (Vec<Option<usize>>, Vec<Option<Symbol>>);
 
-/// A primitive's row, and of its operands the positions in an operator.
+/// A primitive's row, and the positions of its operands in an operator.
 #[derive(Clone, Default)]
 struct Arranged {
     row: Option<&'static Row>,
@@ -496,7 +497,8 @@ impl Resolver<'_> {
             };
         let reads: Vec<usize> = list(&attributes.reads, |row| row.reads);
         let writes: Vec<usize> = list(&attributes.writes, |row| row.writes);
-        // What a barrier parts does not change places, so that its effects are none that a set could say.
+        // A barrier separates memory accesses without accessing addresses itself, so no set of addresses describes its
+        // effect.
         let said = attributes.reads.is_some() || attributes.writes.is_some() || row.is_some();
         let parts_memory = row.is_some_and(|row| row.primitive == Primitive::Barrier);
         let literals = row.into_iter().flat_map(|row| row.literals).filter_map(|name| at(name));
@@ -525,8 +527,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The primitive of an operator that says `:means` or `:erases`, and where its operands stand. `above` are the
-    /// operators that erase to it, which have their own errors.
+    /// Returns the primitive of an operator declared with `:means` or `:erases`, and the positions of its operands.
+    /// `above` lists the operators that erase to it, whose errors are reported separately.
     fn arrange(&mut self, op: &Operator, above: &mut Vec<Spot>) -> Option<Arranged> {
         let Attributes { means, erases, .. } = &op.attributes;
         match (means, erases) {
@@ -552,7 +554,7 @@ impl Resolver<'_> {
                 above.pop();
                 let below = below?;
                 let row = below.row?;
-                // The primitive's operands that the target has must be here as well.
+                // The operator must have all of the primitive's operands that its target has.
                 let names: Vec<(&str, bool)> = row
                     .parts()
                     .zip(&below.parts)
@@ -570,14 +572,16 @@ impl Resolver<'_> {
         }
     }
 
-    /// An error of the operator that is resolved; those of operators that it erases to are their own.
+    /// Reports an error of the operator being resolved. The errors of an operator that it erases to are reported when
+    /// that operator is resolved.
     fn report(&mut self, above: &[Spot], error: Diagnostic) {
         if above.is_empty() {
             self.errors.push(error);
         }
     }
 
-    /// The operator that another erases to: the one of this name, with as many operands if there are several.
+    /// Returns the operator that another erases to: the operator of this name, with the same number of operands if
+    /// there are several.
     fn target(&mut self, op: &Operator, word: &Word, above: &[Spot]) -> Option<Operator> {
         let name = Symbol::from(&word.text);
         let own = (op.name, op.span);
@@ -590,7 +594,7 @@ impl Resolver<'_> {
             );
             return None;
         }
-        // Who only leads into a circle is not part of it.
+        // An operator that only leads into the cycle is not part of it.
         if chain.any(|(passed, _)| *passed == name) {
             return None;
         }
@@ -606,8 +610,8 @@ impl Resolver<'_> {
         found
     }
 
-    /// The positions of a primitive's operands in an operator, by their names, and what its operands are called.
-    /// Operands without names are the primitive's in its order.
+    /// Returns the positions of a primitive's operands in an operator, by their names, and the names of the operator's
+    /// operands. Operands without names have the order of the primitive's row.
     fn place(
         &mut self,
         op: &Operator,
@@ -618,7 +622,7 @@ impl Resolver<'_> {
         let required = names.iter().filter(|(_, required)| *required).count();
         let unnamed = op.operands.iter().all(Option::is_none);
         if unnamed && (required..=names.len()).contains(&op.args.len()) {
-            // Operands that may be missing are there only where none before them is.
+            // An optional operand is present only if all operands before it are.
             let order = names.iter().filter(|(_, required)| *required);
             let order: Vec<&str> = match op.args.len() == required {
                 true => order.map(|(name, _)| *name).collect(),

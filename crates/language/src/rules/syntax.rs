@@ -1,17 +1,17 @@
-//! The forms of a rule file, read from S-expressions: their shape, and nothing about what names
-//! mean. Terms stay S-expressions here.
+//! Reads the forms of a rule file from S-expressions. Only their shape is checked; names are not resolved, and terms
+//! remain S-expressions.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind, Sexp};
 use crate::suggest::unknown;
 
-/// A word and where it stands.
+/// A word and its place.
 #[derive(Clone, Debug)]
 pub struct Word {
     /// The word.
     pub text: String,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -22,16 +22,16 @@ pub(super) enum Form {
     Ruleset(RulesetForm),
     Rule(Box<RuleForm>),
     Schedule(ScheduleForm),
-    /// Named steps, written as a schedule is.
+    /// Named steps, written like a schedule.
     Steps(ScheduleForm),
     Define(DefineForm),
     /// The path of a file, as it is written.
     Include(Word),
-    /// The operator whose push-down rules follow from what operators are.
+    /// The operator whose push-down rules are derived from the properties of operators.
     Derive(Word),
 }
 
-/// `(define (NAME ?a …) "doc" TERM)`.
+/// The form `(define (NAME ?a …) "doc" TERM)`.
 #[derive(Debug)]
 pub(super) struct DefineForm {
     pub name: Word,
@@ -41,7 +41,7 @@ pub(super) struct DefineForm {
     pub body: Sexp,
 }
 
-/// `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
+/// The form `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
 #[derive(Debug)]
 pub(super) struct DialectForm {
     pub name: Word,
@@ -50,7 +50,7 @@ pub(super) struct DialectForm {
     pub items: Vec<Sexp>,
 }
 
-/// `(ruleset NAME "doc" [:phase P] [:exact E])`.
+/// The form `(ruleset NAME "doc" [:phase P] [:exact E])`.
 #[derive(Debug)]
 pub(super) struct RulesetForm {
     pub name: Word,
@@ -59,20 +59,20 @@ pub(super) struct RulesetForm {
     pub exact: Option<Word>,
 }
 
-/// `(rule NAME "doc" LEFT => RIGHT …)`.
+/// The form `(rule NAME "doc" LEFT => RIGHT …)`.
 #[derive(Clone, Debug)]
 pub struct RuleForm {
     /// Its name.
     pub name: Word,
-    /// What it does, in a sentence.
+    /// A sentence that describes it.
     pub doc: String,
     /// The left side.
     pub lhs: Sexp,
     /// The right side.
     pub rhs: Sexp,
-    /// Whether it is `<=>`.
+    /// True if it is written with `<=>`.
     pub both_ways: bool,
-    /// Patterns of variables that are bound before, of `:where`, and of new ones, of `:with`.
+    /// The patterns of `:where`, for variables that are bound before, and of `:with`, for new variables.
     pub wheres: Vec<(Word, Sexp)>,
     /// The variables of `:with`.
     pub withs: Vec<Word>,
@@ -82,21 +82,21 @@ pub struct RuleForm {
     pub lets: Vec<(Word, Sexp)>,
     /// Conditions.
     pub whens: Vec<Sexp>,
-    /// When it is meant to run.
+    /// The phase in which it is meant to run.
     pub phase: Option<Word>,
-    /// How exactly it keeps results.
+    /// The degree to which it preserves results.
     pub exact: Option<Word>,
-    /// Terms, and what it must turn them into.
+    /// Terms, and the terms that it must turn them into.
     pub tests: Vec<(Sexp, Sexp)>,
     /// Terms that it must not apply to.
     pub counter_tests: Vec<Sexp>,
-    /// Where `:subsume` stands.
+    /// The place of `:subsume`.
     pub subsume: Option<Span>,
-    /// Of a derived rule, what `(derive …)` names.
+    /// The operator that `(derive …)` names, for a derived rule.
     pub derived: Option<String>,
 }
 
-/// `(schedule NAME "doc" STEP…)`, or `(steps NAME "doc" STEP…)`.
+/// The form `(schedule NAME "doc" STEP…)` or `(steps NAME "doc" STEP…)`.
 #[derive(Debug)]
 pub(super) struct ScheduleForm {
     pub name: Word,
@@ -106,7 +106,7 @@ pub(super) struct ScheduleForm {
 
 pub(super) const FORMS: [&str; 9] =
     ["include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule", "steps"];
-/// What a dialect says in which the terms are written that rules start from.
+/// The keyword of a dialect in which the terms are written that rules start from.
 pub(super) const INPUT: &str = ":input";
 pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
 pub(super) const RULE_KEYS: [&str; 10] = [
@@ -122,7 +122,7 @@ pub(super) const RULE_KEYS: [&str; 10] = [
     ":subsume",
 ];
 
-/// Reads one top-level form. What is wrong with it goes into `errors`.
+/// Reads one top-level form. Its errors are added to `errors`.
 pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
     let Some((head, items)) = sexp.form() else {
         errors.push(
@@ -150,7 +150,7 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
     result.map_err(|e| errors.push(e)).ok()
 }
 
-/// The next item as a word.
+/// Reads the next item as a word.
 pub(super) fn word(item: Option<&Sexp>, what: &str, form: Span) -> Result<Word, Diagnostic> {
     match item {
         Some(sexp) => match sexp.atom() {
@@ -167,12 +167,12 @@ pub(super) fn word(item: Option<&Sexp>, what: &str, form: Span) -> Result<Word, 
     }
 }
 
-/// The next item as a documentation text.
+/// Reads the next item as a documentation text.
 pub(super) fn doc(item: Option<&Sexp>, form: Span) -> Result<String, Diagnostic> {
     let help = "say in one sentence, in double quotes, what it is for";
     match item {
         Some(sexp) => match sexp.text() {
-            // Texts span lines in the files; a reader wants them as one.
+            // A text may span lines in the file; it is shown on one line.
             Some(text) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => {
                 Err(Diagnostic::error("expected a documentation text", sexp.span, "not a text")
@@ -192,8 +192,8 @@ pub(super) struct Section<'a> {
     pub items: &'a [Sexp],
 }
 
-/// Splits items into those before the first keyword and the sections behind it. Unknown keywords
-/// are errors and left out.
+/// Splits items into those before the first keyword and the sections after it. Unknown keywords are reported and left
+/// out.
 pub(super) fn sections<'a>(
     items: &'a [Sexp],
     known: &[&str],
@@ -310,7 +310,7 @@ fn ruleset(
     Ok(RulesetForm { name, doc, phase, exact })
 }
 
-/// `(commutes NAME OP "doc")` is the rule that swaps the operands of OP.
+/// Reads `(commutes NAME OP "doc")`, the rule that swaps the operands of OP.
 fn commutes(span: Span, items: &[Sexp]) -> Result<RuleForm, Diagnostic> {
     let name = word(items.first(), "the name of the rule", span)?;
     let op = word(items.get(1), "the operator that commutes", span)?;
@@ -320,7 +320,7 @@ fn commutes(span: Span, items: &[Sexp]) -> Result<RuleForm, Diagnostic> {
 }
 
 impl RuleForm {
-    /// The rule that swaps the operands of an operator.
+    /// Creates the rule that swaps the operands of an operator.
     pub fn swap(name: Word, doc: String, op: &Word) -> RuleForm {
         let side = |words: [&str; 3]| {
             let items = words.map(|w| Sexp { span: op.span, kind: Kind::Atom(w.to_owned()) });
@@ -331,7 +331,7 @@ impl RuleForm {
         RuleForm::new(name, doc, lhs, rhs, false)
     }
 
-    /// A rule that says nothing but its sides.
+    /// Creates a rule without any keywords.
     pub fn new(name: Word, doc: String, lhs: Sexp, rhs: Sexp, both_ways: bool) -> RuleForm {
         RuleForm {
             name,
@@ -353,7 +353,7 @@ impl RuleForm {
         }
     }
 
-    /// The form that it is read from.
+    /// Returns the form that reads back to this rule.
     pub fn form(&self) -> Sexp {
         let sexp = |kind: Kind| Sexp { span: self.name.span, kind };
         let atom = |text: &str| sexp(Kind::Atom(text.to_owned()));
@@ -469,7 +469,7 @@ fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<Rule
     Ok(form)
 }
 
-/// A keyword's items, at least one.
+/// Returns a keyword's items; an empty list is an error.
 fn some(section: &Section, what: &str, errors: &mut Vec<Diagnostic>) -> Vec<Sexp> {
     if section.items.is_empty() {
         errors.push(needs(section, what));
@@ -477,7 +477,7 @@ fn some(section: &Section, what: &str, errors: &mut Vec<Diagnostic>) -> Vec<Sexp
     section.items.to_vec()
 }
 
-/// A keyword's variable and what is said of it.
+/// Returns a keyword's variable and the item after it.
 fn variable_and(
     section: &Section,
     what: &str,
@@ -492,7 +492,7 @@ fn variable_and(
     None
 }
 
-/// A keyword's single word, given once.
+/// Stores a keyword's single word; a second one is an error.
 fn once(slot: &mut Option<Word>, section: &Section, errors: &mut Vec<Diagnostic>) {
     match section.items {
         [item] if item.atom().is_some() => {
@@ -523,7 +523,7 @@ fn needs(section: &Section, what: &str) -> Diagnostic {
     .with_code(Code::WrongShape)
 }
 
-/// That a form has only `n` items before its keywords.
+/// Checks that a form has only `n` items before its keywords.
 fn no_more(items: &[Sexp], n: usize) -> Result<(), Diagnostic> {
     match items.get(n) {
         Some(extra) => Err(Diagnostic::error(

@@ -80,27 +80,11 @@ pub fn compare(
         let near = error.is_some() && (a.as_f64() - b.as_f64()).abs() <= bound;
         if !near && bound != f64::INFINITY {
             let bound = if bound.is_nan() { 0.0 } else { bound };
-            let (tensor, index) = (name.to_owned(), index(i, &expected.shape));
+            let (tensor, index) = (name.to_owned(), expected.index(i));
             return Err(Mismatch::Element { tensor, index, expected: a, got: b, bound });
         }
     }
     Ok(())
-}
-
-/// Returns the index of a row-major position.
-fn index(position: u64, shape: &[u64]) -> Vec<u64> {
-    let mut rest = position;
-    let mut index: Vec<u64> = shape
-        .iter()
-        .rev()
-        .map(|n| {
-            let i = rest % n.max(&1);
-            rest /= n.max(&1);
-            i
-        })
-        .collect();
-    index.reverse();
-    index
 }
 
 #[cfg(test)]

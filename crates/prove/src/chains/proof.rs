@@ -10,6 +10,7 @@ use egg::{FlatTerm, Id, Language, Symbol, TreeExplanation, TreeTerm};
 use ember_analysis::facts::EGraph;
 use ember_engine::journal::Entry;
 use ember_engine::{CompiledRule, Step as Build};
+use ember_language::rebuild::rebuild_all;
 use ember_language::rules::{Rule, RuleBook};
 use ember_language::term::Terms;
 use ember_language::term::{Node, Term};
@@ -61,11 +62,7 @@ impl<'a> Proof<'a> {
 
     /// Adds the equalities recorded in an e-graph, up to an entry of its journal.
     pub fn add(&mut self, from: &EGraph, until: usize) {
-        let mut own: Vec<Id> = Vec::with_capacity(from.nodes().len());
-        for node in from.nodes() {
-            let node = node.clone().map_children(|c| own[usize::from(c)]);
-            own.push(self.egraph.add_uncanonical(node));
-        }
+        let own = rebuild_all(from.nodes(), |_, node| self.egraph.add_uncanonical(node));
         for entry in from.analysis.journal().entries().iter().take(until) {
             match entry {
                 // An equality that was known already has another chain.

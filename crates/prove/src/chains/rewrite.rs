@@ -4,6 +4,7 @@
 use super::replay::{fits, number, replay};
 use super::step::{By, Chain, Direction, Step, subterm};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::rebuild::{rebuild_part, try_rebuild};
 use ember_language::rules::{Rule, RuleBook};
 use ember_language::term::{Node, Term, Terms};
 use rustc_hash::FxHashMap;
@@ -76,19 +77,15 @@ fn again(whole: &Term, Move { step, position }: &Move, book: &RuleBook) -> Optio
 /// Builds the term of a pattern from the terms of its variables.
 fn build(pattern: &PatternAst<Node>, bound: &BTreeMap<Var, Term>) -> Option<Term> {
     let mut made = Terms::default();
-    let mut ids: Vec<Id> = Vec::with_capacity(pattern.len());
-    for (at, node) in pattern.as_ref().iter().enumerate() {
-        ids.push(match node {
-            ENodeOrVar::Var(variable) => copy(&mut made, bound.get(variable)?),
+    let root = try_rebuild(pattern.as_ref(), |at, node| {
+        Some(match node {
+            ENodeOrVar::Var(variable) => made.put(bound.get(&variable)?),
             ENodeOrVar::ENode(node) if node.name() == Some("!") => {
                 made.add(Node::int(number(pattern, Id::from(at), bound)?))
             }
-            ENodeOrVar::ENode(node) => {
-                made.add(node.clone().map_children(|child| ids[usize::from(child)]))
-            }
-        });
-    }
-    let root = *ids.last()?;
+            ENodeOrVar::ENode(node) => made.add(node),
+        })
+    })?;
     Some(Terms::of(&made.finish(), root))
 }
 
@@ -101,41 +98,18 @@ fn replaced(whole: &Term, position: &[usize], part: &Term) -> Option<Term> {
         let next = *whole[*way.last()?].children().get(*argument)?;
         way.push(next);
     }
-    let mut inside = copy(&mut made, part);
+    let mut inside = made.put(part);
     way.pop();
     for (at, argument) in way.into_iter().zip(position).rev() {
         let node = &whole[at];
         let mut children = Vec::with_capacity(node.children().len());
         for (k, child) in node.children().iter().enumerate() {
-            let own =
-                if k == *argument { inside } else { copied(whole, *child, &mut made, &mut known) };
-            children.push(own);
+            children.push(match k == *argument {
+                true => inside,
+                false => rebuild_part(whole.as_ref(), *child, &mut known, |node| made.add(node)),
+            });
         }
         inside = made.add(Node::new(node.head(), &children));
     }
     Some(Terms::of(&made.finish(), inside))
-}
-
-/// Adds a subterm, sharing the nodes that were added before.
-fn copied(term: &Term, root: Id, made: &mut Terms, known: &mut FxHashMap<Id, Id>) -> Id {
-    let mut todo = vec![root];
-    while let Some(&at) = todo.last() {
-        let missing = term[at].children().iter().filter(|child| !known.contains_key(child));
-        let missing: Vec<Id> = missing.copied().collect();
-        if missing.is_empty() {
-            let node = term[at].clone().map_children(|child| known[&child]);
-            known.insert(at, made.add(node));
-            todo.pop();
-        }
-        todo.extend(missing);
-    }
-    known[&root]
-}
-
-fn copy(made: &mut Terms, term: &Term) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(node.clone().map_children(|child| ids[usize::from(child)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }

@@ -4,8 +4,9 @@
 //! names of its variables needs no renaming rules, and none of the forms that they add.
 
 use crate::chains::Terms;
-use egg::{Id, Language, RecExpr};
+use egg::{Id, Language};
 use ember_analysis::facts::EGraph;
+use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
@@ -246,19 +247,17 @@ pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &BTreeMap<i64, Id>) -
     let operators = egraph.analysis.operators();
     let name_of = |node: &Node| operators.parts(node, Primitive::Variable).map(|[name]| name);
     let mut made = Terms::default();
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for (at, node) in term.into_iter().enumerate() {
-        let mut parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
+    let root = rebuild(term.as_ref(), |at, mut node| {
         // The bounds remain the bounds of the term's loop; only the name changes.
         let class = number(operators, term, Id::from(at)).and_then(|number| names.get(&number));
         let other = class.and_then(|c| egraph[*c].nodes.iter().find_map(name_of));
-        let own = operators.of(node).and_then(|info| parts.get_mut(info.positions().next()?));
+        let own = operators.of(&node).and_then(|info| info.positions().next());
+        let own = own.and_then(|own| node.children_mut().get_mut(own));
         if let (Some(name), Some(own)) = (other, own) {
-            *own = put(&mut made, &egraph.id_to_expr(name));
+            *own = made.put(&egraph.id_to_expr(name));
         }
-        ids.push(made.add(Node::new(node.head(), &parts)));
-    }
-    let root = ids.last().copied().unwrap_or_default();
+        made.add(node)
+    });
     Terms::of(&made.finish(), root)
 }
 
@@ -276,12 +275,4 @@ pub(super) fn add_variables(egraph: &mut EGraph, term: &Term) {
     for (at, node) in nodes.iter().enumerate().filter(|(at, _)| wanted[*at]) {
         ids[at] = egraph.add(node.clone().map_children(|c| ids[usize::from(c)]));
     }
-}
-
-fn put(made: &mut Terms, term: &RecExpr<Node>) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }

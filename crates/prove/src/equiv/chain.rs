@@ -12,6 +12,7 @@ use ember_egraph::Extractor;
 use ember_engine::journal::Entry;
 use ember_engine::saturate::compute;
 use ember_engine::{CompiledRule, Step};
+use ember_language::rebuild::{rebuild_all, try_rebuild};
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::term::{Node, Term};
 use ember_values::primitive::Primitive;
@@ -191,15 +192,12 @@ impl<'a> Hidden<'a> {
 
 /// Copies all nodes of a search into another e-graph, with words for loop variables. Returns their ids there.
 pub(super) fn add_all(search: &EGraph, proof: &mut egg::EGraph<Node, ()>) -> Vec<Id> {
-    let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
-    for (at, node) in search.nodes().iter().enumerate() {
-        let node = match is_variable(search, node) {
+    rebuild_all(search.nodes(), |at, node| {
+        proof.add_uncanonical(match is_variable(search, &node) {
             true => Node::op(&word(search.find(Id::from(at))), &[]),
-            false => node.clone().map_children(|c| own[usize::from(c)]),
-        };
-        own.push(proof.add_uncanonical(node));
-    }
-    own
+            false => node,
+        })
+    })
 }
 
 /// Builds both sides of an application in another e-graph, from the terms that `slot` returns for its variables.
@@ -255,11 +253,7 @@ fn build(
 
 /// Adds a term and returns its id.
 pub(super) fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(proof.add_uncanonical(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
-    ids.last().copied()
+    try_rebuild(term.as_ref(), |_, node| Some(proof.add_uncanonical(node)))
 }
 
 /// The cost function for the size of a term, in which a variable counts as one word.

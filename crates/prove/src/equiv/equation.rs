@@ -9,14 +9,13 @@ use egg::{PatternAst, Symbol, Var};
 use ember_language::conditions::PREDICATES;
 use ember_language::diagnostic::{FileId, Span};
 use ember_language::rules::{
-    Arg, Call, Exactness, Operators, Phase, Rule, RuleBook, RuleSet, ScheduleStep, Sort,
+    Arg, Call, Exactness, Operators, Phase, Rule, RuleBook, RuleSet, Sort,
 };
 use ember_language::sexp::Sexp;
 use ember_language::term::Node;
 use ember_model::model::Extent;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
-use std::sync::Arc;
 use thiserror::Error;
 
 /// An equality of two values.
@@ -189,15 +188,8 @@ pub(super) fn extended<'e>(
         rules: own.clone(),
         span: Span::new(FileId::default(), 0..0),
     });
-    let mut open: Vec<&mut ScheduleStep> =
-        book.schedules.iter_mut().flat_map(|schedule| &mut schedule.steps).collect();
-    while let Some(step) = open.pop() {
-        match step {
-            ScheduleStep::Saturate(rules) => rules.extend(&own),
-            ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => open.extend(steps),
-            ScheduleStep::Seq(steps) => open.extend(Arc::make_mut(steps)),
-            ScheduleStep::Keep(_) => {}
-        }
+    for schedule in &mut book.schedules {
+        *schedule = schedule.extended(&own);
     }
     book
 }

@@ -14,10 +14,10 @@ use super::equation::{Equation, equations};
 use super::forms::printed;
 use super::primitives::{name as called, written};
 use super::sides::{What, program};
-use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_interpret::Interpreter;
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
+use ember_language::rebuild::rebuild;
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
@@ -219,14 +219,13 @@ fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) -> Option<D
     let facts =
         Facts::new(&context.tensors, &context.sizes, operators.clone(), VectorUnit::default());
     let mut egraph = EGraph::new(facts);
-    let mut ids: Vec<Id> = Vec::with_capacity(fill.len());
     let mut found = None;
-    for node in fill {
-        if let Some([_, value]) = operators.parts(node, Primitive::Store) {
-            found = egraph[ids[usize::from(value)]].data.dtype;
+    rebuild(fill.as_ref(), |_, node| {
+        if let Some([_, value]) = operators.parts(&node, Primitive::Store) {
+            found = egraph[value].data.dtype;
         }
-        ids.push(egraph.add(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
+        egraph.add(node)
+    });
     found
 }
 

@@ -100,12 +100,12 @@ pub(super) fn reached(
     (term, sort): (&Term, Sort),
 ) -> Option<Term> {
     let mut made = Terms::default();
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(egg::Language::map_children(node.clone(), |c| ids[usize::from(c)])));
+    if term.is_empty() {
+        return None;
     }
+    let statement = made.put(term);
     let around = |inner, boundary: Symbol| made.add(Node::new(Head::Op(boundary), &[inner]));
-    let root = way(signature, sort, level.sort)?.into_iter().fold(ids.pop()?, around);
+    let root = way(signature, sort, level.sort)?.into_iter().fold(statement, around);
     Some(Terms::of(&made.finish(), root))
 }
 

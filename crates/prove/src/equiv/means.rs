@@ -4,6 +4,7 @@
 use super::chain::{is_word, word};
 use crate::chains::Terms;
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Var};
+use ember_language::rebuild::rebuild_part;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
@@ -67,7 +68,7 @@ impl<'a> Means<'a> {
 
     fn put(&self, pattern: &PatternAst<Node>, at: Id, made: &mut Terms) -> Option<Id> {
         let node = match &pattern[at] {
-            ENodeOrVar::Var(v) => return Some(copy(made, self.of.get(v)?)),
+            ENodeOrVar::Var(v) => return Some(made.put(self.of.get(v)?)),
             ENodeOrVar::ENode(node) => node,
         };
         if self.is_variable(node)
@@ -102,28 +103,6 @@ pub(super) fn root(pattern: &PatternAst<Node>) -> Id {
 /// Extracts a part of a pattern.
 pub(super) fn written(pattern: &PatternAst<Node>, at: Id) -> PatternAst<Node> {
     let mut made: PatternAst<Node> = RecExpr::default();
-    let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
-    let mut open = vec![at];
-    while let Some(&id) = open.last() {
-        let missing = pattern[id].children().iter().filter(|c| !placed.contains_key(c));
-        let missing: Vec<Id> = missing.rev().copied().collect();
-        if missing.is_empty() {
-            let node = pattern[id].clone().map_children(|c| placed[&c]);
-            let own = made.add(node);
-            placed.insert(id, own);
-            open.pop();
-        } else {
-            open.extend(missing);
-        }
-    }
+    rebuild_part(pattern.as_ref(), at, &mut FxHashMap::default(), |node| made.add(node));
     made
-}
-
-/// Adds a copy of a term.
-fn copy(made: &mut Terms, term: &Term) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }

@@ -25,7 +25,6 @@ mod names;
 mod parts;
 mod primitives;
 mod question;
-mod raise;
 mod refute;
 mod report;
 mod roles;
@@ -49,7 +48,7 @@ pub use roles::{Role, Roles};
 pub use search::{Found, Reached, Search, terms};
 pub use sides::{ModelFile, Side, Sides, Unread, What, read};
 pub use simulate::Difference;
-pub use simulate::{Failure, simulate};
+pub use simulate::{Failure, store_after};
 pub use write::counterexample;
 
 use ember_certify::Rules;

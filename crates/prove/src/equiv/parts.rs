@@ -10,11 +10,12 @@
 
 use super::level::Level;
 use super::question::Question;
-use super::raise::raised;
 use crate::chains::Terms;
 use egg::{Id, Language, Symbol};
 use ember_analysis::effects::{Effects, Place};
 use ember_analysis::facts::EGraph;
+use ember_language::erase::erased_as_far;
+use ember_language::rebuild::rebuild;
 use ember_language::rules::{OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
@@ -150,7 +151,7 @@ fn ordered(mut program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
 
 /// Returns the reads and writes of a statement, on any unit.
 fn effects(egraph: &mut EGraph, operators: &Operators, statement: &Term) -> Option<Effects> {
-    let root = egraph.add_expr(&raised(statement, operators));
+    let root = egraph.add_expr(&erased_as_far(statement, operators));
     egraph[root].data.effects.clone()
 }
 
@@ -203,15 +204,13 @@ fn sequence(
     let mut made = Terms::default();
     let mut roots = Vec::new();
     for Statement { term, .. } in statements {
-        let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-        for node in term {
-            let parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
-            let info = operators.of(node);
-            let operand = info.and_then(|info| info.parts(&parts));
-            let id = match (info.and_then(OpInfo::primitive), operand) {
+        let root = rebuild(term.as_ref(), |_, node| {
+            let info = operators.of(&node);
+            let operand = info.and_then(|info| info.parts(node.children()));
+            match (info.and_then(OpInfo::primitive), operand) {
                 (Some(Primitive::Freeze), Some([frozen])) => frozen,
                 (Some(Primitive::Root(true)), Some([tensor])) => {
-                    let out = made.add(Node::new(node.head(), &parts));
+                    let out = made.add(node);
                     let known = made.get(tensor).map(Node::head);
                     let fixed = matches!(known, Some(Head::Op(name)) if !written.contains(&name));
                     let unit = info.and_then(|info| info.unit);
@@ -220,11 +219,10 @@ fn sequence(
                         true => made.add(operators.node(Primitive::Freeze, unit, &[out])),
                     }
                 }
-                _ => made.add(Node::new(node.head(), &parts)),
-            };
-            ids.push(id);
-        }
-        roots.extend(ids.pop());
+                _ => made.add(node),
+            }
+        });
+        roots.push(root);
     }
     let mut rest = roots.pop()?;
     while let Some(part) = roots.pop() {

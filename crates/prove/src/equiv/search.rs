@@ -10,21 +10,20 @@ use super::level::{Level, reached};
 use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
 use super::question::{Question, question, unparted};
-use super::raise::raised;
 use super::sides::{Side, Sides, Unread, What};
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_certify::{Rules, check};
 use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, StopReason, saturate_until};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Saturation, StopReason};
 use ember_language::diagnostic::Sources;
+use ember_language::erase::erased_as_far;
 use ember_language::rules::Operators;
-use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
+use ember_language::rules::{Exactness, RuleBook, Schedule};
 use ember_language::sexp;
 use ember_language::term::Term;
 use ember_targets::machine::Machine;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -202,16 +201,17 @@ impl Search<'_> {
         if !run.equal() {
             return Found::Open(run.reached());
         }
+        let Run { meeting, egraph, .. } = run;
         let Some(rules) = self.certify else {
             return Found::Equal(Err(Uncertified::NotAsked));
         };
         let proved = Proved {
-            search: &run.egraph,
+            search: &egraph,
             book: self.book,
             compiled: self.compiled,
             rules,
             declarations: question.declarations,
-            terms: &run.terms,
+            terms: &meeting.terms,
             before: question.before,
             rows: question.rows,
         };
@@ -222,7 +222,7 @@ impl Search<'_> {
     /// Runs the schedule. If bounds that turned out to be equal have merged the variables of nested loops, the result
     /// is meaningless, and the search is repeated with names that keep the variables apart. If `twins` is true, sides
     /// are matched up to the names of their variables.
-    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
         let run = self.saturated(question, record, twins);
         if !run.captured {
             return run;
@@ -234,24 +234,23 @@ impl Search<'_> {
         self.saturated(question, record, twins)
     }
 
-    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
         let Question { level, terms, between, .. } = question;
         let operators = self.book.signature.table().clone();
         let mut egraph = question.egraph(&operators, self.vectors(), record);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
         // The raised statements let the rules work from both ends: from statements of one processor down to both
         // programs, and between the statements.
-        let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term, &operators)));
+        let statements =
+            terms.each_ref().map(|term| egraph.add_expr(&erased_as_far(term, &operators)));
         let model = between.map(|m| egraph.add_expr(m));
         for statement in statements.into_iter().chain(model) {
             level.cross(statement, |node| egraph.add(node));
         }
         egraph.rebuild();
-        let mut run = Run {
-            search: self,
+        let mut meeting = Meeting {
             each: terms.each_ref().map(|term| each(term, &operators)),
             operators,
-            egraph,
             roots,
             level: level.clone(),
             statements,
@@ -260,25 +259,44 @@ impl Search<'_> {
             named: terms.iter().chain(between).cloned().collect(),
             first: Vec::new(),
             twins,
-            stop: StopReason::Saturated,
-            captured: false,
+            twin: None,
         };
-        drive(&mut run, &self.schedule.steps, self.limits.iterations);
-        run.captured = run.named.iter().any(|term| {
-            // The raised statements of programs for two units have loops with other bounds, so that they are checked as
-            // well.
-            [term, &raised(term, &run.operators)]
-                .iter()
-                .any(|term| captured(term, &run.operators, &run.egraph))
-        });
-        run
+        let mut driver = Driver::new(egraph, self.compiled, self.limits)
+            .allowing(|_, rule| rule.exact <= self.exact);
+        driver.run(&self.schedule.steps, &mut meeting);
+        let Driver { egraph, stop, .. } = driver;
+        let captured = meeting.captured(&egraph);
+        Run { meeting, egraph, stop, captured }
     }
 }
 
-struct Run<'a> {
-    search: &'a Search<'a>,
-    operators: Arc<Operators>,
+/// A run of a schedule, ended.
+struct Run {
+    meeting: Meeting,
     egraph: EGraph,
+    stop: StopReason,
+    /// True if the variables of two nested loops have become equal.
+    captured: bool,
+}
+
+impl Run {
+    fn equal(&self) -> bool {
+        !self.captured && self.meeting.is_reached(&self.egraph)
+    }
+
+    fn reached(&self) -> Reached {
+        Reached {
+            stop: self.stop.clone(),
+            nodes: self.egraph.total_number_of_nodes(),
+            forms: self.meeting.roots.map(|root| self.egraph[root].nodes.len()),
+            parts: None,
+        }
+    }
+}
+
+/// Both sides in an e-graph, and what leads them to one class.
+struct Meeting {
+    operators: Arc<Operators>,
     roots: [Id; 2],
     /// The level of the sides.
     level: Level,
@@ -296,23 +314,32 @@ struct Run<'a> {
     first: Vec<usize>,
     /// True if sides are matched under other names.
     twins: bool,
-    stop: StopReason,
-    /// True if the variables of two nested loops have become equal.
-    captured: bool,
+    /// A side that has just been found so.
+    twin: Option<Twin>,
 }
 
 /// A side that was found under other names: its index, and the names of its variables there.
 type Twin = (usize, BTreeMap<i64, Id>);
 
-impl Run<'_> {
-    fn equal(&self) -> bool {
-        !self.captured && self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+impl Meeting {
+    fn is_reached(&self, egraph: &EGraph) -> bool {
+        Met(self.roots).is_reached(egraph)
+    }
+
+    /// True if the variables of two nested loops have become equal.
+    fn captured(&self, egraph: &EGraph) -> bool {
+        self.named.iter().any(|term| {
+            // The raised statements of programs for two units have loops with other bounds, so that they are checked as
+            // well.
+            let forms = [term, &erased_as_far(term, &self.operators)];
+            forms.iter().any(|term| captured(term, &self.operators, egraph))
+        })
     }
 
     /// Searches the classes that should hold a side for the side under other names.
     fn twin(&self, egraph: &EGraph) -> Option<Twin> {
         for (side, own) in self.each.iter().enumerate() {
-            let own = raised(own, &self.operators);
+            let own = erased_as_far(own, &self.operators);
             for class in [self.statements[1 - side]].into_iter().chain(self.model) {
                 if egraph.find(class) == egraph.find(self.statements[side]) {
                     continue;
@@ -327,97 +354,80 @@ impl Run<'_> {
 
     /// Adds the loop variables of each side under the names that the other side gives to the corresponding outermost
     /// loops. Inner loops that only one side has, such as strips, are found by rules through their bounds.
-    fn align(&mut self) {
+    fn align(&self, egraph: &mut EGraph) {
         for side in [0, 1] {
-            let own = raised(&self.each[side], &self.operators);
-            let other = self.egraph.find(self.statements[1 - side]);
-            for names in alpha::outermost(&self.egraph, &self.operators, other, &own) {
-                let term = alpha::renamed(&self.egraph, &own, &names);
-                alpha::add_variables(&mut self.egraph, &term);
+            let own = erased_as_far(&self.each[side], &self.operators);
+            let other = egraph.find(self.statements[1 - side]);
+            for names in alpha::outermost(egraph, &self.operators, other, &own) {
+                let term = alpha::renamed(egraph, &own, &names);
+                alpha::add_variables(egraph, &term);
             }
         }
-        self.egraph.rebuild();
+        egraph.rebuild();
     }
 
     /// Continues with a side under the names with which it was found.
-    fn adopt(&mut self, (side, names): Twin) {
-        let term = alpha::renamed(&self.egraph, &self.each[side], &names);
-        self.statements[side] = self.egraph.add_expr(&raised(&term, &self.operators));
-        self.roots[side] = self.egraph.add_expr(&term);
+    fn adopt(&mut self, driver: &mut Driver<'_, Facts>, (side, names): Twin) {
+        let egraph = &mut driver.egraph;
+        let term = alpha::renamed(egraph, &self.each[side], &names);
+        self.statements[side] = egraph.add_expr(&erased_as_far(&term, &self.operators));
+        self.roots[side] = egraph.add_expr(&term);
         self.named.push(term.clone());
         self.terms[side] = term;
-        self.level.cross(self.statements[side], |node| self.egraph.add(node));
-        self.egraph.rebuild();
+        self.level.cross(self.statements[side], |node| egraph.add(node));
+        egraph.rebuild();
         if self.level.is_crossed() {
-            let first = self.first.clone();
-            self.apply(&first, false);
-        }
-    }
-
-    /// Applies rules until nothing changes, a limit is reached or the sides meet. Returns a side found under other
-    /// names.
-    fn apply(&mut self, rules: &[usize], twins: bool) -> Option<Twin> {
-        let Search { compiled, exact, limits, .. } = self.search;
-        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
-        let rules: Vec<&CompiledRule> = rules.collect();
-        let mut egraph = std::mem::replace(&mut self.egraph, EGraph::new(Facts::default()));
-        let twin = RefCell::new(None);
-        let met = |egraph: &EGraph| {
-            if egraph.find(self.roots[0]) == egraph.find(self.roots[1]) {
-                return true;
-            }
-            twin.replace(if twins { self.twin(egraph) } else { None });
-            twin.borrow().is_some()
-        };
-        let done = saturate_until(&mut egraph, &rules, limits, &met, &mut |_| {});
-        self.egraph = egraph;
-        self.stop = done.stop;
-        twin.into_inner()
-    }
-
-    fn reached(&self) -> Reached {
-        Reached {
-            stop: self.stop.clone(),
-            nodes: self.egraph.total_number_of_nodes(),
-            forms: self.roots.map(|root| self.egraph[root].nodes.len()),
-            parts: None,
+            driver.apply(&self.first, &mut Met(self.roots));
         }
     }
 }
 
-impl Driven for Run<'_> {
-    fn saturate(&mut self, rules: &[usize]) {
+impl Observer<Facts> for Meeting {
+    /// Sides that meet are enough, and so is one that is found under other names.
+    fn enough(&mut self, egraph: &EGraph) -> bool {
+        if self.is_reached(egraph) {
+            return true;
+        }
+        self.twin = if self.twins { self.twin(egraph) } else { None };
+        self.twin.is_some()
+    }
+
+    fn starting(&mut self, driver: &mut Driver<'_, Facts>, rules: &[usize]) {
         if self.level.is_crossed() && self.first.is_empty() {
             self.first = rules.to_vec();
         }
         if self.twins {
-            self.align();
-        }
-        while let Some(twin) = self.apply(rules, self.twins) {
-            self.adopt(twin);
-            if self.ended() {
-                return;
-            }
+            self.align(&mut driver.egraph);
         }
     }
 
-    /// This search makes no choices.
-    fn keep(&mut self, _: usize) {}
-
-    /// The only goal of this search is the equality of the sides.
-    fn found(&self, _: &Sketch) -> bool {
-        false
+    fn saturated(
+        &mut self,
+        driver: &mut Driver<'_, Facts>,
+        _: &[usize],
+        _: Saturation,
+    ) -> AppliedAgain {
+        let Some(twin) = self.twin.take() else { return AppliedAgain::No };
+        self.adopt(driver, twin);
+        AppliedAgain::Yes
     }
 
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, 0)
+    fn ended(&self, driver: &Driver<'_, Facts>) -> bool {
+        self.is_reached(&driver.egraph) || driver.contradictory()
     }
+}
 
-    fn ended(&self) -> bool {
-        self.equal() || matches!(self.stop, StopReason::Contradiction { .. })
+/// Waits until two classes are one.
+struct Met([Id; 2]);
+
+impl Met {
+    fn is_reached(&self, egraph: &EGraph) -> bool {
+        egraph.find(self.0[0]) == egraph.find(self.0[1])
     }
+}
 
-    fn cut_short(&mut self) {
-        self.stop = StopReason::IterationLimit;
+impl Observer<Facts> for Met {
+    fn enough(&mut self, egraph: &EGraph) -> bool {
+        self.is_reached(egraph)
     }
 }

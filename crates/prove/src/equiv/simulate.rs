@@ -113,12 +113,12 @@ fn run(
                 Err(error) => Err(Failure::Fault(error.to_string())),
             }
         }
-        What::Dlc { program, .. } => simulate(program, machine, store, CYCLES),
+        What::Dlc { program, .. } => store_after(program, machine, store, CYCLES),
     }
 }
 
 /// Returns the store after a DLC program has run on the simulator, for a limited number of cycles.
-pub fn simulate(
+pub fn store_after(
     program: &Program,
     machine: &Machine,
     store: &Store,
@@ -160,7 +160,7 @@ fn difference(
         let value = |t: &Tensor| t.get(at).map_or_else(|| "missing".to_owned(), |x| x.to_string());
         return Some(Difference {
             tensor: declared.name.clone(),
-            index: index(at, &a.shape),
+            index: a.index(at),
             left: value(a),
             right: value(b),
             values: true,
@@ -175,16 +175,4 @@ fn same(a: Scalar, b: Scalar, exact: Exactness) -> bool {
     }
     let (x, y) = (a.as_f64(), b.as_f64());
     (x - y).abs() <= x.abs().max(y.abs()).max(1.0) * TOLERANCE
-}
-
-/// Returns the index of a row-major position.
-fn index(position: u64, shape: &[u64]) -> Vec<u64> {
-    let mut rest = position;
-    let mut index: Vec<u64> = Vec::with_capacity(shape.len());
-    for extent in shape.iter().rev() {
-        index.push(rest % extent.max(&1));
-        rest /= extent.max(&1);
-    }
-    index.reverse();
-    index
 }

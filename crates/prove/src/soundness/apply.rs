@@ -63,7 +63,7 @@ pub(super) fn apply(
     if sides.is_empty() {
         return Applied::Equal(Vec::new());
     }
-    let run = saturate(&mut egraph, &[compiled], &LIMITS, &mut |_| {});
+    let run = saturate(&mut egraph, &[compiled], &LIMITS);
     if let StopReason::Contradiction { .. } = run.stop {
         return Applied::Contradiction(run.stop.to_string());
     }

@@ -122,7 +122,7 @@ fn check(
     let variables: Vec<(Id, Id)> =
         instance.variables().map(|v| (v, egraph.add_expr(&instance.bank.extract(v)))).collect();
     egraph.rebuild();
-    let run = saturate(&mut egraph, rules, &LIMITS, &mut |_| {});
+    let run = saturate(&mut egraph, rules, &LIMITS);
     if let StopReason::Contradiction { .. } = run.stop {
         return Err(Box::new(Refutation::contradiction(instance, run.stop.to_string())));
     }

@@ -1,6 +1,5 @@
-//! A random program, made from the operator table: nests of loops over the dimensions of some tensors, with stores, accumulations and
-//! reductions in them. Every index is one by the way it is made, so that on the data which fits the
-//! declarations no run has a fault.
+//! Random programs: nests of loops over the dimensions of some tensors, with stores, accumulations and reductions.
+//! Every index is valid by construction, so that no run faults on data that fits the declarations.
 
 use egg::{Id, Symbol};
 use ember_language::rules::{Kind, OpInfo, Operators, Signature};
@@ -14,7 +13,7 @@ use ember_values::scalar::{BinaryOp, DType};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
-/// A program and what it declares.
+/// A program and its declarations.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// The tensors that it uses.
@@ -25,7 +24,7 @@ pub struct Made {
     extents: [Extent; 3],
 }
 
-/// The dimensions that tensors have and loops run over: rows, columns and the entries of ragged rows.
+/// The dimensions of tensors and loops: rows, columns and the entries of ragged rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dim {
     Rows,
@@ -35,7 +34,7 @@ enum Dim {
 
 const DIMS: [Dim; 3] = [Dim::Rows, Dim::Columns, Dim::Entries];
 
-/// Tensors of numbers, by name, with their dimensions and whether a program writes them.
+/// Tensors of numbers: name, dimensions, and true if programs write them.
 const TENSORS: [(&str, &[Dim], bool); 11] = [
     ("a", &[Dim::Rows, Dim::Columns], false),
     ("b", &[Dim::Rows, Dim::Columns], false),
@@ -50,12 +49,13 @@ const TENSORS: [(&str, &[Dim], bool); 11] = [
     ("s", &[Dim::Entries], true),
 ];
 
-/// Positions in columns, one a row; positions in rows, one an entry; and where each row's entries start.
+/// Tensors of positions: one position in columns for each row, one position in rows for each entry, and the start of
+/// each row's entries.
 const COLUMN_OF: &str = "column_of";
 const ROW_OF: &str = "row_of";
 pub(super) const STARTS: &str = "starts";
 
-/// The most loops around each other.
+/// The limit on the nesting of loops.
 const DEEPEST: usize = 4;
 
 impl Made {
@@ -65,7 +65,7 @@ impl Made {
         let dtypes = [DType::F32, DType::F32, DType::F64, DType::I64];
         let dtype = dtypes[rng.usize(0..dtypes.len())];
         let extents = [("n", 0..7), ("m", 2..6), ("l", 0..1)].map(|(name, odds)| {
-            // Most sizes are whatever the data says, and some are numbers.
+            // Most sizes are symbolic and given by the data; some are constants.
             match rng.u64(0..12) {
                 k if odds.contains(&k) && k > 0 => Extent::Const(k),
                 _ => Extent::Size { name: name.to_owned(), plus: 0 },
@@ -87,7 +87,7 @@ impl Made {
         };
         let root = maker.program(size);
         let Maker { terms, extents, mut used, over, .. } = maker;
-        // A size is that of some tensor.
+        // Every size needs a tensor that determines it.
         for (name, dims, _) in TENSORS.into_iter().filter(|(_, dims, _)| dims.len() == 1) {
             let has = |(known, of, _): &(&str, &[Dim], bool)| {
                 used.contains(known) && of.contains(&dims[0])
@@ -100,7 +100,8 @@ impl Made {
         Made { declarations: declarations(&used, dtype, &extents), term, extents }
     }
 
-    /// Where a tensor's elements are positions: the extent, and how many beyond it there may be.
+    /// Returns the bound on the elements of a tensor of positions: the extent, and the number by which they may exceed
+    /// it.
     pub(super) fn positions_in(&self, tensor: &str) -> Option<(&Extent, u64)> {
         match tensor {
             COLUMN_OF => Some((&self.extents[Dim::Columns as usize], 0)),
@@ -110,7 +111,7 @@ impl Made {
         }
     }
 
-    /// Declarations and program as a text that `equiv` reads.
+    /// Returns declarations and program as a text that `equiv` reads.
     pub fn text(&self, signature: &Signature) -> String {
         let declared = self.declarations.tensors.iter().map(|tensor| tensor.form() + "\n");
         let words = self.declarations.words(signature);
@@ -118,7 +119,7 @@ impl Made {
     }
 }
 
-/// The declarations of the tensors that are used.
+/// Returns the declarations of the tensors that are used.
 fn declarations(used: &BTreeSet<&str>, dtype: DType, extents: &[Extent; 3]) -> Declarations {
     let extent = |dim: &Dim| extents[*dim as usize].clone();
     let one_more = match extent(&Dim::Rows) {
@@ -146,14 +147,14 @@ fn declarations(used: &BTreeSet<&str>, dtype: DType, extents: &[Extent; 3]) -> D
     Declarations { tensors, layouts: Vec::new() }
 }
 
-/// A loop around: its variable's value, and the dimension that it is a position in.
+/// An enclosing loop: its variable's value, and the dimension that it runs over.
 #[derive(Clone, Copy, Debug)]
 struct Around {
     value: Id,
     dim: Dim,
 }
 
-/// Bounds of a loop over a dimension.
+/// The bounds of a loop over a dimension.
 struct Bounds {
     lo: Id,
     hi: Id,
@@ -194,7 +195,7 @@ struct Maker<'a> {
     extents: [Extent; 3],
     around: Vec<Around>,
     used: BTreeSet<&'static str>,
-    /// The dimensions that loops run over, or whose extents are mentioned.
+    /// The dimensions that loops run over, or whose extents occur.
     over: BTreeSet<usize>,
 }
 
@@ -242,7 +243,7 @@ impl Maker<'_> {
         self.terms.add(Node::int(n))
     }
 
-    /// One nest or several, one after the other.
+    /// Makes one nest of loops or several in sequence.
     fn program(&mut self, size: u32) -> Id {
         let nests = self.pick(&[1, 1, 1, 2, 2, 3]);
         let parts: Vec<Id> = (0..nests).map(|_| self.nest(size)).collect();
@@ -256,7 +257,7 @@ impl Maker<'_> {
         first.iter().rev().fold(*last, |rest, part| self.make(Primitive::Seq, &[*part, rest]))
     }
 
-    /// A loop.
+    /// Makes a nest of loops.
     fn nest(&mut self, size: u32) -> Id {
         let dim = self.pick(&DIMS);
         let bounds = self.bounds(dim);
@@ -271,7 +272,7 @@ impl Maker<'_> {
         })
     }
 
-    /// A loop around what is made in it.
+    /// Makes a loop around the body that `body` makes.
     fn looped(&mut self, dim: Dim, bounds: Bounds, body: impl FnOnce(&mut Maker) -> Id) -> Id {
         let (var, [lo, hi, step]) = self.variable(bounds);
         let value = self.make(Primitive::Iv, &[var]);
@@ -281,7 +282,7 @@ impl Maker<'_> {
         self.make(Primitive::For, &[var, lo, hi, step, body])
     }
 
-    /// A variable, named by how many loops are around it, and its bounds.
+    /// Makes a variable, named by the number of its enclosing loops, and its bounds.
     fn variable(&mut self, Bounds { lo, hi, step }: Bounds) -> (Id, [Id; 3]) {
         let depth = self.int(self.around.len() as i64);
         let name = self.terms.add(self.operators.numbered_node(depth));
@@ -299,8 +300,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Bounds within a dimension: all of it, a part, every other position, a row's own entries, or
-    /// what a loop around has left.
+    /// Makes bounds within a dimension: all of it, a part, every other position, a row's own entries, or the range that
+    /// an enclosing loop has left.
     fn bounds(&mut self, dim: Dim) -> Bounds {
         self.over.insert(dim as usize);
         let (zero, all) = (self.int(0), self.extent(dim));
@@ -338,7 +339,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A position in a dimension; `None` where no loop around says that it has one.
+    /// Makes a position in a dimension; `None` if no enclosing loop provides one.
     fn index(&mut self, dim: Dim) -> Option<Id> {
         let of = |around: &[Around], dim: Dim| -> Vec<Id> {
             around.iter().filter(|a| a.dim == dim).map(|a| a.value).collect()
@@ -359,7 +360,8 @@ impl Maker<'_> {
         let (last, one) = (own.last().copied()?, self.int(1));
         let i = if self.one_in(4) { self.pick(&own) } else { last };
         Some(match self.rng.u8(0..24) {
-            // The same from behind, its neighbour, the first, and every two at one place.
+            // The variants are: counted from the end, the neighbour, the first position, and every two iterations at
+            // one position.
             0 => {
                 let all = self.extent(dim);
                 let last = self.binary(BinaryOp::Sub, all, one);
@@ -379,12 +381,12 @@ impl Maker<'_> {
         })
     }
 
-    /// An element of a tensor that is written, or of any.
+    /// Makes an element of a tensor that is written, or of any tensor.
     fn element(&mut self, written: bool) -> Option<Id> {
         let reads = self.one_in(8);
         let fit = TENSORS.iter().filter(|(.., out)| *out == written || (!written && reads));
         let fit: Vec<_> = fit.collect();
-        // A few tries: most tensors have dimensions that no loop around is over.
+        // Several tries are needed, because most tensors have dimensions that no enclosing loop runs over.
         for _ in 0..8 {
             let (name, dims, out) = *self.pick(&fit);
             let indices: Option<Vec<Id>> = dims.iter().map(|dim| self.index(*dim)).collect();

@@ -1,5 +1,5 @@
-//! Programs that differ from one in a single token: another number, variable, tensor, size or operator, two
-//! operands that have changed places, or a statement that is missing.
+//! Mutants of a program, each different in a single token: another number, variable, tensor, size or operator, two
+//! swapped operands, or a missing statement.
 
 use super::surface::{Tree, What};
 use egg::Symbol;
@@ -21,13 +21,13 @@ pub struct Mutant {
 /// A change of one node.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// Another word in its place.
+    /// Replaces its word.
     Word(What),
-    /// Two of its operands change places.
+    /// Swaps two of its operands.
     Swap(usize, usize),
-    /// One of its operands in its place.
+    /// Replaces it by one of its operands.
     Keep(usize),
-    /// The indices of an address change places.
+    /// Swaps the indices of an address.
     Indices,
 }
 
@@ -104,7 +104,7 @@ fn ordered(info: &OpInfo) -> Option<(usize, usize)> {
 struct Sites<'a> {
     operators: &'a Operators,
     declarations: &'a Declarations,
-    /// The loops around, by their numbers.
+    /// The enclosing loops, by their numbers.
     around: Vec<usize>,
     path: Vec<usize>,
     found: Vec<(&'static str, Vec<usize>, Change)>,
@@ -115,7 +115,7 @@ impl Sites<'_> {
         self.found.push((kind, self.path.clone(), change));
     }
 
-    /// Adds the changes of a part; a literal is a number that no run computes, such as a step.
+    /// Adds the changes of a part. A literal, for example a step, is a number that no run computes.
     fn visit(&mut self, tree: &Tree, literal: bool) {
         match tree.head {
             What::Word(Head::Int(n)) => {
@@ -187,7 +187,7 @@ impl Sites<'_> {
         }
     }
 
-    /// Another tensor or size in the place of a name.
+    /// Adds the replacements of a name by another tensor or size.
     fn name(&mut self, name: &str) {
         let Some(plain) = name.strip_prefix('%') else { return };
         let others: Vec<String> = match self.declarations.tensor(plain) {

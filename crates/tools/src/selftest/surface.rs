@@ -1,5 +1,5 @@
-//! A program as a tree in which loops bind names, so that a bound stands in it once: changed there, the
-//! loop's variable has the new bound wherever it is mentioned.
+//! A program as a tree in which loops bind names, so that each bound occurs once: if it is changed there, the loop's
+//! variable has the new bound in all its uses.
 
 use egg::{Id, Language};
 use ember_language::rules::{Loop, OpInfo, Operators};
@@ -8,7 +8,7 @@ use ember_language::term::{Head, Node, Term};
 use ember_prove::chains::{Terms, tree_size};
 use ember_values::primitive::Primitive;
 
-/// A program of more words than this is no tree.
+/// The limit on the words of a program that is converted to a tree.
 const MOST_WORDS: u64 = 20_000;
 
 /// A part of a program.
@@ -18,7 +18,7 @@ pub(super) struct Tree {
     pub parts: Vec<Tree>,
 }
 
-/// What stands in one place.
+/// The head of a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum What {
     /// An operator or a number.
@@ -33,7 +33,7 @@ impl Tree {
         if tree_size(term) > MOST_WORDS {
             return None;
         }
-        // Each variable is one node, however the term was made.
+        // This makes each variable a single node, however the term was built.
         let term = Terms::of(term, Id::from(term.len().checked_sub(1)?));
         let root = Id::from(term.len().checked_sub(1)?);
         let mut loops = 0;
@@ -47,7 +47,7 @@ impl Tree {
         Terms::of(&terms.finish(), root)
     }
 
-    /// The operator's name.
+    /// Returns the operator's name; empty for a number or a variable.
     pub fn name(&self) -> &'static str {
         match self.head {
             What::Word(Head::Op(name)) => name.as_str(),
@@ -111,7 +111,7 @@ fn put(tree: &Tree, operators: &Operators, around: &mut Vec<(usize, Id)>, terms:
             What::Word(head) => head,
             What::Variable(number) => {
                 let known = around.iter().rev().find(|(n, _)| *n == number).map(|(_, id)| *id);
-                // A change may have left a variable without its loop; nothing binds that one.
+                // A change may have left a variable without its loop; it then stays unbound.
                 return known.unwrap_or_else(|| terms.add(Node::op("unbound", &[])));
             }
         };

@@ -1,5 +1,5 @@
-//! Other programs that do the same: rules chosen by chance are applied to a program, and a member of its
-//! class is taken by chance.
+//! Makes equal variants of a program: randomly chosen rules are applied to it, and a random member of its class is
+//! taken.
 
 use super::data::{Data, Relation, Run};
 use super::make::Made;
@@ -20,7 +20,7 @@ use fastrand::Rng;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Which programs are wanted.
+/// The level of the wanted programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Loops of one processor.
@@ -29,21 +29,21 @@ pub enum Level {
     Slc,
 }
 
-/// Bounds on the saturation of a few rules, and on that which splits a program.
+/// The limits of the saturation with some rules, and of the saturation that splits a program.
 const LIMITS: Limits = Limits { iterations: 3, nodes: 4000 };
 const SPLITTING: Limits = Limits { iterations: 12, nodes: 12_000 };
 
-/// Members of a class that are looked at.
+/// The number of members of a class that are examined.
 const MEMBERS: usize = 6;
 
-/// By how much a member may be larger than the program that it equals.
+/// The factor by which a member may be larger than the program.
 const LARGER: u64 = 4;
 
 /// A program that rules make of another and that differs from it by more than names; `Ok(None)` where none
 /// was found. Rules are those that prove programs equal, and bitwise.
 ///
 /// # Errors
-/// A program that the rules say is equal and that is not: what it is, and where it differs.
+/// Returns a program that is equal by the rules but has other results, and the difference.
 pub fn vary(
     made: &Made,
     level: Level,
@@ -78,9 +78,9 @@ pub fn vary(
     }
     egraph.rebuild();
     let iterations = rng.usize(1..=LIMITS.iterations);
-    saturate(&mut egraph, &of(&first), &Limits { iterations, ..LIMITS }, &mut |_| {});
+    saturate(&mut egraph, &of(&first), &Limits { iterations, ..LIMITS });
     if level == Level::Slc {
-        saturate(&mut egraph, &of(&finish), &SPLITTING, &mut |_| {});
+        saturate(&mut egraph, &of(&finish), &SPLITTING);
     }
     if captured(&written, &operators, &egraph) {
         return Ok(None);
@@ -102,7 +102,8 @@ pub fn vary(
         }
         match data.relation(expected, &data.of_term(&member)) {
             Relation::Same(_) => return Ok(Some(member)),
-            // Which member may stand where is for extraction to decide, which knows which unit feeds what.
+            // Extraction rejects some members, because it knows which unit feeds which; a fault of such a member proves
+            // nothing.
             Relation::Fault(_) if level == Level::Slc => {}
             Relation::Different(why) | Relation::Fault(why) => return Err((member, why)),
         }
@@ -159,7 +160,7 @@ fn others(egraph: &mut EGraph, operators: &Operators, term: &Term, rng: &mut Rng
     }
 }
 
-/// Whether every loop variable of a term is bound by a loop around it.
+/// Returns true if every loop variable of a term is bound by an enclosing loop.
 fn closed(term: &Term, operators: &Arc<Operators>) -> bool {
     let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(term.len());
     for (at, node) in term.as_ref().iter().enumerate() {
@@ -171,7 +172,7 @@ fn closed(term: &Term, operators: &Arc<Operators>) -> bool {
         let mut own: BTreeSet<Id> = BTreeSet::new();
         for (k, child) in children.iter().enumerate() {
             match bound {
-                // Its bounds are those of the loop.
+                // The variable's bounds belong to the loop.
                 Some((variable, _)) if k == variable => {}
                 Some((variable, body)) if k == body => {
                     let inner = free[usize::from(*child)].iter().copied();
