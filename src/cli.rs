@@ -22,7 +22,7 @@ mod why_not;
 use crate::generate;
 use crate::job::{self, Done, Scope};
 use crate::report::{self, Record};
-use crate::shipped::Shipped;
+use crate::shipped::{self, Shipped};
 use crate::single;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ember_compile::pipeline::{self, Inputs, Options};
@@ -346,7 +346,7 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     line.done();
     let mut done = done?;
     if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
-        write_file(path, &trace.to_string())?;
+        write_output(path, &trace.to_string())?;
     }
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
     let text = if common.json { to_json(&done.report) } else { text(&done) };
@@ -411,7 +411,7 @@ fn run_program(
     let timeline = common.timeline.is_some();
     let (record, trace) = single::run(&inputs, &options, &program, core, timeline)?;
     if let (Some(path), Some(trace)) = (&common.timeline, &trace) {
-        write_file(path, &trace.to_string())?;
+        write_output(path, &trace.to_string())?;
     }
     let text = if common.json { to_json(&record) } else { report::one(&record) };
     write_result(common.output.as_deref(), &text)?;
@@ -461,7 +461,7 @@ fn to_json(value: &impl serde::Serialize) -> String {
 
 fn write_result(output: Option<&Path>, text: &str) -> Checked<()> {
     match output {
-        Some(path) => write_file(path, text),
+        Some(path) => write_output(path, text),
         None => {
             let mut out = std::io::stdout().lock();
             match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -475,6 +475,15 @@ fn write_result(output: Option<&Path>, text: &str) -> Checked<()> {
             }
         }
     }
+}
+
+/// Writes what a command made to a file, which must be none of those that the command has read.
+fn write_output(path: &Path, text: &str) -> Checked<()> {
+    if shipped::was_read(path) {
+        let error = Diagnostic::global(format!("`{}` is an input of this command", path.display()));
+        return Err(vec![error.with_help("name another file: an input is not written over")]);
+    }
+    write_file(path, text)
 }
 
 fn write_file(path: &Path, text: &str) -> Checked<()> {

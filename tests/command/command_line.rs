@@ -83,6 +83,19 @@ fn more_threads_than_a_system_has_are_not_started() {
 }
 
 #[test]
+fn an_input_is_not_written_over() {
+    let folder = folder("input-is-output");
+    let path = folder.join("model.sexp");
+    let text = fs::read_to_string(root().join("tests/models/bag.sexp")).expect("a model");
+    fs::write(&path, &text).expect("is written");
+    let other = folder.join(".").join("model.sexp");
+    let ran = ember(&["--no-rank", "--emit", "scf", "-o", &word(&other), &word(&path)]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("is an input of this command"), "{ran:#?}");
+    assert_eq!(fs::read_to_string(&path).expect("a text"), text);
+}
+
+#[test]
 fn help_and_version_exit_with_0() {
     for (words, wanted) in [
         (&["--help"][..], "Example:"),
