@@ -27,7 +27,7 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 12] = [
+const VERBS: [Verb; 13] = [
     Verb {
         name: "fail",
         extensions: &["sexp", "rules", "dlc", "scf", "slc", "toml", "edit", "args"],
@@ -43,6 +43,7 @@ const VERBS: [Verb; 12] = [
     Verb { name: "equiv", extensions: &["pair"], run: command::equiv },
     Verb { name: "explain", extensions: &["args"], run: command::answer },
     Verb { name: "why-not", extensions: &["args"], run: command::answer },
+    Verb { name: "verify", extensions: &["args"], run: command::answer },
     Verb { name: "rewrite", extensions: &["rewrite"], run: rewrite::forms },
 ];
 

@@ -48,6 +48,15 @@ impl Interpreter {
         self.type_of(at)
     }
 
+    /// Returns the number of dimensions of a tensor, or of those that an address leaves free.
+    pub fn rank_at(&mut self, id: Id) -> Result<usize, Error> {
+        let at = self.node(id)?;
+        match self.whole(at) {
+            Ok(_) => self.shape(at).map(|shape| shape.len()),
+            Err(_) => self.extents(at).map(|extents| extents.len()),
+        }
+    }
+
     pub(super) fn record(&mut self, tensor: u32, position: u64, write: bool) {
         if let Some(trace) = &mut self.trace {
             let element = (self.names[tensor as usize].clone(), position);

@@ -224,6 +224,14 @@ impl Ask {
         })
     }
 
+    /// Returns the words of the demand.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        Ask::WORDS
+            .into_iter()
+            .map(|(word, _)| word)
+            .filter(move |word| self.and(word) == Some(self))
+    }
+
     /// Parses a requirement of several words, separated by single spaces.
     pub fn parse(words: &str) -> Option<Ask> {
         words.split(' ').try_fold(Ask::default(), Ask::and)
@@ -241,6 +249,21 @@ pub enum Price {
     Exponential,
     /// None, because the primitive is folded or lowered to something else and no program contains it.
     Folded,
+}
+
+impl Price {
+    /// Every price with its word after `:cost`.
+    pub const WORDS: [(&'static str, Price); 4] = [
+        ("nothing", Price::Nothing),
+        ("operation", Price::Operation),
+        ("exponential", Price::Exponential),
+        ("folded", Price::Folded),
+    ];
+
+    /// Returns the word of the price.
+    pub fn word(self) -> &'static str {
+        Price::WORDS.into_iter().find(|(_, price)| *price == self).map_or("", |(word, _)| word)
+    }
 }
 
 /// A row of the table.

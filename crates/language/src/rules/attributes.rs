@@ -163,8 +163,8 @@ impl Attributes {
             }
             ":cost" => {
                 let word = one(section)?;
-                let known = PRICES.iter().find(|(name, _)| *name == word.text);
-                let names = PRICES.iter().map(|(name, _)| *name);
+                let known = Price::WORDS.iter().find(|(name, _)| *name == word.text);
+                let names = Price::WORDS.iter().map(|(name, _)| *name);
                 let price = known.ok_or_else(|| {
                     unknown("cost", &word.text, word.span, names).with_code(Code::UnknownCost)
                 })?;
@@ -175,14 +175,6 @@ impl Attributes {
         Ok(true)
     }
 }
-
-/// The words after `:cost`.
-const PRICES: [(&str, Price); 4] = [
-    ("nothing", Price::Nothing),
-    ("operation", Price::Operation),
-    ("exponential", Price::Exponential),
-    ("folded", Price::Folded),
-];
 
 fn as_word(item: &Sexp) -> Option<Item> {
     item.atom().map(|text| Item { text: text.to_owned(), span: item.span })

@@ -10,6 +10,7 @@ use crate::sexp::Sexp;
 use crate::suggest::did_you_mean;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, PatternAst, Symbol};
+use ember_values::primitive::Price;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -122,6 +123,13 @@ pub struct Operator {
     pub dialect: Symbol,
     /// The place of the declaration.
     pub span: Span,
+}
+
+impl Operator {
+    /// Returns the cost class that the declaration gives.
+    pub fn price(&self) -> Option<Price> {
+        self.attributes.price
+    }
 }
 
 /// The push-down of a boundary: the boundary around an operator becomes another operator, whose operands have

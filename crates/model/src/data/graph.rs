@@ -49,6 +49,9 @@ impl Problem {
 /// The maximum number of nodes and of edges of a graph, each numbered by 32 bits.
 pub const LIMIT: u64 = u32::MAX as u64;
 
+/// The bytes held for each node while a graph is generated: its degree, and its place in either order.
+const NODE_BYTES: u64 = 12;
+
 /// The model that places the edges of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -88,6 +91,10 @@ enum Made {
 impl Graph {
     /// Prepares the edges from a seed. Errors are a graph beyond [`LIMIT`] and a graph without room for its edges.
     pub fn generate(&self, seed: u64) -> Result<Edges, Problem> {
+        if self.nodes.saturating_mul(NODE_BYTES) > super::HELD_LIMIT {
+            let problem = Problem::new(format!("a graph of {} nodes", self.nodes));
+            return Err(problem.with_help("too large to be held in memory"));
+        }
         for (what, n) in [("nodes", self.nodes), ("edges", self.edges)] {
             if n > LIMIT {
                 let problem = Problem::new(format!("a graph of {n} {what}"));

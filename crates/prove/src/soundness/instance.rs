@@ -82,11 +82,14 @@ impl Instance {
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let types =
-            Types::of(grammar.signature, pattern, others, sort, rng.usize(0..3) / 2, ranks)?;
+        let kind = grammar.signature.sort(sort.name())?.kind?;
+        let rank = match (kind, rng.usize(0..3)) {
+            (Kind::Tensor, n) => n + 1,
+            (_, n) => n / 2,
+        };
+        let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks)?;
         let alias = rng.u8(0..4) == 0;
         let mut bank = Bank::default();
-        let kind = grammar.signature.sort(sort.name())?.kind?;
         let mut grow =
             Grow { grammar, bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
         let mut build = Build::new(pattern, types, &mut grow, size);

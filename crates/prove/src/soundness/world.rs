@@ -107,6 +107,15 @@ impl World {
         store
     }
 
+    /// A store with zeros in those tensors of these names that it lacks.
+    pub fn completed(&self, store: &Store, names: &BTreeSet<String>) -> Store {
+        let size = |k: usize| store.sizes.get(&self.sizes[k]).copied().unwrap_or(0);
+        let extents = [ROWS, COLUMNS, ENTRIES].map(|k| u64::try_from(size(k)).unwrap_or(0));
+        let mut whole = self.zeros(names, extents);
+        whole.tensors.extend(store.tensors.clone());
+        whole
+    }
+
     /// Creates a store with random contents for the tensors of these names. Integers are usually valid indices, in any
     /// order or sorted like offsets; other numbers include all edge cases, or only `tame` ones.
     pub fn store(&self, rng: &mut Rng, names: &BTreeSet<String>, tame: bool) -> Store {

@@ -1,7 +1,7 @@
 //! Lists of edges: one pair of nodes per line, separated by white space or commas, with an optional third number, the
 //! edge's value. Lines that start with `#` or `%` are comments. SNAP's files have this format.
 
-use super::csr::{Csr, Entries};
+use super::csr::{Csr, Entries, ROW_BYTES};
 use super::lines::Lines;
 use super::{LIMIT, Problem};
 use std::io::BufRead;
@@ -57,6 +57,12 @@ pub(super) fn read<R: BufRead>(
         }
     }
     let nodes = options.nodes.unwrap_or(highest.map_or(0, |n| n + 1));
+    // One edge between large numbers makes a graph of many nodes.
+    if nodes.saturating_mul(ROW_BYTES) > crate::data::HELD_LIMIT {
+        let problem = Problem::new(format!("a graph of {nodes} nodes"));
+        return Err(problem
+            .with_help("too large to be held in memory: number the nodes from 0 without gaps"));
+    }
     Ok(Csr::of_entries(&entries, nodes, nodes))
 }
 

@@ -4,13 +4,10 @@
 //! The reader is written here because the existing crates trust the size line: they reserve memory for its numbers, and
 //! do not report the line at which a file contradicts it.
 
-use super::csr::{Csr, Entries};
+use super::csr::{Csr, Entries, ROW_BYTES};
 use super::lines::Lines;
 use super::{LIMIT, Problem};
 use std::io::BufRead;
-
-/// The bytes held for each row in addition to the entries: one offset, and one more while entries are placed.
-const ROW_BYTES: u64 = 24;
 
 /// The bytes held for each entry while it is read and placed.
 const ENTRY_BYTES: u64 = 32;

@@ -2,14 +2,13 @@
 
 use super::What;
 use super::subject::Subject;
-use crate::soundness::bank::Bank;
 use crate::soundness::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
 use crate::soundness::instance::Instance;
 use egg::Id;
 use ember_interpret::{Elements, Error, Interpreter, Trace, Value};
 use ember_language::rules::{Kind, Loop, OpInfo};
-use ember_language::term::{Head, Node};
-use ember_values::primitive::{Primitive, Typing, Width};
+use ember_language::term::Head;
+use ember_values::primitive::{Ask, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// The result of testing a claim in one case.
@@ -20,6 +19,8 @@ pub(super) enum Found {
     Nothing(&'static str),
     /// The claim is false in this case.
     Wrong(String),
+    /// The claim is contradicted, if no other case supports it; the text describes the contradiction.
+    Against(String),
 }
 
 const UNTYPED: &str = "no case has an element";
@@ -31,6 +32,12 @@ impl Subject {
         let found = match what {
             What::Type(typing) => self.typed(*typing),
             What::Lanes(width) => self.wide(*width),
+            What::Cost(_) => Ok(Found::Nothing("no run has a price")),
+            What::Rank(rank) => self.of_rank(*rank),
+            What::Asks(at, word) => match Ask::default().and(word) {
+                Some(ask) => self.asked(info, *at, ask),
+                None => Ok(Found::Nothing(UNTYPED)),
+            },
             What::Reads(ats) => self.touched(info, ats, "reads", |trace| &trace.reads),
             What::Writes(ats) => self.touched(info, ats, "writes", |trace| &trace.writes),
             What::Loop => match info.looped() {
@@ -58,7 +65,7 @@ impl Subject {
         found.unwrap_or(Found::Nothing(FAULT))
     }
 
-    fn fresh(&self) -> Result<Interpreter, Error> {
+    pub fn fresh(&self) -> Result<Interpreter, Error> {
         self.interpreter(&self.instance.bank)
     }
 
@@ -111,7 +118,20 @@ impl Subject {
         })
     }
 
-    fn lanes_of(&self, at: usize) -> Result<usize, Error> {
+    /// Tests the rank of a tensor.
+    fn of_rank(&self, claimed: usize) -> Result<Found, Error> {
+        if self.instance.kind != Kind::Tensor {
+            return Ok(Found::Nothing("a rule says what its elements are alone"));
+        }
+        let found = self.fresh()?.rank_at(self.instance.lhs)?;
+        Ok(if claimed == found {
+            Found::Agrees
+        } else {
+            Found::Wrong(format!("claimed:    rank {claimed}\nfound:      rank {found}\n"))
+        })
+    }
+
+    pub fn lanes_of(&self, at: usize) -> Result<usize, Error> {
         let mut run = self.fresh()?;
         match self.kinds[at] {
             Some(Kind::Address) => run.places(self.operands[at]).map(|places| places.len()),
@@ -277,9 +297,9 @@ impl Subject {
             for (operand, value) in self.operands.iter().zip(&operands) {
                 let own = match value {
                     None => Some(*operand),
-                    Some(Value::Scalar(x)) => Some(self.constant(&mut instance.bank, *x)),
+                    Some(Value::Scalar(x)) => Some(instance.constant(*x)),
                     Some(Value::Lanes(own)) => {
-                        own.get(at).copied().flatten().map(|x| self.constant(&mut instance.bank, x))
+                        own.get(at).copied().flatten().map(|x| instance.constant(x))
                     }
                 };
                 alone.extend(own);
@@ -304,16 +324,6 @@ impl Subject {
             }
         }
         Ok(Found::Agrees)
-    }
-
-    /// Adds a literal number.
-    fn constant(&self, bank: &mut Bank, x: Scalar) -> Id {
-        if let Scalar::I64(n) = x {
-            return bank.int(n);
-        }
-        let dtype = bank.op(x.dtype().name(), &[]);
-        let number = bank.add(Node::new(Head::real(x.as_f64()), &[]));
-        bank.add(self.instance.operators.node(Primitive::Constant, None, &[dtype, number]))
     }
 
     /// Tests that another term has the same meaning.

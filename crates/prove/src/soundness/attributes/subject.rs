@@ -8,13 +8,14 @@ use super::super::grammar::{Grammar, pattern};
 use super::super::instance::Instance;
 use super::super::world::World;
 use super::{CASES, INSTANCES};
-use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_interpret::{Error, Interpreter};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
+use ember_interpret::Interpreter;
 use ember_language::rules::{Kind, Operator, Rule, RuleBook, Sort};
 use ember_language::term::{Head, Node};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use thiserror::Error;
 
 /// An instance of an operator, and a case in which it has a meaning.
 pub(super) struct Subject {
@@ -29,10 +30,16 @@ pub(super) struct Subject {
 
 /// The meaning of an operator as a pattern: its sort, and the variables for the operator's operands.
 struct Meaning {
+    operator: Symbol,
     pattern: PatternAst<Node>,
     sort: Sort,
     parameters: Vec<Var>,
 }
+
+/// The error that nothing says what an operator means.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("neither the interpreter nor a rule without conditions says what it means")]
+pub(super) struct NoMeaning;
 
 /// Returns the subjects of an operator, or the reason why there are none.
 pub(super) fn subjects(
@@ -40,14 +47,14 @@ pub(super) fn subjects(
     grammar: &Grammar,
     operator: &Operator,
     rng: &mut Rng,
-) -> Result<Vec<Subject>, String> {
+) -> Result<Vec<Subject>, NoMeaning> {
     for meaning in meanings(book, grammar, operator) {
         let found = made(grammar, operator, &Rc::new(meaning), rng);
         if !found.is_empty() {
             return Ok(found);
         }
     }
-    Err("neither the interpreter nor a rule without conditions says what it means".to_owned())
+    Err(NoMeaning)
 }
 
 fn made(
@@ -98,17 +105,19 @@ fn meanings(book: &RuleBook, grammar: &Grammar, operator: &Operator) -> Vec<Mean
     let value = grammar.sort(Kind::Value, None);
     let Some(sort) = operator.result.named().or(value) else { return Vec::new() };
     let parameters: Vec<Var> = (0..operator.args.len() as u32).map(Var::from_u32).collect();
-    let mut meanings = vec![Meaning { pattern: pattern(operator), sort, parameters }];
+    let of =
+        |pattern, sort, parameters| Meaning { operator: operator.name, pattern, sort, parameters };
+    let mut meanings = vec![of(pattern(operator), sort, parameters)];
     if let Some(definition) = book.definitions.get(operator.name, operator.args.len()) {
         let parameters = definition.parameters.clone();
-        meanings.push(Meaning { pattern: definition.body.clone(), sort, parameters });
+        meanings.push(of(definition.body.clone(), sort, parameters));
     }
     let free =
         |rule: &&Rule| rule.guards.is_empty() && rule.fors.is_empty() && rule.wheres.is_empty();
     for rule in book.rules.iter().filter(free) {
         let Some(parameters) = parameters_of(&rule.lhs, operator) else { continue };
         let Some(sort) = rule.sort else { continue };
-        meanings.push(Meaning { pattern: rule.rhs.clone(), sort, parameters });
+        meanings.push(of(rule.rhs.clone(), sort, parameters));
     }
     meanings
 }
@@ -163,7 +172,7 @@ impl Subject {
     }
 
     /// Creates an interpreter for the bank's terms in the environment of the case.
-    pub fn interpreter(&self, bank: &Bank) -> Result<Interpreter, Error> {
+    pub fn interpreter(&self, bank: &Bank) -> Result<Interpreter, ember_interpret::Error> {
         let mut interpreter =
             Interpreter::new(bank.all(), &self.instance.operators, self.case.store.clone())
                 .with_step_limit(LOWERED_STEPS);
@@ -176,7 +185,12 @@ impl Subject {
     /// Returns the case and its error as text.
     pub fn case(&self, found: &str) -> String {
         let bank = &self.instance.bank;
-        let mut text = format!("operator:   {}\n", bank.extract(self.instance.lhs));
+        let (mut named, means) = (bank.clone(), bank.extract(self.instance.lhs));
+        let operator = named.add(Node::new(Head::Op(self.meaning.operator), &self.operands));
+        let mut text = format!("operator:   {}\n", named.extract(operator));
+        if operator != self.instance.lhs {
+            text.push_str(&format!("means:      {means}\n"));
+        }
         let mentioned = self.instance.mentioned([self.instance.lhs; 2]);
         for (variable, value) in &self.case.environment {
             if mentioned.contains(variable) {
