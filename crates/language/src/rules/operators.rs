@@ -364,18 +364,45 @@ impl Operators {
                 operators.makers.insert(op.name);
             }
             let info = Resolver { signature, errors }.operator(op, makes_variable);
-            if let Some(primitive) = info.primitive().filter(|_| !info.boundary) {
-                operators.named.entry((primitive, info.unit)).or_insert(op.name);
-            }
-            if let (true, Some(kind), Some(unit), [None]) =
-                (info.boundary, info.kind, info.unit, &info.operand_units[..])
-            {
-                operators.boundaries.entry((kind, unit)).or_insert(op.name);
-            }
             operators.rows.insert((op.name, op.args.len()), info);
         }
-        operators.numbered = operators.find_numbered(signature);
+        operators.index(signature);
         operators
+    }
+
+    /// Finds operators by what they are. One that says itself which primitive it is comes before those that erase to
+    /// it, and the boundaries that count are those of sorts of which such operators make terms: a level of one's own
+    /// may stand between.
+    fn index(&mut self, signature: &Signature) {
+        let declared = || {
+            let all = signature.operators().iter();
+            all.filter_map(|op| Some((op, self.rows.get(&(op.name, op.args.len()))?)))
+        };
+        let says = |info: &OpInfo| info.erased == Some(info.name);
+        let is_own = |info: &OpInfo| says(info) && !info.is_transparent();
+        let basic: FxHashSet<Sort> = declared()
+            .filter(|(_, info)| is_own(info))
+            .filter_map(|(op, _)| op.result.named())
+            .collect();
+        let (mut named, mut boundaries) = (FxHashMap::default(), FxHashMap::default());
+        let (own, erasing): (Vec<_>, Vec<_>) = declared().partition(|(_, info)| says(info));
+        for (op, info) in own.into_iter().chain(erasing) {
+            if let Some(primitive) = info.primitive().filter(|_| !info.boundary) {
+                named.entry((primitive, info.unit)).or_insert(op.name);
+            }
+            let of_basic = || match &op.args[..] {
+                [of] => of.named().is_none_or(|sort| basic.contains(&sort)),
+                _ => false,
+            };
+            if let (true, Some(kind), Some(unit), [None]) =
+                (info.boundary, info.kind, info.unit, &info.operand_units[..])
+                && of_basic()
+            {
+                boundaries.entry((kind, unit)).or_insert(op.name);
+            }
+        }
+        (self.named, self.boundaries) = (named, boundaries);
+        self.numbered = self.find_numbered(signature);
     }
 
     /// The first operator that makes of a number what a loop variable is called by.

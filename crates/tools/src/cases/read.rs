@@ -6,7 +6,7 @@ use ember_language::rules::{RuleBook, Schedule, ScheduleStep, Sketch};
 use ember_language::sexp::{self, Sexp};
 use ember_language::suggest::unknown;
 use ember_language::term::Term;
-use ember_model::model::Model;
+use ember_model::Model;
 use std::path::Path;
 
 /// A case, ready to be run.

@@ -6,7 +6,7 @@ use egg::Id;
 use ember_language::rules::Signature;
 use ember_language::term::{Head, Node, Term};
 use ember_language::text::program;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_prove::chains::Terms;
 use ember_prove::equiv::{Declarations, Declared, Purpose};
 use ember_values::scalar::DType;
