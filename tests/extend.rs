@@ -1,5 +1,5 @@
-//! The compiler extended by files alone: a scalar operation and an operation of models by definition, the latter with
-//! lowering rules of its own; a level between SCF and SLC with a loop and statements of its own; and a second access
+//! The compiler extended by files alone: a scalar operation by definition; an operation of models, which means what its
+//! lowering rules say; a level between SCF and SLC with a loop and statements of its own; and a second access
 //! operation. Programs go by way of all of them, since the files take the place of the project's rules for the split
 //! between the units.
 
@@ -15,8 +15,6 @@ const GATE: &str = r#"; A gate: values times the logistic function of others.
 
 (dialect my "gates"
   (op my.gate ((a Tensor) (b Tensor)) Tensor "a · logistic(b), element by element" :input :type a :reads))
-
-(define (my.gate ?a ?b) "a · logistic(b), element by element" (nn.mul ?a (nn.sigmoid ?b)))
 
 (ruleset gate "gates as arithmetic" :phase lower :exact bitwise)
 

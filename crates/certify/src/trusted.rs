@@ -54,6 +54,8 @@ pub const PARTS: &[Part] = &[
             "crates/values/src/scalar.rs"
             "crates/values/src/scalar/op.rs"
             "crates/values/src/primitive.rs"
+            "crates/values/src/primitive/ask.rs"
+            "crates/values/src/primitive/table.rs"
         ],
     },
     Part {
@@ -148,7 +150,8 @@ mod tests {
 
     /// Modules that the readers import and that no answer of the checker rests on: they write the help of
     /// diagnostics, or make of the same forms the book that the search uses.
-    const BESIDE: [&str; 6] = ["suggest", "check", "lints", "schedule", "conditions", "words"];
+    const BESIDE: [&str; 7] =
+        ["suggest", "check", "lints", "lowering", "schedule", "conditions", "words"];
 
     /// The parts whose imports are followed. The readings import the compiler's e-graph and interpreter,
     /// which prepare a question; the checker asks it anew.

@@ -6,6 +6,7 @@ use super::attributes::Attributes;
 use super::book::{Exactness, Phase, Rule, RuleBook, RuleSet};
 use super::dialect::{declare_operator, nameable};
 use super::infer::Inference;
+use super::lowering::Lowerings;
 use super::operators::Operators;
 use super::signature::{Operator, Signature, SortTerm};
 use super::syntax::{DefineForm, RuleForm, Word};
@@ -49,7 +50,7 @@ impl Definitions {
     }
 
     /// The operators that definitions are made of.
-    pub fn operators(&self) -> &Operators {
+    pub fn operators(&self) -> &Arc<Operators> {
         &self.operators
     }
 
@@ -81,7 +82,7 @@ impl Definitions {
     }
 
     /// A pattern in which every defined operator is written out; what is there twice is one node.
-    fn expand_pattern(&self, pattern: &PatternAst<Node>) -> PatternAst<Node> {
+    pub(super) fn expand_pattern(&self, pattern: &PatternAst<Node>) -> PatternAst<Node> {
         let mut out = Shared::default();
         let mut ids: Vec<Id> = Vec::with_capacity(pattern.len());
         for node in pattern {
@@ -327,9 +328,15 @@ fn unknown(form: &DefineForm) -> Operator {
     }
 }
 
-/// Writes out what the checked definitions stand for.
+/// Writes out what the checked definitions stand for, and finds what other operators on tensors mean by their rules.
 pub(super) fn finish(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
+    write_out(book, errors);
+    let lowerings = Lowerings::find(book);
+    Arc::make_mut(&mut book.signature.table).lowerings = lowerings;
     book.definitions.operators = book.signature.table().clone();
+}
+
+fn write_out(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
     let Some(set) = book.set(SET) else { return };
     let rules = set.rules.clone();
     let mut sizes: FxHashMap<Key, Size> = FxHashMap::default();

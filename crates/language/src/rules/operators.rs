@@ -5,6 +5,7 @@
 //! nothing: no rule fires on it and nothing moves across it.
 
 use super::attributes::Attributes;
+use super::lowering::{Lowering, Lowerings};
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::syntax::Word;
 use crate::codes::Code;
@@ -12,7 +13,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::suggest::unknown;
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
-use ember_values::primitive::{Ask, Price, Primitive, Row, Typing, Width};
+use ember_values::primitive::{Ask, OfRank, Price, Primitive, Row, Typing, Width};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The kind of the terms of a sort: in what way they mean something.
@@ -255,6 +256,19 @@ impl OpInfo {
         self.is(Primitive::Same)
     }
 
+    /// The rank of the tensor that it is, from the ranks of its operands.
+    pub fn rank_from(&self, rank: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        self.rank.or_else(|| {
+            let mut ranked = (0..self.operand_kinds.len())
+                .filter(|at| matches!(self.operand_kinds[*at], Some(Kind::Tensor | Kind::Address)));
+            ranked.find_map(|at| match self.asks.get(at).copied().unwrap_or_default().rank {
+                OfRank::Follows => rank(at),
+                OfRank::More(more) => rank(at)?.checked_add_signed(-isize::from(more)),
+                OfRank::Is(_) => None,
+            })
+        })
+    }
+
     /// Whether rules make its facts: what runs nowhere yet.
     pub fn has_facts(&self) -> bool {
         self.unit.is_none()
@@ -270,6 +284,8 @@ pub struct Operators {
     named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
     boundaries: FxHashMap<(Kind, Unit), Symbol>,
     numbered: Option<Symbol>,
+    /// What operators on tensors mean by rules alone.
+    pub(super) lowerings: Lowerings,
     names_are_variables: bool,
 }
 
@@ -330,6 +346,11 @@ impl Operators {
     /// was declared.
     pub fn boundary(&self, kind: Kind, unit: Unit) -> Option<Symbol> {
         self.boundaries.get(&(kind, unit)).copied()
+    }
+
+    /// What an operator on tensors means, if rules alone say so.
+    pub fn lowering(&self, name: Symbol, arity: usize) -> Option<&Lowering> {
+        self.lowerings.get(name, arity)
     }
 
     /// The numbers of operands with which an operator of this name is declared, the least first.

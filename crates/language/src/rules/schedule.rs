@@ -371,8 +371,7 @@ impl<'a> Reader<'a> {
             }
         }
         // What an operator stands for is known everywhere.
-        let known = |rule: usize| book.is_definition(&book.rules[rule]);
-        (0..chosen.len()).filter(|&rule| chosen[rule] || known(rule)).collect()
+        (0..chosen.len()).filter(|&rule| chosen[rule] || book.is_known(rule)).collect()
     }
 }
 

@@ -173,7 +173,7 @@ fn chosen(book: &RuleBook, sets: &[Sexp], errors: &mut Vec<Diagnostic>) -> Steps
             }
         }
     }
-    rules.extend((0..book.rules.len()).filter(|rule| book.is_definition(&book.rules[*rule])));
+    rules.extend((0..book.rules.len()).filter(|rule| book.is_known(*rule)));
     rules.sort_unstable();
     rules.dedup();
     vec![ScheduleStep::Saturate(rules)]
