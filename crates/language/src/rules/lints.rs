@@ -2,6 +2,7 @@
 //! rule makes superfluous, or that build terms without end.
 
 use super::book::{Arg, Call, Rule, RuleBook};
+use super::general::General;
 use super::operators::Kind;
 use super::shape::{Sides, Special, growing_instance};
 use super::signature::Operator;
@@ -10,7 +11,6 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Language, PatternAst, Symbol};
-use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Pairs of predicates that no term satisfies together.
@@ -203,21 +203,17 @@ fn with_place(warning: Diagnostic, place: Option<Span>, label: &str) -> Diagnost
 
 /// Finds rules that another rule of the same set makes superfluous.
 fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
-    // Rules that may be special cases of each other have the same root operator.
-    let mut alike: FxHashMap<(usize, Key), Vec<usize>> = FxHashMap::default();
+    let mut index = General::default();
     let sides: Vec<Sides> = book.rules.iter().map(|rule| Sides::of(rule).0).collect();
     for (at, rule) in book.rules.iter().enumerate() {
-        if let Some(key) = rule.lhs.as_ref().last().and_then(root) {
-            alike.entry((rule.set, key)).or_default().push(at);
-        }
+        index.insert(at, rule);
     }
     for (at, rule) in book.rules.iter().enumerate() {
-        let Some(key) = rule.lhs.as_ref().last().and_then(root) else { continue };
-        let alike = alike.get(&(rule.set, key)).into_iter().flatten();
-        let mut others = alike.map(|other| (*other, &book.rules[*other]));
+        let mut others = index.of(rule).into_iter().map(|other| (other, &book.rules[other]));
         let special = Special::new(rule);
         let general = others.find(|(other, general)| {
             *other != at
+                && general.set == rule.set
                 && general.phase == rule.phase
                 && general.exact <= rule.exact
                 && sides[*other] != sides[at]
@@ -231,16 +227,6 @@ fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
             let warning = warning.with_related(general.span, "the general case");
             found.push(warning.with_help("remove it"));
         }
-    }
-}
-
-fn root(node: &ENodeOrVar<Node>) -> Option<Key> {
-    match node {
-        ENodeOrVar::ENode(node) => match node.head() {
-            Head::Op(name) => Some((name, node.children().len())),
-            Head::Int(_) | Head::Real(_) => None,
-        },
-        ENodeOrVar::Var(_) => None,
     }
 }
 

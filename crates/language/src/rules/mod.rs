@@ -17,6 +17,7 @@ mod derived;
 mod dialect;
 mod digest;
 mod files;
+mod general;
 mod infer;
 mod lints;
 mod load;

@@ -234,9 +234,6 @@ impl Special<'_> {
         {
             return false;
         }
-        if !may_match(&general.lhs, &rule.lhs) {
-            return false;
-        }
         let root = rule.lhs.len() - 1;
         let Some(bound) = matches(&general.lhs, &rule.lhs, &self.left, root) else { return false };
         general.guards.iter().all(|guard| self.asks(guard, &bound))
@@ -278,17 +275,6 @@ impl Special<'_> {
         }
         instance.last().copied().flatten()
     }
-}
-
-/// Returns true if the operands of two left sides fit at first sight. This distinguishes most rules.
-fn may_match(general: &PatternAst<Node>, rule: &PatternAst<Node>) -> bool {
-    let (Some(a), Some(b)) = (general.as_ref().last(), rule.as_ref().last()) else { return false };
-    let mut pairs = a.children().iter().zip(b.children());
-    pairs.all(|(x, y)| match (&general[*x], &rule[*y]) {
-        (ENodeOrVar::Var(_), _) => true,
-        (ENodeOrVar::ENode(a), ENodeOrVar::ENode(b)) => a.matches(b),
-        (ENodeOrVar::ENode(_), ENodeOrVar::Var(_)) => false,
-    })
 }
 
 /// Returns the bindings of a pattern's variables if it matches another pattern at a node.
