@@ -1,4 +1,4 @@
-//! One program on a model's data: any SCF, SLC or DLC text, executed, timed and compared.
+//! Runs one program (SCF, SLC or DLC text) on a model's data, with its time, and compares its outputs.
 
 use crate::report::Record;
 use ember_compile::coupled::coupled;
@@ -56,7 +56,7 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     })
 }
 
-/// Runs a program on a model's data; with a timeline if one is asked for.
+/// Runs a program on a model's data, with a timeline if requested.
 pub fn run(
     inputs: &Inputs,
     options: &Options,

@@ -6,7 +6,7 @@ use super::{Bound, Error, Interpreter};
 use ember_values::primitive::Primitive;
 
 impl Interpreter {
-    /// What a term of any sort means in another environment or store; `None` for what is no such term.
+    /// Evaluates a term of any sort in another environment or store; `None` for other primitives.
     pub(super) fn elsewhere<T>(
         &mut self,
         primitive: Primitive,
@@ -30,7 +30,7 @@ impl Interpreter {
         })
     }
 
-    /// Runs `body` with variable `x` in the place of `y`.
+    /// Runs `body` with variable `x` bound to the value of `y`.
     pub(super) fn renamed<T>(
         &mut self,
         x: At,
@@ -46,7 +46,7 @@ impl Interpreter {
         result
     }
 
-    /// Runs `body` with a value for variable `x`.
+    /// Runs `body` with variable `x` bound to the value of a term.
     pub(super) fn fixed<T>(
         &mut self,
         x: At,
@@ -61,7 +61,7 @@ impl Interpreter {
         result
     }
 
-    /// Runs `body` in the store that a statement leaves; what that changed is then as it was before.
+    /// Runs `body` in the store that a statement leaves, and then undoes the statement's changes.
     pub(super) fn after<T>(
         &mut self,
         s: At,

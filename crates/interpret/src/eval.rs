@@ -4,18 +4,18 @@
 use super::op::{At, Does};
 use super::{Error, Interpreter};
 
-/// Stack that one level of a term may take, and by how much the stack grows where less is left.
+/// The stack that one level of a term may use, and the amount by which the stack grows if less is left, in bytes.
 pub(super) const RED_ZONE: usize = 64 << 10;
 pub(super) const SEGMENT: usize = 1 << 20;
 
 impl Interpreter {
-    /// Counts one step.
+    /// Counts one step; an error beyond the limit.
     pub(super) fn step(&mut self) -> Result<(), Error> {
         self.steps += 1;
         if self.steps > self.limit { Err(Error::StepLimit(self.limit)) } else { Ok(()) }
     }
 
-    /// The error for a node that is not of the sort that is needed, or has no meaning at all.
+    /// Returns the error for a node of the wrong sort, or the node's own error if it has no meaning at all.
     pub(super) fn wrong(&self, at: At, expected: &'static str) -> Error {
         match self.program.ops[at].does {
             Does::Wrong(error) => self.program.errors[error].clone(),

@@ -6,8 +6,8 @@ use super::{Error, Interpreter};
 use ember_values::scalar::{BinaryOp, DType, Scalar, fold_lanes};
 
 impl Interpreter {
-    /// Applies `f` to scalars, or lane by lane to vectors of one length; a lane that is inactive in
-    /// any operand is inactive in the result. `f` gives nothing for types that it does not take.
+    /// Applies `f` to scalars, or lane by lane to vectors of one length. A lane that is inactive in any operand is
+    /// inactive in the result. `f` returns `None` for types that it does not accept.
     pub(super) fn lanewise<const N: usize>(
         &self,
         at: At,
@@ -50,7 +50,7 @@ impl Interpreter {
         Ok(Value::Lanes(result))
     }
 
-    /// Adds a value to a reduction; an inactive lane of the value leaves its sum as it is.
+    /// Adds a value to a reduction; the sum keeps its lane if the value's lane is inactive.
     pub(super) fn fold(
         &self,
         at: At,
@@ -75,7 +75,7 @@ impl Interpreter {
         Ok(folded)
     }
 
-    /// Lanes as one scalar, as the vector unit folds them.
+    /// Folds lanes to one scalar, in the order of the vector unit.
     pub(super) fn fold_lanes(&mut self, at: At, op: BinaryOp, x: At) -> Result<Value, Error> {
         let Value::Lanes(lanes) = self.value(x)? else { return Err(self.lanes_error(at, 1, 2)) };
         let lanes: Option<Vec<Scalar>> = lanes.into_iter().collect();
@@ -89,7 +89,7 @@ impl Interpreter {
         folded.map(Value::Scalar).ok_or(Error::LaneCount(0))
     }
 
-    /// The error where the access unit, which computes scalars only, is given a vector.
+    /// Returns an error if the access unit, which computes only scalars, receives a vector.
     pub(super) fn scalar_stream(&self, at: At, op: &Op, operands: &[Value]) -> Result<(), Error> {
         match operands.iter().map(Value::lanes).max() {
             Some(n) if op.is_stream() && n > 1 => Err(self.lanes_error(at, n, 1)),
@@ -97,7 +97,7 @@ impl Interpreter {
         }
     }
 
-    /// The error for numbers of lanes that do not go together.
+    /// Returns the error for numbers of lanes that do not match.
     pub(super) fn lanes_error(&self, at: At, a: usize, b: usize) -> Error {
         Error::Lanes { operator: self.head(at), found: (a, b) }
     }

@@ -7,7 +7,7 @@ use ember_values::primitive::Primitive;
 use ember_values::scalar::Scalar;
 
 impl Interpreter {
-    /// A loop that folds its body's values into a start, in order.
+    /// Runs a loop that folds the values of its body into a start value, in order.
     pub(super) fn reduce(&mut self, at: At, op: &Op) -> Result<Value, Error> {
         let [function, variable, lo, hi, step, start, body] = op.parts();
         let function = self.program.binary_op(function)?;
@@ -22,7 +22,7 @@ impl Interpreter {
         Ok(sum)
     }
 
-    /// The value of a loop variable.
+    /// Returns the value of a loop variable.
     pub(super) fn variable(&mut self, var: At, stream: bool) -> Result<Value, Error> {
         match self.environment[var] {
             Some(Bound { fed: false, .. }) if stream => Err(Error::Unfed(self.variable_name(var))),
@@ -72,7 +72,7 @@ impl Interpreter {
         result
     }
 
-    /// Runs `body` for the lanes of a block, in order, and tells it which are active.
+    /// Runs `body` for the lanes of a block, in order. The flag of `body` is true for active lanes.
     pub(super) fn block(
         &mut self,
         v: At,
@@ -107,7 +107,7 @@ impl Interpreter {
         result
     }
 
-    /// Lo, hi and step of a loop variable's own range.
+    /// Returns lo, hi and step of the range that a loop variable declares.
     pub(super) fn bounds(&self, var: At) -> Result<[At; 3], Error> {
         match self.program.ops[var].primitive() {
             Some(Primitive::Variable) => {
@@ -118,7 +118,8 @@ impl Interpreter {
         }
     }
 
-    /// Whether a variable's own range has all of lo, lo + step, … below hi, which are at least one.
+    /// Checks that the declared range of a variable contains lo, lo + step, … below hi. There is at least one of these
+    /// values.
     pub(super) fn allowed(&mut self, var: At, lo: i64, hi: i64, step: i64) -> Result<(), Error> {
         let [own_lo, own_hi, own_step] = self.bounds(var)?;
         let (own_lo, own_hi) = (self.index(own_lo)?, self.index(own_hi)?);
@@ -139,7 +140,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// What the variable at a position is called, for messages.
+    /// Returns the text of the variable at a position, for messages.
     pub(super) fn variable_name(&self, at: At) -> String {
         self.program.text(at)
     }

@@ -93,7 +93,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// The lookups of a row.
+    /// Returns the range of lookups of a row, as first and end.
     pub(super) fn lookups(&mut self, offsets: At, row: i64) -> Result<(i64, i64), Error> {
         Ok((self.looked_up(offsets, &[row])?, self.looked_up(offsets, &[row.wrapping_add(1)])?))
     }
@@ -117,13 +117,13 @@ impl Interpreter {
         Err(Error::Offsets(entry))
     }
 
-    /// The function of one scalar that an operand names.
+    /// Returns the function of one scalar that an operand names.
     pub(super) fn function(&self, at: At) -> Result<Function, Error> {
         let function = Function::parse(self.program.name(at));
         function.ok_or_else(|| self.program.unexpected(at, "an edge function"))
     }
 
-    /// A function of one scalar.
+    /// Applies a function of one scalar.
     pub(super) fn mapped(&self, at: At, f: Function, x: Scalar) -> Result<Scalar, Error> {
         ember_kernels::map(f, x).ok_or_else(|| Error::types(self.head(at), &[x.dtype()]))
     }

@@ -1,4 +1,4 @@
-//! Statements that write whole tensors: outputs, their parts, and matrix products.
+//! Statements that write whole tensors: outputs, parts of outputs, and matrix products.
 
 use super::op::{At, Does, Op};
 use super::tensors::Whole;
@@ -7,19 +7,19 @@ use super::{Error, Interpreter};
 use ember_values::operation::{self, Kernel};
 use ember_values::scalar::Scalar;
 
-/// Where in an output a tensor is written.
+/// The part of an output that a tensor is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// All of it.
+    /// The whole output.
     Whole,
-    /// The second index is this.
+    /// The slot at this second index.
     Slot(At),
-    /// The second index starts from this.
+    /// The columns from this second index on.
     Columns(At),
 }
 
 impl Interpreter {
-    /// Writes every element of a tensor, or the part of an output that it is, in order.
+    /// Writes every element of a tensor to an output or to a part of it, in order.
     pub(super) fn output(&mut self, to: At, part: Part, from: At) -> Result<(), Error> {
         let to = self.place(to)?;
         let extents = &self.tensor(to).1.shape[to.depth as usize..];
@@ -53,7 +53,7 @@ impl Interpreter {
         })
     }
 
-    /// Calls `f` with every index below these extents, in row-major order.
+    /// Calls `f` with every index within these extents, in row-major order.
     pub(super) fn each_index(
         &mut self,
         extents: &[i64],
@@ -73,7 +73,7 @@ impl Interpreter {
         }
     }
 
-    /// What a tensor asks of an output that all of it goes to, beyond what its elements do.
+    /// Checks the requirements of a tensor on the output that it fills completely, beyond the checks of its elements.
     fn demand(&mut self, from: At, expected: &[i64]) -> Result<(), Error> {
         let (kernel, op) = match self.whole(from)? {
             Whole::Stored(_) => return Ok(()),
@@ -122,7 +122,7 @@ impl Interpreter {
         Err(Error::Shape { expected: expected.to_vec(), found })
     }
 
-    /// `out := a · b`, element by element.
+    /// Computes `out := a · b`, element by element.
     pub(super) fn matmul(
         &mut self,
         at: At,
@@ -144,11 +144,11 @@ impl Interpreter {
             let Some((column, row)) = index.split_last() else { return Ok(()) };
             this.computed(at, product, (row, *column, 1), |x| products.push((place, x)))
         })?;
-        // An operand that is the output itself is read before it is written.
+        // All products are computed before any is stored, because an operand may be the output itself.
         products.into_iter().try_for_each(|(place, value)| self.set(place, value))
     }
 
-    /// Whether a product of two matrices has these extents.
+    /// Checks that a product of two matrices has these extents.
     fn fits(&self, out: &[i64], a: At, b: At, transposed: bool) -> Result<(), Error> {
         let (a, b) = (self.extents(a)?, self.extents(b)?);
         let inner = |k, n, x, y| if transposed { [n, k] == [x, y] } else { [k, n] == [x, y] };

@@ -1,5 +1,5 @@
-//! A term made ready to run: equal subterms are one node, names are looked up, and operators are the primitives
-//! that the operator table says they are.
+//! Preparation of a term for running: equal subterms become one node, names are resolved, and operators become the
+//! primitives of the operator table.
 
 use super::Error;
 use super::op::{At, Does, Op};
@@ -12,17 +12,17 @@ use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A term made ready to run.
+/// A term that is ready to run.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub ops: Vec<Op>,
     /// The head of each operation, for messages.
     pub heads: Vec<Head>,
-    /// The operands of each operation as they stand in the term.
+    /// The operands of each operation, in the order of the term.
     pub operands: Vec<Box<[At]>>,
-    /// For each node of the term the position of its operation.
+    /// The position of the operation for each node of the term.
     pub canonical: Vec<At>,
-    /// What is wrong with the nodes that have no meaning.
+    /// The errors of the nodes that have no meaning.
     pub errors: Vec<Error>,
     /// The operators that mean something by rules.
     pub lowered: Vec<Lowered>,
@@ -42,7 +42,7 @@ pub(super) struct Given {
 /// An operator on tensors that means what rules say of it.
 #[derive(Debug)]
 pub(super) struct Lowered {
-    /// The element type.
+    /// The required element type.
     pub typing: Option<Typing<At>>,
     /// What else is declared.
     pub info: Option<OpInfo>,
@@ -52,15 +52,15 @@ pub(super) struct Lowered {
     pub extent: Option<Given>,
 }
 
-/// What names stand for.
+/// The tables that resolve names.
 struct Names<'a> {
     operators: &'a Operators,
-    /// The store's tensors in order.
+    /// The names of the store's tensors, in order.
     tensors: &'a [String],
     sizes: &'a BTreeMap<String, i64>,
 }
 
-/// About how long a term in a message may be, in bytes.
+/// The approximate maximum length of a term in a message, in bytes.
 const MAX_TEXT: usize = 120;
 
 /// The most nodes of a program: what operators mean by rules is written out wherever they stand.
@@ -167,7 +167,7 @@ impl Linker<'_> {
 }
 
 impl Program {
-    /// Compiles a term. `tensors` are the names of the store's tensors in order.
+    /// Compiles a term. `tensors` are the names of the store's tensors, in order.
     pub fn new(
         term: &Term,
         operators: &Operators,
@@ -183,7 +183,7 @@ impl Program {
                 node.children().iter().map(|c| canonical.get(usize::from(*c)).copied()).collect();
             canonical.push(match children {
                 Some(children) => linker.add(node, &children),
-                // A child after its parent: not a term that was built bottom-up.
+                // A child that follows its parent cannot occur in a term that was built bottom-up.
                 None => linker.program.push(node.head(), &[], Err(Error::NoSuchNode)),
             });
         }
@@ -201,7 +201,7 @@ impl Program {
         self.ops.len() - 1
     }
 
-    /// The name that an operand is, for operands that are names.
+    /// Returns the name of a node that is a name, else an empty string.
     pub fn name(&self, at: At) -> &'static str {
         match self.heads.get(at) {
             Some(Head::Op(name)) => name.as_str(),
@@ -209,7 +209,7 @@ impl Program {
         }
     }
 
-    /// A term as text, cut where it gets long.
+    /// Returns a term as text, shortened if it is long.
     pub fn text(&self, at: At) -> String {
         let mut text = String::new();
         let mut stack = vec![(at, 0)];
@@ -234,12 +234,12 @@ impl Program {
         text
     }
 
-    /// The error for a node that is none of what is expected.
+    /// Returns the error for a node of the wrong kind.
     pub fn unexpected(&self, at: At, expected: &'static str) -> Error {
         Error::Sort { expected, found: self.heads[at].to_string() }
     }
 
-    /// The binary operation that an operand names.
+    /// Returns the binary operation that an operand names.
     pub fn binary_op(&self, at: At) -> Result<BinaryOp, Error> {
         match self.ops[at].does {
             Does::Binary(op) => Ok(op),
@@ -247,7 +247,7 @@ impl Program {
         }
     }
 
-    /// The element type that an operand names.
+    /// Returns the element type that an operand names.
     pub fn dtype(&self, at: At) -> Result<DType, Error> {
         match self.ops[at].does {
             Does::Type(dtype) => Ok(dtype),
@@ -255,7 +255,7 @@ impl Program {
         }
     }
 
-    /// What a node does, of operands that are nodes of the program.
+    /// Returns the operation of a node, whose operands are nodes of the program.
     fn op(&self, node: &Node, children: &[At], names: &Names) -> Result<Op, Error> {
         let name = match node.head() {
             Head::Int(n) => return Ok(Op::leaf(Does::Known(Scalar::I64(n)))),
@@ -294,7 +294,7 @@ impl Program {
         Ok(op)
     }
 
-    /// A literal of a type; an integer stands for the number that it names.
+    /// Returns a typed literal; an integer is converted to the type.
     fn constant(&self, dtype: At, real: At) -> Result<Scalar, Error> {
         let dtype = self.dtype(dtype)?;
         match self.heads[real] {
@@ -306,7 +306,7 @@ impl Program {
 }
 
 impl Names<'_> {
-    /// The tensor that a name stands for.
+    /// Returns the number of the tensor with this name.
     fn tensor(&self, name: &str) -> Result<u32, Error> {
         let name = plain(name);
         let found = self.tensors.binary_search_by(|tensor| tensor.as_str().cmp(name)).ok();
@@ -315,7 +315,7 @@ impl Names<'_> {
             .ok_or_else(|| Error::UnknownName { kind: "tensor", name: name.to_owned() })
     }
 
-    /// The size that a name stands for.
+    /// Returns the size with this name.
     fn size(&self, name: &str) -> Result<i64, Error> {
         let name = plain(name);
         let found = self.sizes.get(name).copied();
@@ -323,7 +323,7 @@ impl Names<'_> {
     }
 }
 
-/// A name that the operator around it reads.
+/// Resolves a name that only the operator around it reads.
 fn label(name: &str, info: &OpInfo) -> Does {
     let named = match info.kind {
         Some(Kind::Operation) => BinaryOp::parse(name).map(Does::Binary),
@@ -333,7 +333,7 @@ fn label(name: &str, info: &OpInfo) -> Does {
     named.unwrap_or(Does::Name)
 }
 
-/// An operation on whole tensors.
+/// Builds the node of an operation on whole tensors.
 fn whole(operation: &'static Operation, children: &[At]) -> Op {
     Op::new(Does::Operation(operation), None, children.iter().copied().map(Some))
 }
@@ -342,7 +342,7 @@ fn unknown(name: &str, operands: &[At]) -> Error {
     Error::UnknownOperator { name: name.to_owned(), arity: operands.len() }
 }
 
-/// A name of the model as the store has it.
+/// Returns a model's name as it is stored, without `%`.
 fn plain(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }

@@ -13,16 +13,16 @@ use ember_values::scalar::{DType, Scalar};
 /// A tensor as a function of its indices.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Whole {
-    /// What is stored at an address.
+    /// The tensor stored at an address.
     Stored(At),
-    /// What a kernel computes.
+    /// A tensor computed by a kernel.
     Computed(Kernel, Op),
     /// What rules say, by its place in the program.
     Lowered(usize),
 }
 
 impl Interpreter {
-    /// The tensor that the node at a position is.
+    /// Returns the tensor of the node at a position.
     pub(super) fn whole(&self, at: At) -> Result<Whole, Error> {
         let op = self.program.ops[at];
         match op.does {
@@ -36,7 +36,7 @@ impl Interpreter {
         }
     }
 
-    /// Operands that an operation on whole tensors has under some names.
+    /// Returns the operands with these names, of an operation on whole tensors.
     pub(super) fn named<const N: usize>(
         &self,
         op: &Op,
@@ -50,7 +50,7 @@ impl Interpreter {
         Ok(found)
     }
 
-    /// The element type of the tensor at a position.
+    /// Returns the element type of the tensor at a position.
     pub(super) fn element_type(&self, at: At) -> Result<DType, Error> {
         let (kernel, op) = match self.whole(at)? {
             Whole::Stored(address) => return self.dtype(address),
@@ -82,13 +82,13 @@ impl Interpreter {
         stacker::maybe_grow(RED_ZONE, SEGMENT, || self.dtype(of))
     }
 
-    /// The free extents of an address.
+    /// Returns the free extents of an address.
     pub(super) fn extents(&self, at: At) -> Result<Vec<i64>, Error> {
         let (tensor, depth) = self.declared(at)?;
         Ok(tensor.shape.iter().skip(depth).map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect())
     }
 
-    /// The extents of a tensor.
+    /// Returns the extents of a tensor.
     pub(super) fn shape(&mut self, at: At) -> Result<Vec<i64>, Error> {
         let whole = self.whole(at)?;
         stacker::maybe_grow(RED_ZONE, SEGMENT, || match whole {
@@ -191,14 +191,14 @@ impl Interpreter {
         shape.get(k).copied().ok_or_else(|| Error::Sort { expected: "a tensor", found: found() })
     }
 
-    /// An extent of a tensor, as a value.
+    /// Returns an extent of a tensor as a value.
     pub(super) fn extent(&mut self, of: At, k: At) -> Result<Value, Error> {
         let k = usize::try_from(self.index(k)?).unwrap_or(usize::MAX);
         let shape = self.shape(of)?;
         self.extent_of(&shape, k).map(|n| Value::Scalar(Scalar::I64(n)))
     }
 
-    /// One element of a tensor, at positions that are terms.
+    /// Evaluates one element of a tensor; the indices are terms.
     pub(super) fn element(&mut self, of: At, index: &[At]) -> Result<Value, Error> {
         let index: Vec<i64> = index.iter().map(|i| self.index(*i)).collect::<Result<_, _>>()?;
         self.element_at(of, &index).map(Value::Scalar)

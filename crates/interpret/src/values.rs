@@ -9,11 +9,11 @@ use ember_language::term::Head;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
-/// The longest vector.
+/// The greatest vector width in lanes.
 const MAX_LANES: i64 = 1 << 16;
 
 impl Interpreter {
-    /// The value of the node at a position.
+    /// Evaluates the node at a position to a value.
     pub(super) fn value(&mut self, at: At) -> Result<Value, Error> {
         self.step()?;
         let op = self.program.ops[at];
@@ -34,7 +34,7 @@ impl Interpreter {
         }
     }
 
-    /// The value of a node that has operands.
+    /// Evaluates a node that has operands.
     pub(super) fn compound_value(
         &mut self,
         at: At,
@@ -153,7 +153,7 @@ impl Interpreter {
         }
     }
 
-    /// The values of all operands.
+    /// Evaluates all operands.
     pub(super) fn operands<const N: usize>(&mut self, op: &Op) -> Result<[Value; N], Error> {
         let mut values = [const { Value::Scalar(Scalar::I64(0)) }; N];
         for (value, at) in values.iter_mut().zip(op.parts::<N>()) {
@@ -179,7 +179,7 @@ impl Interpreter {
         self.lanewise(at, x, |[x]| Some(x.cast(to)))
     }
 
-    /// The element type of an address, a tensor or a value; only a value is evaluated for it.
+    /// Returns the element type of an address, a tensor or a value. Only a value has to be evaluated for this.
     pub(super) fn type_of(&mut self, like: At) -> Result<DType, Error> {
         match self.program.ops[like].does {
             Does::Root(..)
@@ -203,7 +203,7 @@ impl Interpreter {
         }
     }
 
-    /// The scalar at a position.
+    /// Evaluates the node at a position to a scalar.
     pub(super) fn scalar(&mut self, at: At) -> Result<Scalar, Error> {
         match self.value(at)? {
             Value::Scalar(x) => Ok(x),
@@ -211,7 +211,7 @@ impl Interpreter {
         }
     }
 
-    /// The scalar i64 at a position.
+    /// Evaluates the node at a position to an i64 scalar.
     pub(super) fn index(&mut self, at: At) -> Result<i64, Error> {
         match self.scalar(at)? {
             Scalar::I64(x) => Ok(x),
@@ -219,7 +219,7 @@ impl Interpreter {
         }
     }
 
-    /// The number at a position; steps and numbers of lanes are known when a program is made.
+    /// Returns the literal integer at a position, such as a step or a vector width, which is a constant of the program.
     pub(super) fn literal(&self, at: At) -> Result<i64, Error> {
         match self.program.heads[at] {
             Head::Int(n) => Ok(n),
@@ -227,7 +227,7 @@ impl Interpreter {
         }
     }
 
-    /// The number of lanes at a position.
+    /// Returns the vector width at a position.
     pub(super) fn lane_count(&mut self, at: At) -> Result<usize, Error> {
         let n = self.literal(at)?;
         if !(2..=MAX_LANES).contains(&n) {

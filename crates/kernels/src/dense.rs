@@ -65,7 +65,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         Ok(())
     }
 
-    /// The last dimension folded: a sum in order from +0.0, or a maximum.
+    /// Folds the last dimension: a sum in order from +0.0, or a maximum.
     pub(super) fn fold(&mut self, op: BinaryOp) -> Result<(), O::Error> {
         let x = self.operands.needed("x")?;
         let mut row = vec![T::ZERO; self.columns(x)?];
@@ -83,12 +83,12 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         Ok(())
     }
 
-    /// Products of matrices: `Σ a[i][k] b[k][j]` in the order of `k`, from +0.0.
+    /// Multiplies matrices: `Σ a[i][k] b[k][j]` in the order of `k`, from +0.0.
     pub(super) fn product(&mut self, transposed: bool) -> Result<(), O::Error> {
         let [a, b] = [self.operands.needed("a")?, self.operands.needed("b")?];
         let mut row = vec![T::ZERO; self.columns(a)?];
         self.read(a, self.index, 0, &mut row)?;
-        // Without a batch of its own, the second matrix stands for all rows of the first.
+        // Without its own batch, the second matrix applies to all rows of the first.
         let batch = match self.operands.extents(b)?.len() {
             2 => &[][..],
             _ => self.index.split_last().map_or(&[][..], |(_, batch)| batch),
@@ -132,7 +132,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
     }
 }
 
-/// A sum in order, from +0.0.
+/// Returns a sum in order, from +0.0.
 fn sum<T: Number>(terms: &[T]) -> T {
     let mut sum = T::EMPTY;
     terms.iter().for_each(|x| T::accumulate(&mut sum, *x));

@@ -6,7 +6,7 @@ use ember_values::operation::{Function, Mode, Score};
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 
 impl<T: Number, O: Operands> Run<'_, T, O> {
-    /// The word that an operand is.
+    /// Returns the word of an operand.
     fn word<W: Copy>(&self, name: &str, words: &[W]) -> Option<W> {
         words.get(self.operands.word(name)?).copied()
     }
@@ -17,12 +17,12 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         Ok((from, self.operands.position(offsets, &[row.saturating_add(1)])?))
     }
 
-    /// Bags, sparse products and gathers: each row of the result combines rows of a table.
+    /// Evaluates bags, sparse products and gathers: each row of the result combines rows of a table.
     pub(super) fn rows(&mut self) -> Result<(), O::Error> {
         let [row] = self.indices()?;
         let [table, indices] = [self.operands.needed("table")?, self.operands.needed("indices")?];
         let Some(offsets) = self.operands.operand("offsets") else {
-            // A gather's row is copied: added to +0.0, a -0.0 would be lost.
+            // A gathered row is copied because adding it to +0.0 would lose a -0.0.
             let row = self.operands.position(indices, &[row])?;
             return self.operands.read(table, &[row], self.first, self.dtype, self.out);
         };
@@ -58,7 +58,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         Ok(())
     }
 
-    /// Products sampled at edges, and messages passed along them.
+    /// Evaluates products sampled at edges, and messages passed along edges.
     pub(super) fn edges(&mut self) -> Result<(), O::Error> {
         let [offsets, indices] =
             [self.operands.needed("offsets")?, self.operands.needed("indices")?];
@@ -97,7 +97,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         Ok(())
     }
 
-    /// The scores of triples.
+    /// Evaluates the scores of triples.
     pub(super) fn triples(&mut self) -> Result<(), O::Error> {
         let [] = self.indices()?;
         let score = self.word("score", Score::ALL).ok_or_else(|| self.operands.missing())?;
@@ -118,7 +118,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         Ok(())
     }
 
-    /// Blocks copied one after another.
+    /// Copies blocks one after another.
     pub(super) fn blocks(&mut self) -> Result<(), O::Error> {
         let [at, row] = self.indices()?;
         let [table, indices] = [self.operands.needed("table")?, self.operands.needed("indices")?];
@@ -146,11 +146,11 @@ fn dot<T: Number>(a: &[T], b: &[T]) -> T {
     T::total(sum)
 }
 
-/// The score of a triple of rows.
+/// Computes the score of a triple of rows.
 fn triple<T: Number>(score: Score, h: &[T], r: &[T], t: &[T]) -> T {
     let mut sum = T::EMPTY;
     let half = h.len() / 2;
-    // Head times relation, as complex numbers.
+    // The product of head and relation as complex numbers.
     let turned = |e: usize| {
         let (a, b, c, d) = (h[e], h[half + e], r[e], r[half + e]);
         (a.mul(c).sub(b.mul(d)), a.mul(d).add(b.mul(c)))

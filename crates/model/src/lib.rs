@@ -1,5 +1,5 @@
-//! Models: their files, the data of a run, and what they compute on whole tensors. Knows nothing of e-graphs,
-//! programs or costs.
+//! Models: their files, the data of a run, and the reference evaluation on whole tensors. The crate does not depend on
+//! e-graphs, programs or costs.
 //!
 //! ```
 //! use ember_language::diagnostic::Sources;

@@ -15,14 +15,14 @@ use ember_targets::tensor::Tensor;
 use evaluate::{Evaluator, Exact, WithBounds};
 use std::collections::BTreeMap;
 
-/// The tensors that a model computes on an instance of it, by name: outputs and temporaries, without
-/// scratch memory. An instance of another model gives `None`.
+/// Returns the tensors that a model computes on one of its instances, by name: outputs and temporaries, without scratch
+/// memory. Returns `None` for an instance of another model.
 pub fn evaluate(model: &Model, instance: &Instance) -> Option<BTreeMap<String, Tensor>> {
     Evaluator::<Exact>::run(model, instance)?.tensors()
 }
 
-/// How far each element of what a model computes may be from the result of exact arithmetic, by
-/// tensor, whichever order sums are added in: see [`compare`]. 0 where nothing rounds.
+/// Returns the error bound of each element of the computed tensors, by tensor: the greatest distance from the result of
+/// exact arithmetic, in any order of adding sums; see [`compare`]. The bound is 0 if nothing rounds.
 pub fn error_bounds(model: &Model, instance: &Instance) -> Option<BTreeMap<String, Vec<f64>>> {
     Evaluator::<WithBounds>::run(model, instance)?.errors()
 }

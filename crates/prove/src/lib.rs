@@ -1,4 +1,4 @@
-//! Rules tested and proved, and programs proved equal. Knows nothing of the search for fast programs.
+//! Tests and proves rules, and proves programs equal. This crate is independent of the search for fast programs.
 //!
 //! ```
 //! use ember_host::Disk;

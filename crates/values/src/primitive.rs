@@ -1,8 +1,8 @@
-//! The table of primitives: what an operator can do to values and memory, each once.
+//! The table of primitives. A primitive is one thing that an operator can do to values or memory.
 //!
-//! Dialects say of an operator which primitive it is (`:means`), or which operator it erases to. Every stage
-//! asks for the primitive, or for a property in its row; no stage asks for an operator's name. What a primitive
-//! computes on scalars stands in [`crate::scalar`], what it does to memory in the interpreter.
+//! Dialects declare which primitive an operator means (`:means`), or which operator it erases to. Every stage looks up
+//! the primitive or a property in its row; no stage looks up an operator by name. [`crate::scalar`] defines what
+//! primitives compute on scalars, and the interpreter defines what they do to memory.
 
 mod ask;
 mod table;
@@ -14,46 +14,61 @@ use crate::scalar::{BinaryOp, UnaryOp, UnaryPrice};
 use table::STRUCTURE;
 
 impl Primitive {
-    /// Whether it is a term in another environment or in another store, with which rules reason and which no
-    /// program contains.
+    /// Returns true if the primitive evaluates a term in another environment or store. Rules reason with these
+    /// primitives, but no program contains them.
     pub const fn is_elsewhere(self) -> bool {
         matches!(self, Primitive::Vec | Primitive::Rename | Primitive::Fix | Primitive::After)
     }
 }
 
-/// The element type of a term, from its operands.
+/// The element type of a term, derived from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing<Operand> {
     /// 64-bit integers.
     I64,
     /// The element type of an operand: a value, an address or a tensor.
     Of(Operand),
-    /// The type that an operand names.
+    /// Returns the element type that an operand names.
     Named(Operand),
 }
 
-/// The number of lanes of a term, from its operands.
+/// The vector width of a term, derived from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width<Operand> {
     /// One: a scalar.
     One,
-    /// As many as an operand has; of an address, as many elements as it is.
+    /// The lanes of an operand; for an address, one lane per element that it refers to.
     Of(Operand),
-    /// The number that an operand is.
+    /// The literal number in an operand.
     Count(Operand),
 }
 
-/// How a primitive is priced.
+/// The price class of a primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Price {
-    /// Nothing by itself.
+    /// No cost of its own.
     Nothing,
-    /// One operation a register.
+    /// One operation per register.
     Operation,
-    /// The cost of the exponential function a register.
+    /// The cost of the exponential function per register.
     Exponential,
-    /// Stands for something else, to which it is folded or lowered: no program contains it.
+    /// None, because the primitive is folded or lowered to something else and no program contains it.
     Folded,
+}
+
+impl Price {
+    /// Every price with its word after `:cost`.
+    pub const WORDS: [(&'static str, Price); 4] = [
+        ("nothing", Price::Nothing),
+        ("operation", Price::Operation),
+        ("exponential", Price::Exponential),
+        ("folded", Price::Folded),
+    ];
+
+    /// Returns the word of the price.
+    pub fn word(self) -> &'static str {
+        Price::WORDS.into_iter().find(|(_, price)| *price == self).map_or("", |(word, _)| word)
+    }
 }
 
 /// A row of the table.
@@ -63,25 +78,25 @@ pub struct Row {
     pub name: &'static str,
     /// The primitive.
     pub primitive: Primitive,
-    /// What its operands are called. One that ends in `?` may be missing.
+    /// The names of its operands. An operand whose name ends in `?` is optional.
     pub operands: &'static [&'static str],
-    /// Operands that are literal numbers in every program.
+    /// The operands that are literal numbers in every program.
     pub literals: &'static [&'static str],
-    /// The element type of the result, of primitives that have one.
+    /// The element type of the result; `None` if the primitive has none.
     pub typing: Option<Typing<&'static str>>,
-    /// The lanes of the result, of primitives that have some.
+    /// The lanes of the result; `None` if the primitive has none.
     pub width: Option<Width<&'static str>>,
-    /// Demands on operands, in the words of [`Ask::WORDS`].
+    /// The requirements on operands, in the words of [`Ask::WORDS`].
     pub asks: &'static [(&'static str, &'static str)],
-    /// Addresses whose elements are read.
+    /// The operands whose elements are read.
     pub reads: &'static [&'static str],
-    /// Addresses whose elements are written.
+    /// The operands whose elements are written.
     pub writes: &'static [&'static str],
-    /// Whether it computes each lane from the same lane of its operands alone.
+    /// True if each lane depends only on the same lane of the operands.
     pub lanewise: bool,
-    /// What it costs by itself.
+    /// The cost of the primitive itself.
     pub price: Price,
-    /// What it does.
+    /// A short description of its meaning.
     pub doc: &'static str,
 }
 
@@ -131,7 +146,7 @@ const fn binary(op: BinaryOp) -> Row {
     }
 }
 
-/// The scalar operations' rows, one for each row of their own tables.
+/// The rows of the scalar operations, one for each row of the tables in [`crate::scalar`].
 const SCALARS: [Row; UnaryOp::ALL.len() + BinaryOp::ALL.len()] = {
     let mut rows = [PLAIN; UnaryOp::ALL.len() + BinaryOp::ALL.len()];
     let mut at = 0;
@@ -146,23 +161,23 @@ const SCALARS: [Row; UnaryOp::ALL.len() + BinaryOp::ALL.len()] = {
     rows
 };
 
-/// Every row, scalar operations first.
+/// Iterates over all rows, scalar operations first.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     SCALARS.iter().chain(STRUCTURE)
 }
 
 impl Row {
-    /// The row with a name.
+    /// Finds the row with this name.
     pub fn named(name: &str) -> Option<&'static Row> {
         rows().find(|row| row.name == name)
     }
 
-    /// The row of a primitive.
+    /// Finds the row of a primitive.
     pub fn of(primitive: Primitive) -> Option<&'static Row> {
         rows().find(|row| row.primitive == primitive)
     }
 
-    /// The names of its operands, those that may be missing last, each with whether it must be there.
+    /// Iterates over the names of the operands, the optional ones last. The flag is true if the operand is required.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, bool)> + Clone + use<> {
         self.operands.iter().map(|name| match name.strip_suffix('?') {
             Some(name) => (name, false),
@@ -170,7 +185,7 @@ impl Row {
         })
     }
 
-    /// How many operands it must have.
+    /// Returns the number of required operands.
     pub fn required(&self) -> usize {
         self.parts().filter(|(_, required)| *required).count()
     }

@@ -15,34 +15,34 @@ use ember_values::operation::{self, Kernel, OPERATIONS, Operand, Operation, Role
 use ember_values::scalar::{DType, Scalar};
 use std::borrow::Cow;
 
-/// The deepest nesting of operators. What is nested deeper can be named with `let`.
+/// The maximum nesting depth of operators. Parts of a deeper expression can be named with `let`.
 const MAX_DEPTH: usize = 32;
 
-/// What an operator gives.
+/// The result of reading an operator.
 pub(super) enum Value {
     /// An expression.
     Whole(Expr),
-    /// A tensor written part by part.
+    /// A tensor that is written part by part.
     Parts {
-        /// Each part and what is written to it.
+        /// The parts, each with its value.
         parts: Vec<(Part, Expr)>,
-        /// The tensor's element type.
+        /// The element type of the tensor.
         dtype: DType,
-        /// Its extents.
+        /// The extents of the tensor.
         shape: Vec<Extent>,
     },
 }
 
-/// What an operator gives: the element type and the extents.
+/// The element type and the extents of an operator's result.
 pub(super) type Result = Option<(DType, Vec<Extent>)>;
 
-/// An operation as it is written, with operands that have been read.
+/// An operation in a model file, with operands that have been read.
 pub(super) struct Form<'a> {
-    /// The name in messages: that of the operation, or of the composite that it is part of.
+    /// The name in messages: the operation, or the composite that contains it.
     pub(super) name: &'static str,
     pub(super) operation: Cow<'static, Operation>,
     pub(super) span: Span,
-    /// The operands in the order of the row, and where each is written; nothing for a word that is none.
+    /// The operands in the order of the row, each with its item in the file; `None` for an invalid word.
     pub(super) arguments: Vec<Option<(Argument, &'a Sexp)>>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Form<'a> {
         self.arguments.get(self.operation.place(name)?)?.as_ref()
     }
 
-    /// An operand that is a tensor, and where it is written.
+    /// Returns an operand that is a tensor, with its item in the file.
     pub(super) fn tensor(&self, name: &str) -> Option<(Expr, &'a Sexp)> {
         match self.argument(name)? {
             (Argument::Tensor(expr), item) => Some((expr.clone(), item)),
@@ -59,12 +59,12 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The words of messages for an operand.
+    /// Returns the phrase for an operand in messages.
     pub(super) fn phrase(&self, name: &str) -> Option<&str> {
         Some(self.operation.operands.get(self.operation.place(name)?)?.phrase)
     }
 
-    /// The element type that an operand is.
+    /// Returns the element type of an operand.
     pub(super) fn dtype(&self, name: &str) -> Option<DType> {
         match self.argument(name)? {
             (Argument::DType(dtype), _) => Some(*dtype),
@@ -72,7 +72,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The word that an operand is.
+    /// Returns the word of an operand.
     pub(super) fn word<T: Copy>(&self, name: &str, words: &[T]) -> Option<T> {
         match self.argument(name)? {
             (Argument::Word(at), _) => words.get(*at).copied(),
@@ -81,17 +81,17 @@ impl<'a> Form<'a> {
     }
 }
 
-/// An operation that models write and that is made of others.
+/// An operation that models write and that consists of several others.
 pub(super) struct Composite {
     /// The name.
     pub(super) name: &'static str,
-    /// What follows the name. Where it ends in `…`, the last may be repeated.
+    /// The syntax after the name. If it ends in `…`, the last operand may be repeated.
     pub(super) usage: &'static str,
-    /// Reads its operands.
+    /// The reader of its operands.
     pub(super) read: fn(&mut Reader, &Written) -> Option<Value>,
 }
 
-/// A composite as it is written.
+/// A composite in a model file.
 #[derive(Clone, Copy)]
 pub(super) struct Written<'a> {
     pub(super) name: &'static str,
@@ -100,14 +100,14 @@ pub(super) struct Written<'a> {
 }
 
 impl Composite {
-    /// Whether so many operands fit the usage.
+    /// Returns true if this number of operands matches the usage.
     fn takes(&self, operands: usize) -> bool {
         let words = self.usage.split(' ').filter(|word| *word != "…").count();
         operands == words || (self.usage.ends_with('…') && operands > words)
     }
 }
 
-/// What a word at the head of an operation names.
+/// The meaning of the first word of an operation.
 enum Named {
     Operation(Cow<'static, Operation>),
     Composite(&'static Composite),
@@ -144,7 +144,7 @@ impl Named {
     }
 }
 
-/// Reads an operator and its operands; what is wrong is reported.
+/// Reads an operator and its operands, and reports errors.
 pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
     let Some((head, args)) = item.form() else {
         let (bag, usage) = (OPERATIONS[0].name, OPERATIONS[0].usage());
@@ -193,17 +193,17 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
 }
 
 impl Reader {
-    /// Reads the operands of an operation, and applies it.
+    /// Reads the operands of an operation, and applies the operation.
     fn operation(
         &mut self,
         operation: Cow<'static, Operation>,
         args: &[Sexp],
         item: &Sexp,
     ) -> Option<Expr> {
-        // What is left out stands last, as does scratch memory, which models do not write.
+        // Omitted operands are last in the row, and so is scratch memory, which models do not write.
         let mut arguments: Vec<Option<(Argument, &Sexp)>> = Vec::new();
         arguments.resize_with(args.len(), || None);
-        // All are read, so that what is wrong with each is told, and checked, whatever words stand with them.
+        // All operands are read even after an error, so that every error in them is reported.
         let mut complete = true;
         for (place, arg) in operation.written.iter().zip(args) {
             let operand = &operation.operands[*place];
@@ -251,7 +251,7 @@ impl Reader {
         }
     }
 
-    /// Applies an operation to operands that have been read: checks them, and finds the type and shape.
+    /// Applies an operation to operands that have been read: checks them, and derives the type and shape of the result.
     pub(super) fn apply(&mut self, form: Form) -> Option<Expr> {
         let (dtype, shape) = match form.operation.kernel {
             Kernel::Rows => sparse::rows(self, &form),
@@ -273,7 +273,7 @@ impl Reader {
         let Form { operation, span, arguments, .. } = form;
         let arguments = arguments.into_iter().map(|argument| Some(argument?.0));
         let mut arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
-        // A number is of the type that it is used with.
+        // A number takes the type of the tensor it is used with.
         for argument in &mut arguments {
             if let Argument::Number(number) = argument {
                 *number = Scalar::from_f64(dtype, number.as_f64());
@@ -285,7 +285,7 @@ impl Reader {
         Some(Expr { op: Op::Apply(Applied { operation, arguments }), dtype, shape, span })
     }
 
-    /// Memory for one element a lookup, which a program may use.
+    /// Declares scratch memory of one element per lookup, which a program may use.
     fn scratch(
         &mut self,
         operation: &Operation,

@@ -14,16 +14,16 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What the floating-point types are evaluated as.
+/// The number types that represent the floating-point types.
 pub(super) trait Mode {
     type F32: Number;
     type F64: Number;
 }
 
-/// As themselves.
+/// Evaluation with plain numbers.
 pub(super) struct Exact;
 
-/// With error bounds.
+/// Evaluation with error bounds.
 pub(super) struct WithBounds;
 
 impl Mode for Exact {
@@ -36,7 +36,7 @@ impl Mode for WithBounds {
     type F64 = Bounded<53>;
 }
 
-/// Calls a method for the numbers of an element type.
+/// Calls a method with the number type of an element type.
 macro_rules! typed {
     ($dtype:expr, $self:ident.$method:ident($($arg:expr),*)) => {
         match $dtype {
@@ -49,7 +49,7 @@ macro_rules! typed {
     };
 }
 
-/// Elements that were computed: a vector of the numbers of their type.
+/// The computed elements of a tensor: a vector of the numbers of their type.
 type Held = Arc<dyn Any + Send + Sync>;
 
 /// Where the elements of a tensor come from.
@@ -68,7 +68,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Elements of a row: the extent of the last dimension.
+    /// Returns the number of elements in a row, which is the extent of the last dimension.
     fn columns(&self) -> usize {
         self.shape.last().map_or(1, |n| *n as usize)
     }
@@ -87,7 +87,7 @@ pub(super) struct Evaluator<'a, M> {
 }
 
 impl<'a, M: Mode> Evaluator<'a, M> {
-    /// Evaluates every statement. An instance of another model gives `None`.
+    /// Evaluates every statement; `None` for an instance of another model.
     pub(super) fn run(model: &'a Model, instance: &'a Instance) -> Option<Self> {
         let mut all = Evaluator { model, instance, done: BTreeMap::new(), mode: PhantomData };
         for statement in &model.statements {
@@ -96,7 +96,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(all)
     }
 
-    /// The computed tensors but scratch memory, by name.
+    /// Returns the computed tensors by name, without scratch memory.
     pub(super) fn tensors(&self) -> Option<BTreeMap<String, Tensor>> {
         self.each(|dtype, shape, numbers| {
             let data = Data::held(dtype, numbers.map(|(x, _)| x));
@@ -104,7 +104,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         })
     }
 
-    /// How far each element of the computed tensors may be off, by name.
+    /// Returns the error bound of each element of the computed tensors, by name.
     pub(super) fn errors(&self) -> Option<BTreeMap<String, Vec<f64>>> {
         self.each(|_, _, numbers| numbers.map(|(_, error)| error).collect())
     }
@@ -130,7 +130,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(held.downcast_ref::<Vec<T>>()?.iter().map(|x| x.value()).collect())
     }
 
-    /// The concrete shape of a tensor.
+    /// Returns the concrete shape of a tensor.
     fn shape(&self, id: TensorId) -> Option<Vec<u64>> {
         Some(self.instance.tensors.get(&self.model.tensor(id).name)?.shape.clone())
     }
@@ -139,7 +139,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         let made: Vec<T> = self.whole(&statement.value)?;
         let shape = self.shape(statement.target)?;
         let len = shape.iter().product::<u64>() as usize;
-        // Where a row of the part starts in the target, and how long it is.
+        // The start of the part's first row in the target, the distance between rows, and the length of a row.
         let (first, stride, width) = match statement.part {
             Part::Whole => {
                 self.done.insert(statement.target, Arc::new(made));
@@ -164,7 +164,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(())
     }
 
-    /// Every element of an expression, of which `T` are the numbers.
+    /// Evaluates every element of an expression, with the number type `T`.
     fn whole<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
         let source = match expr.applied() {
             Some(call) if call.kernel() == Kernel::Lowered => return self.lowered(call),
@@ -248,7 +248,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(Source { elements: Elements::Held(Arc::new(turned)), dtype: source.dtype, shape })
     }
 
-    /// A tensor that is stored: an input or one that was computed.
+    /// Returns a stored tensor: an input or a computed tensor.
     fn stored(&self, id: TensorId) -> Option<Source> {
         let tensor = self.instance.tensors.get(&self.model.tensor(id).name)?;
         let elements = match self.done.get(&id) {
@@ -258,7 +258,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(Source { elements, dtype: tensor.dtype, shape: tensor.shape.clone() })
     }
 
-    /// Reads elements of one row, from a row-major position on.
+    /// Reads elements of one row, starting at a row-major position.
     pub(super) fn read<T: Number>(
         &self,
         source: &Source,

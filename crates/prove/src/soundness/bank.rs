@@ -1,4 +1,4 @@
-//! Terms under construction: every distinct node once, so that many terms share their parts.
+//! Storage for terms under construction: every distinct node is stored once, so that terms share their parts.
 
 use egg::{Id, Language};
 use ember_language::term::{Node, Term};
@@ -12,33 +12,33 @@ pub(super) struct Bank {
 }
 
 impl Bank {
-    /// A node over terms of this bank.
+    /// Adds a node over terms of this bank.
     pub fn add(&mut self, node: Node) -> Id {
         let term = &mut self.term;
         *self.known.entry(node.clone()).or_insert_with(|| term.add(node))
     }
 
-    /// An operator applied to terms of this bank.
+    /// Adds an operator applied to terms of this bank.
     pub fn op(&mut self, name: &str, children: &[Id]) -> Id {
         self.add(Node::op(name, children))
     }
 
-    /// An integer.
+    /// Adds an integer.
     pub fn int(&mut self, n: i64) -> Id {
         self.add(Node::int(n))
     }
 
-    /// The node of a term.
+    /// Returns the node of a term.
     pub fn node(&self, id: Id) -> &Node {
         &self.term[id]
     }
 
-    /// All terms of the bank as one.
+    /// Returns all nodes of the bank as one term.
     pub fn all(&self) -> &Term {
         &self.term
     }
 
-    /// One term alone.
+    /// Returns one term alone.
     pub fn extract(&self, id: Id) -> Term {
         self.term[id].build_recexpr(|child| self.term[child].clone())
     }

@@ -1,5 +1,5 @@
-//! The making of an instance: a term for each variable of a pattern, with the types that the pattern
-//! asks of it and the loop variables that are bound around it.
+//! Builds an instance: a term for each variable of a pattern, with the types that the pattern requires and with the
+//! loop variables that are bound around it.
 
 use super::grow::{Grow, Range, Scope, Type};
 use super::types::{Hole, Types, is_address};
@@ -12,28 +12,28 @@ use ember_values::scalar::BinaryOp;
 use ember_values::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The making of one instance.
+/// The state of building one instance.
 pub(super) struct Build<'a, 'g, 'b> {
     pattern: &'a PatternAst<Node>,
     types: Types,
     grow: &'g mut Grow<'b>,
     size: u32,
-    /// Loop variables around the instance.
+    /// The loop variables around the instance.
     pool: Vec<Id>,
-    /// Whether only memory that is never written may be read.
+    /// True if only memory that is never written may be read.
     read_only: bool,
-    /// The terms of variables.
+    /// The terms built for the pattern's variables.
     pub holes: BTreeMap<Var, Id>,
-    /// Loop variables that have a value around the instance.
+    /// The loop variables that have a value around the instance.
     pub free: BTreeSet<Id>,
-    /// Whether terms may mention variables that the instance binds elsewhere.
+    /// True if terms may mention variables that the instance binds elsewhere.
     capture: bool,
-    /// Loops that were bound before anything else.
+    /// The loops that were bound before anything else.
     early: Vec<Range>,
 }
 
 impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
-    /// Nothing made yet, of terms of about `size` levels, with nothing around it.
+    /// Starts an instance with terms of about `size` levels and nothing around it.
     pub fn new(
         pattern: &'a PatternAst<Node>,
         types: Types,
@@ -43,7 +43,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         Build::within(pattern, types, grow, &Scope::default(), size)
     }
 
-    /// The same where some loop variables are in scope.
+    /// Starts an instance with some loop variables in scope.
     pub fn within(
         pattern: &'a PatternAst<Node>,
         types: Types,
@@ -65,7 +65,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         }
     }
 
-    /// Makes loops around the instance.
+    /// Creates loops around the instance.
     pub fn outer_loops(&mut self) {
         for _ in 0..self.grow.rng.usize(1..=2) {
             let scope = Scope { vars: self.pool.clone(), read_only: true };
@@ -75,8 +75,8 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         }
     }
 
-    /// Once in a while, loops of the pattern get constant bounds before anything else is made, so
-    /// that their variables can be mentioned anywhere.
+    /// Occasionally gives loops of the pattern constant bounds before anything else is built, so that their variables
+    /// can be mentioned anywhere.
     pub fn bind_early(&mut self) {
         if !self.grow.one_in(5) {
             return;
@@ -118,7 +118,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         }
     }
 
-    /// The term for a node of the pattern.
+    /// Builds the term for a node of the pattern.
     pub fn node(&mut self, id: Id) -> Option<Id> {
         match &self.pattern[id] {
             ENodeOrVar::Var(v) => self.hole(*v),
@@ -142,7 +142,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         }
     }
 
-    /// The variable that a part of the pattern is, while it is no term yet.
+    /// Returns the variable at a node of the pattern if it has no term yet.
     fn unknown(&self, id: Id) -> Option<Var> {
         match &self.pattern[id] {
             ENodeOrVar::Var(v) if !self.holes.contains_key(v) => Some(*v),
@@ -173,7 +173,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         Some(())
     }
 
-    /// Gives a block the variables of a loop and of the loop over its blocks.
+    /// Creates the variables of a block: the loop over its elements and the loop over blocks.
     fn bind_block(&mut self, [v, e, n, hi, _]: [Id; 5]) -> Option<()> {
         if let Some(hole) = self.unknown(hi) {
             let scope = self.scope(&[], false);
@@ -197,12 +197,12 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         Some(())
     }
 
-    /// Gives a renaming two variables; the second has the range of the first or a part of it.
+    /// Creates the two variables of a renaming; the second has the range of the first or a part of it.
     fn bind_renamed(&mut self, [x, y, _]: [Id; 3]) -> Option<()> {
-        // A renamed variable's range must be the same wherever the renaming is pushed to.
+        // A renamed variable's range must be the same at every position that the renaming is pushed to.
         let scope = Scope { vars: self.pool.clone(), read_only: true };
         let mut range = self.grow.range(&scope, 1);
-        // Once in a while, one of the two is a variable that the instance binds elsewhere.
+        // Occasionally, one of the two is a variable that the instance binds elsewhere.
         if let Some(bound) = self.early.last().copied().filter(|_| self.grow.rng.bool()) {
             let one = if self.grow.rng.bool() { x } else { y };
             let hole = self.unknown(one);
@@ -229,11 +229,11 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         Some(())
     }
 
-    /// Gives a variable that has a value its range, and mostly a value that is in it.
+    /// Creates the range of a variable that is fixed to a value, and usually a value in this range.
     fn bind_fixed(&mut self, [x, v, _]: [Id; 3]) -> Option<()> {
         let scope = Scope { vars: self.pool.clone(), read_only: true };
         let mut range = self.grow.range(&scope, 1);
-        // Once in a while, it is a variable that the instance binds elsewhere.
+        // Occasionally, it is a variable that the instance binds elsewhere.
         if let Some(bound) = self.early.last().copied().filter(|_| self.grow.rng.bool()) {
             range = Range { var: self.grow.var(bound.lo, bound.hi, bound.step), ..bound };
         }
@@ -257,7 +257,8 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         Some(())
     }
 
-    /// The variables that a term may mention: those around the instance and those bound around it.
+    /// Returns the variables that a term may mention: the variables around the instance, and the variables bound around
+    /// the term.
     fn scope(&self, binders: &[Var], read_only: bool) -> Scope {
         let mut vars = self.pool.clone();
         if self.capture {
@@ -280,7 +281,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         Some(id)
     }
 
-    /// A term for a variable.
+    /// Builds a term for a variable of the pattern.
     fn make(&mut self, hole: &Hole) -> Option<Id> {
         let unit = self.grow.grammar.signature.sort(hole.sort.name()).and_then(|sort| sort.unit);
         let streamed = hole.kind == Kind::Value && unit == Some(Unit::Access);
@@ -309,7 +310,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
             }
             Kind::Address => {
                 let ty = self.ty(hole)?;
-                // Scratch is named nowhere else; offsets may be anything.
+                // Scratch memory has no other name; a tensor of offsets may sometimes be any tensor.
                 match hole.role.filter(|role| *role == SCRATCH || !self.grow.one_in(8)) {
                     Some(role) => self.grow.own_tensor(role, ty.dtype),
                     None => self.grow.address(ty, hole.rank, hole.written, &scope, size.min(1)),
@@ -329,7 +330,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
                 let x = self.grow.rng.u8(1..8);
                 self.grow.bank.add(Node::new(Head::real(f64::from(x) / 2.0), &[]))
             }
-            // A size's name; tensors have dimensions.
+            // A name of rank 0 is the name of a size; tensors have dimensions.
             Kind::Name if hole.rank == 0 => {
                 let size = self.grow.rng.choice(&self.grow.world.sizes)?;
                 self.grow.name(size)
@@ -344,7 +345,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
                 self.grow.bank.op(dtype.name(), &[])
             }
             Kind::Operation | Kind::Label => {
-                // One of the names that the dialects declare, or that of a loop variable.
+                // The word is one of the names that the dialects declare, or the name of a loop variable.
                 let mut words = self.grow.grammar.words(hole.sort);
                 let closed = |word: &&str| BinaryOp::parse(word).is_none_or(|op| !op.compares());
                 words.retain(|word| !hole.closed || closed(word));
@@ -359,12 +360,12 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         })
     }
 
-    /// The type of a variable; what nothing decides is decided here.
+    /// Returns the type of a variable of the pattern, chosen at random if nothing determines it.
     fn ty(&mut self, hole: &Hole) -> Option<Type> {
         let lanes = self.lanes(hole.lanes, 1)?;
         if self.types.dtypes.get(hole.dtype).is_none() {
             let choices = [DType::F32, DType::F32, DType::F32, DType::I64, DType::I32, DType::F64];
-            // What is only stored is converted before anything else is done with it.
+            // A storage type must be converted before any other operation, so that it is only chosen for addresses.
             let stored = is_address(hole.kind) && self.grow.one_in(4);
             let storage = [DType::U8, DType::U4, DType::F16, DType::BF16, DType::U8, DType::F16];
             let choices = if stored { storage } else { choices };
@@ -387,7 +388,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         self.types.lanes.get(class)
     }
 
-    /// A term at the level of a sort.
+    /// Wraps a term in the boundary that leads to a sort.
     fn wrapped(&mut self, sort: Sort, id: Id) -> Id {
         match self.grow.grammar.boundary(sort) {
             Some(boundary) => self.grow.bank.add(Node::new(Head::Op(boundary), &[id])),
@@ -395,7 +396,7 @@ impl<'a, 'g, 'b> Build<'a, 'g, 'b> {
         }
     }
 
-    /// The term below the operators that only change the sort.
+    /// Returns the term below the operators that only change the sort.
     fn unwrapped(&self, mut id: Id) -> Id {
         let operators = self.grow.grammar.operators();
         while let Some([inner]) = operators.parts(self.grow.bank.node(id), Primitive::Same) {

@@ -1,4 +1,4 @@
-//! Random terms of a given type over the loop variables in scope.
+//! Generates random terms of a given type over the loop variables in scope.
 
 use super::bank::Bank;
 use super::build::Build;
@@ -13,11 +13,11 @@ use ember_values::scalar::{BinaryOp, DType};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
-/// What a value or address is to be.
+/// The type of a value or an address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Type {
     pub dtype: DType,
-    /// 1 for a scalar.
+    /// The number of lanes, 1 for a scalar.
     pub lanes: usize,
 }
 
@@ -29,26 +29,26 @@ impl Type {
     }
 }
 
-/// Where a term stands.
+/// The scope of a term.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     /// Loop variables, innermost last.
     pub vars: Vec<Id>,
-    /// Whether only memory that is never written may be read.
+    /// True if only memory that is never written may be read.
     pub read_only: bool,
 }
 
-/// Makes terms.
+/// The generator of terms.
 pub(super) struct Grow<'a> {
     pub grammar: &'a Grammar<'a>,
     pub bank: &'a mut Bank,
     pub world: &'a World,
     pub rng: &'a mut Rng,
-    /// Plain finite numbers only.
+    /// True if only plain finite numbers are used.
     pub tame: bool,
-    /// Whether most terms read and write the same few integer outputs.
+    /// True if most terms read and write the same few integer outputs.
     pub alias: bool,
-    /// The next number that tells a loop variable from all others.
+    /// The next number that identifies a loop variable.
     pub next_variable: i64,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Range {
 }
 
 impl Grow<'_> {
-    /// True once in `n` times.
+    /// Returns true with probability 1/n.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.rng.u32(0..n) == 0
     }
@@ -71,25 +71,25 @@ impl Grow<'_> {
         self.rng.choice(choices).copied().unwrap_or(default)
     }
 
-    /// A primitive of operands in the order of its row.
+    /// Adds a primitive with operands in the order of its row.
     pub fn op(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
         let node = self.grammar.operators().node(primitive, None, operands);
         self.bank.add(node)
     }
 
-    /// A name of the model.
+    /// Adds a name of the model.
     pub fn name(&mut self, name: &str) -> Id {
         self.bank.op(&format!("%{name}"), &[])
     }
 
-    /// A variable in scope, most often the innermost.
+    /// Chooses a variable in scope, most often the innermost.
     pub fn variable(&mut self, scope: &Scope) -> Option<Id> {
         let last = scope.vars.len().checked_sub(1)?;
         let at = if self.rng.u8(0..3) > 0 { last } else { self.rng.usize(0..=last) };
         Some(scope.vars[at])
     }
 
-    /// One of the extents as a term.
+    /// Returns one of the extents as a term.
     pub fn extent(&mut self, k: usize) -> Id {
         match self.world.extents[k] {
             Some(n) => self.bank.int(n as i64),
@@ -100,7 +100,7 @@ impl Grow<'_> {
         }
     }
 
-    /// An i64 that often is an index of some tensor.
+    /// Generates an i64 that often is a valid index of some tensor.
     pub fn index(&mut self, scope: &Scope, depth: u32) -> Id {
         match self.rng.u8(0..10) {
             0..=5 => match self.variable(scope) {
@@ -125,7 +125,7 @@ impl Grow<'_> {
         }
     }
 
-    /// A tensor as an address without indices.
+    /// Generates a tensor, as an address without indices.
     pub fn tensor(&mut self, dtype: DType, rank: usize, written: bool, scope: &Scope) -> Id {
         let often = if self.alias { self.rng.u8(0..4) > 0 } else { self.one_in(3) };
         let writable = written || (!scope.read_only && often);
@@ -137,13 +137,13 @@ impl Grow<'_> {
         tensor
     }
 
-    /// The tensor of a type with a part of its own.
+    /// Returns the tensor of a type that is reserved for a role.
     pub fn own_tensor(&mut self, role: &str, dtype: DType) -> Id {
         let name = self.name(&format!("{role}_{dtype}"));
         self.op(Primitive::Root(role == SCRATCH), &[name])
     }
 
-    /// An address with `missing` indices to be fixed yet.
+    /// Generates an address that lacks `missing` indices.
     pub fn address(
         &mut self,
         ty: Type,
@@ -160,7 +160,7 @@ impl Grow<'_> {
         };
         let mut address = self.tensor(ty.dtype, rank, written, scope);
         let fixed = rank.saturating_sub(missing);
-        // Most loops walk along rows: the last index is the innermost variable, and no other is.
+        // Most loops walk along rows: the last index is the innermost variable, and no other index is.
         let innermost = scope.vars.last().copied().filter(|_| self.rng.bool());
         let mut outer = scope.clone();
         if innermost.is_some() {
@@ -178,7 +178,7 @@ impl Grow<'_> {
         address
     }
 
-    /// Lanes of indices.
+    /// Generates a run of lanes as an index.
     fn run(&mut self, lanes: usize, scope: &Scope, depth: u32) -> Id {
         let extent = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);
         let (n, hi) = (self.bank.int(lanes as i64), self.extent(extent));
@@ -186,7 +186,7 @@ impl Grow<'_> {
         self.op(Primitive::Lanes, &[n, hi, x])
     }
 
-    /// A constant.
+    /// Generates a constant.
     pub fn constant(&mut self, dtype: DType) -> Id {
         if dtype == DType::I64 {
             let n = self.pick(&[0, 0, 1, 1, 2, 3, 4, 7, -1], 0);
@@ -202,7 +202,7 @@ impl Grow<'_> {
         self.op(Primitive::Constant, &[dtype, x])
     }
 
-    /// A value.
+    /// Generates a value.
     pub fn value(&mut self, ty: Type, scope: &Scope, depth: u32) -> Id {
         let choice = self.rng.u8(0..16);
         if ty.lanes > 1 && (choice < 4 || depth == 0) {
@@ -239,7 +239,7 @@ impl Grow<'_> {
         }
     }
 
-    /// An instance of an operator of this type and rank.
+    /// Generates an instance of an operator with this type and rank.
     fn instance(
         &mut self,
         shape: &Shape,
@@ -256,7 +256,8 @@ impl Grow<'_> {
             (Some(Kind::Statement), _) => types.decide_others(ty.dtype, ty.lanes)?,
             (_, Some(Typing::Named(_))) => {
                 types.decide(ty.dtype, ty.lanes)?;
-                // A float may be converted to the ends of a type, where sums of indices wrap.
+                // A conversion from a float could give the ends of i64, where sums of indices wrap; it converts from
+                // i32 instead.
                 let from = if ty.dtype == DType::I64 { DType::I32 } else { DType::I64 };
                 types.decide_others(from, ty.lanes)?;
             }
@@ -279,7 +280,7 @@ impl Grow<'_> {
         self.op(Primitive::Load, &[address])
     }
 
-    /// A new loop variable, mostly over the whole of some extent.
+    /// Generates a loop variable, usually over the whole of some extent.
     pub fn range(&mut self, scope: &Scope, depth: u32) -> Range {
         let lo = match self.rng.u8(0..8) {
             0..=4 => self.bank.int(0),
@@ -293,7 +294,7 @@ impl Grow<'_> {
         Range { var, lo, hi, step }
     }
 
-    /// The end of a loop.
+    /// Generates the upper bound of a loop.
     pub fn bound(&mut self, scope: &Scope, depth: u32) -> Id {
         match self.rng.u8(0..8) {
             0..=3 if self.alias => {
@@ -314,13 +315,13 @@ impl Grow<'_> {
         }
     }
 
-    /// A step.
+    /// Generates a step.
     pub fn step(&mut self) -> Id {
         let n = self.pick(&[1, 1, 1, 1, 2, 3], 1);
         self.bank.int(n)
     }
 
-    /// A variable that no other loop has.
+    /// Creates a variable that no other loop has.
     pub fn var(&mut self, lo: Id, hi: Id, step: Id) -> Id {
         self.next_variable += 1;
         let depth = self.bank.int(self.next_variable);
@@ -328,14 +329,14 @@ impl Grow<'_> {
         self.op(Primitive::Variable, &[name, lo, hi, step])
     }
 
-    /// A statement.
+    /// Generates a statement.
     pub fn statement(&mut self, scope: &Scope, depth: u32) -> Id {
         let dtypes = [DType::F32, DType::F32, DType::I64, DType::I32];
         let dtype = if self.alias { DType::I64 } else { self.pick(&dtypes, DType::F32) };
         let lanes = if self.one_in(8) { 2 } else { 1 };
         let ty = Type { dtype, lanes };
         let grammar = self.grammar;
-        // Most statements write values, and loops have those.
+        // Statements with values or statements as operands, such as stores and loops, are chosen most often.
         let weight = |shape: &Shape| match () {
             () if depth == 0 && shape.operands(Kind::Statement) > 0 => 0,
             () if shape.operands(Kind::Value) + shape.operands(Kind::Statement) > 0 => 4,
@@ -349,11 +350,11 @@ impl Grow<'_> {
         grown.unwrap_or_else(|| self.op(Primitive::Skip, &[]))
     }
 
-    /// A tensor of a rank as a function of its indices.
+    /// Generates a tensor of a rank as a function of its indices.
     pub fn whole_tensor(&mut self, dtype: DType, rank: usize, scope: &Scope, depth: u32) -> Id {
         let ty = Type { dtype, lanes: 1 };
         let grammar = self.grammar;
-        // What writes on the way, nothing else may look at.
+        // An operator that writes memory on the way is excluded, because nothing else may read that memory.
         let fits = grammar
             .tensors
             .iter()
@@ -369,7 +370,7 @@ impl Grow<'_> {
     }
 }
 
-/// Whether an operator of other values may have this type.
+/// Returns true if an operator over values may have this type.
 fn gives(shape: &Shape, ty: Type) -> bool {
     let takes = match shape.info.primitive() {
         Some(Primitive::Unary(op)) => op.takes(ty.dtype),

@@ -21,29 +21,29 @@ use std::sync::Arc;
 pub(super) struct Instance {
     pub bank: Bank,
     pub world: World,
-    /// What operators mean.
+    /// The table of operators.
     pub operators: Arc<Operators>,
-    /// The sort of both sides, and its kind.
+    /// The sort of both sides.
     pub sort: Sort,
-    /// See [`Instance::sort`].
+    /// The kind of [`Instance::sort`].
     pub kind: Kind,
     pub lhs: Id,
-    /// What a rule matches besides, anywhere.
+    /// The terms of further patterns that the rule matches anywhere.
     pub others: Vec<Id>,
-    /// What each variable of the rule is.
+    /// The terms of the rule's variables.
     pub holes: BTreeMap<Var, Id>,
-    /// Loop variables that have a value around the instance; each after those of its bounds.
+    /// The loop variables that have a value around the instance, each after the variables of its bounds.
     pub free: Vec<Id>,
 }
 
 impl Instance {
-    /// All terms of the instance, ready to run on a store.
+    /// Creates an interpreter for all terms of the instance on a store.
     pub fn interpreter(&self, store: &Store) -> Interpreter {
         Interpreter::new(self.bank.all(), &self.operators, store.clone())
     }
 
-    /// A random instance of a rule with terms of about `size` levels; `None` where the choices that
-    /// were made do not fit together.
+    /// Generates a random instance of a rule with terms of about `size` levels; `None` if the random choices do not fit
+    /// together.
     pub fn random(
         rule: &Rule,
         grammar: &Grammar,
@@ -68,8 +68,8 @@ impl Instance {
         Some(instance)
     }
 
-    /// A random instance of a pattern of this sort, with variables of these ranks. Nodes of the pattern that
-    /// its root is not made of, and that must have an instance too, are the `others`.
+    /// Generates a random instance of a pattern of this sort, with variables of these ranks. `others` are nodes of the
+    /// pattern outside of its root that need an instance as well.
     #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
     pub fn of(
         pattern: &PatternAst<Node>,
@@ -82,11 +82,14 @@ impl Instance {
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let types =
-            Types::of(grammar.signature, pattern, others, sort, rng.usize(0..3) / 2, ranks)?;
+        let kind = grammar.signature.sort(sort.name())?.kind?;
+        let rank = match (kind, rng.usize(0..3)) {
+            (Kind::Tensor, n) => n + 1,
+            (_, n) => n / 2,
+        };
+        let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks)?;
         let alias = rng.u8(0..4) == 0;
         let mut bank = Bank::default();
-        let kind = grammar.signature.sort(sort.name())?.kind?;
         let mut grow =
             Grow { grammar, bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
         let mut build = Build::new(pattern, types, &mut grow, size);
@@ -99,8 +102,8 @@ impl Instance {
         Some(Instance { bank, world, operators, sort, kind, lhs, others, holes, free })
     }
 
-    /// A side of the rule with the instance's terms for its variables. `numbers` are the values of
-    /// variables that range over a generator's. `None` where a number does not exist.
+    /// Instantiates a side of the rule. `numbers` are the values of variables that range over a generator's. Returns
+    /// `None` if a computed number does not exist.
     pub fn substitute(
         &mut self,
         side: &PatternAst<Node>,
@@ -135,25 +138,25 @@ impl Instance {
         Some(self.bank.add(Node::new(node.head(), &children)))
     }
 
-    /// The tensors that the terms name.
+    /// Returns the names of the tensors in the terms.
     pub fn tensors(&self) -> BTreeSet<String> {
         let names = self.bank.all().into_iter().filter_map(|node| node.name()?.strip_prefix('%'));
         names.map(String::from).collect()
     }
 
-    /// Every loop variable; each after those of its bounds.
+    /// Iterates over all loop variables, each after the variables of its bounds.
     pub fn variables(&self) -> impl Iterator<Item = Id> {
         let nodes = self.bank.all().as_ref().iter().enumerate();
         let variable = |node: &Node| self.operators.primitive(node) == Some(Primitive::Variable);
         nodes.filter(move |(_, node)| variable(node)).map(|(i, _)| Id::from(i))
     }
 
-    /// Whether a term has a part.
+    /// Returns true if a term contains a part.
     pub fn mentions(&self, term: Id, part: Id) -> bool {
         self.parts(&[term]).contains(&part)
     }
 
-    /// All parts of some terms.
+    /// Returns all parts of some terms.
     fn parts(&self, terms: &[Id]) -> BTreeSet<Id> {
         let mut seen: BTreeSet<Id> = BTreeSet::new();
         let mut open = terms.to_vec();
@@ -165,14 +168,14 @@ impl Instance {
         seen
     }
 
-    /// The free variables that the terms mention.
+    /// Returns the free variables that the terms mention.
     pub fn mentioned(&self, terms: [Id; 2]) -> Vec<Id> {
         let seen = self.parts(&terms);
         self.free.iter().copied().filter(|v| seen.contains(v)).collect()
     }
 }
 
-/// The ranks that a rule asks of its variables.
+/// Returns the ranks that a rule's conditions require of its variables.
 fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
     let guards = rule.guards.iter().filter(|guard| guard.what.name == "rank");
     guards
@@ -183,8 +186,8 @@ fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
         .collect()
 }
 
-/// The left side of a rule with the patterns that variables must also be written out, and the roots of
-/// those that stand anywhere.
+/// Returns the left side of a rule with the patterns of its `:where` clauses substituted for their variables, and the
+/// roots of patterns that match anywhere.
 fn with_wheres(rule: &Rule) -> (PatternAst<Node>, Vec<Id>) {
     let mut pattern = PatternAst::default();
     let mut copied: BTreeMap<Var, Id> = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! All rules together: random programs are saturated, and what the e-graph then says of them, its
-//! facts and other members of their classes, must be true.
+//! Tests all rules together: saturates random programs and checks that the facts and other members of their classes are
+//! correct.
 //!
-//! A rule that is right alone can meet a wrong fact only here, where classes have many members and
-//! their facts have been merged.
+//! Only this test lets a correct rule meet a wrong fact, because classes have many members and their facts have been
+//! merged.
 
 use super::apply::egraph;
 use super::bank::Bank;
@@ -27,13 +27,13 @@ use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How far each program is saturated.
+/// The limits on the saturation of each program.
 const LIMITS: Limits = Limits { iterations: 12, nodes: 3000 };
 
-/// Other members of a program's class that are looked at.
+/// The number of other members of a program's class that are compared.
 const MEMBERS: u64 = 6;
 
-/// What was compared.
+/// The numbers of comparisons made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Whole {
     /// Programs that have a meaning.
@@ -46,11 +46,11 @@ pub struct Whole {
     pub rules: BTreeSet<&'static str>,
 }
 
-/// Saturates random programs with every rule that is exact, and compares facts and random members
-/// of their classes with what the programs mean.
+/// Saturates random programs with every exact rule, and compares facts and random members of their classes with the
+/// meaning of the programs.
 ///
 /// # Errors
-/// The first program of which something wrong is said.
+/// The first program with a wrong fact or member.
 pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refutation>> {
     let exact = book.rules.iter().filter(|rule| rule.exact == Exactness::Bitwise);
     let rules: Vec<CompiledRule> = exact.map(CompiledRule::new).collect();
@@ -71,7 +71,7 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
     Ok(whole)
 }
 
-/// A random value, or a statement or embedding operation on the way to both units.
+/// Generates a random value, or a statement or embedding operation at the start of its lowering to both units.
 fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     let world = World::random(rng, false);
     let mut bank = Bank::default();
@@ -122,7 +122,7 @@ fn check(
     let variables: Vec<(Id, Id)> =
         instance.variables().map(|v| (v, egraph.add_expr(&instance.bank.extract(v)))).collect();
     egraph.rebuild();
-    let run = saturate(&mut egraph, rules, &LIMITS, &mut |_| {});
+    let run = saturate(&mut egraph, rules, &LIMITS);
     if let StopReason::Contradiction { .. } = run.stop {
         return Err(Box::new(Refutation::contradiction(instance, run.stop.to_string())));
     }
@@ -157,8 +157,8 @@ fn check(
             let value = |(v, x): &(Id, i64)| Some((*names.get(v)?, *x));
             let environment: Vec<(Id, i64)> = case.environment.iter().filter_map(value).collect();
             match meaning(&other, member, &case.store, &environment, LOWERED_STEPS) {
-                // Which member may stand where is for extraction to decide, which knows what is bound
-                // around it and by which unit; chosen at random, some have nothing to refer to.
+                // Extraction chooses members by the binders and the unit around them. A member chosen at random may
+                // refer to a variable or an operand that does not exist there.
                 Err(Error::Unfed(_) | Error::Unbound(_) | Error::StepLimit(_)) => {}
                 right => {
                     whole.members += 1;
@@ -170,7 +170,7 @@ fn check(
     Ok(())
 }
 
-/// What a fact says of a value and is not so.
+/// Returns the first fact that contradicts a value.
 fn untrue(fact: &Fact, value: &Value, value_of: impl Fn(Id) -> Option<i64>) -> Option<String> {
     let Value::Scalar(x) = value else {
         return (fact.lanes.is_some_and(|n| n != value.lanes() as i64))

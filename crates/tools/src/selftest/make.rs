@@ -1,19 +1,19 @@
-//! A random program: nests of loops over the dimensions of some tensors, with stores, accumulations and
-//! reductions in them. Every index is one by the way it is made, so that on the data which fits the
-//! declarations no run has a fault.
+//! Random programs: nests of loops over the dimensions of some tensors, with stores, accumulations and reductions.
+//! Every index is valid by construction, so that no run faults on data that fits the declarations.
 
-use egg::Id;
-use ember_language::rules::Signature;
+use egg::{Id, Symbol};
+use ember_language::rules::{Kind, OpInfo, Operators, Signature};
 use ember_language::term::{Head, Node, Term};
 use ember_language::text::program;
 use ember_model::Extent;
 use ember_prove::chains::Terms;
 use ember_prove::equiv::{Declarations, Declared, Purpose};
-use ember_values::scalar::DType;
+use ember_values::primitive::{Ask, Primitive, Typing};
+use ember_values::scalar::{BinaryOp, DType};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
-/// A program and what it declares.
+/// A program and its declarations.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// The tensors that it uses.
@@ -24,7 +24,7 @@ pub struct Made {
     extents: [Extent; 3],
 }
 
-/// The dimensions that tensors have and loops run over: rows, columns and the entries of ragged rows.
+/// The dimensions of tensors and loops: rows, columns and the entries of ragged rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dim {
     Rows,
@@ -34,7 +34,7 @@ enum Dim {
 
 const DIMS: [Dim; 3] = [Dim::Rows, Dim::Columns, Dim::Entries];
 
-/// Tensors of numbers, by name, with their dimensions and whether a program writes them.
+/// Tensors of numbers: name, dimensions, and true if programs write them.
 const TENSORS: [(&str, &[Dim], bool); 11] = [
     ("a", &[Dim::Rows, Dim::Columns], false),
     ("b", &[Dim::Rows, Dim::Columns], false),
@@ -49,32 +49,45 @@ const TENSORS: [(&str, &[Dim], bool); 11] = [
     ("s", &[Dim::Entries], true),
 ];
 
-/// Positions in columns, one a row; positions in rows, one an entry; and where each row's entries start.
+/// Tensors of positions: one position in columns for each row, one position in rows for each entry, and the start of
+/// each row's entries.
 const COLUMN_OF: &str = "column_of";
 const ROW_OF: &str = "row_of";
 pub(super) const STARTS: &str = "starts";
 
-/// The most loops around each other.
+/// The limit on the nesting of loops.
 const DEEPEST: usize = 4;
 
 impl Made {
     /// The program of a seed, of about `size` levels of statements and values.
-    pub fn random(seed: u64, size: u32) -> Made {
+    pub fn random(operators: &Operators, seed: u64, size: u32) -> Made {
         let mut rng = Rng::with_seed(seed);
         let dtypes = [DType::F32, DType::F32, DType::F64, DType::I64];
         let dtype = dtypes[rng.usize(0..dtypes.len())];
         let extents = [("n", 0..7), ("m", 2..6), ("l", 0..1)].map(|(name, odds)| {
-            // Most sizes are whatever the data says, and some are numbers.
+            // Most sizes are symbolic and given by the data; some are constants.
             match rng.u64(0..12) {
                 k if odds.contains(&k) && k > 0 => Extent::Const(k),
                 _ => Extent::Size { name: name.to_owned(), plus: 0 },
             }
         });
         let (terms, around, used) = (Terms::default(), Vec::new(), BTreeSet::new());
-        let mut maker = Maker { rng, terms, dtype, extents, around, used, over: BTreeSet::new() };
+        let (one, two) = (computing(operators, dtype, 1), computing(operators, dtype, 2));
+        let mut maker = Maker {
+            operators,
+            one,
+            two,
+            rng,
+            terms,
+            dtype,
+            extents,
+            around,
+            used,
+            over: BTreeSet::new(),
+        };
         let root = maker.program(size);
         let Maker { terms, extents, mut used, over, .. } = maker;
-        // A size is that of some tensor.
+        // Every size needs a tensor that determines it.
         for (name, dims, _) in TENSORS.into_iter().filter(|(_, dims, _)| dims.len() == 1) {
             let has = |(known, of, _): &(&str, &[Dim], bool)| {
                 used.contains(known) && of.contains(&dims[0])
@@ -87,7 +100,8 @@ impl Made {
         Made { declarations: declarations(&used, dtype, &extents), term, extents }
     }
 
-    /// Where a tensor's elements are positions: the extent, and how many beyond it there may be.
+    /// Returns the bound on the elements of a tensor of positions: the extent, and the number by which they may exceed
+    /// it.
     pub(super) fn positions_in(&self, tensor: &str) -> Option<(&Extent, u64)> {
         match tensor {
             COLUMN_OF => Some((&self.extents[Dim::Columns as usize], 0)),
@@ -97,7 +111,7 @@ impl Made {
         }
     }
 
-    /// Declarations and program as a text that `equiv` reads.
+    /// Returns declarations and program as a text that `equiv` reads.
     pub fn text(&self, signature: &Signature) -> String {
         let declared = self.declarations.tensors.iter().map(|tensor| tensor.form() + "\n");
         let words = self.declarations.words(signature);
@@ -105,7 +119,7 @@ impl Made {
     }
 }
 
-/// The declarations of the tensors that are used.
+/// Returns the declarations of the tensors that are used.
 fn declarations(used: &BTreeSet<&str>, dtype: DType, extents: &[Extent; 3]) -> Declarations {
     let extent = |dim: &Dim| extents[*dim as usize].clone();
     let one_more = match extent(&Dim::Rows) {
@@ -133,32 +147,59 @@ fn declarations(used: &BTreeSet<&str>, dtype: DType, extents: &[Extent; 3]) -> D
     Declarations { tensors, layouts: Vec::new() }
 }
 
-/// A loop around: its variable's value, and the dimension that it is a position in.
+/// An enclosing loop: its variable's value, and the dimension that it runs over.
 #[derive(Clone, Copy, Debug)]
 struct Around {
     value: Id,
     dim: Dim,
 }
 
-/// Bounds of a loop over a dimension.
+/// The bounds of a loop over a dimension.
 struct Bounds {
     lo: Id,
     hi: Id,
     step: i64,
 }
 
-struct Maker {
+/// The operators that compute values of a type from so many values of it alone, by name.
+fn computing(operators: &Operators, dtype: DType, operands: usize) -> Vec<Symbol> {
+    let takes = |info: &&OpInfo| {
+        let defined = match info.primitive() {
+            Some(Primitive::Unary(op)) => op.takes(dtype),
+            Some(_) => true,
+            None => false,
+        };
+        let plain = |kind: &Option<Kind>| *kind == Some(Kind::Value);
+        defined
+            && info.lanewise
+            && info.unit.is_none()
+            && matches!(info.typing, Some(Typing::Of(_)))
+            && info.operand_kinds.len() == operands
+            && info.operand_kinds.iter().all(plain)
+            && info.asks.iter().all(|ask| *ask == Ask::default())
+    };
+    let mut names: Vec<&str> =
+        operators.iter().filter(takes).map(|info| info.name.as_str()).collect();
+    names.sort_unstable();
+    names.into_iter().map(Symbol::from).collect()
+}
+
+struct Maker<'a> {
+    operators: &'a Operators,
+    /// The operators that compute a value from one, and from two.
+    one: Vec<Symbol>,
+    two: Vec<Symbol>,
     rng: Rng,
     terms: Terms,
     dtype: DType,
     extents: [Extent; 3],
     around: Vec<Around>,
     used: BTreeSet<&'static str>,
-    /// The dimensions that loops run over, or whose extents are mentioned.
+    /// The dimensions that loops run over, or whose extents occur.
     over: BTreeSet<usize>,
 }
 
-impl Maker {
+impl Maker<'_> {
     fn one_in(&mut self, n: u32) -> bool {
         self.rng.u32(0..n) == 0
     }
@@ -167,15 +208,42 @@ impl Maker {
         from[self.rng.usize(0..from.len())]
     }
 
-    fn op(&mut self, name: &str, children: &[Id]) -> Id {
-        self.terms.add(Node::op(name, children))
+    /// A word: a name of the model, a type or an operation.
+    fn word(&mut self, word: &str) -> Id {
+        self.terms.add(Node::op(word, &[]))
+    }
+
+    /// A primitive of operands in the order of its row.
+    fn make(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
+        self.terms.add(self.operators.node(primitive, None, operands))
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {
+        self.make(Primitive::Binary(op), &[a, b])
+    }
+
+    /// An operation that folds values.
+    fn fold(&mut self) -> Id {
+        let folds = BinaryOp::ALL.into_iter().filter(|op| op.folds());
+        let op = self.pick(&folds.map(BinaryOp::name).collect::<Vec<_>>());
+        self.word(op)
+    }
+
+    /// One of some operators, of values of about `size` levels.
+    fn computed(&mut self, from: &[Symbol], operands: usize, size: u32) -> Id {
+        if from.is_empty() {
+            return self.constant();
+        }
+        let name = self.pick(from);
+        let operands: Vec<Id> = (0..operands).map(|_| self.value(size)).collect();
+        self.terms.add(Node::new(Head::Op(name), &operands))
     }
 
     fn int(&mut self, n: i64) -> Id {
         self.terms.add(Node::int(n))
     }
 
-    /// One nest or several, one after the other.
+    /// Makes one nest of loops or several in sequence.
     fn program(&mut self, size: u32) -> Id {
         let nests = self.pick(&[1, 1, 1, 2, 2, 3]);
         let parts: Vec<Id> = (0..nests).map(|_| self.nest(size)).collect();
@@ -183,11 +251,13 @@ impl Maker {
     }
 
     fn sequence(&mut self, parts: &[Id]) -> Id {
-        let Some((last, first)) = parts.split_last() else { return self.op("scf.skip", &[]) };
-        first.iter().rev().fold(*last, |rest, part| self.op("scf.seq", &[*part, rest]))
+        let Some((last, first)) = parts.split_last() else {
+            return self.make(Primitive::Skip, &[]);
+        };
+        first.iter().rev().fold(*last, |rest, part| self.make(Primitive::Seq, &[*part, rest]))
     }
 
-    /// A loop.
+    /// Makes a nest of loops.
     fn nest(&mut self, size: u32) -> Id {
         let dim = self.pick(&DIMS);
         let bounds = self.bounds(dim);
@@ -202,36 +272,36 @@ impl Maker {
         })
     }
 
-    /// A loop around what is made in it.
+    /// Makes a loop around the body that `body` makes.
     fn looped(&mut self, dim: Dim, bounds: Bounds, body: impl FnOnce(&mut Maker) -> Id) -> Id {
         let (var, [lo, hi, step]) = self.variable(bounds);
-        let value = self.op("iv", &[var]);
+        let value = self.make(Primitive::Iv, &[var]);
         self.around.push(Around { value, dim });
         let body = body(self);
         self.around.pop();
-        self.op("scf.for", &[var, lo, hi, step, body])
+        self.make(Primitive::For, &[var, lo, hi, step, body])
     }
 
-    /// A variable, named by how many loops are around it, and its bounds.
+    /// Makes a variable, named by the number of its enclosing loops, and its bounds.
     fn variable(&mut self, Bounds { lo, hi, step }: Bounds) -> (Id, [Id; 3]) {
         let depth = self.int(self.around.len() as i64);
-        let name = self.op("depth", &[depth]);
+        let name = self.terms.add(self.operators.numbered_node(depth));
         let step = self.int(step);
-        (self.op("var", &[name, lo, hi, step]), [lo, hi, step])
+        (self.make(Primitive::Variable, &[name, lo, hi, step]), [lo, hi, step])
     }
 
     fn extent(&mut self, dim: Dim) -> Id {
         match self.extents[dim as usize].clone() {
             Extent::Const(n) => self.int(n as i64),
             Extent::Size { name, .. } => {
-                let name = self.op(&format!("%{name}"), &[]);
-                self.op("size", &[name])
+                let name = self.word(&format!("%{name}"));
+                self.make(Primitive::Size, &[name])
             }
         }
     }
 
-    /// Bounds within a dimension: all of it, a part, every other position, a row's own entries, or
-    /// what a loop around has left.
+    /// Makes bounds within a dimension: all of it, a part, every other position, a row's own entries, or the range that
+    /// an enclosing loop has left.
     fn bounds(&mut self, dim: Dim) -> Bounds {
         self.over.insert(dim as usize);
         let (zero, all) = (self.int(0), self.extent(dim));
@@ -240,7 +310,7 @@ impl Maker {
         if dim == Dim::Entries && !rows.is_empty() && !self.one_in(5) {
             let row = self.pick(&rows);
             let one = self.int(1);
-            let next = self.op("scf.add", &[row, one]);
+            let next = self.binary(BinaryOp::Add, row, one);
             let (lo, hi) = (self.load(STARTS, &[row]), self.load(STARTS, &[next]));
             return Bounds { lo, hi, step: 1 };
         }
@@ -252,7 +322,7 @@ impl Maker {
                 1 => Bounds { lo: other, hi: all, step: 1 },
                 _ => {
                     let one = self.int(1);
-                    let lo = self.op("scf.add", &[other, one]);
+                    let lo = self.binary(BinaryOp::Add, other, one);
                     Bounds { lo, hi: all, step: 1 }
                 }
             };
@@ -263,13 +333,13 @@ impl Maker {
             2 => {
                 let n = self.pick(&[2, 3, 4]);
                 let n = self.int(n);
-                Bounds { lo: zero, hi: self.op("scf.min", &[n, all]), step: 1 }
+                Bounds { lo: zero, hi: self.binary(BinaryOp::Min, n, all), step: 1 }
             }
             _ => Bounds { lo: zero, hi: all, step: 1 },
         }
     }
 
-    /// A position in a dimension; `None` where no loop around says that it has one.
+    /// Makes a position in a dimension; `None` if no enclosing loop provides one.
     fn index(&mut self, dim: Dim) -> Option<Id> {
         let of = |around: &[Around], dim: Dim| -> Vec<Id> {
             around.iter().filter(|a| a.dim == dim).map(|a| a.value).collect()
@@ -290,32 +360,33 @@ impl Maker {
         let (last, one) = (own.last().copied()?, self.int(1));
         let i = if self.one_in(4) { self.pick(&own) } else { last };
         Some(match self.rng.u8(0..24) {
-            // The same from behind, its neighbour, the first, and every two at one place.
+            // The variants are: counted from the end, the neighbour, the first position, and every two iterations at
+            // one position.
             0 => {
                 let all = self.extent(dim);
-                let last = self.op("scf.sub", &[all, one]);
-                self.op("scf.sub", &[last, i])
+                let last = self.binary(BinaryOp::Sub, all, one);
+                self.binary(BinaryOp::Sub, last, i)
             }
             1 => {
-                let (all, next) = (self.extent(dim), self.op("scf.add", &[i, one]));
-                let last = self.op("scf.sub", &[all, one]);
-                self.op("scf.min", &[next, last])
+                let (all, next) = (self.extent(dim), self.binary(BinaryOp::Add, i, one));
+                let last = self.binary(BinaryOp::Sub, all, one);
+                self.binary(BinaryOp::Min, next, last)
             }
             2 => self.int(0),
             3 => {
                 let two = self.int(2);
-                self.op("scf.div", &[i, two])
+                self.binary(BinaryOp::Div, i, two)
             }
             _ => i,
         })
     }
 
-    /// An element of a tensor that is written, or of any.
+    /// Makes an element of a tensor that is written, or of any tensor.
     fn element(&mut self, written: bool) -> Option<Id> {
         let reads = self.one_in(8);
         let fit = TENSORS.iter().filter(|(.., out)| *out == written || (!written && reads));
         let fit: Vec<_> = fit.collect();
-        // A few tries: most tensors have dimensions that no loop around is over.
+        // Several tries are needed, because most tensors have dimensions that no enclosing loop runs over.
         for _ in 0..8 {
             let (name, dims, out) = *self.pick(&fit);
             let indices: Option<Vec<Id>> = dims.iter().map(|dim| self.index(*dim)).collect();
@@ -328,14 +399,16 @@ impl Maker {
 
     fn address(&mut self, name: &'static str, written: bool, indices: &[Id]) -> Id {
         self.used.insert(name);
-        let name = self.op(&format!("%{name}"), &[]);
-        let tensor = self.op(if written { "out" } else { "in" }, &[name]);
-        indices.iter().fold(tensor, |address, index| self.op("at", &[address, *index]))
+        let name = self.word(&format!("%{name}"));
+        let tensor = self.make(Primitive::Root(written), &[name]);
+        indices
+            .iter()
+            .fold(tensor, |address, index| self.make(Primitive::Index, &[address, *index]))
     }
 
     fn load(&mut self, name: &'static str, indices: &[Id]) -> Id {
         let address = self.address(name, false, indices);
-        self.op("scf.load", &[address])
+        self.make(Primitive::Load, &[address])
     }
 
     fn statement(&mut self, size: u32) -> Id {
@@ -347,16 +420,15 @@ impl Maker {
             return if self.around.len() < DEEPEST {
                 self.nest(size)
             } else {
-                self.op("scf.skip", &[])
+                self.make(Primitive::Skip, &[])
             };
         };
         let value = self.value(size + 1);
         if self.one_in(3) {
-            let op = self.pick(&["add", "add", "max", "min", "mul"]);
-            let op = self.op(op, &[]);
-            return self.op("scf.accumulate", &[op, address, value]);
+            let op = self.fold();
+            return self.make(Primitive::Accumulate, &[op, address, value]);
         }
-        self.op("scf.store", &[address, value])
+        self.make(Primitive::Store, &[address, value])
     }
 
     fn constant(&mut self) -> Id {
@@ -364,9 +436,9 @@ impl Maker {
         if self.dtype == DType::I64 {
             return self.int(number as i64);
         }
-        let dtype = self.op(self.dtype.name(), &[]);
+        let dtype = self.word(self.dtype.name());
         let number = self.terms.add(Node::new(Head::real(number), &[]));
-        self.op("const", &[dtype, number])
+        self.make(Primitive::Constant, &[dtype, number])
     }
 
     fn value(&mut self, size: u32) -> Id {
@@ -374,34 +446,25 @@ impl Maker {
             if !self.one_in(6)
                 && let Some(address) = self.element(false)
             {
-                return self.op("scf.load", &[address]);
+                return self.make(Primitive::Load, &[address]);
             }
             return self.constant();
         }
         let size = size - 1;
         match self.rng.u8(0..12) {
-            0..=6 => {
-                let op = ["add", "add", "mul", "mul", "sub", "max", "min", "div"];
-                let op = format!("scf.{}", self.pick(&op));
-                let (a, b) = (self.value(size), self.value(size));
-                self.op(&op, &[a, b])
-            }
+            0..=6 => self.computed(&self.two.clone(), 2, size),
             7 => {
                 let (i, n) = (self.around.last().map(|a| a.value), self.pick(&[1, 2, 3]));
                 let (n, b) = (self.int(n), self.int(0));
-                let less = self.op("scf.lt", &[i.unwrap_or(b), n]);
+                let less = self.binary(BinaryOp::Lt, i.unwrap_or(b), n);
                 let (a, b) = (self.value(size), self.value(size));
-                self.op("scf.select", &[less, a, b])
+                self.make(Primitive::Select, &[less, a, b])
             }
-            8 if self.dtype.is_float() => {
-                let x = self.value(size);
-                let op = self.pick(&["scf.exp", "scf.sqrt"]);
-                self.op(op, &[x])
-            }
+            8 if self.dtype.is_float() => self.computed(&self.one.clone(), 1, size),
             9 if self.dtype.is_float() && !self.around.is_empty() => {
                 let at = self.rng.usize(0..self.around.len());
-                let dtype = self.op(self.dtype.name(), &[]);
-                self.op("scf.cast", &[dtype, self.around[at].value])
+                let dtype = self.word(self.dtype.name());
+                self.make(Primitive::Cast, &[dtype, self.around[at].value])
             }
             _ if self.around.len() < DEEPEST => self.reduction(size),
             _ => self.constant(),
@@ -411,13 +474,12 @@ impl Maker {
     fn reduction(&mut self, size: u32) -> Id {
         let (dim, start) = (self.pick(&DIMS), self.constant());
         let bounds = self.bounds(dim);
-        let op = self.pick(&["add", "add", "max", "min", "mul"]);
-        let op = self.op(op, &[]);
+        let op = self.fold();
         let (var, [lo, hi, step]) = self.variable(bounds);
-        let value = self.op("iv", &[var]);
+        let value = self.make(Primitive::Iv, &[var]);
         self.around.push(Around { value, dim });
         let body = self.value(size);
         self.around.pop();
-        self.op("scf.reduce", &[op, var, lo, hi, step, start, body])
+        self.make(Primitive::Reduce, &[op, var, lo, hi, step, start, body])
     }
 }

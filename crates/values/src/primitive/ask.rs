@@ -1,67 +1,67 @@
 //! Demands on operands: what the words after `:asks` mean.
 
-/// A demand on an operand, beyond its sort. Where nothing is said, the operand is as the result is.
+/// A requirement on an operand beyond its sort. A part without a requirement follows the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
-    /// The element type.
+    /// The required element type.
     pub typing: OfType,
-    /// The lanes.
+    /// The required lanes.
     pub width: OfWidth,
-    /// The number of indices that an address lacks or a tensor has.
+    /// The required rank: the number of indices that an address lacks or a tensor has.
     pub rank: OfRank,
-    /// A part of its own in an operation on whole tensors.
+    /// The special role in an operation on whole tensors, if any.
     pub part: Option<Part>,
 }
 
-/// The element type of an operand.
+/// The required element type of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfType {
-    /// As that of the result follows from it; else one that the operands share.
+    /// The element type that determines the type of the result, or else a type that the operands share.
     #[default]
     Follows,
     /// 64-bit integers.
     I64,
-    /// One of its own.
+    /// Any type, independent of the other operands.
     Any,
 }
 
-/// The lanes of an operand.
+/// The required lanes of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfWidth {
-    /// As many as the result has; one, if an operand is their number.
+    /// The lanes of the result, or one lane if an operand gives the number of lanes.
     #[default]
     Follows,
-    /// One.
+    /// One lane.
     One,
-    /// Several, however many the result has.
+    /// Several lanes, independent of the result.
     Several,
 }
 
-/// The rank of an operand.
+/// The required rank of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfRank {
-    /// The result's.
+    /// The rank of the result.
     #[default]
     Follows,
-    /// So many more than the result's.
+    /// The rank of the result plus this number.
     More(i8),
-    /// This.
+    /// Exactly this rank.
     Is(u8),
 }
 
-/// A part of its own of an operand.
+/// A special role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Numbers that rise from 0 and part the elements of another operand.
+    /// Numbers that rise from 0 and divide the elements of another operand.
     Offsets,
-    /// Memory that nothing else looks at.
+    /// Memory that nothing else reads.
     Scratch,
-    /// An operation whose result is of the type of its operands.
+    /// An operation whose result has the type of its operands.
     Closed,
 }
 
 impl Ask {
-    /// Every word of a demand, with its meaning.
+    /// Every word of a requirement with its meaning.
     pub const WORDS: [(&'static str, &'static str); 13] = [
         ("i64", "an i64"),
         ("any", "of a type of its own"),
@@ -78,7 +78,7 @@ impl Ask {
         ("closed", "an operation whose result is of the type of its operands"),
     ];
 
-    /// The demand with one more word; `None` for a word that is none.
+    /// Returns the requirement with one more word added; `None` if the word is unknown.
     pub fn and(self, word: &str) -> Option<Ask> {
         Some(match word {
             "i64" => Ask { typing: OfType::I64, ..self },
@@ -93,6 +93,14 @@ impl Ask {
             "closed" => Ask { part: Some(Part::Closed), ..self },
             _ => return None,
         })
+    }
+
+    /// Returns the words of the demand.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        Ask::WORDS
+            .into_iter()
+            .map(|(word, _)| word)
+            .filter(move |word| self.and(word) == Some(self))
     }
 
     /// The demand of several words, which a space parts.

@@ -9,7 +9,7 @@ macro_rules! primitives {
     ($($variant:ident $(($payload:ty))? {
         $($name:literal $([$value:expr])? $doc:literal $(: $($field:ident: $of:expr),*)?;)+
     })*) => {
-        /// A primitive.
+        /// A primitive meaning of operators.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Primitive {
             /// A unary operation on a scalar, lane by lane.
@@ -19,7 +19,7 @@ macro_rules! primitives {
             $($(#[doc = $doc])+ $variant $(($payload))?,)*
         }
 
-        /// Every primitive that is no operation on scalars.
+        /// The rows of all primitives that are not scalar operations.
         pub(super) const STRUCTURE: &[Row] = &[
             $($(Row {
                 name: $name,
@@ -35,12 +35,12 @@ macro_rules! primitives {
 const I64: Option<Typing<&str>> = Some(Typing::I64);
 const SCALAR: Option<Width<&str>> = Some(Width::One);
 
-/// The element type of an operand.
+/// The required element type of an operand.
 const fn of(operand: &'static str) -> Option<Typing<&'static str>> {
     Some(Typing::Of(operand))
 }
 
-/// The type that an operand names.
+/// The element type that an operand names.
 const fn named(operand: &'static str) -> Option<Typing<&'static str>> {
     Some(Typing::Named(operand))
 }
