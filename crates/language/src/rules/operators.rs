@@ -5,9 +5,10 @@
 //! reads and writes, and the variable that it binds. A property that is declared nowhere is unknown, and a request for
 //! it returns nothing: no rule fires on the operator and nothing moves across it.
 
+use super::lowering::{Lowering, Lowerings};
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
-use ember_values::primitive::{Ask, Price, Primitive, Row, Typing, Width};
+use ember_values::primitive::{Ask, OfRank, Price, Primitive, Row, Typing, Width};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The kind of a sort: the kind of meaning that its terms have.
@@ -238,6 +239,19 @@ impl OpInfo {
         self.is(Primitive::Same)
     }
 
+    /// Returns the rank of the tensor that it makes, from the ranks of its operands.
+    pub fn rank_from(&self, rank: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        self.rank.or_else(|| {
+            let mut ranked = (0..self.operand_kinds.len())
+                .filter(|at| matches!(self.operand_kinds[*at], Some(Kind::Tensor | Kind::Address)));
+            ranked.find_map(|at| match self.asks.get(at).copied().unwrap_or_default().rank {
+                OfRank::Follows => rank(at),
+                OfRank::More(more) => rank(at)?.checked_add_signed(-isize::from(more)),
+                OfRank::Is(_) => None,
+            })
+        })
+    }
+
     /// Returns true if facts about its terms follow from the table: it runs on no unit yet and has a known meaning.
     pub fn has_facts(&self) -> bool {
         self.unit.is_none()
@@ -253,6 +267,8 @@ pub struct Operators {
     pub(super) named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
     pub(super) boundaries: FxHashMap<(Kind, Unit), Symbol>,
     pub(super) numbered: Option<Symbol>,
+    /// The meanings of operators on tensors by rules alone.
+    pub(super) lowerings: Lowerings,
     pub(super) names_are_variables: bool,
 }
 
@@ -314,6 +330,11 @@ impl Operators {
     /// several.
     pub fn boundary(&self, kind: Kind, unit: Unit) -> Option<Symbol> {
         self.boundaries.get(&(kind, unit)).copied()
+    }
+
+    /// Returns the meaning of an operator on tensors, if rules alone state it.
+    pub fn lowering(&self, name: Symbol, arity: usize) -> Option<&Lowering> {
+        self.lowerings.get(name, arity)
     }
 
     /// Returns the numbers of operands with which an operator of this name is declared, in ascending order.

@@ -5,7 +5,7 @@ use egg::{Id, Symbol};
 use ember_language::rules::{Kind, OpInfo, Operators, Signature};
 use ember_language::term::{Head, Node, Term};
 use ember_language::text::program;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_prove::chains::Terms;
 use ember_prove::equiv::{Declarations, Declared, Purpose};
 use ember_values::primitive::{Ask, Primitive, Typing};
