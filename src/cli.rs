@@ -22,7 +22,7 @@ mod why_not;
 use crate::generate;
 use crate::job::{self, Done, Scope};
 use crate::report::{self, Record};
-use crate::shipped::Shipped;
+use crate::shipped::{self, Shipped};
 use crate::single;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ember_compile::pipeline::{self, Inputs, Options};
@@ -36,7 +36,7 @@ use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::trace;
 use rule_paths::RulePaths;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -270,6 +270,18 @@ fn phase(name: &str) -> Result<Phase, String> {
     Phase::parse(name).ok_or_else(|| format!("a phase is one of {}", Phase::NAMES.join(", ")))
 }
 
+/// The largest number of threads. The environment may ask for more than a system can start.
+const MOST_THREADS: usize = 256;
+
+/// Starts as many threads as `RAYON_NUM_THREADS` asks for, within [`MOST_THREADS`].
+fn limit_threads() {
+    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse::<usize>().ok());
+    if asked.is_some_and(|n| n > MOST_THREADS) {
+        // An error means that threads have been started before, which nothing does.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(MOST_THREADS).build_global();
+    }
+}
+
 /// Runs the command with the process's arguments.
 pub fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
@@ -277,6 +289,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
+    limit_threads();
     let mut sources = Sources::new(Shipped::default());
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
@@ -333,7 +346,7 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     line.done();
     let mut done = done?;
     if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
-        write_file(path, &trace.to_string())?;
+        write_output(path, &trace.to_string())?;
     }
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
     let text = if common.json { to_json(&done.report) } else { text(&done) };
@@ -398,7 +411,7 @@ fn run_program(
     let timeline = common.timeline.is_some();
     let (record, trace) = single::run(&inputs, &options, &program, core, timeline)?;
     if let (Some(path), Some(trace)) = (&common.timeline, &trace) {
-        write_file(path, &trace.to_string())?;
+        write_output(path, &trace.to_string())?;
     }
     let text = if common.json { to_json(&record) } else { report::one(&record) };
     write_result(common.output.as_deref(), &text)?;
@@ -448,13 +461,29 @@ fn to_json(value: &impl serde::Serialize) -> String {
 
 fn write_result(output: Option<&Path>, text: &str) -> Checked<()> {
     match output {
-        Some(path) => write_file(path, text),
+        Some(path) => write_output(path, text),
         None => {
-            // A reader that has seen enough closes the pipe, which is not an error.
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
-            Ok(())
+            let mut out = std::io::stdout().lock();
+            match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                // A reader that has seen enough closes the pipe, which is not an error.
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                    Err(vec![Diagnostic::global(format!(
+                        "cannot write to standard output: {error}"
+                    ))])
+                }
+                _ => Ok(()),
+            }
         }
     }
+}
+
+/// Writes what a command made to a file, which must be none of those that the command has read.
+fn write_output(path: &Path, text: &str) -> Checked<()> {
+    if shipped::was_read(path) {
+        let error = Diagnostic::global(format!("`{}` is an input of this command", path.display()));
+        return Err(vec![error.with_help("name another file: an input is not written over")]);
+    }
+    write_file(path, text)
 }
 
 fn write_file(path: &Path, text: &str) -> Checked<()> {

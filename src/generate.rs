@@ -299,7 +299,8 @@ impl GraphArgs {
         let outputs = Outputs::of(&self.to.output, self.to.format, &formats)?;
         let graph = self.graph()?;
         line.say(format!("counting the edges of {} nodes", graph.nodes));
-        let edges = graph.generate(self.to.seed).map_err(|(message, help)| error(message, help))?;
+        let edges =
+            graph.generate(self.to.seed).map_err(|problem| error(problem.what, problem.help))?;
         let name = self.kind.as_deref().unwrap_or("graph");
         let say = |row: u64| {
             if row.is_multiple_of(1 << 14) {

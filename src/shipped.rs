@@ -5,10 +5,12 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use ember_host::{Disk, FileError, Files, Memory, Opened};
 use include_dir::{Dir, File, include_dir};
 use rustc_hash::FxHasher;
+use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The root of the paths of shipped files. No disk has a relative path of this name but by intent.
 pub(crate) const ROOT: &str = "default:";
@@ -41,10 +43,12 @@ impl Default for Shipped {
 
 impl Files for Shipped {
     fn open(&self, path: &Path) -> Result<Opened, FileError> {
-        match path.starts_with(ROOT) {
-            true => self.0.open(path),
-            false => Disk.open(path),
+        if path.starts_with(ROOT) {
+            return self.0.open(path);
         }
+        let opened = Disk.open(path)?;
+        read().insert(Disk.key(path));
+        Ok(opened)
     }
 
     fn folder(&self, path: &Path) -> Option<Result<Vec<PathBuf>, FileError>> {
@@ -60,6 +64,19 @@ impl Files for Shipped {
             false => Disk.key(path),
         }
     }
+}
+
+/// The files of the disk that this process has read.
+static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn read() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    // A thread that panicked has left a set of paths all the same.
+    READ.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns true if this process has read the file.
+pub(crate) fn was_read(path: &Path) -> bool {
+    read().contains(&Disk.key(path))
 }
 
 /// Every shipped file with its path under the root, in the order of paths.

@@ -191,7 +191,7 @@ impl Slots {
             .collect()
     }
 
-    fn test(&mut self, call: &Call<ember_language::conditions::Predicate>) -> Test {
+    fn test(&mut self, call: &Call) -> Test {
         Test { predicate: call.what.index(), args: self.operands(&call.args) }
     }
 

@@ -33,7 +33,7 @@ fn one(node: Node, operators: &Operators, made: &mut Terms) -> Option<Id> {
     let operands = node.children();
     let erased = match info.primitive() {
         // The operator only places its operand on a unit.
-        Some(Primitive::Same) => return info.parts(operands).map(|[x]| x),
+        _ if info.is_transparent() => return info.parts(operands).map(|[x]| x),
         Some(Primitive::Fetched) => {
             let [_, address] = info.parts(operands)?;
             operators.node(Primitive::Load, None, &[address])

@@ -15,6 +15,7 @@ use ember_language::rules::{RuleBook, ScheduleStep, Signature, Sketch, Sort};
 use ember_language::sexp::{self, Sexp};
 use ember_language::suggest;
 use ember_language::term::Term;
+use ember_language::text::{Names, Words, written, written_out};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -43,7 +44,7 @@ pub struct Goal {
 
 const KEYS: [&str; 3] = [":same", ":goal", ":never"];
 
-/// Reads a file of terms. A term may be followed by `:same TERM`, `:goal SKETCH` and `:never SKETCH`, each any number
+/// Reads a file of terms, in which loops may name their variables. A term may be followed by `:same TERM`, `:goal SKETCH` and `:never SKETCH`, each any number
 /// of times. Reports all errors at once.
 pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checked<Vec<Root>> {
     let file = load(sources, path)?;
@@ -55,7 +56,7 @@ pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checke
     let mut rest = items.iter();
     while let Some(item) = rest.next() {
         let Some(key) = item.atom().filter(|word| word.starts_with(':')) else {
-            sort = take(signature.read_term(item), &mut errors).map(|(term, sort)| {
+            sort = take(term(item, signature), &mut errors).map(|(term, sort)| {
                 roots.push(Root { term, same: Vec::new(), goals: Vec::new() });
                 sort
             });
@@ -69,11 +70,10 @@ pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checke
             continue;
         };
         let read = if key == ":same" {
-            take(signature.read_term(value), &mut errors)
-                .map(|(term, found)| (Some(found), Err(term)))
+            take(term(value, signature), &mut errors).map(|(term, found)| (Some(found), Err(term)))
         } else {
             Sketch::read(signature, value, &mut errors).map(|sketch| {
-                let (text, wanted) = (one_line(&as_term(value)), key == ":goal");
+                let (text, wanted) = (on_one_line(&print_term(&as_term(value))), key == ":goal");
                 (sketch.sort(signature), Ok(Goal { sketch, text, wanted }))
             })
         };
@@ -93,6 +93,11 @@ pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checke
         errors.push(Diagnostic::global(what).with_help("write the terms one after the other"));
     }
     if errors.is_empty() { Ok(roots) } else { Err(errors) }
+}
+
+/// A term, whose loops may name their variables.
+fn term(text: &Sexp, signature: &Signature) -> Checked<(Term, Sort)> {
+    signature.read_term(&written_out(text, &Words::new(signature), &[])?)
 }
 
 fn take<T>(read: Checked<T>, errors: &mut Vec<Diagnostic>) -> Option<T> {
@@ -222,14 +227,17 @@ pub fn run(
     let start = Instant::now();
     let cheapest = costs.map(|costs| costs.cheapest(&egraph, &classes));
     let extract = start.elapsed();
+    // A term and the cheapest one that equals it name their variables alike.
+    let (words, mut names) = (Words::new(&book.signature), Names::default());
+    let mut shown = |term: &Term| on_one_line(&written(term, &words, &mut names).lines());
     let terms = roots.iter().zip(&classes).enumerate().map(|(i, (root, class))| TermReport {
-        term: one_line(&root.term),
+        term: shown(&root.term),
         cheapest: costs.zip(cheapest.as_ref()).map(|(costs, cheapest)| {
             let cost_before = costs.of_term(&root.term);
             // If no finite term is left in the search, the given term is still equal.
             let given = || (cost_before, root.term.clone());
             let (cost, term) = cheapest[i].clone().unwrap_or_else(given);
-            Cheapest { cost_before, cost, term: one_line(&term) }
+            Cheapest { cost_before, cost, term: shown(&term) }
         }),
         goals: root.goals.iter().map(|goal| asked(&egraph, *class, goal)).collect(),
     });
@@ -266,9 +274,8 @@ fn asked(egraph: &EGraph, class: Id, goal: &Goal) -> GoalReport {
     GoalReport { pattern: goal.text.clone(), wanted: goal.wanted, found }
 }
 
-/// Returns a term as words on one line.
-fn one_line(term: &Term) -> String {
-    print_term(term).split_whitespace().collect::<Vec<_>>().join(" ")
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The state of a schedule's run.

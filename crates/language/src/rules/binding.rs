@@ -2,7 +2,8 @@
 
 use super::book::Arg;
 use super::check::{Conditions, Trees};
-use super::syntax::{RuleForm, Word};
+use super::rule_form::RuleForm;
+use super::syntax::Word;
 use super::tree::{Tree, TreeHead};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity, Span};

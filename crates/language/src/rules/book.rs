@@ -3,7 +3,7 @@
 use super::define::{self, Definitions};
 use super::schedule::Schedule;
 use super::signature::{Signature, Sort};
-use crate::conditions::{Generator, Predicate};
+use crate::conditions::Condition;
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::suggest;
 use crate::term::{Node, Term};
@@ -78,9 +78,9 @@ pub enum Arg {
 
 /// A predicate or generator applied to arguments.
 #[derive(Clone, Debug)]
-pub struct Call<F: 'static> {
+pub struct Call {
     /// The predicate or generator.
-    pub what: &'static F,
+    pub what: &'static Condition,
     /// Its arguments.
     pub args: Vec<Arg>,
 }
@@ -117,9 +117,9 @@ pub struct Rule {
     /// an earlier pattern ranges over all classes that contain its pattern.
     pub wheres: Vec<(Var, PatternAst<Node>)>,
     /// Variables that range over the integers of a generator.
-    pub fors: Vec<(Var, Call<Generator>)>,
+    pub fors: Vec<(Var, Call)>,
     /// Conditions.
-    pub guards: Vec<Call<Predicate>>,
+    pub guards: Vec<Call>,
     /// The result, with abbreviations written out. A node `!` with an operation and two arguments is a number computed
     /// when the rule is applied.
     pub rhs: PatternAst<Node>,

@@ -5,13 +5,13 @@ use super::binding::Binding;
 use super::book::{Call, Exactness, Phase, Rule, RuleBook, Test};
 use super::calls;
 use super::infer::Inference;
+use super::rule_form::RuleForm;
 use super::scope::{self, Mentioning};
 use super::shape::{Sides, instance_of_left};
 use super::signature::Sort;
-use super::syntax::{RuleForm, Word};
+use super::syntax::Word;
 use super::tree::{self, Tree, TreeHead};
 use crate::codes::Code;
-use crate::conditions::{Generator, Predicate};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
@@ -52,8 +52,8 @@ pub(super) struct Trees {
 /// A rule's resolved conditions.
 #[derive(Clone)]
 pub(super) struct Conditions {
-    pub fors: Vec<(Word, Call<Generator>, Span)>,
-    pub guards: Vec<(Call<Predicate>, Span)>,
+    pub fors: Vec<(Word, Call, Span)>,
+    pub guards: Vec<(Call, Span)>,
 }
 
 impl<'a> Checker<'a> {

@@ -2,7 +2,8 @@
 
 use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::dialect::Commuting;
-use super::syntax::{RuleForm, Word};
+use super::rule_form::RuleForm;
+use super::syntax::Word;
 
 /// Returns one rule for each operator, called OPERATOR-commutes, in the set with the dialect's name. The set is created
 /// if it does not exist.

@@ -6,8 +6,9 @@
 //! the derived rule of the same name. Derived rules are not trusted: they are read, verified and cited like any other.
 
 use super::operators::{Kind, OpInfo, Operators};
+use super::rule_form::RuleForm;
 use super::signature::{Push, Signature};
-use super::syntax::{RuleForm, Word};
+use super::syntax::Word;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind as SexpKind, Sexp};

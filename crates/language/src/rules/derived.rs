@@ -2,7 +2,7 @@
 
 use super::book::RuleBook;
 use super::load;
-use super::syntax::RuleForm;
+use super::rule_form::RuleForm;
 use crate::diagnostic::{Checked, Sources};
 use crate::fmt::format;
 use crate::sexp::{Kind, Sexp};

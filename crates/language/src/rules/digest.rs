@@ -5,7 +5,8 @@
 //! files with one digest: a reader of certificates checks them against the given rules.
 
 use super::book::Exactness;
-use super::syntax::{DialectForm, RuleForm, Word};
+use super::rule_form::RuleForm;
+use super::syntax::{DialectForm, Word};
 use crate::sexp::{Kind, Sexp, deeper};
 
 /// Collects the parts of the digest.

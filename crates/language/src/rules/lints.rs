@@ -2,16 +2,15 @@
 //! rule makes superfluous, or that build terms without end.
 
 use super::book::{Arg, Call, Rule, RuleBook};
+use super::general::General;
 use super::operators::Kind;
 use super::shape::{Sides, Special, growing_instance};
 use super::signature::Operator;
 use super::tree::COMPUTE;
 use crate::codes::Code;
-use crate::conditions::Predicate;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Language, PatternAst, Symbol};
-use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Pairs of predicates that no term satisfies together.
@@ -95,7 +94,7 @@ fn never_asked(book: &RuleBook, found: &mut Vec<Diagnostic>) {
 }
 
 /// Returns true if a condition is false for all values of its variables.
-fn is_false(guard: &Call<Predicate>) -> bool {
+fn is_false(guard: &Call) -> bool {
     match (guard.what.name, guard.args.as_slice()) {
         ("at-most", [Arg::Int(a), Arg::Int(b)]) => a > b,
         ("below", [Arg::Int(a), Arg::Int(b)]) => a >= b,
@@ -106,7 +105,7 @@ fn is_false(guard: &Call<Predicate>) -> bool {
 }
 
 /// Returns true if two conditions cannot both hold.
-fn exclude(a: &Call<Predicate>, b: &Call<Predicate>) -> bool {
+fn exclude(a: &Call, b: &Call) -> bool {
     let (first, second) = (a.what.name, b.what.name);
     let exclusive = EXCLUSIVE.contains(&(first, second)) || EXCLUSIVE.contains(&(second, first));
     match (a.args.as_slice(), b.args.as_slice()) {
@@ -119,7 +118,7 @@ fn exclude(a: &Call<Predicate>, b: &Call<Predicate>) -> bool {
 }
 
 /// Returns a condition as it is written in a file.
-fn written(guard: &Call<Predicate>) -> String {
+fn written(guard: &Call) -> String {
     let args = guard.args.iter().map(|arg| match arg {
         Arg::Var(v) => format!(" {v}"),
         Arg::Int(n) => format!(" {n}"),
@@ -204,21 +203,17 @@ fn with_place(warning: Diagnostic, place: Option<Span>, label: &str) -> Diagnost
 
 /// Finds rules that another rule of the same set makes superfluous.
 fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
-    // Rules that may be special cases of each other have the same root operator.
-    let mut alike: FxHashMap<(usize, Key), Vec<usize>> = FxHashMap::default();
+    let mut index = General::default();
     let sides: Vec<Sides> = book.rules.iter().map(|rule| Sides::of(rule).0).collect();
     for (at, rule) in book.rules.iter().enumerate() {
-        if let Some(key) = rule.lhs.as_ref().last().and_then(root) {
-            alike.entry((rule.set, key)).or_default().push(at);
-        }
+        index.insert(at, rule);
     }
     for (at, rule) in book.rules.iter().enumerate() {
-        let Some(key) = rule.lhs.as_ref().last().and_then(root) else { continue };
-        let alike = alike.get(&(rule.set, key)).into_iter().flatten();
-        let mut others = alike.map(|other| (*other, &book.rules[*other]));
+        let mut others = index.of(rule).into_iter().map(|other| (other, &book.rules[other]));
         let special = Special::new(rule);
         let general = others.find(|(other, general)| {
             *other != at
+                && general.set == rule.set
                 && general.phase == rule.phase
                 && general.exact <= rule.exact
                 && sides[*other] != sides[at]
@@ -232,16 +227,6 @@ fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
             let warning = warning.with_related(general.span, "the general case");
             found.push(warning.with_help("remove it"));
         }
-    }
-}
-
-fn root(node: &ENodeOrVar<Node>) -> Option<Key> {
-    match node {
-        ENodeOrVar::ENode(node) => match node.head() {
-            Head::Op(name) => Some((name, node.children().len())),
-            Head::Int(_) | Head::Real(_) => None,
-        },
-        ENodeOrVar::Var(_) => None,
     }
 }
 

@@ -3,8 +3,9 @@
 use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::check::Checker;
 use super::files::{self, InFile};
+use super::rule_form::RuleForm;
 use super::signature::Signature;
-use super::syntax::{Form, RuleForm, RulesetForm, ScheduleForm, Word};
+use super::syntax::{Form, RulesetForm, ScheduleForm, Word};
 use super::{commutes, define, derive, dialect, lints, schedule};
 use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};

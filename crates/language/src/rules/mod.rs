@@ -17,10 +17,13 @@ mod derived;
 mod dialect;
 mod digest;
 mod files;
+mod general;
 mod infer;
 mod lints;
 mod load;
 mod operators;
+mod resolve;
+mod rule_form;
 mod schedule;
 mod scope;
 mod shape;
@@ -37,17 +40,18 @@ pub use define::{Definition, Definitions};
 pub use derived::derived;
 pub use load::{Check, check, load, load_text};
 pub use operators::{Kind, Loop, OpInfo, Operators, Touches, Unit};
+pub use rule_form::RuleForm;
 pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
 pub use shape::Numbers;
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
 pub use sketch::{Part, Sketch};
 pub use stated::Stated;
-pub use syntax::{RuleForm, Word as Spelled};
+pub use syntax::Word as Spelled;
 pub use tree::{COMPUTE, COMPUTE_OPS};
 pub use words::{Word, all as all_words, words};
 
 /// The keywords of a rule.
-pub const RULE_KEYS: &[&str] = &syntax::RULE_KEYS;
+pub const RULE_KEYS: &[&str] = &rule_form::RULE_KEYS;
 /// The keywords of a rule set.
 pub const RULESET_KEYS: &[&str] = &syntax::RULESET_KEYS;
 /// The keywords of an operator's declaration.
@@ -55,7 +59,7 @@ pub const OP_KEYS: &[&str] = &dialect::OP_KEYS;
 
 #[cfg(test)]
 mod tests {
-    use super::{Exactness, Phase, attributes, dialect, schedule, sketch, syntax, tree};
+    use super::{Exactness, Phase, attributes, dialect, rule_form, schedule, sketch, syntax, tree};
     use crate::conditions::{GENERATORS, PREDICATES};
     use ember_values::primitive;
 
@@ -68,7 +72,7 @@ mod tests {
             &syntax::FORMS[..],
             &[syntax::INPUT],
             &syntax::RULESET_KEYS,
-            &syntax::RULE_KEYS,
+            &rule_form::RULE_KEYS,
             &schedule::STEPS,
             &sketch::WORDS,
             &dialect::ITEMS,
@@ -90,7 +94,7 @@ mod tests {
             ("form", &syntax::FORMS),
             ("key", &[syntax::INPUT]),
             ("key", &syntax::RULESET_KEYS),
-            ("key", &syntax::RULE_KEYS),
+            ("key", &rule_form::RULE_KEYS),
             ("key", &dialect::OP_KEYS),
             ("key", &dialect::SORT_KEYS),
             ("declaration", &dialect::ITEMS),

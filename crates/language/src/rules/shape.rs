@@ -1,7 +1,6 @@
 //! Compares patterns: equality up to renaming, and occurrence of one inside the other.
 
 use super::book::{Arg, Call, Rule};
-use crate::conditions::Predicate;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use rustc_hash::FxHashMap;
@@ -235,9 +234,6 @@ impl Special<'_> {
         {
             return false;
         }
-        if !may_match(&general.lhs, &rule.lhs) {
-            return false;
-        }
         let root = rule.lhs.len() - 1;
         let Some(bound) = matches(&general.lhs, &rule.lhs, &self.left, root) else { return false };
         general.guards.iter().all(|guard| self.asks(guard, &bound))
@@ -245,7 +241,7 @@ impl Special<'_> {
     }
 
     /// Returns true if the rule has this condition of a general rule, with the variables replaced by their terms.
-    fn asks(&self, guard: &Call<Predicate>, bound: &BTreeMap<Var, usize>) -> bool {
+    fn asks(&self, guard: &Call, bound: &BTreeMap<Var, usize>) -> bool {
         let arg = |arg: &Arg| match arg {
             Arg::Int(n) => Some(Arg::Int(*n)),
             Arg::Var(v) => match &self.rule.lhs[Id::from(*bound.get(v)?)] {
@@ -257,9 +253,8 @@ impl Special<'_> {
             },
         };
         let args: Option<Vec<Arg>> = guard.args.iter().map(arg).collect();
-        let same = |own: &Call<Predicate>| {
-            own.what.name == guard.what.name && args.as_ref() == Some(&own.args)
-        };
+        let same =
+            |own: &Call| own.what.name == guard.what.name && args.as_ref() == Some(&own.args);
         self.rule.guards.iter().any(same)
     }
 
@@ -280,17 +275,6 @@ impl Special<'_> {
         }
         instance.last().copied().flatten()
     }
-}
-
-/// Returns true if the operands of two left sides fit at first sight. This distinguishes most rules.
-fn may_match(general: &PatternAst<Node>, rule: &PatternAst<Node>) -> bool {
-    let (Some(a), Some(b)) = (general.as_ref().last(), rule.as_ref().last()) else { return false };
-    let mut pairs = a.children().iter().zip(b.children());
-    pairs.all(|(x, y)| match (&general[*x], &rule[*y]) {
-        (ENodeOrVar::Var(_), _) => true,
-        (ENodeOrVar::ENode(a), ENodeOrVar::ENode(b)) => a.matches(b),
-        (ENodeOrVar::ENode(_), ENodeOrVar::Var(_)) => false,
-    })
 }
 
 /// Returns the bindings of a pattern's variables if it matches another pattern at a node.

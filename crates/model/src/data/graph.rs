@@ -24,12 +24,33 @@ use grid::Grid;
 use rmat::Rmat;
 use serde::Deserialize;
 use std::path::Path;
+use thiserror::Error;
 
-/// An error of a graph or its file, with optional advice.
-pub type Problem = (String, Option<String>);
+/// An error of a graph or its file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{what}")]
+pub struct Problem {
+    /// The message.
+    pub what: String,
+    /// Advice.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(what: impl Into<String>) -> Problem {
+        Problem { what: what.into(), help: None }
+    }
+
+    pub(super) fn with_help(self, help: impl Into<String>) -> Problem {
+        Problem { help: Some(help.into()), ..self }
+    }
+}
 
 /// The maximum number of nodes and of edges of a graph, each numbered by 32 bits.
 pub const LIMIT: u64 = u32::MAX as u64;
+
+/// The bytes held for each node while a graph is generated: its degree, and its place in either order.
+const NODE_BYTES: u64 = 12;
 
 /// The model that places the edges of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -70,13 +91,18 @@ enum Made {
 impl Graph {
     /// Prepares the edges from a seed. Errors are a graph beyond [`LIMIT`] and a graph without room for its edges.
     pub fn generate(&self, seed: u64) -> Result<Edges, Problem> {
+        if self.nodes.saturating_mul(NODE_BYTES) > super::HELD_LIMIT {
+            let problem = Problem::new(format!("a graph of {} nodes", self.nodes));
+            return Err(problem.with_help("too large to be held in memory"));
+        }
         for (what, n) in [("nodes", self.nodes), ("edges", self.edges)] {
             if n > LIMIT {
-                return Err((format!("a graph of {n} {what}"), Some(format!("at most {LIMIT}"))));
+                let problem = Problem::new(format!("a graph of {n} {what}"));
+                return Err(problem.with_help(format!("at most {LIMIT}")));
             }
         }
         if self.nodes == 0 && self.edges > 0 {
-            return Err((format!("a graph of {} edges without nodes", self.edges), None));
+            return Err(Problem::new(format!("a graph of {} edges without nodes", self.edges)));
         }
         let made = match self.model {
             GraphModel::RMat => Made::Rmat(Rmat::new(self.nodes, self.edges, seed)),

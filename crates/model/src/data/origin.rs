@@ -1,8 +1,9 @@
 //! Inputs that take their data from a graph or from triples. A graph or a set of triples is built once for all its
 //! inputs, and its extents are bound to sizes.
 
+use super::graph::{self, Problem};
 use super::instantiate::Maker;
-use super::{HELD_LIMIT, graph, held};
+use super::{HELD_LIMIT, held};
 use crate::model::{Extent, GraphFrom, Origin, OriginPart as Part, Source};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_targets::tensor::Tensor;
@@ -23,9 +24,9 @@ impl<'a> Maker<'a> {
     pub(super) fn take_part(&mut self, at: usize, of: &'a str, part: Part, span: Span) {
         let Some((origin, declared)) = self.model.data.origins.get(of) else { return };
         if !self.built.contains_key(of) {
-            let built = self.build(origin).unwrap_or_else(|(message, help)| {
-                let error = Diagnostic::error(message, *declared, "not usable");
-                self.errors.push(Diagnostic { help, ..error });
+            let built = self.build(origin).unwrap_or_else(|problem| {
+                let error = Diagnostic::error(problem.what, *declared, "not usable");
+                self.errors.push(Diagnostic { help: problem.help, ..error });
                 Built::Broken
             });
             self.built.insert(of, built);
@@ -55,7 +56,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn build(&self, origin: &Origin) -> Result<Built, graph::Problem> {
+    fn build(&self, origin: &Origin) -> Result<Built, Problem> {
         match origin {
             Origin::Graph { from: GraphFrom::Drawn(drawn), batch } => {
                 let rows = batch.unwrap_or(drawn.nodes);
@@ -66,22 +67,24 @@ impl<'a> Maker<'a> {
                     let message =
                         format!("a graph of {} nodes and {} edges", drawn.nodes, drawn.edges);
                     let help = "too large to be held in memory; take a part: `(batch ROWS)`";
-                    return Err((message, Some(help.to_owned())));
+                    return Err(Problem::new(message).with_help(help));
                 }
                 Ok(Built::Graph(drawn.generate(self.seed)?.matrix(rows)))
             }
             Origin::Graph { from: GraphFrom::File { path, options }, batch } => {
                 let full = self.model.data.directory.join(path);
                 let read = graph::read(self.model.data.files.as_ref(), &full, options);
-                let mut graph =
-                    read.map_err(|(reason, help)| (format!("{}: {reason}", full.display()), help))?;
+                let mut graph = read.map_err(|problem| Problem {
+                    what: format!("{}: {problem}", full.display()),
+                    ..problem
+                })?;
                 graph.truncate(batch.unwrap_or(u64::MAX));
                 Ok(Built::Graph(graph))
             }
             Origin::Triples { from, batch } => {
                 let count = batch.unwrap_or(u64::MAX).min(from.triples);
                 if count > HELD_LIMIT / 32 {
-                    return Err((format!("{count} triples are too many to be held"), None));
+                    return Err(Problem::new(format!("{count} triples are too many to be held")));
                 }
                 let mut parts = [(); 3].map(|()| Vec::with_capacity(count as usize));
                 for triple in from.generate(self.seed).take(count as usize) {

@@ -77,13 +77,9 @@ pub(super) fn outermost(
     found
 }
 
-fn is_variable(operators: &Operators, node: &Node) -> bool {
-    operators.primitive(node) == Some(Primitive::Variable)
-}
-
 /// Returns the number of a loop variable.
 fn number(operators: &Operators, term: &Term, variable: Id) -> Option<i64> {
-    let [name] = operators.parts(&term[variable], Primitive::Variable)?;
+    let [name, ..] = operators.variable(&term[variable])?;
     match term[operators.number(&term[name])?].head() {
         Head::Int(n) => Some(n),
         Head::Op(_) | Head::Real(_) => None,
@@ -116,7 +112,7 @@ impl Search<'_> {
     fn fits_here(&mut self, part: Id, class: Id) -> bool {
         let term = self.term;
         let node = &term[part];
-        if is_variable(self.operators, node) {
+        if self.operators.is_variable(node) {
             return self.names.get(&part) == Some(&class);
         }
         let key = (part, class, self.around(part));
@@ -185,7 +181,7 @@ impl Search<'_> {
     fn binds(&mut self, variable: Id, class: Id) -> bool {
         let class = self.egraph.find(class);
         let term = self.term;
-        let bounds = |node: &Node| self.operators.parts(node, Primitive::Variable);
+        let bounds = |node: &Node| self.operators.variable(node);
         let Some([_, lo, hi, step]) = bounds(&term[variable]) else { return false };
         let around =
             self.names.iter().any(|(v, known)| *known == class && self.encloses(*v, variable));
@@ -245,7 +241,7 @@ impl Search<'_> {
 /// Returns a term with its loop variables renamed to the given variables of the search.
 pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &BTreeMap<i64, Id>) -> Term {
     let operators = egraph.analysis.operators();
-    let name_of = |node: &Node| operators.parts(node, Primitive::Variable).map(|[name]| name);
+    let name_of = |node: &Node| operators.variable(node).map(|[name, ..]| name);
     let mut made = Terms::default();
     let root = rebuild(term.as_ref(), |at, mut node| {
         // The bounds remain the bounds of the term's loop; only the name changes.
@@ -266,7 +262,7 @@ pub(super) fn add_variables(egraph: &mut EGraph, term: &Term) {
     let nodes = term.as_ref();
     let mut wanted = vec![false; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
-        wanted[at] |= is_variable(egraph.analysis.operators(), node);
+        wanted[at] |= egraph.analysis.operators().is_variable(node);
         if wanted[at] {
             node.children().iter().for_each(|c| wanted[usize::from(*c)] = true);
         }

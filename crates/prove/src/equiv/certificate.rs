@@ -14,7 +14,6 @@ use ember_language::rules::{Exactness, Operators, Rule, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
 use ember_model::model::Extent;
-use ember_values::primitive::Primitive;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -415,7 +414,7 @@ impl<'a> Writer<'a> {
             // declaration.
             if let (Some(word), ENodeOrVar::ENode(node)) =
                 (means.of.get(v).and_then(|t| is_word(t.as_ref().last()?)), &pattern[root(pattern)])
-                && self.operators().primitive(node) == Some(Primitive::Variable)
+                && self.operators().is_variable(node)
             {
                 means.targets.push((written(pattern, root(pattern)), word));
             }

@@ -15,7 +15,6 @@ use ember_engine::{CompiledRule, Step};
 use ember_language::rebuild::{rebuild_all, try_rebuild};
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::term::{Node, Term};
-use ember_values::primitive::Primitive;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry as MapEntry;
@@ -57,7 +56,7 @@ pub(super) fn is_word(node: &Node) -> Option<Id> {
 }
 
 fn is_variable(search: &EGraph, node: &Node) -> bool {
-    search.analysis.operators().primitive(node) == Some(Primitive::Variable)
+    search.analysis.operators().is_variable(node)
 }
 
 impl<'a> Hidden<'a> {
@@ -184,7 +183,7 @@ impl<'a> Hidden<'a> {
     pub fn variable(&self, class: Id) -> Option<[Term; 4]> {
         let operators = self.search.analysis.operators();
         let mut nodes = self.search[self.search.find(class)].nodes.iter();
-        let parts: [Id; 4] = nodes.find_map(|node| operators.parts(node, Primitive::Variable))?;
+        let parts: [Id; 4] = nodes.find_map(|node| operators.variable(node))?;
         let parts: Option<Vec<Term>> = parts.iter().map(|c| self.smallest(*c)).collect();
         parts?.try_into().ok()
     }
@@ -269,9 +268,11 @@ impl CostFunction<Node> for Words<'_> {
     type Cost = u64;
 
     fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
+        if self.operators.is_variable(node) {
+            return 1;
+        }
         // Renamings are not part of programs, so that terms with them are expensive.
         let own = match self.operators.primitive(node) {
-            Some(Primitive::Variable) => return 1,
             Some(primitive) if primitive.is_elsewhere() => {
                 if self.short {
                     1000

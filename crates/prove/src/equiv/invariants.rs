@@ -13,7 +13,6 @@ use ember_engine::journal::Entry;
 use ember_language::rules::Operators;
 use ember_language::rules::{Arg, RuleBook};
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -130,7 +129,7 @@ fn free(search: &EGraph) -> Vec<BTreeSet<Id>> {
     let operators: &Arc<Operators> = search.analysis.operators();
     let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(search.nodes().len());
     for (at, node) in search.nodes().iter().enumerate() {
-        if operators.primitive(node) == Some(Primitive::Variable) {
+        if operators.is_variable(node) {
             free.push(BTreeSet::from([search.find(Id::from(at))]));
             continue;
         }

@@ -8,7 +8,6 @@ use ember_language::rebuild::rebuild_part;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -27,7 +26,7 @@ impl<'a> Means<'a> {
     }
 
     fn is_variable(&self, node: &Node) -> bool {
-        self.operators.primitive(node) == Some(Primitive::Variable)
+        self.operators.is_variable(node)
     }
 
     /// Adds the bindings from matching a term against a pattern.

@@ -10,7 +10,6 @@ use ember_analysis::facts::EGraph;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -142,13 +141,13 @@ impl Names<'_> {
     /// Returns the renamed variable of a loop in this scope; `None` if the node is not a variable.
     fn renamed(&mut self, variable: Id, scope: usize) -> Option<Id> {
         let node = &self.term[variable];
-        let [_, lo, hi, step] = self.operators.parts(node, Primitive::Variable)?;
+        let [_, lo, hi, step] = self.operators.variable(node)?;
         let bounds = [lo, hi, step].map(|id| self.node(id, scope));
         let mut same: i64 = 0;
         let mut at = scope;
         while let Some(around) = self.scopes[at].around {
             let other = self.made.get(self.scopes[at].to);
-            let other = other.and_then(|n| self.operators.parts(n, Primitive::Variable));
+            let other = other.and_then(|n| self.operators.variable(n));
             let alike = other.is_some_and(|[_, lo, hi, step]| [lo, hi, step] == bounds);
             same += i64::from(alike || !matches!(self.naming, Naming::Alike));
             at = around;

@@ -5,7 +5,7 @@ use super::data::Given;
 use super::declare::Declarations;
 use super::sides::{ModelFile, Side};
 use egg::{Id, Language};
-use ember_language::rules::{OpInfo, Operators};
+use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
 use ember_model::model::Extent;
 use ember_values::primitive::Primitive;
@@ -110,12 +110,11 @@ impl Roles {
             }
         }
         for node in term {
-            let Some(own) = operators.of(node).and_then(OpInfo::looped) else { continue };
+            let Some(own) = operators.looped(node) else { continue };
             let (lo, hi) = own.access.unwrap_or((own.lo, own.hi));
-            let part = |at: usize| node.children()[at];
-            let Some(extent) = indexed.get(&part(own.variable)) else { continue };
+            let Some(extent) = indexed.get(&own.variable) else { continue };
             for bound in [lo, hi] {
-                for leaf in used.leaves(part(bound)) {
+                for leaf in used.leaves(bound) {
                     if let Leaf::Loaded(name) = leaf {
                         self.add(name.to_owned(), Role::Bounds(extent.clone()));
                     }
@@ -148,6 +147,10 @@ impl Used<'_> {
             let node = &self.term[id];
             let Some(info) = self.operators.of(node) else { continue };
             let children = node.children();
+            if info.is_transparent() {
+                open.extend(info.parts::<1>(children).into_iter().flatten());
+                continue;
+            }
             match info.primitive() {
                 Some(Primitive::Iv) => {
                     found.extend(info.parts(children).map(|[variable]| Leaf::Variable(variable)));
@@ -156,7 +159,7 @@ impl Used<'_> {
                     let place = info.parts(children).and_then(|[address]| self.place(address));
                     found.extend(place.map(|(name, _)| Leaf::Loaded(name)));
                 }
-                Some(Primitive::Same | Primitive::IndexCast) => {
+                Some(Primitive::IndexCast) => {
                     open.extend(info.parts::<1>(children).into_iter().flatten());
                 }
                 Some(Primitive::Cast) => open.extend(info.parts(children).map(|[_, x]| x)),
@@ -182,11 +185,12 @@ impl Used<'_> {
             let info = self.operators.of(node)?;
             let [first] = info.parts(node.children())?;
             match info.primitive()? {
+                _ if info.is_transparent() => at = first,
                 Primitive::Index => {
                     at = first;
                     indices += 1;
                 }
-                Primitive::Freeze | Primitive::Same => at = first,
+                Primitive::Freeze => at = first,
                 Primitive::Root(_) => {
                     let Head::Op(name) = self.term[first].head() else { return None };
                     return Some((name.as_str().strip_prefix('%')?, indices));

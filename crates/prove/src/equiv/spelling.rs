@@ -9,13 +9,12 @@ use crate::chains::Terms;
 use egg::{ENodeOrVar, Id, PatternAst};
 use ember_language::sexp::Sexp;
 use ember_language::term::{Node, Term};
-use ember_values::primitive::Primitive;
 
 impl Writer<'_> {
     /// Records the spelling of a program's variables.
     pub(super) fn remember(&mut self, program: &Term) {
         for (at, node) in program.as_ref().iter().enumerate() {
-            let bounds = self.operators().parts(node, Primitive::Variable);
+            let bounds = self.operators().variable(node);
             let Some([name, lo, hi, step]) = bounds else { continue };
             let part = |id: Id| self.hidden.hide(&Terms::of(program, id));
             let class = self.hidden.hide(&Terms::of(program, Id::from(at)));
@@ -31,7 +30,7 @@ impl Writer<'_> {
     /// Proves the bounds as a program spells them.
     pub(super) fn spell_program(&mut self, program: &Term) -> Result<(), Uncertified> {
         for (at, node) in program.as_ref().iter().enumerate() {
-            let bounds = self.operators().parts(node, Primitive::Variable);
+            let bounds = self.operators().variable(node);
             let Some([_, lo, hi, step]) = bounds else { continue };
             let lost = || Lost("a variable is not in the search");
             let word = self.hidden.hide(&Terms::of(program, Id::from(at))).ok_or_else(lost)?;
@@ -109,7 +108,7 @@ impl Writer<'_> {
     ) -> Result<(), Uncertified> {
         for (at, node) in pattern.as_ref().iter().enumerate() {
             let ENodeOrVar::ENode(node) = node else { continue };
-            let bounds: Option<[Id; 4]> = self.operators().parts(node, Primitive::Variable);
+            let bounds: Option<[Id; 4]> = self.operators().variable(node);
             let Some(bounds) = bounds else { continue };
             let Some(class) = means.target(pattern, Id::from(at)) else { continue };
             let parts = bounds.iter().map(|c| means.build(pattern, *c));

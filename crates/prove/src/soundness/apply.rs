@@ -7,7 +7,6 @@ use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_engine::CompiledRule;
 use ember_engine::Knowledge;
 use ember_engine::saturate::{Limits, StopReason, saturate};
-use ember_language::conditions::Generator;
 use ember_language::rules::Operators;
 use ember_language::rules::{Arg, Call, Rule};
 use std::collections::BTreeMap;
@@ -80,7 +79,7 @@ pub(super) fn apply(
 fn values(
     egraph: &mut EGraph,
     instance: &Instance,
-    call: &Call<Generator>,
+    call: &Call,
     v: Var,
     known: BTreeMap<Var, i64>,
 ) -> Vec<BTreeMap<Var, i64>> {

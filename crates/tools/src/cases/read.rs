@@ -6,6 +6,7 @@ use ember_language::rules::{RuleBook, Schedule, ScheduleStep, Sketch};
 use ember_language::sexp::{self, Sexp};
 use ember_language::suggest::unknown;
 use ember_language::term::Term;
+use ember_language::text::{Words, written_out};
 use ember_model::model::Model;
 use std::path::Path;
 
@@ -124,13 +125,20 @@ fn case(
         number.unwrap_or(NODES.0)
     });
     let input = match input {
-        Some((_, [term])) => match book.signature.read_term(term) {
-            Ok((term, _)) => Some(term),
-            Err(found) => {
-                errors.extend(found);
-                None
+        Some((_, [term])) => {
+            let words = match &model {
+                Some(model) => model.words(&book.signature),
+                None => Words::new(&book.signature),
+            };
+            let read = written_out(term, &words, &[]);
+            match read.and_then(|term| book.signature.read_term(&term)) {
+                Ok((term, _)) => Some(term),
+                Err(found) => {
+                    errors.extend(found);
+                    None
+                }
             }
-        },
+        }
         _ => {
             errors.push(wrong("the input is missing", name.span, "in this case"));
             None

@@ -11,7 +11,9 @@ use ember_engine::saturate::{Limits, StopReason};
 use ember_language::diagnostic::Span;
 use ember_language::print_term::print_term;
 use ember_language::rules::{RuleBook, Sketch};
+use ember_language::sexp::Sexp;
 use ember_language::term::Term;
+use ember_language::text::{Words, program, written_out};
 use similar::TextDiff;
 use std::collections::BTreeMap;
 
@@ -46,6 +48,7 @@ impl Case {
         // The input is a finite term of the root, so there is always one.
         let smallest = Extractor::new(egraph, AstSize).find_best(root);
         let found = smallest.map_or_else(|| self.input.clone(), |(_, term)| term);
+        let words = self.words(book);
         let fail = |reason: String, diff: String, blessable: bool| {
             Some(Failure { reason, diff, found: found.clone(), blessable })
         };
@@ -55,20 +58,20 @@ impl Case {
         if let Some((_, text)) =
             self.refuse.iter().find(|(s, _)| ember_engine::holds(s, egraph, root))
         {
-            let reason = format!("it becomes {}", print_term(&as_term(text)).trim_end());
+            let reason = format!("it becomes {}", sketched(text, &words).trim_end());
             return fail(reason, String::new(), false);
         }
         let missing =
             self.expect.iter().find(|(sketch, _)| !ember_engine::holds(sketch, egraph, root));
         if let Some((_, text)) = missing {
-            let expected = print_term(&as_term(text));
+            let expected = sketched(text, &words);
             let why = match stop {
                 StopReason::Saturated => String::new(),
                 stop => format!(", and the rules stopped: {stop}"),
             };
             return fail(
                 format!("it does not become what is expected{why}"),
-                diff(&expected, &found),
+                diff(&expected, &program(&found, &words)),
                 true,
             );
         }
@@ -76,6 +79,11 @@ impl Case {
             return fail("nothing is expected of it".to_owned(), String::new(), true);
         }
         None
+    }
+
+    fn words<'b>(&self, book: &'b RuleBook) -> Words<'b> {
+        let without = || Words::new(&book.signature);
+        self.model.as_ref().map_or_else(without, |model| model.words(&book.signature))
     }
 
     fn facts(&self, book: &RuleBook) -> Facts {
@@ -88,8 +96,14 @@ impl Case {
     }
 }
 
-fn diff(expected: &str, found: &Term) -> String {
-    let found = format!("{}\n", print_term(found).trim_end());
+/// A sketch as text. One that is a term by itself names its loops as what is found does.
+fn sketched(sketch: &Sexp, words: &Words) -> String {
+    let term = written_out(sketch, words, &[]).and_then(|text| words.signature().read_term(&text));
+    term.map_or_else(|_| print_term(&as_term(sketch)), |(term, _)| program(&term, words))
+}
+
+fn diff(expected: &str, found: &str) -> String {
+    let found = format!("{}\n", found.trim_end());
     let expected = format!("{}\n", expected.trim_end());
     let diff = TextDiff::from_lines(&expected, &found);
     diff.unified_diff().context_radius(3).header("expected", "found").to_string()

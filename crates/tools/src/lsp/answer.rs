@@ -169,14 +169,14 @@ pub(super) fn complete(
         }
         Role::Predicate => {
             let all = PREDICATES.iter().filter_map(|p| Some((p, describe::predicate(p.name)?)));
-            let predicate = |(p, doc): (&ember_language::conditions::Predicate, String)| {
+            let predicate = |(p, doc): (&ember_language::conditions::Condition, String)| {
                 item(p.name, CompletionItemKind::METHOD, p.sorts.join(" "), doc)
             };
             all.map(predicate).collect()
         }
         Role::Generator => {
             let all = GENERATORS.iter().filter_map(|g| Some((g, describe::generator(g.name)?)));
-            let generator = |(g, doc): (&ember_language::conditions::Generator, String)| {
+            let generator = |(g, doc): (&ember_language::conditions::Condition, String)| {
                 item(g.name, CompletionItemKind::METHOD, g.sorts.join(" "), doc)
             };
             all.map(generator).collect()

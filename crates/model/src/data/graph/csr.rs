@@ -1,5 +1,8 @@
 //! Compressed sparse rows: the start of each row's entries, and the column of each entry.
 
+/// The bytes held for each row in addition to the entries: its offset, and two more numbers while entries are placed.
+pub(super) const ROW_BYTES: u64 = 24;
+
 /// A sparse matrix, or the adjacency of a graph. The entries of row `r` are at `offsets[r] .. offsets[r + 1]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Csr {

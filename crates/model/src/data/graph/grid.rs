@@ -24,8 +24,8 @@ impl Grid {
         // `width` nodes has a lower neighbour.
         let pairs = nodes - nodes.div_ceil(width) + nodes.saturating_sub(width);
         if edges > pairs {
-            let message = format!("a grid of {nodes} nodes and {edges} edges");
-            return Err((message, Some(format!("it has {pairs} pairs of neighbours"))));
+            let problem = Problem::new(format!("a grid of {nodes} nodes and {edges} edges"));
+            return Err(problem.with_help(format!("it has {pairs} pairs of neighbours")));
         }
         Ok(Grid { nodes, width, edges, pairs, seed })
     }

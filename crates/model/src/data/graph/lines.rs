@@ -18,7 +18,7 @@ pub(super) struct Lines<R> {
 impl Lines<BufReader<Box<dyn Read>>> {
     /// Opens a regular file.
     pub(super) fn open(files: &dyn Files, path: &Path) -> Result<Self, Problem> {
-        let file = files.open(path).map_err(|error| (error.to_string(), None))?;
+        let file = files.open(path).map_err(|error| Problem::new(error.to_string()))?;
         Ok(Lines::new(BufReader::with_capacity(1 << 16, file.bytes)))
     }
 }
@@ -42,13 +42,13 @@ impl<R: BufRead> Lines<R> {
             Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
                 Err(self.problem("not text".to_owned()))
             }
-            Err(e) => Err((e.to_string(), None)),
+            Err(e) => Err(Problem::new(e.to_string())),
         }
     }
 
     /// Returns an error about the line that was read last.
     pub(super) fn problem(&self, what: String) -> Problem {
-        (format!("line {}: {what}", self.number), None)
+        Problem::new(format!("line {}: {what}", self.number))
     }
 
     /// Formats a word of the line for a message: shortened, and without characters that do not print.

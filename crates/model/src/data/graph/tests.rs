@@ -188,12 +188,12 @@ fn damaged_files_are_reported() {
         (&format!("{HEAD}{}\n", "1".repeat(5000)), "line 2: longer than 4096 bytes"),
     ];
     for (text, expected) in cases {
-        let (message, _) = market(text).expect_err(text);
-        assert!(message.contains(expected), "{text:?}: {message}");
+        let problem = market(text).expect_err(text);
+        assert!(problem.what.contains(expected), "{text:?}: {problem}");
     }
     let bytes: &[u8] = b"0 1\n\xff 2\n";
     let problem = edge_list::read(Lines::new(bytes), &EdgeListOptions::default());
-    assert_eq!(problem, Err(("line 2: not text".to_owned(), None)));
+    assert_eq!(problem, Err(Problem::new("line 2: not text")));
     let one = EdgeListOptions { base: 1, ..EdgeListOptions::default() };
     let four = EdgeListOptions { nodes: Some(4), ..EdgeListOptions::default() };
     let cases = [
@@ -207,8 +207,8 @@ fn damaged_files_are_reported() {
         ("0 99999999999\n", EdgeListOptions::default(), "line 1: node 99999999999 is above"),
     ];
     for (text, options, expected) in cases {
-        let (message, _) = list(text, options).expect_err(text);
-        assert!(message.contains(expected), "{text:?}: {message}");
+        let problem = list(text, options).expect_err(text);
+        assert!(problem.what.contains(expected), "{text:?}: {problem}");
     }
 }
 

@@ -13,7 +13,6 @@ pub(super) use number::defined;
 pub(super) use parts::mentions;
 
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::conditions::{Generator, Predicate};
 use ember_language::rules::{Arg, Call, Kind, OpInfo, Rule, Signature, Sort};
 use ember_language::term::Node;
 use ember_values::primitive::Primitive;
@@ -213,7 +212,7 @@ impl<'a> Translation<'a> {
         all
     }
 
-    fn guard(&mut self, guard: &Call<Predicate>) -> Option<String> {
+    fn guard(&mut self, guard: &Call) -> Option<String> {
         let args: Vec<String> = guard.args.iter().map(|arg| self.argument(arg)).collect();
         match (guard.what.name, &args[..]) {
             ("at-most", [a, b]) => Some(format!("(<= {a} {b})")),
@@ -239,7 +238,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    fn range(&mut self, v: Var, range: &Call<Generator>) -> Option<String> {
+    fn range(&mut self, v: Var, range: &Call) -> Option<String> {
         let args: Vec<String> = range.args.iter().map(|arg| self.argument(arg)).collect();
         let n = self.numbers.get(&v)?;
         match (range.what.name, &args[..]) {
@@ -315,7 +314,7 @@ impl<'a> Translation<'a> {
 
     /// Returns the number of a variable that a `length` generator fixes to its own value.
     fn measured(&self, v: Var) -> Option<&i64> {
-        let own = |call: &Call<Generator>| {
+        let own = |call: &Call| {
             call.what.name == "length" && matches!(call.args[..], [Arg::Var(x)] if x == v)
         };
         self.rule.fors.iter().find(|(_, call)| own(call)).and_then(|(k, _)| self.numbers.get(k))

@@ -3,7 +3,6 @@
 use super::parts::{applied, literal, quoted, text};
 use super::{Around, Inexpressible, Result, Translation};
 use egg::{ENodeOrVar, Id, Language, PatternAst};
-use ember_language::conditions::Predicate;
 use ember_language::rules::{Arg, COMPUTE, Call, Kind};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::{Primitive, Typing};
@@ -39,28 +38,19 @@ impl Translation<'_> {
         if node.name() == Some(COMPUTE) {
             return self.computed(p, node, around);
         }
+        if self.signature.table().is_transparent(node) {
+            let [x] = self.operands(node)?;
+            return self.number(p, x, around);
+        }
+        if let Some((variable, value, x)) = self.elsewhere(p, node, around)? {
+            let mut inner = around.clone();
+            inner.values.insert(variable, value);
+            return self.number(p, x, &inner);
+        }
         match self.primitive(node) {
-            Some(Primitive::Same) => {
-                let [x] = self.operands(node)?;
-                self.number(p, x, around)
-            }
             Some(Primitive::Iv) => {
                 let [variable] = self.operands(node)?;
                 scalar(self.loop_variable(p, variable, around))
-            }
-            Some(Primitive::Rename) => {
-                let [from, to, x] = self.operands(node)?;
-                let mut inner = around.clone();
-                let value = self.loop_variable(p, to, around);
-                inner.values.insert(text(p, from), value);
-                self.number(p, x, &inner)
-            }
-            Some(Primitive::Fix) => {
-                let [variable, value, x] = self.operands(node)?;
-                let mut inner = around.clone();
-                let value = self.number(p, value, around)?.text;
-                inner.values.insert(text(p, variable), value);
-                self.number(p, x, &inner)
             }
             Some(Primitive::Vec) => {
                 let [variable, each, lanes, hi, x] = self.operands(node)?;
@@ -94,7 +84,10 @@ impl Translation<'_> {
                 number.active.insert(format!("(< {lane} {n})"));
                 Ok(number)
             }
-            Some(Primitive::For | Primitive::Reduce | Primitive::Fold) => {
+            Some(primitive)
+                if primitive == Primitive::Fold
+                    || self.signature.table().looped(node).is_some() =>
+            {
                 let name = self.name(node);
                 Err(Inexpressible(format!("`{name}` stands within an expression")))
             }
@@ -124,6 +117,26 @@ impl Translation<'_> {
                 Ok(Number { text, active })
             }
         }
+    }
+
+    /// Returns the variable, the value and the term of a term in which a variable has another value.
+    pub(super) fn elsewhere(
+        &mut self,
+        p: &PatternAst<Node>,
+        node: &Node,
+        around: &Around,
+    ) -> Result<Option<(String, String, Id)>> {
+        Ok(match self.primitive(node) {
+            Some(Primitive::Rename) => {
+                let [from, to, x] = self.operands(node)?;
+                Some((text(p, from), self.loop_variable(p, to, around), x))
+            }
+            Some(Primitive::Fix) => {
+                let [variable, value, x] = self.operands(node)?;
+                Some((text(p, variable), self.number(p, value, around)?.text, x))
+            }
+            _ => None,
+        })
     }
 
     /// Translates a number that is computed when a rule is applied, which is always an integer.
@@ -201,7 +214,7 @@ impl Translation<'_> {
     pub(super) fn is_integer(&self, p: &PatternAst<Node>, id: Id) -> bool {
         let node = match &p[id] {
             ENodeOrVar::Var(v) => {
-                let says = |call: &Call<Predicate>| {
+                let says = |call: &Call| {
                     INTEGERS.contains(&call.what.name) && call.args.contains(&Arg::Var(*v))
                 };
                 return self.numbers.contains_key(v)

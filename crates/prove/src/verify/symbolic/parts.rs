@@ -15,9 +15,9 @@ pub(super) fn bounds(pattern: &PatternAst<Node>, operators: &Operators) -> BTree
     let mut ends: Vec<Id> = Vec::new();
     for node in pattern.as_ref() {
         let ENodeOrVar::ENode(node) = node else { continue };
-        let over = operators.of(node).and_then(|info| info.looped());
+        let over = operators.looped(node);
         let lanes = operators.parts(node, Primitive::Vec);
-        ends.extend(over.iter().flat_map(|l| [l.lo, l.hi, l.step]).map(|at| node.children()[at]));
+        ends.extend(over.iter().flat_map(|l| [l.lo, l.hi, l.step]));
         ends.extend(lanes.iter().flat_map(|[_, _, lanes, hi]| [*lanes, *hi]));
     }
     let variables = ends.into_iter().filter_map(|id| match &pattern[id] {

@@ -20,34 +20,27 @@ impl Translation<'_> {
             ENodeOrVar::Var(v) => return self.leaf(p, id, *v, around, side),
             ENodeOrVar::ENode(node) => node,
         };
+        let operators = self.signature.table();
+        if operators.is_transparent(node) {
+            let [x] = self.operands(node)?;
+            return self.visit(p, x, around, side);
+        }
+        if operators.looped(node).is_some() {
+            return self.enter(p, node, around, side);
+        }
+        if let Some((variable, value, x)) = self.elsewhere(p, node, &around)? {
+            let mut inner = around;
+            inner.derived.insert(variable.clone());
+            inner.values.insert(variable, value);
+            return self.visit(p, x, inner, side);
+        }
         match self.primitive(node) {
-            Some(Primitive::Same) => {
-                let [x] = self.operands(node)?;
-                self.visit(p, x, around, side)
-            }
             Some(Primitive::Skip) => Ok(()),
             // The contents of memory after a statement cannot be expressed by visits.
             Some(Primitive::After | Primitive::Forget) => {
                 Err(Inexpressible(format!("`{node}` is about what stands in memory")))
             }
             Some(Primitive::Seq) => self.in_order(p, node, around, side),
-            Some(Primitive::Rename) => {
-                let [from, to, x] = self.operands(node)?;
-                let mut inner = around;
-                let value = self.loop_variable(p, to, &inner);
-                inner.derived.insert(text(p, from));
-                inner.values.insert(text(p, from), value);
-                self.visit(p, x, inner, side)
-            }
-            Some(Primitive::Fix) => {
-                let [variable, value, x] = self.operands(node)?;
-                let mut inner = around;
-                let value = self.number(p, value, &inner)?.text;
-                inner.derived.insert(text(p, variable));
-                inner.values.insert(text(p, variable), value);
-                self.visit(p, x, inner, side)
-            }
-            Some(Primitive::For | Primitive::Reduce) => self.enter(p, node, around, side),
             Some(Primitive::Vec) => {
                 let [.., x] = self.operands::<5>(node)?;
                 if !self.is_statement(p, x) {
