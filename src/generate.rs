@@ -213,7 +213,7 @@ pub fn run(sources: &mut Sources, what: &What, line: &Line) -> Checked<()> {
         What::Blocks(blocks) => blocks.run(),
         What::Program(Program { size, seed, rules, output }) => {
             let (book, _) = rules::load(sources, &rules.rules)?;
-            let text = Made::random(book.signature.table(), *seed, *size).text(&book.signature);
+            let text = Made::random(&book, *seed, *size).text(&book.signature);
             let outputs = Outputs::of(output, Some(Format::Tsv), &[Format::Tsv])?;
             outputs.text(|out| out.words(format_args!("{}", text.trim_end())))
         }

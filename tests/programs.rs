@@ -52,8 +52,7 @@ fn every_extraction_does_what_the_program_does() {
 #[test]
 fn a_seed_makes_one_program() {
     let tools = tools();
-    let signature = &tools.book.signature;
-    let text = |seed| Made::random(signature.table(), seed, 2).text(signature);
+    let text = |seed| Made::random(&tools.book, seed, 2).text(&tools.book.signature);
     let texts: BTreeSet<String> = (0..100).map(text).collect();
     assert!(texts.len() > 95, "{} of 100 differ", texts.len());
     assert_eq!(text(7), text(7));

@@ -51,7 +51,7 @@ fn check(term: &Term, book: &RuleBook, words: &Words, what: &str) -> String {
 fn random_programs_read_back() {
     let book = book();
     for seed in 0..300 {
-        let made = Made::random(book.signature.table(), seed, 1 + (seed % 4) as u32);
+        let made = Made::random(&book, seed, 1 + (seed % 4) as u32);
         let words = made.declarations.words(&book.signature);
         let text = check(&made.term, &book, &words, &format!("program {seed}"));
         assert!(!text.contains('%') && !text.contains("(var "), "{text}");

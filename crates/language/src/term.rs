@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
+use std::ops::Index;
 
 /// The head of a node: the node without its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -225,10 +226,18 @@ pub type Term = RecExpr<Node>;
 
 /// A builder of terms with maximal sharing, children first in the order of the arguments. Two of its terms are equal if
 /// and only if their texts are.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Terms {
     term: Term,
     known: FxHashMap<Node, Id>,
+}
+
+impl Index<Id> for Terms {
+    type Output = Node;
+
+    fn index(&self, id: Id) -> &Node {
+        &self.term[id]
+    }
 }
 
 impl Terms {
@@ -240,6 +249,21 @@ impl Terms {
         let id = self.term.add(node.clone());
         self.known.insert(node, id);
         id
+    }
+
+    /// Adds an operator applied to added terms.
+    pub fn op(&mut self, name: &str, children: &[Id]) -> Id {
+        self.add(Node::op(name, children))
+    }
+
+    /// Adds an integer.
+    pub fn int(&mut self, n: i64) -> Id {
+        self.add(Node::int(n))
+    }
+
+    /// Returns everything that was added as one term.
+    pub fn all(&self) -> &Term {
+        &self.term
     }
 
     /// Returns a node that was added before.

@@ -21,5 +21,6 @@
 
 pub mod chains;
 pub mod equiv;
+pub mod random;
 pub mod soundness;
 pub mod verify;

@@ -7,15 +7,14 @@
 
 mod data;
 mod lowered;
-mod make;
 mod mutate;
 mod surface;
 mod trial;
 mod vary;
 
 pub use data::{Data, Relation, Run};
+pub use ember_prove::random::Made;
 pub use lowered::{Lowered, all_lowered, lowered};
-pub use make::Made;
 pub use mutate::{Mutant, mutants};
 pub use trial::{Finding, Options, Summary, Tally, Tools, Wrong, trial};
 pub use vary::{Level, vary};

@@ -145,6 +145,8 @@ pub struct OpInfo {
     pub erasure: Vec<usize>,
     /// The positions here of the primitive's operands, in the order of the primitive's row.
     pub(super) parts: Vec<Option<usize>>,
+    /// The positions of a loop's operands.
+    pub(super) looped: Option<Loop>,
     /// The element type.
     pub typing: Option<Typing<usize>>,
     /// The lanes.
@@ -223,21 +225,7 @@ impl OpInfo {
 
     /// Returns the operands of a loop, if it is one.
     pub fn looped(&self) -> Option<Loop> {
-        let at = |name: &str| self.position(name);
-        let folds = match self.primitive()? {
-            Primitive::For => None,
-            Primitive::Reduce => Some((at("op")?, at("start")?)),
-            _ => return None,
-        };
-        Some(Loop {
-            variable: at("variable")?,
-            lo: at("lo")?,
-            hi: at("hi")?,
-            step: at("step")?,
-            body: at("body")?,
-            folds,
-            access: at("access-lo").zip(at("access-hi")),
-        })
+        self.looped
     }
 
     /// Returns the unit of its operand, if it has its operand's meaning and is no boundary.

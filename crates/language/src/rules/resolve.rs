@@ -2,7 +2,7 @@
 //! its operands, through all operators that it erases to.
 
 use super::attributes::Attributes;
-use super::operators::{Kind, OpInfo, Operators, Touches};
+use super::operators::{Kind, Loop, OpInfo, Operators, Touches};
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::syntax::Word;
 use crate::codes::Code;
@@ -86,6 +86,20 @@ impl Operators {
 struct Resolver<'a> {
     signature: &'a Signature,
     errors: &'a mut Vec<Diagnostic>,
+}
+
+/// Returns the operands of a loop by the names that they have in a primitive's row: an operator is a loop if it has all
+/// of them.
+fn looped(at: &impl Fn(&str) -> Option<usize>) -> Option<Loop> {
+    Some(Loop {
+        variable: at("variable")?,
+        lo: at("lo")?,
+        hi: at("hi")?,
+        step: at("step")?,
+        body: at("body")?,
+        folds: at("op").zip(at("start")),
+        access: at("access-lo").zip(at("access-hi")),
+    })
 }
 
 /// An operator's name and the place of its declaration.
@@ -198,6 +212,7 @@ impl Resolver<'_> {
             row,
             erased,
             erasure,
+            looped: looped(&at),
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),

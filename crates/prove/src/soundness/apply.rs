@@ -1,7 +1,7 @@
 //! Applies a rule to an instance in an e-graph with real facts.
 
 use super::instance::Instance;
-use super::world::World;
+use crate::random::World;
 use egg::{Id, Var};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_engine::CompiledRule;
@@ -37,9 +37,9 @@ pub(super) fn apply(
     instance: &mut Instance,
 ) -> Applied {
     let mut egraph = egraph(&instance.world, operators);
-    let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
+    let root = egraph.add_expr(&instance.terms.part(instance.lhs));
     for other in &instance.others {
-        egraph.add_expr(&instance.bank.extract(*other));
+        egraph.add_expr(&instance.terms.part(*other));
     }
     egraph.rebuild();
 
@@ -53,7 +53,7 @@ pub(super) fn apply(
     let mut sides = Vec::new();
     for numbers in numbers {
         let Some(side) = instance.substitute(&rule.rhs, &numbers) else { continue };
-        let term = instance.bank.extract(side);
+        let term = instance.terms.part(side);
         // An equality that facts establish without the rule does not test the rule.
         if egraph.lookup_expr(&term).map(|id| egraph.find(id)) != Some(egraph.find(root)) {
             sides.push((side, term));
@@ -89,7 +89,7 @@ fn values(
             Arg::Int(n) => Some(egraph.add(ember_language::term::Node::int(*n))),
             Arg::Var(v) => match (known.get(v), instance.holes.get(v)) {
                 (Some(n), _) => Some(egraph.add(ember_language::term::Node::int(*n))),
-                (None, Some(id)) => egraph.lookup_expr(&instance.bank.extract(*id)),
+                (None, Some(id)) => egraph.lookup_expr(&instance.terms.part(*id)),
                 (None, None) => None,
             },
         };

@@ -5,8 +5,8 @@ mod claim;
 mod demand;
 mod subject;
 
-use super::grammar::Grammar;
 use super::{Options, fnv};
+use crate::random::Grammar;
 use claim::Found;
 use ember_host::threads;
 use ember_language::rules::{Kind, OpInfo, Operator, RuleBook};

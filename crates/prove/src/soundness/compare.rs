@@ -1,7 +1,7 @@
 //! Interprets and compares both sides of an instance.
 
 use super::instance::Instance;
-use super::world::SCRATCH;
+use crate::random::SCRATCH;
 use egg::Id;
 use ember_interpret::{Error, Store, Value};
 use ember_language::rules::Kind;

@@ -4,7 +4,7 @@ use super::Refutation;
 use super::case::Case;
 use super::compare::Alike;
 use super::instance::Instance;
-use super::world::{COLUMNS, ENTRIES, ROWS, edge};
+use crate::random::{COLUMNS, ENTRIES, ROWS, edge};
 use egg::Id;
 use ember_interpret::Store;
 use ember_values::scalar::{DType, Scalar};

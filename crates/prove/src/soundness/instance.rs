@@ -1,15 +1,10 @@
 //! Instances of a rule: its left side with random terms for its variables.
 
-use super::bank::Bank;
-use super::build::Build;
-use super::grammar::Grammar;
-use super::grow::Grow;
-use super::types::Types;
-use super::world::World;
+use crate::random::{Anywhere, Build, Grammar, Grow, Types, World};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
-use ember_language::term::{Head, Node};
+use ember_language::term::{Head, Node, Terms};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use fastrand::Rng;
@@ -19,7 +14,7 @@ use std::sync::Arc;
 /// The left side of a rule with terms for its variables.
 #[derive(Clone, Debug)]
 pub(super) struct Instance {
-    pub bank: Bank,
+    pub terms: Terms,
     pub world: World,
     /// The table of operators.
     pub operators: Arc<Operators>,
@@ -39,7 +34,7 @@ pub(super) struct Instance {
 impl Instance {
     /// Creates an interpreter for all terms of the instance on a store.
     pub fn interpreter(&self, store: &Store) -> Interpreter {
-        Interpreter::new(self.bank.all(), &self.operators, store.clone())
+        Interpreter::new(self.terms.all(), &self.operators, store.clone())
     }
 
     /// Generates a random instance of a rule with terms of about `size` levels; `None` if the random choices do not fit
@@ -89,9 +84,9 @@ impl Instance {
         };
         let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks)?;
         let alias = rng.u8(0..4) == 0;
-        let mut bank = Bank::default();
-        let mut grow =
-            Grow { grammar, bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
+        let mut terms = Terms::default();
+        let setting = Anywhere::new(&world, tame, alias);
+        let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
         let mut build = Build::new(pattern, types, &mut grow, size);
         build.outer_loops();
         build.bind_early();
@@ -99,7 +94,7 @@ impl Instance {
         let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
         let operators = grammar.signature.table().clone();
-        Some(Instance { bank, world, operators, sort, kind, lhs, others, holes, free })
+        Some(Instance { terms, world, operators, sort, kind, lhs, others, holes, free })
     }
 
     /// Instantiates a side of the rule. `numbers` are the values of variables that range over a generator's. Returns
@@ -113,7 +108,7 @@ impl Instance {
         for node in side {
             let id = match node {
                 ENodeOrVar::Var(v) => match numbers.get(v) {
-                    Some(n) => Some(self.bank.int(*n)),
+                    Some(n) => Some(self.terms.int(*n)),
                     None => self.holes.get(v).copied(),
                 },
                 ENodeOrVar::ENode(node) => self.node(node, &built),
@@ -127,26 +122,26 @@ impl Instance {
         let children: Vec<Id> =
             node.children().iter().map(|c| built[usize::from(*c)]).collect::<Option<_>>()?;
         if let (Some(COMPUTE), [op, a, b]) = (node.name(), children.as_slice()) {
-            let number = |id: Id| match self.bank.node(id).head() {
+            let number = |id: Id| match self.terms[id].head() {
                 Head::Int(n) => Some(n),
                 _ => None,
             };
-            let op = BinaryOp::parse(self.bank.node(*op).name()?)?;
+            let op = BinaryOp::parse(self.terms[*op].name()?)?;
             let n = op.checked(number(*a)?, number(*b)?)?;
-            return Some(self.bank.int(n));
+            return Some(self.terms.int(n));
         }
-        Some(self.bank.add(Node::new(node.head(), &children)))
+        Some(self.terms.add(Node::new(node.head(), &children)))
     }
 
     /// Returns the names of the tensors in the terms.
     pub fn tensors(&self) -> BTreeSet<String> {
-        let names = self.bank.all().into_iter().filter_map(|node| node.name()?.strip_prefix('%'));
+        let names = self.terms.all().into_iter().filter_map(|node| node.name()?.strip_prefix('%'));
         names.map(String::from).collect()
     }
 
     /// Iterates over all loop variables, each after the variables of its bounds.
     pub fn variables(&self) -> impl Iterator<Item = Id> {
-        let nodes = self.bank.all().as_ref().iter().enumerate();
+        let nodes = self.terms.all().as_ref().iter().enumerate();
         let variable = |node: &Node| self.operators.primitive(node) == Some(Primitive::Variable);
         nodes.filter(move |(_, node)| variable(node)).map(|(i, _)| Id::from(i))
     }
@@ -162,7 +157,7 @@ impl Instance {
         let mut open = terms.to_vec();
         while let Some(id) = open.pop() {
             if seen.insert(id) {
-                open.extend(self.bank.node(id).children());
+                open.extend(self.terms[id].children());
             }
         }
         seen

@@ -5,28 +5,23 @@
 //! duplicate and boundary indices, lengths that no vector length divides, NaN, signed zeros, outputs that are read
 //! while they are written). *Exhaustive*: the smallest of these instances on every small store. A rule that could not
 //! be exercised often enough counts as unchecked, and is reported so. The modules know operators only through the
-//! operator table (`types.rs`, `grammar.rs`); the meaning of operators is in [`ember_interpret`], and no code here is
+//! operator table ([`crate::random`]); the meaning of operators is in [`ember_interpret`], and no code here is
 //! specific to a rule.
 
 mod apply;
 mod attributes;
-mod bank;
-mod build;
 mod case;
 mod compare;
 mod exhaust;
-mod grammar;
-mod grow;
 mod instance;
 mod refutation;
 mod together;
-mod types;
-mod world;
 
 pub use attributes::{Answer as Known, Claim, check_attributes};
 pub use refutation::Refutation;
 pub use together::{Whole, check_whole};
 
+use crate::random::Grammar;
 use apply::Applied;
 use case::Case;
 use compare::Alike;
@@ -36,7 +31,6 @@ use ember_language::rules::Operators;
 use ember_language::rules::{Exactness, Rule, RuleBook, Signature};
 use exhaust::Exhausted;
 use fastrand::Rng;
-use grammar::Grammar;
 use instance::Instance;
 use serde::Serialize;
 use std::sync::Arc;
@@ -210,7 +204,7 @@ impl Checker<'_> {
                 case.compare(&instance, side, self.alike)?;
             }
             self.report.sampled += cases.len();
-            let nodes = instance.bank.extract(instance.lhs).len();
+            let nodes = instance.terms.part(instance.lhs).len();
             let size = (exhaust::elements(&instance), nodes);
             let at = self.smallest.partition_point(|(n, ..)| *n <= size);
             if at < options.exhaustive {

@@ -32,7 +32,7 @@ impl Refutation {
         case: &Case,
         (expected, found): (String, String),
     ) -> Refutation {
-        let text = |id: Id| instance.bank.extract(id).to_string();
+        let text = |id: Id| instance.terms.part(id).to_string();
         let mentioned = instance.mentioned([instance.lhs, rhs.unwrap_or(instance.lhs)]);
         let bound = case.environment.iter().filter(|(v, _)| mentioned.contains(v));
         Refutation {
@@ -48,7 +48,7 @@ impl Refutation {
     /// Creates a refutation from two different constants that became equal.
     pub(super) fn contradiction(instance: &Instance, found: String) -> Refutation {
         Refutation {
-            left: instance.bank.extract(instance.lhs).to_string(),
+            left: instance.terms.part(instance.lhs).to_string(),
             right: String::new(),
             environment: Vec::new(),
             store: Store::default(),

@@ -1,9 +1,8 @@
 //! Tests of the generation of instances; rules are checked in `tests/soundness.rs`.
 
 use super::case::Case;
-use super::grammar::{Grammar, pattern, sort};
 use super::instance::Instance;
-use super::world::World;
+use crate::random::{Grammar, World, pattern, sort};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Kind, Operator, RuleBook, Signature, Sort, SortTerm};

@@ -5,14 +5,11 @@
 //! merged.
 
 use super::apply::egraph;
-use super::bank::Bank;
 use super::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
-use super::grammar::Grammar;
-use super::grow::{Grow, Scope, Type};
 use super::instance::Instance;
-use super::world::World;
 use super::{Case, Options, Refutation};
-use egg::{Id, Language};
+use crate::random::{Anywhere, Grammar, Grow, Scope, Setting, Type, World};
+use egg::Id;
 use ember_analysis::facts::Fact;
 use ember_egraph::Extractor;
 use ember_engine::CompiledRule;
@@ -20,7 +17,7 @@ use ember_engine::lottery::Lottery;
 use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_interpret::{Error, Value};
 use ember_language::rules::{Exactness, Kind, Operators, RuleBook, Unit};
-use ember_language::term::{Head, Node, Term};
+use ember_language::term::{Head, Node, Terms};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
@@ -74,10 +71,9 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
 /// Generates a random value, or a statement or embedding operation at the start of its lowering to both units.
 fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     let world = World::random(rng, false);
-    let mut bank = Bank::default();
-    let alias = rng.u8(0..4) == 0;
-    let mut grow =
-        Grow { grammar, bank: &mut bank, world: &world, rng, tame: false, alias, next_variable: 0 };
+    let mut terms = Terms::default();
+    let setting = Anywhere::new(&world, false, rng.u8(0..4) == 0);
+    let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
     let around = grow.range(&Scope::default(), 1).var;
     let scope = Scope { vars: vec![around], read_only: false };
     let (kind, sort, lhs) = if grow.one_in(3) {
@@ -87,18 +83,18 @@ fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     } else {
         let statement = if grow.one_in(5) {
             let rank = grow.rng.usize(1..=3);
-            let to = grow.tensor(DType::F32, rank, true, &scope);
-            let from = grow.whole_tensor(DType::F32, rank, &scope, 2);
+            let to = grow.memory(DType::F32, rank, true, &scope);
+            let from = Anywhere::tensor(&mut grow, DType::F32, rank, &scope, 2)?;
             grow.op(Primitive::Output, &[to, from])
         } else {
             grow.statement(&scope, size)
         };
         let sort = grammar.sort(Kind::Statement, Some(Unit::Both))?;
         let split = Node::new(Head::Op(grammar.boundary(sort)?), &[statement]);
-        (Kind::Statement, sort, grow.bank.add(split))
+        (Kind::Statement, sort, grow.terms.add(split))
     };
     Some(Instance {
-        bank,
+        terms,
         world,
         operators: grammar.signature.table().clone(),
         sort,
@@ -118,9 +114,9 @@ fn check(
     whole: &mut Whole,
 ) -> Result<(), Box<Refutation>> {
     let mut egraph = egraph(&instance.world, operators);
-    let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
+    let root = egraph.add_expr(&instance.terms.part(instance.lhs));
     let variables: Vec<(Id, Id)> =
-        instance.variables().map(|v| (v, egraph.add_expr(&instance.bank.extract(v)))).collect();
+        instance.variables().map(|v| (v, egraph.add_expr(&instance.terms.part(v)))).collect();
     egraph.rebuild();
     let run = saturate(&mut egraph, rules, &LIMITS);
     if let StopReason::Contradiction { .. } = run.stop {
@@ -146,12 +142,10 @@ fn check(
         let extractor = Extractor::new(&egraph, Lottery { salt, avoid: |_: &Node| false });
         let mut other = instance.clone();
         let Some((_, member)) = extractor.find_best(root) else { continue };
-        let member = import(&mut other.bank, &member);
+        let member = other.terms.put(&member);
         let names: BTreeMap<Id, Id> = variables
             .iter()
-            .filter_map(|(v, class)| {
-                Some((*v, import(&mut other.bank, &extractor.find_best(*class)?.1)))
-            })
+            .filter_map(|(v, class)| Some((*v, other.terms.put(&extractor.find_best(*class)?.1))))
             .collect();
         for case in cases {
             let value = |(v, x): &(Id, i64)| Some((*names.get(v)?, *x));
@@ -196,13 +190,4 @@ fn untrue(fact: &Fact, value: &Value, value_of: impl Fn(Id) -> Option<i64>) -> O
         form.terms.iter().map(|(v, k)| Some(k.wrapping_mul(value_of(*v)?))).collect();
     let sum = terms?.iter().fold(form.constant, |sum, x| sum.wrapping_add(*x));
     if sum == *n { None } else { wrong(format!("that it is {form:?}, which is {sum}")) }
-}
-
-/// Adds a term to a bank.
-fn import(bank: &mut Bank, term: &Term) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(bank.add(node.clone().map_children(|child| ids[usize::from(child)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }

@@ -1,11 +1,11 @@
 //! Data that fits the declarations of a random program, and the results of programs on it. It shares nothing with the
 //! search for counterexamples, so that each detects errors that the other overlooks.
 
-use super::make::{Made, STARTS};
 use ember_interpret::{EDGES, Error, Interpreter, Store};
 use ember_language::rules::Operators;
 use ember_language::term::Term;
 use ember_prove::equiv::Purpose;
+use ember_prove::random::Made;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
@@ -166,7 +166,7 @@ fn store(
             };
             tensor.set(at, number(declared.dtype, value));
         }
-        if declared.name == STARTS {
+        if made.rises(&declared.name) {
             positions.sort_unstable();
         }
         for (at, position) in positions.into_iter().enumerate() {

@@ -2,7 +2,6 @@
 //! and verified, on the simulator; the text of the DLC program is read back and run as a term again.
 
 use super::data::{Data, Relation, Run};
-use super::make::Made;
 use egg::Id;
 use ember_analysis::facts::{Facts, VectorUnit};
 use ember_compile::cost::{Goal, Rates};
@@ -16,6 +15,7 @@ use ember_language::rules::{Exactness, OpInfo, Operators, RuleBook};
 use ember_language::term::Term;
 use ember_language::text;
 use ember_prove::equiv::{Failure, lifted, store_after};
+use ember_prove::random::Made;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_values::primitive::Primitive;
@@ -183,7 +183,7 @@ pub fn all_lowered(
     let one = |number: usize| {
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
-        let made = Made::random(tools.0.signature.table(), own, rng.u32(0..3));
+        let made = Made::random(tools.0, own, rng.u32(0..3));
         let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();

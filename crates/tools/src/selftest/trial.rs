@@ -2,7 +2,6 @@
 //! from the other; half of them are a program and a mutant with other results.
 
 use super::data::{Data, Relation, Run, interpret, unlike};
-use super::make::Made;
 use super::mutate::mutants;
 use super::vary::{Level, vary};
 use ember_certify::Rules;
@@ -15,6 +14,7 @@ use ember_language::rules::{self, RuleBook, Sort};
 use ember_language::term::Term;
 use ember_language::text::program;
 use ember_prove::equiv::{self, Counterexample, Sides, Verdict, What};
+use ember_prove::random::Made;
 use ember_targets::machine::Machine;
 use fastrand::Rng;
 use rayon::prelude::*;
@@ -250,8 +250,7 @@ impl<'a> Pair<'a> {
 
     /// Makes a program that ends without a fault on most of its data.
     fn program(&mut self) -> Option<(Made, Data, Vec<Run>)> {
-        let made =
-            Made::random(self.tools.book.signature.table(), self.rng.u64(..), self.rng.u32(0..3));
+        let made = Made::random(&self.tools.book, self.rng.u64(..), self.rng.u32(0..3));
         let data = Data::new(&made, self.tools.book.signature.table(), self.rng.u64(..));
         let expected = data.of_term(&made.term);
         let ended = expected.iter().filter(|run| matches!(run, Run::Ended(_))).count();

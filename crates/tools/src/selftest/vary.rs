@@ -2,7 +2,6 @@
 //! taken.
 
 use super::data::{Data, Relation, Run};
-use super::make::Made;
 use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_egraph::Extractor;
@@ -13,6 +12,7 @@ use ember_language::rules::{Exactness, Kind, Operators, Phase, RuleBook, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_prove::chains::{Terms, tree_size};
 use ember_prove::equiv::{captured, normalise};
+use ember_prove::random::Made;
 use ember_targets::machine::Machine;
 use ember_values::primitive::{Price, Primitive};
 use ember_values::scalar::BinaryOp;

@@ -49,7 +49,7 @@ impl Subject {
             What::Same(_, other, places) => {
                 let operands: Vec<Id> = places.iter().map(|at| self.operands[*at]).collect();
                 let mut instance = self.instance.clone();
-                let term = instance.bank.op(other, &operands);
+                let term = instance.terms.op(other, &operands);
                 Ok(self.same_as(&instance, term))
             }
             What::Boundary => Ok(self.same_as(&self.instance, self.operands[0])),
@@ -66,7 +66,7 @@ impl Subject {
     }
 
     pub fn fresh(&self) -> Result<Interpreter, Error> {
-        self.interpreter(&self.instance.bank)
+        self.interpreter(&self.instance.terms)
     }
 
     /// Returns the element type of the result; `None` if it has no element.
@@ -84,7 +84,7 @@ impl Subject {
             Typing::I64 => DType::I64,
             Typing::Of(at) => self.fresh()?.type_at(self.operands[at])?,
             Typing::Named(at) => {
-                let name = self.instance.bank.node(self.operands[at]).name();
+                let name = self.instance.terms[self.operands[at]].name();
                 match name.and_then(DType::parse) {
                     Some(dtype) => dtype,
                     None => return Ok(Found::Wrong("the operand names no type".to_owned())),
@@ -105,7 +105,7 @@ impl Subject {
         let claimed = match width {
             Width::One => 1,
             Width::Of(at) => self.lanes_of(at)?,
-            Width::Count(at) => match self.instance.bank.node(self.operands[at]).head() {
+            Width::Count(at) => match self.instance.terms[self.operands[at]].head() {
                 Head::Int(n) => usize::try_from(n).unwrap_or(0),
                 _ => return Ok(Found::Wrong("the operand is no literal number\n".to_owned())),
             },
@@ -203,7 +203,7 @@ impl Subject {
         };
         let mut sum = match own.folds {
             Some((op, start)) => {
-                let op = self.instance.bank.node(part(op)).name().and_then(BinaryOp::parse);
+                let op = self.instance.terms[part(op)].name().and_then(BinaryOp::parse);
                 Some((op, run.eval(part(start))?))
             }
             None => None,
@@ -308,7 +308,7 @@ impl Subject {
                 let Some(term) = self.of(&mut instance, &alone) else {
                     return Ok(Found::Nothing(FAULT));
                 };
-                match self.interpreter(&instance.bank)?.eval(term) {
+                match self.interpreter(&instance.terms)?.eval(term) {
                     Ok(Value::Scalar(x)) if x == *lane => String::new(),
                     Ok(value) => value.to_string(),
                     Err(error) => error.to_string(),
@@ -332,7 +332,7 @@ impl Subject {
         match meaning(instance, other, store, environment, LOWERED_STEPS) {
             Ok(found) => self.beside(&found),
             Err(error) => {
-                let term = instance.bank.extract(other);
+                let term = instance.terms.part(other);
                 Found::Wrong(format!("claimed:    as {term}\nfound:      {error}\n"))
             }
         }

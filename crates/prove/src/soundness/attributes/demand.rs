@@ -4,9 +4,9 @@
 
 use super::claim::Found;
 use super::subject::Subject;
+use crate::random::tensor_name;
 use crate::soundness::compare::{LOWERED_STEPS, meaning};
 use crate::soundness::instance::Instance;
-use crate::soundness::world::tensor_name;
 use egg::Id;
 use ember_interpret::Error;
 use ember_language::rules::{Kind, OpInfo};
@@ -101,7 +101,7 @@ impl Subject {
     fn closed(&self, info: &OpInfo, at: usize) -> Found {
         let others = BinaryOp::ALL.into_iter().filter(|op| op.compares()).map(|op| {
             let mut instance = self.instance.clone();
-            let operand = instance.bank.op(op.name(), &[]);
+            let operand = instance.terms.op(op.name(), &[]);
             (instance, operand)
         });
         debug_assert!(info.operand_kinds[at] == Some(Kind::Operation));
@@ -131,7 +131,7 @@ impl Subject {
             }
             let claimed = if free { "as any other" } else { "refused" };
             let found = found.map_or_else(|why| why.to_string(), |_| "it has a meaning".to_owned());
-            let operand = instance.bank.extract(other);
+            let operand = instance.terms.part(other);
             against = Some(format!("claimed:    {operand} is {claimed}\nfound:      {found}\n"));
         }
         match against {
@@ -150,7 +150,7 @@ impl Instance {
             return match lanes {
                 1 => x,
                 _ => {
-                    let lanes = self.bank.int(lanes as i64);
+                    let lanes = self.terms.int(lanes as i64);
                     self.op(Primitive::Broadcast, &[lanes, x])
                 }
             };
@@ -158,14 +158,14 @@ impl Instance {
         // An element, and a run of elements, have one index more.
         let indexed = rank == 0 || lanes > 1;
         let name = tensor_name(written, dtype, rank + usize::from(indexed));
-        let name = self.bank.op(&format!("%{name}"), &[]);
+        let name = self.terms.op(&format!("%{name}"), &[]);
         let mut tensor = self.op(Primitive::Root(written), &[name]);
         if indexed {
-            let zero = self.bank.int(0);
+            let zero = self.terms.int(0);
             let index = match lanes {
                 1 => zero,
                 _ => {
-                    let lanes = self.bank.int(lanes as i64);
+                    let lanes = self.terms.int(lanes as i64);
                     self.op(Primitive::Lanes, &[lanes, lanes, zero])
                 }
             };
@@ -180,16 +180,16 @@ impl Instance {
     /// Adds a primitive of operands in the order of its row.
     pub fn op(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
         let node = self.operators.node(primitive, None, operands);
-        self.bank.add(node)
+        self.terms.add(node)
     }
 
     /// Adds a literal number.
     pub fn constant(&mut self, x: Scalar) -> Id {
         if let Scalar::I64(n) = x {
-            return self.bank.int(n);
+            return self.terms.int(n);
         }
-        let dtype = self.bank.op(x.dtype().name(), &[]);
-        let number = self.bank.add(Node::new(ember_language::term::Head::real(x.as_f64()), &[]));
+        let dtype = self.terms.op(x.dtype().name(), &[]);
+        let number = self.terms.add(Node::new(ember_language::term::Head::real(x.as_f64()), &[]));
         self.op(Primitive::Constant, &[dtype, number])
     }
 }

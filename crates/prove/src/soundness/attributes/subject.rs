@@ -1,17 +1,15 @@
 //! The subjects of a test: instances of an operator with stores in which they have a meaning. The interpreter gives the
 //! meaning; if it has none, a definition or an unconditional rule of the operator does.
 
-use super::super::bank::Bank;
 use super::super::case::Case;
 use super::super::compare::{LOWERED_STEPS, store_text};
-use super::super::grammar::{Grammar, pattern};
 use super::super::instance::Instance;
-use super::super::world::World;
 use super::{CASES, INSTANCES};
+use crate::random::{Grammar, World, pattern};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_interpret::Interpreter;
 use ember_language::rules::{Kind, Operator, Rule, RuleBook, Sort};
-use ember_language::term::{Head, Node};
+use ember_language::term::{Head, Node, Terms};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -171,10 +169,10 @@ impl Subject {
         instance.substitute(&self.meaning.pattern, &BTreeMap::new())
     }
 
-    /// Creates an interpreter for the bank's terms in the environment of the case.
-    pub fn interpreter(&self, bank: &Bank) -> Result<Interpreter, ember_interpret::Error> {
+    /// Creates an interpreter for the terms's terms in the environment of the case.
+    pub fn interpreter(&self, terms: &Terms) -> Result<Interpreter, ember_interpret::Error> {
         let mut interpreter =
-            Interpreter::new(bank.all(), &self.instance.operators, self.case.store.clone())
+            Interpreter::new(terms.all(), &self.instance.operators, self.case.store.clone())
                 .with_step_limit(LOWERED_STEPS);
         for (variable, value) in &self.case.environment {
             interpreter.bind(*variable, *value)?;
@@ -184,17 +182,17 @@ impl Subject {
 
     /// Returns the case and its error as text.
     pub fn case(&self, found: &str) -> String {
-        let bank = &self.instance.bank;
-        let (mut named, means) = (bank.clone(), bank.extract(self.instance.lhs));
+        let terms = &self.instance.terms;
+        let (mut named, means) = (terms.clone(), terms.part(self.instance.lhs));
         let operator = named.add(Node::new(Head::Op(self.meaning.operator), &self.operands));
-        let mut text = format!("operator:   {}\n", named.extract(operator));
+        let mut text = format!("operator:   {}\n", named.part(operator));
         if operator != self.instance.lhs {
             text.push_str(&format!("means:      {means}\n"));
         }
         let mentioned = self.instance.mentioned([self.instance.lhs; 2]);
         for (variable, value) in &self.case.environment {
             if mentioned.contains(variable) {
-                text.push_str(&format!("where {} = {value}\n", bank.extract(*variable)));
+                text.push_str(&format!("where {} = {value}\n", terms.part(*variable)));
             }
         }
         for line in store_text(&self.case.store).lines() {

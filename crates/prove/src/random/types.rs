@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// The requirements on one variable of a pattern.
 #[derive(Clone, Debug)]
-pub(super) struct Hole {
+pub(crate) struct Hole {
     /// The sort of the variable.
     pub sort: Sort,
     /// The kind of the sort.
@@ -43,7 +43,7 @@ pub(super) struct Hole {
 
 /// Classes of properties that must be equal, and their values.
 #[derive(Clone, Debug)]
-pub(super) struct Classes<T> {
+pub(crate) struct Classes<T> {
     parents: Vec<usize>,
     values: Vec<Option<T>>,
 }
@@ -93,7 +93,7 @@ impl<T: Copy + PartialEq> Classes<T> {
 
 /// The requirements of a pattern on all its variables.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Types {
+pub(crate) struct Types {
     /// The requirements by variable.
     pub holes: BTreeMap<Var, Hole>,
     /// The classes of element types.
@@ -155,7 +155,7 @@ impl Want {
 }
 
 /// Returns true if terms of a kind represent parts of tensors.
-pub(super) fn is_address(kind: Kind) -> bool {
+pub(crate) fn is_address(kind: Kind) -> bool {
     matches!(kind, Kind::Address | Kind::Name)
 }
 
@@ -456,7 +456,7 @@ impl Visit<'_> {
 }
 
 /// The name of the operand of loops and loop variables that is a positive number.
-const STEP: &str = "step";
+pub(super) const STEP: &str = "step";
 
 /// An operand of an operator in a pattern.
 struct Operand {

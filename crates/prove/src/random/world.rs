@@ -8,11 +8,11 @@ use fastrand::Rng;
 use std::collections::BTreeSet;
 
 /// The index of the extent of rows. All shapes consist of rows, columns and entries.
-pub(super) const ROWS: usize = 0;
+pub(crate) const ROWS: usize = 0;
 /// The index of the extent of columns.
-pub(super) const COLUMNS: usize = 1;
+pub(crate) const COLUMNS: usize = 1;
 /// The index of the extent of entries, which is one more than the rows.
-pub(super) const ENTRIES: usize = 2;
+pub(crate) const ENTRIES: usize = 2;
 /// The index of the extent of gathered blocks: the rows of a block, once for each column.
 const WIDE: usize = 3;
 
@@ -20,14 +20,14 @@ const WIDE: usize = 3;
 const SIZES: [&str; 4] = ["rows", "columns", "entries", "wide"];
 
 /// The name prefix of tensors that hold offsets.
-pub(super) const OFFSETS: &str = "offsets";
+pub(crate) const OFFSETS: &str = "offsets";
 /// The name prefix of tensors that are written but never compared.
-pub(super) const SCRATCH: &str = "scratch";
+pub(crate) const SCRATCH: &str = "scratch";
 
 /// The declarations of one input and one output of every type and of ranks 1, 2 and 3, of offsets and scratch tensors,
 /// and the machine's vector width.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(crate) struct World {
     pub tensors: Vec<TensorDecl>,
     pub sizes: Vec<String>,
     /// The extents: a number, or `None` for a symbolic size.
@@ -39,7 +39,7 @@ pub(super) struct World {
 }
 
 /// Returns the name of the tensor of a type and rank.
-pub(super) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
+pub(crate) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
     format!("{}{rank}_{dtype}", if writable { "out" } else { "in" })
 }
 
@@ -154,6 +154,6 @@ impl World {
 }
 
 /// Returns an edge case, or a plain number for larger `k`.
-pub(super) fn edge(k: usize) -> f64 {
+pub(crate) fn edge(k: usize) -> f64 {
     EDGES.get(k).copied().unwrap_or(k as f64 / 8.0)
 }

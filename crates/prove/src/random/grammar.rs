@@ -10,7 +10,7 @@ use ember_values::primitive::Price;
 
 /// An operator from which terms are built.
 #[derive(Debug)]
-pub(super) struct Shape<'a> {
+pub(crate) struct Shape<'a> {
     pub info: &'a OpInfo,
     /// The sort of its terms.
     pub sort: Sort,
@@ -20,7 +20,7 @@ pub(super) struct Shape<'a> {
 
 /// The operators from which terms are built, by kind.
 #[derive(Debug)]
-pub(super) struct Grammar<'a> {
+pub(crate) struct Grammar<'a> {
     pub signature: &'a Signature,
     pub values: Vec<Shape<'a>>,
     pub statements: Vec<Shape<'a>>,
@@ -67,7 +67,7 @@ impl<'a> Grammar<'a> {
 }
 
 /// Returns the first sort of a kind on a unit.
-pub(super) fn sort(signature: &Signature, kind: Kind, unit: Option<Unit>) -> Option<Sort> {
+pub(crate) fn sort(signature: &Signature, kind: Kind, unit: Option<Unit>) -> Option<Sort> {
     let fits = |sort: &&SortDecl| sort.kind == Some(kind) && sort.unit == unit;
     signature.sorts().iter().find(fits).map(|sort| sort.sort)
 }
@@ -99,7 +99,7 @@ impl<'a> Shape<'a> {
 }
 
 /// Returns the pattern of an operator applied to a variable for each operand.
-pub(super) fn pattern(operator: &Operator) -> PatternAst<Node> {
+pub(crate) fn pattern(operator: &Operator) -> PatternAst<Node> {
     let mut pattern = PatternAst::default();
     let variables = (0..operator.args.len() as u32).map(Var::from_u32);
     let operands: Vec<Id> = variables.map(|v| pattern.add(ENodeOrVar::Var(v))).collect();
