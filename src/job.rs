@@ -10,7 +10,7 @@ use ember_compile::pipeline::{Case, Failure, Inputs, Options, search_without, si
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
-use ember_model::model::{IndexUse, OffsetsUse, TensorId};
+use ember_model::{IndexUse, OffsetsUse, TensorId};
 use ember_sim::{Bound, bound};
 use ember_sim::{CoreKind, Outcome};
 use ember_targets::dlc::Program;

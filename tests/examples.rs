@@ -3,8 +3,8 @@
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
+use ember_model::Model;
 use ember_model::data::{Instance, reuse_distances};
-use ember_model::model::Model;
 use ember_model::reference::evaluate;
 use ember_targets::tensor::Tensor;
 use ember_tools::render::render;

@@ -10,7 +10,7 @@ use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules::{self, RuleBook, Sketch};
 use ember_language::sexp::{self, Sexp};
 use ember_language::term::Term;
-use ember_model::model::Model;
+use ember_model::Model;
 use std::path::PathBuf;
 
 const DIALECT: &str = "(dialect d \"a small dialect\" (sort Value \"a value\")

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 /// The files in which names belong: the tables, the decoupler and the text of its programs.
 const HOMES: &[&str] = &[
     "crates/values/src/primitive.rs",
+    "crates/values/src/primitive/",
     "crates/values/src/operation.rs",
     "crates/values/src/scalar.rs",
     "crates/values/src/scalar/",

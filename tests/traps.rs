@@ -16,7 +16,7 @@ use ember_interpret::{Interpreter, Store};
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Exactness, Operator, RuleBook, Signature, Sort, SortTerm};
 use ember_language::term::Term;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_sim::{Bindings, CoreKind};
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_targets::machine::{Machine, TMU_CPU};

@@ -5,7 +5,7 @@ use ember_compile::groups::{self, Chosen};
 use ember_compile::pipeline::{self, Case, Failure, Inputs, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_model::reference::Mismatch;
 use ember_sim::CoreKind;
 use ember_targets::dlc::Program;

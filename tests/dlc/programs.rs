@@ -7,7 +7,7 @@ use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
 use ember_language::rules::Exactness;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_sim::CoreKind;
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;

@@ -8,7 +8,7 @@ use ember_compile::dlc_text::DlcText;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_model::reference;
 use ember_sim::{Bindings, Options, SimError, run};
 use ember_targets::dlc::Program;

@@ -19,7 +19,7 @@
 mod operations;
 
 use ember_model::data::Instance;
-use ember_model::model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
+use ember_model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
 use ember_sim::Demand;
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;

@@ -7,7 +7,7 @@ use ember_analysis::effects::variable_key;
 use ember_analysis::facts::EGraph;
 use ember_interpret::{Store, average_trip_count};
 use ember_model::data::Instance;
-use ember_model::model::{IndexUse, Model, OffsetsUse, TensorId};
+use ember_model::{IndexUse, Model, OffsetsUse, TensorId};
 use rustc_hash::FxHashMap;
 
 use std::collections::BTreeMap;

@@ -30,16 +30,22 @@
 //! assert!(matches!(value, Ok(Value::Scalar(Scalar::I64(15)))));
 //! ```
 
+mod environment;
 mod error;
 mod eval;
+mod lanes;
+mod loops;
 mod memory;
 mod op;
+mod operations;
 mod outputs;
 mod program;
+mod statements;
 mod tensors;
 mod trace;
 mod trips;
 mod value;
+mod values;
 
 pub use error::Error;
 pub use trace::{Elements, Trace};

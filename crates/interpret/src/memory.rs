@@ -106,7 +106,7 @@ impl Interpreter {
             return Err(self.rank_error(place, depth + 1));
         };
         let Scalar::I64(index) = index else {
-            return Err(Error::types("at".to_string(), &[index.dtype()]));
+            return Err(Error::types("an index".to_string(), &[index.dtype()]));
         };
         match u64::try_from(index) {
             Ok(i) if i < extent => {
@@ -269,31 +269,6 @@ impl Interpreter {
         }
     }
 
-    /// Runs `body` in the store that a statement leaves, and then undoes the statement's changes.
-    pub(super) fn after<T>(
-        &mut self,
-        s: At,
-        body: impl FnOnce(&mut Self) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let before = self.tensors.clone();
-        let flags = (self.written.clone(), self.frozen.clone());
-        self.statement(s)?;
-        let changed = self.tensors.clone();
-        let result = body(self);
-        for (tensor, (before, changed)) in self.tensors.iter_mut().zip(before.iter().zip(&changed))
-        {
-            for at in 0..tensor.len() {
-                if let (Some(old), new) = (before.get(at), changed.get(at))
-                    && new != Some(old)
-                {
-                    tensor.set(at, old);
-                }
-            }
-        }
-        (self.written, self.frozen) = flags;
-        result
-    }
-
     /// Fills a written tensor, given without indices, with zeros.
     pub(super) fn clear(&mut self, at: At) -> Result<(), Error> {
         let Does::Root(tensor, true) = self.program.ops[at].does else {
@@ -310,7 +285,9 @@ impl Interpreter {
     /// Returns the element type of an address or a tensor.
     pub(super) fn dtype(&self, at: At) -> Result<DType, Error> {
         match self.program.ops[at].does {
-            Does::Operation(_) | Does::Primitive(Primitive::Stored) => self.element_type(at),
+            Does::Operation(_) | Does::Lowered(_) | Does::Primitive(Primitive::Stored) => {
+                self.element_type(at)
+            }
             _ => self.declared(at).map(|(tensor, _)| tensor.dtype),
         }
     }
@@ -324,11 +301,6 @@ impl Interpreter {
         extent
             .map(|n| Value::Scalar(Scalar::I64(n)))
             .ok_or(Error::Sort { expected: "a dimension of the tensor", found: k.to_string() })
-    }
-
-    /// Reads an element of a place with one free dimension.
-    pub(super) fn at(&mut self, place: Place, index: i64) -> Result<Scalar, Error> {
-        self.get(self.within(place, Scalar::I64(index))?)
     }
 
     /// Returns an element of a tensor as an index.

@@ -23,6 +23,10 @@ pub(super) enum Does {
     Root(u32, bool),
     /// An operation on whole tensors, applied to its operands.
     Operation(&'static Operation),
+    /// An operator on tensors that means what rules say of it, by its place in the program.
+    Lowered(usize),
+    /// A number that is given where the meaning of such an operator is evaluated.
+    Given,
     /// The name of a binary operation.
     Binary(BinaryOp),
     /// The name of an element type.

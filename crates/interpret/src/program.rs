@@ -3,11 +3,11 @@
 
 use super::Error;
 use super::op::{At, Does, Op};
-use egg::{Id, Language};
-use ember_language::rules::{Kind, OpInfo, Operators};
+use egg::{ENodeOrVar, Id, Language, Symbol};
+use ember_language::rules::{Kind, Meaning, OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
 use ember_values::operation::{self, Operation};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::{Primitive, Typing};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -24,6 +24,32 @@ pub(super) struct Program {
     pub canonical: Vec<At>,
     /// The errors of the nodes that have no meaning.
     pub errors: Vec<Error>,
+    /// The operators that mean something by rules.
+    pub lowered: Vec<Lowered>,
+}
+
+/// A node that stands for a value once some numbers are given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    /// The first of the nodes that stand for the numbers, one after another.
+    pub first: At,
+    /// How many there are.
+    pub count: usize,
+    /// What stands for the value.
+    pub body: At,
+}
+
+/// An operator on tensors that means what rules say of it.
+#[derive(Debug)]
+pub(super) struct Lowered {
+    /// The required element type.
+    pub typing: Option<Typing<At>>,
+    /// What else is declared.
+    pub info: Option<OpInfo>,
+    /// An element, for each number of indices.
+    pub elements: Vec<Given>,
+    /// An extent.
+    pub extent: Option<Given>,
 }
 
 /// The tables that resolve names.
@@ -37,6 +63,109 @@ struct Names<'a> {
 /// The approximate maximum length of a term in a message, in bytes.
 const MAX_TEXT: usize = 120;
 
+/// The most nodes of a program: what operators mean by rules is written out wherever they stand.
+const MOST_NODES: usize = 1 << 20;
+
+/// How deep the meanings of operators may be nested that mean something by rules.
+const MOST_DEEP: usize = 100;
+
+/// A program that is being made.
+struct Linker<'a> {
+    program: Program,
+    known: FxHashMap<Node, At>,
+    names: Names<'a>,
+    /// The operators that are being written out by what rules say of them.
+    depth: usize,
+}
+
+impl Linker<'_> {
+    /// The position of a node, of operands by their positions.
+    fn add(&mut self, node: &Node, children: &[At]) -> At {
+        let operators = self.names.operators;
+        let same = operators.of(node).filter(|info| info.is_transparent());
+        if let Some([x]) = same.and_then(|info| info.arranged(children)) {
+            return x;
+        }
+        let ids: Vec<Id> = children.iter().map(|c| Id::from(*c)).collect();
+        let key = Node::new(node.head(), &ids);
+        if let Some(at) = self.known.get(&key) {
+            return *at;
+        }
+        let at = match self.lowered(node, children) {
+            Some(Ok(at)) => at,
+            Some(Err(error)) => self.program.push(node.head(), children, Err(error)),
+            None => {
+                let op = self.program.op(node, children, &self.names);
+                self.program.push(node.head(), children, op)
+            }
+        };
+        self.known.insert(key, at);
+        at
+    }
+
+    /// An operator on tensors that means what rules say of it; `None` for any other.
+    fn lowered(&mut self, node: &Node, children: &[At]) -> Option<Result<At, Error>> {
+        let Head::Op(name) = node.head() else { return None };
+        let operators = self.names.operators;
+        let lowering = operators.lowering(name, children.len())?;
+        if self.depth == MOST_DEEP || self.program.ops.len() > MOST_NODES {
+            return Some(Err(unknown(name.as_str(), children)));
+        }
+        self.depth += 1;
+        let at = match &lowering.whole {
+            Some(whole) => self.meaning(whole, children).body,
+            None => {
+                let of = |operand: usize| children.get(operand).copied();
+                let info = operators.of(node);
+                let lowered = Lowered {
+                    typing: info.and_then(|info| info.typing.as_ref()).and_then(|typing| {
+                        Some(match typing {
+                            Typing::I64 => Typing::I64,
+                            Typing::Of(at) => Typing::Of(of(*at)?),
+                            Typing::Named(at) => Typing::Named(of(*at)?),
+                        })
+                    }),
+                    info: info.cloned(),
+                    elements: lowering.elements.iter().map(|m| self.meaning(m, children)).collect(),
+                    extent: lowering.extent.as_ref().map(|m| self.meaning(m, children)),
+                };
+                self.program.lowered.push(lowered);
+                let op = Op::leaf(Does::Lowered(self.program.lowered.len() - 1));
+                self.program.push(node.head(), children, Ok(op))
+            }
+        };
+        self.depth -= 1;
+        Some(Ok(at))
+    }
+
+    /// What a rule says of an operator, of its operands and of indices that are yet to be given.
+    fn meaning(&mut self, meaning: &Meaning, children: &[At]) -> Given {
+        let first = self.program.ops.len();
+        for index in &meaning.indices {
+            let name = Head::Op(Symbol::from(index.to_string()));
+            self.program.push(name, &[], Ok(Op::leaf(Does::Given)));
+        }
+        let mut ids: Vec<At> = Vec::with_capacity(meaning.body.len());
+        for node in &meaning.body {
+            let at = match node {
+                ENodeOrVar::Var(v) => {
+                    let index = meaning.indices.iter().position(|other| other == v);
+                    let operand = meaning.parameters.iter().position(|other| other == v);
+                    let operand = operand.and_then(|at| children.get(at).copied());
+                    index.map(|at| first + at).or(operand).unwrap_or(first)
+                }
+                ENodeOrVar::ENode(node) => {
+                    let operands: Vec<At> =
+                        node.children().iter().map(|c| ids[usize::from(*c)]).collect();
+                    self.add(node, &operands)
+                }
+            };
+            ids.push(at);
+        }
+        Given { first, count: meaning.indices.len(), body: ids.pop().unwrap_or(first) }
+    }
+}
+
 impl Program {
     /// Compiles a term. `tensors` are the names of the store's tensors, in order.
     pub fn new(
@@ -46,38 +175,22 @@ impl Program {
         sizes: &BTreeMap<String, i64>,
     ) -> Program {
         let names = Names { operators, tensors, sizes };
-        let mut program = Program::default();
-        let mut known: FxHashMap<Node, At> = FxHashMap::default();
+        let (program, known) = (Program::default(), FxHashMap::default());
+        let mut linker = Linker { program, known, names, depth: 0 };
+        let mut canonical: Vec<At> = Vec::with_capacity(term.len());
         for node in term {
-            let children: Option<Vec<At>> = node
-                .children()
-                .iter()
-                .map(|c| program.canonical.get(usize::from(*c)).copied())
-                .collect();
-            let Some(children) = children else {
+            let children: Option<Vec<At>> =
+                node.children().iter().map(|c| canonical.get(usize::from(*c)).copied()).collect();
+            canonical.push(match children {
+                Some(children) => linker.add(node, &children),
                 // A child that follows its parent cannot occur in a term that was built bottom-up.
-                program.canonical.push(program.ops.len());
-                program.push(node.head(), &[], Err(Error::NoSuchNode));
-                continue;
-            };
-            let same = operators.parts(node, Primitive::Same);
-            let same = same.and_then(|[x]| program.canonical.get(usize::from(x)));
-            if let Some(x) = same {
-                program.canonical.push(*x);
-                continue;
-            }
-            let ids: Vec<Id> = children.iter().map(|c| Id::from(*c)).collect();
-            let at = *known.entry(Node::new(node.head(), &ids)).or_insert_with(|| {
-                let op = program.op(node, &children, &names);
-                program.push(node.head(), &children, op);
-                program.ops.len() - 1
+                None => linker.program.push(node.head(), &[], Err(Error::NoSuchNode)),
             });
-            program.canonical.push(at);
         }
-        program
+        Program { canonical, ..linker.program }
     }
 
-    fn push(&mut self, head: Head, operands: &[At], op: Result<Op, Error>) {
+    fn push(&mut self, head: Head, operands: &[At], op: Result<Op, Error>) -> At {
         let op = op.unwrap_or_else(|error| {
             self.errors.push(error);
             Op::leaf(Does::Wrong(self.errors.len() - 1))
@@ -85,6 +198,7 @@ impl Program {
         self.ops.push(op);
         self.heads.push(head);
         self.operands.push(operands.into());
+        self.ops.len() - 1
     }
 
     /// Returns the name of a node that is a name, else an empty string.

@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use ember_language::diagnostic::Sources;
-//! use ember_model::model::Model;
+//! use ember_model::Model;
 //! use ember_model::reference::evaluate;
 //!
 //! let mut sources = Sources::default();
@@ -20,5 +20,11 @@
 //! ```
 
 pub mod data;
-pub mod model;
+mod model;
 pub mod reference;
+
+pub use model::{
+    Applied, Argument, Computed, DataSpec, Declarations, Declared, Expr, Extent, GraphFrom,
+    HandWritten, IndexUse, Input, Kind, Model, OffsetsUse, Op, Origin, OriginPart, Part, Role,
+    Source, Statement, TensorId, Values,
+};

@@ -21,6 +21,7 @@ mod dense;
 mod expression;
 mod extent;
 mod kinds;
+mod lowered;
 mod names;
 mod operand;
 mod operator;
@@ -39,12 +40,13 @@ pub use uses::{IndexUse, OffsetsUse};
 
 use ember_language::diagnostic::{Checked, FileId, Sources, Span};
 use ember_language::rules::Definitions;
-use ember_language::rules::Signature;
+use ember_language::rules::{Operators, Signature};
 use ember_language::text::{Named, Words};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A checked model: its inputs, the statements that compute from them, and the description of their data.
 #[derive(Clone, Debug)]
@@ -61,6 +63,8 @@ pub struct Model {
     pub data: DataSpec,
     /// Hand-written programs of the same computation, for comparison.
     pub programs: Vec<HandWritten>,
+    /// The operators that it was read with: what some of its operations mean stands in rules alone.
+    pub(crate) operators: Arc<Operators>,
 }
 
 /// A hand-written program for a model.

@@ -3,17 +3,18 @@
 //! this table and the dialects name operations.
 
 use crate::scalar::BinaryOp;
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// An operation on whole tensors.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Operation {
     /// The name in models and terms.
     pub name: &'static str,
     /// The operands in the order that terms use.
-    pub operands: &'static [Operand],
+    pub operands: Cow<'static, [Operand]>,
     /// The positions in terms of the operands that models write, in the order that models use.
-    pub written: &'static [usize],
+    pub written: Cow<'static, [usize]>,
     /// The kernel that computes it.
     pub kernel: Kernel,
     /// The cost class of one element of the result.
@@ -21,7 +22,7 @@ pub struct Operation {
 }
 
 /// An operand of an operation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Operand {
     /// The name in the dialect, which kernels use to find the operand.
     pub name: &'static str,
@@ -114,6 +115,25 @@ pub enum Kernel {
     },
     /// The part of each matrix of `x` below the diagonal, in row order.
     Triangle,
+    /// What lowering rules say of an operation that only rule files know.
+    Lowered,
+}
+
+impl Kernel {
+    /// Whether an element of the result needs no more than the elements at its own place of what it is computed from,
+    /// so that computing it again costs little.
+    pub fn is_elementwise(self) -> bool {
+        matches!(
+            self,
+            Kernel::Dequantise
+                | Kernel::Convert
+                | Kernel::Map(_)
+                | Kernel::Zip(_)
+                | Kernel::Scale
+                | Kernel::Bias
+                | Kernel::ByRow(_)
+        )
+    }
 }
 
 /// The words that an operand accepts.
@@ -206,6 +226,11 @@ impl Function {
 }
 
 impl Score {
+    /// Whether it takes roots, which needs a floating-point type.
+    pub fn has_roots(self) -> bool {
+        self == Score::RotatE
+    }
+
     /// Returns true if rows hold complex numbers: the real parts in the first half, the imaginary parts in the second.
     pub fn is_complex(self) -> bool {
         matches!(self, Score::ComplEx | Score::RotatE)
@@ -270,7 +295,18 @@ const fn row(
     element: Element,
 ) -> Operation {
     const IN_ORDER: &[usize] = &[0, 1, 2, 3, 4, 5];
-    let (written, _) = IN_ORDER.split_at(operands.len());
+    written_as(IN_ORDER.split_at(operands.len()).0, name, operands, kernel, element)
+}
+
+/// A row whose operands models write in an order of their own.
+const fn written_as(
+    written: &'static [usize],
+    name: &'static str,
+    operands: &'static [Operand],
+    kernel: Kernel,
+    element: Element,
+) -> Operation {
+    let (operands, written) = (Cow::Borrowed(operands), Cow::Borrowed(written));
     Operation { name, operands, written, kernel, element }
 }
 
@@ -279,14 +315,14 @@ const fn row(
 pub static OPERATIONS: [Operation; 24] = [
     row("emb.bag", &[word("mode", &MODES), TABLE, INDICES, OFFSETS, WEIGHTS], Kernel::Rows, Element::Dear),
     row("emb.gather", &[TABLE, INDICES], Kernel::Rows, Element::Dear),
-    Operation { written: &[3, 1, 0, 2], ..row("emb.spmm",
+    written_as(&[3, 1, 0, 2], "emb.spmm",
         &[OFFSETS, INDICES, stored("weights", "VALUES", "values", 1..=1), TABLE],
-        Kernel::Rows, Element::Dear) },
-    Operation { written: &[2, 3, 1, 0], ..row("emb.sddmm",
-        &[OFFSETS, NEIGHBOURS, LEFT, RIGHT], Kernel::Edges, Element::Whole) },
-    Operation { written: &[0, 3, 4, 2, 1], ..row("emb.mp",
+        Kernel::Rows, Element::Dear),
+    written_as(&[2, 3, 1, 0], "emb.sddmm",
+        &[OFFSETS, NEIGHBOURS, LEFT, RIGHT], Kernel::Edges, Element::Whole),
+    written_as(&[0, 3, 4, 2, 1], "emb.mp",
         &[word("edge", &FUNCTIONS), OFFSETS, NEIGHBOURS, LEFT, RIGHT, operand("scratch", "", "", Role::Scratch)],
-        Kernel::Edges, Element::Whole) },
+        Kernel::Edges, Element::Whole),
     row("emb.kg",
         &[word("score", &SCORES), table("entities", "ENTITIES", "entities"),
           table("relations", "RELATIONS", "relations"), indices("heads", "HEADS", "entities"),
@@ -349,9 +385,8 @@ impl Operation {
     }
 
     /// Iterates over the operands that models write, in the order that models use.
-    pub fn written(&self) -> impl Iterator<Item = &'static Operand> + use<> {
-        let operands = self.operands;
-        self.written.iter().map(move |at| &operands[*at])
+    pub fn written(&self) -> impl Iterator<Item = &Operand> {
+        self.written.iter().map(|at| &self.operands[*at])
     }
 
     /// Returns the usage text of the operands, as models write them after the name.

@@ -8,5 +8,5 @@
   (data (size nodes 3) (x (uniform 0 1))
     (graph ga (file "graph_far.tsv"))
     (ia (neighbours-of ga)) (oa (offsets-of ga))
-    (graph gb (r-mat (nodes 4294967295) (edges 1)))
+    (graph gb (rmat (nodes 4294967295) (edges 1)))
     (ib (neighbours-of gb)) (ob (offsets-of gb))))

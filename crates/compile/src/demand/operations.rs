@@ -1,6 +1,6 @@
 //! The vector operations that operators need.
 
-use ember_model::model::Expr;
+use ember_model::Expr;
 use ember_targets::machine::Machine;
 use ember_values::operation::{Function, Kernel};
 use ember_values::scalar::DType;

@@ -8,7 +8,7 @@ use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
-use ember_model::model::{Model, Part, Statement, TensorId};
+use ember_model::{Model, Part, Statement, TensorId};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};

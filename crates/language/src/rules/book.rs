@@ -202,6 +202,11 @@ impl RuleBook {
         self.sets[rule.set].name.as_str() == define::SET
     }
 
+    /// Whether every saturation has a rule, by its place: one that says what an operator stands for, or means.
+    pub fn is_known(&self, rule: usize) -> bool {
+        self.is_definition(&self.rules[rule]) || self.signature.table().lowerings.has(rule)
+    }
+
     /// Returns a schedule by name.
     pub fn schedule(&self, name: &str) -> Option<&Schedule> {
         self.schedules.iter().find(|s| s.name.as_str() == name)

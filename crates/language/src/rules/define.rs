@@ -5,6 +5,7 @@ use super::attributes::Attributes;
 use super::book::{Exactness, Phase, Rule, RuleBook, RuleSet};
 use super::dialect::{declare_operator, nameable};
 use super::infer::Inference;
+use super::lowering::Lowerings;
 use super::operators::Operators;
 use super::rule_form::RuleForm;
 use super::signature::{Operator, Signature, SortTerm};
@@ -50,7 +51,7 @@ impl Definitions {
     }
 
     /// Returns the operators from which definitions are built.
-    pub fn operators(&self) -> &Operators {
+    pub fn operators(&self) -> &Arc<Operators> {
         &self.operators
     }
 
@@ -82,7 +83,7 @@ impl Definitions {
     }
 
     /// Writes out every defined operator of a pattern; equal nodes are shared.
-    fn expand_pattern(&self, pattern: &PatternAst<Node>) -> PatternAst<Node> {
+    pub(super) fn expand_pattern(&self, pattern: &PatternAst<Node>) -> PatternAst<Node> {
         let mut out = Shared::default();
         let root = rebuild(pattern.as_ref(), |_, node| {
             let definition = match &node {
@@ -313,9 +314,15 @@ fn unknown(form: &DefineForm) -> Operator {
     }
 }
 
-/// Writes out the bodies of the checked definitions.
+/// Writes out what the checked definitions stand for, and finds what other operators on tensors mean by their rules.
 pub(super) fn finish(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
+    write_out(book, errors);
+    let lowerings = Lowerings::find(book);
+    Arc::make_mut(&mut book.signature.table).lowerings = lowerings;
     book.definitions.operators = book.signature.table().clone();
+}
+
+fn write_out(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
     let Some(set) = book.set(SET) else { return };
     let rules = set.rules.clone();
     let mut sizes: FxHashMap<Key, Size> = FxHashMap::default();

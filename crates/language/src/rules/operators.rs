@@ -5,9 +5,10 @@
 //! reads and writes, and the variable that it binds. A property that is declared nowhere is unknown, and a request for
 //! it returns nothing: no rule fires on the operator and nothing moves across it.
 
+use super::lowering::{Lowering, Lowerings};
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
-use ember_values::primitive::{Ask, Price, Primitive, Row, Typing, Width};
+use ember_values::primitive::{Ask, OfRank, Price, Primitive, Row, Typing, Width};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The kind of a sort: the kind of meaning that its terms have.
@@ -144,6 +145,8 @@ pub struct OpInfo {
     pub erasure: Vec<usize>,
     /// The positions here of the primitive's operands, in the order of the primitive's row.
     pub(super) parts: Vec<Option<usize>>,
+    /// The positions of a loop's operands.
+    pub(super) looped: Option<Loop>,
     /// The element type.
     pub typing: Option<Typing<usize>>,
     /// The lanes.
@@ -222,21 +225,7 @@ impl OpInfo {
 
     /// Returns the operands of a loop, if it is one.
     pub fn looped(&self) -> Option<Loop> {
-        let at = |name: &str| self.position(name);
-        let folds = match self.primitive()? {
-            Primitive::For => None,
-            Primitive::Reduce => Some((at("op")?, at("start")?)),
-            _ => return None,
-        };
-        Some(Loop {
-            variable: at("variable")?,
-            lo: at("lo")?,
-            hi: at("hi")?,
-            step: at("step")?,
-            body: at("body")?,
-            folds,
-            access: at("access-lo").zip(at("access-hi")),
-        })
+        self.looped
     }
 
     /// Returns the unit of its operand, if it has its operand's meaning and is no boundary.
@@ -248,6 +237,19 @@ impl OpInfo {
     /// Returns true if it has its operand's meaning, on any unit.
     pub fn is_transparent(&self) -> bool {
         self.is(Primitive::Same)
+    }
+
+    /// Returns the rank of the tensor that it makes, from the ranks of its operands.
+    pub fn rank_from(&self, rank: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        self.rank.or_else(|| {
+            let mut ranked = (0..self.operand_kinds.len())
+                .filter(|at| matches!(self.operand_kinds[*at], Some(Kind::Tensor | Kind::Address)));
+            ranked.find_map(|at| match self.asks.get(at).copied().unwrap_or_default().rank {
+                OfRank::Follows => rank(at),
+                OfRank::More(more) => rank(at)?.checked_add_signed(-isize::from(more)),
+                OfRank::Is(_) => None,
+            })
+        })
     }
 
     /// Returns true if facts about its terms follow from the table: it runs on no unit yet and has a known meaning.
@@ -265,6 +267,8 @@ pub struct Operators {
     pub(super) named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
     pub(super) boundaries: FxHashMap<(Kind, Unit), Symbol>,
     pub(super) numbered: Option<Symbol>,
+    /// The meanings of operators on tensors by rules alone.
+    pub(super) lowerings: Lowerings,
     pub(super) names_are_variables: bool,
 }
 
@@ -326,6 +330,11 @@ impl Operators {
     /// several.
     pub fn boundary(&self, kind: Kind, unit: Unit) -> Option<Symbol> {
         self.boundaries.get(&(kind, unit)).copied()
+    }
+
+    /// Returns the meaning of an operator on tensors, if rules alone state it.
+    pub fn lowering(&self, name: Symbol, arity: usize) -> Option<&Lowering> {
+        self.lowerings.get(name, arity)
     }
 
     /// Returns the numbers of operands with which an operator of this name is declared, in ascending order.

@@ -2,7 +2,7 @@
 //! its operands, through all operators that it erases to.
 
 use super::attributes::Attributes;
-use super::operators::{Kind, OpInfo, Operators, Touches};
+use super::operators::{Kind, Loop, OpInfo, Operators, Touches};
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::syntax::Word;
 use crate::codes::Code;
@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::suggest::unknown;
 use egg::Symbol;
 use ember_values::primitive::{Ask, Primitive, Row, Typing, Width};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Operators {
     /// Resolves the declarations of a signature.
@@ -26,18 +27,45 @@ impl Operators {
                 operators.makers.insert(op.name);
             }
             let info = Resolver { signature, errors }.operator(op, makes_variable);
-            if let Some(primitive) = info.primitive().filter(|_| !info.boundary) {
-                operators.named.entry((primitive, info.unit)).or_insert(op.name);
-            }
-            if let (true, Some(kind), Some(unit), [None]) =
-                (info.boundary, info.kind, info.unit, &info.operand_units[..])
-            {
-                operators.boundaries.entry((kind, unit)).or_insert(op.name);
-            }
             operators.rows.insert((op.name, op.args.len()), info);
         }
-        operators.numbered = operators.find_numbered(signature);
+        operators.index(signature);
         operators
+    }
+
+    /// Finds operators by their primitives, and boundaries by their units. An operator that declares its primitive
+    /// itself precedes those that erase to it. A boundary counts only if such an operator makes terms of its operand's
+    /// sort, because a user's own level may lie between two levels.
+    fn index(&mut self, signature: &Signature) {
+        let declared = || {
+            let all = signature.operators().iter();
+            all.filter_map(|op| Some((op, self.rows.get(&(op.name, op.args.len()))?)))
+        };
+        let says = |info: &OpInfo| info.erased == Some(info.name);
+        let is_own = |info: &OpInfo| says(info) && !info.is_transparent();
+        let basic: FxHashSet<Sort> = declared()
+            .filter(|(_, info)| is_own(info))
+            .filter_map(|(op, _)| op.result.named())
+            .collect();
+        let (mut named, mut boundaries) = (FxHashMap::default(), FxHashMap::default());
+        let (own, erasing): (Vec<_>, Vec<_>) = declared().partition(|(_, info)| says(info));
+        for (op, info) in own.into_iter().chain(erasing) {
+            if let Some(primitive) = info.primitive().filter(|_| !info.boundary) {
+                named.entry((primitive, info.unit)).or_insert(op.name);
+            }
+            let of_basic = || match &op.args[..] {
+                [of] => of.named().is_none_or(|sort| basic.contains(&sort)),
+                _ => false,
+            };
+            if let (true, Some(kind), Some(unit), [None]) =
+                (info.boundary, info.kind, info.unit, &info.operand_units[..])
+                && of_basic()
+            {
+                boundaries.entry((kind, unit)).or_insert(op.name);
+            }
+        }
+        (self.named, self.boundaries) = (named, boundaries);
+        self.numbered = self.find_numbered(signature);
     }
 
     /// Finds the first operator that builds the name of a loop variable from a number.
@@ -58,6 +86,20 @@ impl Operators {
 struct Resolver<'a> {
     signature: &'a Signature,
     errors: &'a mut Vec<Diagnostic>,
+}
+
+/// Returns the operands of a loop by the names that they have in a primitive's row: an operator is a loop if it has all
+/// of them.
+fn looped(at: &impl Fn(&str) -> Option<usize>) -> Option<Loop> {
+    Some(Loop {
+        variable: at("variable")?,
+        lo: at("lo")?,
+        hi: at("hi")?,
+        step: at("step")?,
+        body: at("body")?,
+        folds: at("op").zip(at("start")),
+        access: at("access-lo").zip(at("access-hi")),
+    })
 }
 
 /// An operator's name and the place of its declaration.
@@ -170,6 +212,7 @@ impl Resolver<'_> {
             row,
             erased,
             erasure,
+            looped: looped(&at),
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),

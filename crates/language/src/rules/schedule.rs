@@ -384,8 +384,7 @@ impl<'a> Reader<'a> {
             }
         }
         // Definitions are applied everywhere.
-        let known = |rule: usize| book.is_definition(&book.rules[rule]);
-        (0..chosen.len()).filter(|&rule| chosen[rule] || known(rule)).collect()
+        (0..chosen.len()).filter(|&rule| chosen[rule] || book.is_known(rule)).collect()
     }
 }
 

@@ -8,6 +8,7 @@ use super::{Argument, Expr, Extent, Part};
 use ember_language::sexp::Sexp;
 use ember_values::operation::{self, Function, Kernel, Reads};
 use ember_values::scalar::BinaryOp;
+use std::borrow::Cow;
 
 /// All composite operations.
 pub(super) const COMPOSITES: [Composite; 5] = [
@@ -29,7 +30,7 @@ impl Reader {
         let tensor = |(expr, item)| Some((Argument::Tensor(expr), item));
         self.apply(Form {
             name: written.name,
-            operation: operation::computed_by(kernel)?,
+            operation: Cow::Borrowed(operation::computed_by(kernel)?),
             span: written.span,
             arguments: operands.into_iter().map(tensor).collect(),
         })

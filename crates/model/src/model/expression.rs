@@ -5,6 +5,7 @@ use super::Extent;
 use ember_language::diagnostic::Span;
 use ember_values::operation::{Element, Kernel, Mode, Operand, Operation, Role};
 use ember_values::scalar::{DType, Scalar};
+use std::borrow::Cow;
 
 /// A tensor of a model, as its position among the inputs followed by the computed tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +37,7 @@ pub enum Op {
 #[derive(Clone, Debug)]
 pub struct Applied {
     /// The row of the table.
-    pub operation: &'static Operation,
+    pub operation: Cow<'static, Operation>,
     /// The operands in the order of the row.
     pub arguments: Vec<Argument>,
 }
@@ -101,7 +102,7 @@ impl Applied {
     }
 
     /// Iterates over the operands that are tensors, with their rows' operand declarations, in the order of the row.
-    pub fn tensors(&self) -> impl Iterator<Item = (&'static Operand, &Expr)> {
+    pub fn tensors(&self) -> impl Iterator<Item = (&Operand, &Expr)> {
         self.operation.operands.iter().zip(&self.arguments).filter_map(|(operand, argument)| {
             match argument {
                 Argument::Tensor(expr) => Some((operand, expr)),

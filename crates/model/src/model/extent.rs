@@ -54,14 +54,18 @@ impl Extent {
         names.into_iter()
     }
 
-    /// Returns the extent minus one, which is the number of bags for an extent of offsets; `None` if the extent may be
-    /// 0.
-    pub fn less_one(&self) -> Option<Extent> {
-        match self {
-            Extent::Const(n) => Some(Extent::Const(n.checked_sub(1)?)),
+    /// So much more, or less, if it is known to be at least 0 for all data.
+    pub fn plus(&self, n: i64) -> Option<Extent> {
+        Some(match self {
+            Extent::Const(own) => Extent::Const(own.checked_add_signed(n)?),
             Extent::Size { name, plus } => {
-                Some(Extent::Size { name: name.clone(), plus: plus.checked_sub(1)? })
+                Extent::Size { name: name.clone(), plus: plus.checked_add_signed(n)? }
             }
-        }
+        })
+    }
+
+    /// One less, where it is at least 1 for all data: the bags of so many offsets.
+    pub fn less_one(&self) -> Option<Extent> {
+        self.plus(-1)
     }
 }

@@ -1,17 +1,19 @@
-//! The reader of operations: it finds the table row of a word, reads the operands by their roles, and derives the type
-//! and shape of the result by the rule of the kernel. Composites of several operations are in [`composite`], operators
-//! defined in rule files in [`defined`].
+//! Operations as they are written: the row of the table that a word names, its operands read by their roles, and
+//! the type and shape of the result by the rule of its kernel. What is made of several operations is in
+//! [`composite`], what rule files define in [`defined`], what they lower in [`lowered`].
 
 use super::read::{Reader, head_span};
 use super::{
     Applied, Argument, Computed, Declared, Expr, Extent, Kind, Op, Part, TensorId, composite,
-    defined, dense, sparse,
+    defined, dense, lowered, sparse,
 };
 use ember_language::diagnostic::Span;
+use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use ember_values::operation::{self, Kernel, OPERATIONS, Operand, Operation, Role};
 use ember_values::scalar::{DType, Scalar};
+use std::borrow::Cow;
 
 /// The maximum nesting depth of operators. Parts of a deeper expression can be named with `let`.
 const MAX_DEPTH: usize = 32;
@@ -38,7 +40,7 @@ pub(super) type Result = Option<(DType, Vec<Extent>)>;
 pub(super) struct Form<'a> {
     /// The name in messages: the operation, or the composite that contains it.
     pub(super) name: &'static str,
-    pub(super) operation: &'static Operation,
+    pub(super) operation: Cow<'static, Operation>,
     pub(super) span: Span,
     /// The operands in the order of the row, each with its item in the file; `None` for an invalid word.
     pub(super) arguments: Vec<Option<(Argument, &'a Sexp)>>,
@@ -58,7 +60,7 @@ impl<'a> Form<'a> {
     }
 
     /// Returns the phrase for an operand in messages.
-    pub(super) fn phrase(&self, name: &str) -> Option<&'static str> {
+    pub(super) fn phrase(&self, name: &str) -> Option<&str> {
         Some(self.operation.operands.get(self.operation.place(name)?)?.phrase)
     }
 
@@ -107,14 +109,17 @@ impl Composite {
 
 /// The meaning of the first word of an operation.
 enum Named {
-    Operation(&'static Operation),
+    Operation(Cow<'static, Operation>),
     Composite(&'static Composite),
 }
 
 impl Named {
-    fn find(head: &str) -> Option<Named> {
+    fn find(head: &str, operands: usize, operators: &Operators) -> Option<Named> {
         let composite = || composite::COMPOSITES.iter().find(|composite| composite.name == head);
-        operation::named(head).map(Named::Operation).or_else(|| composite().map(Named::Composite))
+        let built_in = operation::named(head).map(|row| Named::Operation(Cow::Borrowed(row)));
+        let lowered =
+            || Some(Named::Operation(Cow::Owned(lowered::row(head, operands, operators)?)));
+        built_in.or_else(|| composite().map(Named::Composite)).or_else(lowered)
     }
 
     fn name(&self) -> &'static str {
@@ -147,7 +152,8 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
         reader.error_with_help(item.span, "an operation was expected", "not an operation", help);
         return None;
     };
-    let Some(named) = Named::find(head) else {
+    let operators = reader.definitions.operators();
+    let Some(named) = Named::find(head, args.len(), operators) else {
         if reader.depth < MAX_DEPTH {
             reader.depth += 1;
             let defined = defined::read(reader, item);
@@ -190,7 +196,7 @@ impl Reader {
     /// Reads the operands of an operation, and applies the operation.
     fn operation(
         &mut self,
-        operation: &'static Operation,
+        operation: Cow<'static, Operation>,
         args: &[Sexp],
         item: &Sexp,
     ) -> Option<Expr> {
@@ -210,7 +216,7 @@ impl Reader {
     }
 
     /// Reads an operand by its role.
-    fn argument(&mut self, operand: &'static Operand, item: &Sexp) -> Option<Argument> {
+    fn argument(&mut self, operand: &Operand, item: &Sexp) -> Option<Argument> {
         let phrase = operand.phrase;
         match &operand.role {
             Role::Word(words) => {
@@ -262,6 +268,7 @@ impl Reader {
             Kernel::ByRow(_) => dense::by_row(self, &form),
             Kernel::Product { transposed } => dense::product(self, &form, transposed),
             Kernel::Triangle => dense::triangle(self, &form),
+            Kernel::Lowered => lowered::result(self, &form),
         }?;
         let Form { operation, span, arguments, .. } = form;
         let arguments = arguments.into_iter().map(|argument| Some(argument?.0));
@@ -273,7 +280,7 @@ impl Reader {
             }
         }
         if operation.operands.iter().any(|operand| matches!(operand.role, Role::Scratch)) {
-            arguments.push(self.scratch(operation, &arguments, dtype, span)?);
+            arguments.push(self.scratch(&operation, &arguments, dtype, span)?);
         }
         Some(Expr { op: Op::Apply(Applied { operation, arguments }), dtype, shape, span })
     }
@@ -281,7 +288,7 @@ impl Reader {
     /// Declares scratch memory of one element per lookup, which a program may use.
     fn scratch(
         &mut self,
-        operation: &'static Operation,
+        operation: &Operation,
         arguments: &[Argument],
         dtype: DType,
         span: Span,

@@ -204,6 +204,7 @@ impl Reader {
             statements: std::mem::take(&mut self.statements),
             data: spec,
             programs: std::mem::take(&mut self.programs),
+            operators: self.definitions.operators().clone(),
         })
     }
 

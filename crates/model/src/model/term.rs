@@ -80,7 +80,7 @@ impl Builder<'_> {
                 self.build.make(Primitive::Stored, &[address])
             }
             Op::Apply(applied) => {
-                let operation = applied.operation;
+                let operation = &applied.operation;
                 let operands = operation.operands.iter().zip(&applied.arguments);
                 let operands: Vec<Id> =
                     operands.map(|(operand, x)| self.argument(&operand.role, x, expr)).collect();

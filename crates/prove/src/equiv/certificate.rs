@@ -13,7 +13,7 @@ use ember_engine::CompiledRule;
 use ember_language::rules::{Exactness, Operators, Rule, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use thiserror::Error;

@@ -13,7 +13,7 @@ use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use ember_language::term::{Head, parse_head};
 use ember_language::text::{Named, Words};
-use ember_model::model::{Extent, Kind, Model};
+use ember_model::{Extent, Kind, Model};
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;

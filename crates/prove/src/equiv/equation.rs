@@ -13,7 +13,7 @@ use ember_language::rules::{
 };
 use ember_language::sexp::Sexp;
 use ember_language::term::Node;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use thiserror::Error;

@@ -95,11 +95,12 @@ fn statements(
         let info = operators.of(node);
         let parts = info.and_then(|info| info.parts(node.children()));
         let pair = info.and_then(|info| info.parts(node.children()));
-        match (info.and_then(OpInfo::primitive), parts, pair) {
-            (Some(Primitive::Same), Some([statement]), _) => {
-                open.push((statement, around.into_iter().chain([node.head()]).collect()));
-            }
-            (Some(Primitive::Seq), _, Some([first, then])) => {
+        if let (true, Some([statement])) = (operators.is_transparent(node), parts) {
+            open.push((statement, around.into_iter().chain([node.head()]).collect()));
+            continue;
+        }
+        match (info.and_then(OpInfo::primitive), pair) {
+            (Some(Primitive::Seq), Some([first, then])) => {
                 open.extend([(then, around.clone()), (first, around)]);
             }
             (Some(Primitive::Barrier), ..) => since = (Tensors::new(), Tensors::new()),

@@ -8,7 +8,7 @@ use super::sides::Sides;
 use super::simulate::{Difference, Outcome, compare};
 use ember_language::rules::Exactness;
 use ember_language::term::Head;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_targets::machine::Machine;
 use ember_values::scalar::Scalar;
 use fastrand::Rng;

@@ -7,7 +7,7 @@ use super::sides::{ModelFile, Side};
 use egg::{Id, Language};
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ use ember_language::rules::{Operators, RuleBook, Signature, Sort};
 use ember_language::sexp::{self, Sexp};
 use ember_language::term::Term;
 use ember_language::text;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};

@@ -9,7 +9,7 @@ use egg::Id;
 use ember_language::rules::{Definitions, Kind, OpInfo, RuleBook, Signature};
 use ember_language::term::{Term, Terms};
 use ember_language::text::program;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_values::primitive::{OfRank, OfWidth, Typing};
 use ember_values::scalar::{BinaryOp, DType};
 use fastrand::Rng;

@@ -7,7 +7,7 @@ use ember_language::sexp::{self, Sexp};
 use ember_language::suggest::unknown;
 use ember_language::term::Term;
 use ember_language::text::{Words, written_out};
-use ember_model::model::Model;
+use ember_model::Model;
 use std::path::Path;
 
 /// A case, ready to be run.
@@ -180,7 +180,7 @@ fn chosen(book: &RuleBook, sets: &[Sexp], errors: &mut Vec<Diagnostic>) -> Steps
             }
         }
     }
-    rules.extend((0..book.rules.len()).filter(|rule| book.is_definition(&book.rules[*rule])));
+    rules.extend((0..book.rules.len()).filter(|rule| book.is_known(*rule)));
     rules.sort_unstable();
     rules.dedup();
     vec![ScheduleStep::Saturate(rules)]

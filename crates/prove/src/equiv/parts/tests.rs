@@ -9,7 +9,7 @@ use ember_analysis::facts::VectorUnit;
 use ember_interpret::{Error, Interpreter, Store};
 use ember_language::rules::Operators;
 use ember_language::term::Term;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;

@@ -6,7 +6,7 @@ use ember_values::operation::Function;
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// An element of a tensor. Models use only operations that the element's type supports.
-pub(super) trait Number: Copy + Send + Sync + 'static {
+pub trait Number: Copy + Send + Sync + 'static {
     /// The zero +0.0.
     const ZERO: Self;
 
@@ -45,14 +45,17 @@ pub(super) trait Number: Copy + Send + Sync + 'static {
         Some(())
     }
 
+    /// The product.
     fn mul(self, other: Self) -> Self {
         Self::apply(BinaryOp::Mul, self, other)
     }
 
+    /// The sum.
     fn add(self, other: Self) -> Self {
         Self::apply(BinaryOp::Add, self, other)
     }
 
+    /// The difference.
     fn sub(self, other: Self) -> Self {
         Self::apply(BinaryOp::Sub, self, other)
     }
@@ -161,7 +164,7 @@ number!(
 
 /// An element of a type without arithmetic, with its error bound.
 #[derive(Clone, Copy)]
-pub(super) struct Kept(Scalar, f64);
+pub struct Kept(Scalar, f64);
 
 impl Number for Kept {
     const ZERO: Self = Kept(Scalar::U8(0), 0.0);

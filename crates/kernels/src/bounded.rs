@@ -12,14 +12,14 @@ use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// A number of a floating-point type with this many bits of precision.
 #[derive(Clone, Copy)]
-pub(super) struct Bounded<const BITS: i32> {
+pub struct Bounded<const BITS: i32> {
     x: f64,
     error: f64,
 }
 
 /// A sum of terms in any order.
 #[derive(Clone, Copy)]
-pub(super) struct Sum {
+pub struct Sum {
     x: f64,
     error: f64,
     /// The sum of the magnitudes; NaN if a single term decides the sum.
