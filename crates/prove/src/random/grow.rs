@@ -41,6 +41,9 @@ pub(crate) struct Scope {
 /// What terms are made over. Each function adds terms to the generator that it is given; `None` if there is no such
 /// term.
 pub(crate) trait Setting: Sized {
+    /// How many levels the values of a statement have beyond those that statements still may have.
+    const VALUES: u32 = 0;
+
     /// Returns how many times as often as others an operator is chosen; 0 for an operator that no term may have.
     fn weight(grow: &Grow<Self>, shape: &Shape, scope: &Scope, depth: u32) -> usize;
 
@@ -182,8 +185,12 @@ impl<S: Setting> Grow<'_, S> {
         for _ in 0..TRIES {
             let ty = S::computed(self);
             let shape = self.shape(&self.grammar.statements, |_| true, scope, depth);
-            let depth = depth.saturating_sub(1);
-            let grown = shape.and_then(|shape| self.instance(shape, ty, 0, scope, depth));
+            let below = depth.saturating_sub(1);
+            let grown = shape.and_then(|shape| {
+                let values = shape.operands(Kind::Statement) == 0;
+                let depth = if values { below + S::VALUES } else { below };
+                self.instance(shape, ty, 0, scope, depth)
+            });
             if let Some(statement) = grown {
                 return statement;
             }

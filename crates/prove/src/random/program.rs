@@ -158,7 +158,9 @@ struct Plan<'a> {
 }
 
 impl Setting for Plan<'_> {
-    /// Loops are chosen most often. What reads or writes more than elements is left out.
+    const VALUES: u32 = 1;
+
+    /// Loops are chosen most often, and stores more often than accumulations. What reads or writes more than elements is left out.
     fn weight(grow: &Grow<Self>, shape: &Shape, scope: &Scope, depth: u32) -> usize {
         let (info, plan) = (shape.info, &grow.setting);
         let around = scope.vars.len();
@@ -171,6 +173,7 @@ impl Setting for Plan<'_> {
             (Some(Kind::Statement), ..) if around == 0 => 0,
             (Some(Kind::Statement), 1.., _) => 2,
             (Some(Kind::Statement), 0, 0) => 0,
+            (Some(Kind::Statement), ..) if info.first_of(Kind::Operation).is_some() => 2,
             (Some(Kind::Statement), ..) => 4,
             _ if info.looped().is_some() => 3,
             (_, _, 2..) => 2,
@@ -185,7 +188,7 @@ impl Setting for Plan<'_> {
     }
 
     fn leaf(grow: &mut Grow<Self>, ty: Type, scope: &Scope, depth: u32) -> Option<Id> {
-        if depth > 0 && !grow.one_in(4) {
+        if depth > 0 && !grow.one_in(3) {
             return None;
         }
         let numbers = ty.dtype == grow.setting.dtype;
@@ -293,7 +296,7 @@ impl Grow<'_, Plan<'_>> {
     fn nests(&mut self, size: u32) -> Id {
         let nests = self.pick(&[1, 1, 1, 2, 2, 3], 1);
         let nests: Vec<Id> =
-            (0..nests).map(|_| self.statement(&Scope::default(), size + 2)).collect();
+            (0..nests).map(|_| self.statement(&Scope::default(), size + 1)).collect();
         self.make().sequence(&nests)
     }
 
