@@ -94,7 +94,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     },
     Answer {
         name: "index",
-        answer: |g, x| g[x[0]].data.dtype == Some(DType::I64) && g[x[0]].data.lanes == Some(1),
+        answer: |g, x| g[x[0]].data.dtype == Some(DType::I64) && is_scalar(g, x[0]),
     },
     Answer {
         name: "lane-count",
@@ -151,7 +151,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     },
     Answer { name: "runs", answer: |g, x| runs(g, x[0]).unwrap_or(false) },
     Answer { name: "runs-once", answer: |g, x| single_value(g, x[0]).is_some() },
-    Answer { name: "scalar", answer: |g, x| g[x[0]].data.lanes == Some(1) },
+    Answer { name: "scalar", answer: |g, x| is_scalar(g, x[0]) },
     Answer {
         name: "speculable",
         answer: |g, x| {
@@ -313,6 +313,12 @@ fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
     let step = egraph[step].data.integer().filter(|step| *step > 0)?;
     let distance = affine(hi)?.sub(affine(lo)?)?.as_constant()?;
     Some(distance.max(0).checked_add(step - 1)? / step)
+}
+
+/// Whether a class is a value of one lane. An address in another environment has lanes, and is none.
+fn is_scalar(egraph: &EGraph, id: Id) -> bool {
+    let fact = &egraph[id].data;
+    fact.lanes == Some(1) && fact.address.is_none()
 }
 
 fn simd_lanes(egraph: &EGraph, id: Id) -> Option<i64> {

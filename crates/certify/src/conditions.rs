@@ -10,6 +10,16 @@ use ember_values::scalar::DType;
 /// How many operators are looked at to find what a term reads and writes.
 const VISITS: usize = 1 << 14;
 
+/// A rule, applied.
+pub struct Applied {
+    /// What stands before, and after.
+    pub(super) sides: [T; 2],
+    /// What its conditions rest on.
+    pub reasons: Vec<String>,
+    /// Loop variables that may get values which their loops do not give them.
+    pub loose: Vec<String>,
+}
+
 impl Checker<'_> {
     /// Both sides of a rule where its variables stand for what the parts of a step say, and what each of
     /// its conditions rests on; an error where one, or a number that it is given, is not seen to be right.
@@ -17,7 +27,8 @@ impl Checker<'_> {
         &mut self,
         rule: &str,
         parts: &[Sexp],
-    ) -> Result<([T; 2], Vec<String>), Refusal> {
+        forward: bool,
+    ) -> Result<Applied, Refusal> {
         let known = self.given.rule(rule).or_else(|| self.rules.rule(rule));
         let (exact, rule) = &*known.ok_or(Refusal::NoSuchRule)?;
         let (mut means, mut reasons) = (Means::new(), Vec::new());
@@ -25,6 +36,10 @@ impl Checker<'_> {
             let (v, items) = part.form().unwrap_or_default();
             let (term, steps) = items.split_first().ok_or(Refusal::EmptyPart)?;
             means.insert(v, (self.read(term, &Means::new())?, steps));
+        }
+        for (v, term) in &rule.lets {
+            let term = self.read(term, &means)?;
+            means.insert(&v.text, (term, &[]));
         }
         let numbers = rule.fors.iter().map(|(n, call)| (call, Some(n)));
         for (call, number) in rule.whens.iter().map(|call| (call, None)).chain(numbers) {
@@ -46,12 +61,20 @@ impl Checker<'_> {
             let to = self.read(pattern, &means)?;
             self.leads(from, steps, to)?;
         }
-        for (v, term) in &rule.lets {
-            let term = self.read(term, &means)?;
-            means.insert(&v.text, (term, &[]));
+        self.scoped(rule, &means)?;
+        let mut sides = [self.read(&rule.lhs, &means)?, self.read(&rule.rhs, &means)?];
+        let (from, to) = if forward { (&rule.lhs, &rule.rhs) } else { (&rule.rhs, &rule.lhs) };
+        self.bounded_loops(from, to, &means)?;
+        // What holds in both directions says so.
+        let loose = match forward || rule.both_ways {
+            true => Vec::new(),
+            false => self.loose(&rule.rhs, &rule.lhs, &means)?,
+        };
+        if !forward {
+            sides.reverse();
         }
         self.exact = self.exact.max(*exact);
-        Ok(([self.read(&rule.lhs, &means)?, self.read(&rule.rhs, &means)?], reasons))
+        Ok(Applied { sides, reasons, loose })
     }
 
     /// What is known of a term, as certificates repeat it.

@@ -3,7 +3,7 @@
 
 use super::places::Place;
 use super::{Checker, Means, Refusal, meant};
-use ember_language::rules::{Kind, Loop, OpInfo};
+use ember_language::rules::{Kind, Loop, OpInfo, Sort};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::affine::Affine;
 use ember_values::primitive::{Primitive, Typing, Width};
@@ -21,6 +21,8 @@ pub(super) type Linear = Affine<String>;
 
 #[derive(Default)]
 pub(super) struct Fact {
+    /// The sort; `None` for what has none.
+    pub sort: Option<Sort>,
     /// The element type, of an address that of its tensor; and whether it may be more than one scalar.
     pub dtype: Option<DType>,
     pub wide: bool,
@@ -35,6 +37,8 @@ pub(super) struct Fact {
     /// Whether its tensors are declared, its loops have their variables' bounds, and none stands within
     /// one over the same variable.
     pub fits: bool,
+    /// Whether sorts, element types and ranks are as operators ask.
+    pub typed: bool,
 }
 
 impl Fact {
@@ -151,7 +155,8 @@ impl Checker<'_> {
         let position = |part: &str| known.and_then(|own| own.position(part)).unwrap_or(usize::MAX);
         let part = |name: &str| facts.get(position(name)).copied();
         let named = |name: &str| word(position(name));
-        let mut fact = Fact { place: self.place(name, operands), ..Fact::default() };
+        let place = self.place(name, operands);
+        let mut fact = Fact { place, sort: self.sorted(name, operands), ..Fact::default() };
         fact.dtype = match known.and_then(|own| own.typing) {
             Some(Typing::I64) => Some(DType::I64),
             Some(Typing::Of(at)) => facts.get(at).and_then(|own| own.dtype),
@@ -200,6 +205,7 @@ impl Checker<'_> {
             (_, Some(Scalar::I64(n))) => (Some((n, n)), None),
             (Some(Primitive::Iv), _) => {
                 let own = operands.get(position("variable"));
+                let own = own.filter(|own| !self.anywhere.contains(own));
                 (own.and_then(|own| self.values(*own)), variable(named("variable"), '@'))
             }
             (Some(Primitive::Size), _) => (Some((0, i64::MAX)), variable(named("name"), '%')),
@@ -249,6 +255,7 @@ impl Checker<'_> {
                 }
                 _ => true,
             };
+        fact.typed = self.typed(name, operands, &fact);
         fact
     }
 
@@ -267,7 +274,19 @@ impl Checker<'_> {
     pub(super) fn values(&self, variable: T) -> Option<(i64, i64)> {
         let &[_, lo, hi, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
         let (lo, hi) = (self.fact(lo).range?, self.fact(hi).range?);
-        let once = self.fact(step).range.is_some_and(|step| hi.1 <= lo.0.saturating_add(step.0));
-        (lo.1 < hi.0).then(|| (lo.0, if once { lo.1 } else { hi.1 - 1 }))
+        let step = self.fact(step).integer()?;
+        // The last value is as many steps from the first as there is room for.
+        let last = match lo.0 == lo.1 {
+            true => {
+                hi.1.checked_sub(1)?
+                    .checked_sub(lo.0)?
+                    .checked_div(step)?
+                    .checked_mul(step)?
+                    .checked_add(lo.0)?
+            }
+            false if hi.1 <= lo.0.saturating_add(step) => lo.1,
+            false => hi.1 - 1,
+        };
+        (lo.1 < hi.0).then_some((lo.0, last))
     }
 }

@@ -14,7 +14,7 @@ mod touched;
 use crate::CompiledRule;
 use crate::knowledge::{EGraph, Knowledge};
 use apply::Run;
-pub use apply::compute;
+pub use apply::{are_new, compute};
 use ember_host::clock;
 use ember_language::rules::Exactness;
 use ember_values::scalar::Scalar;

@@ -72,6 +72,11 @@ impl Stated {
         &self.digest
     }
 
+    /// What dialects declare.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
     /// What dialects say of operators.
     pub fn table(&self) -> &Operators {
         self.signature.table()

@@ -59,8 +59,18 @@ impl Instance {
         let world = World::random(rng, !rule.fors.is_empty());
         let (pattern, others) = with_wheres(rule);
         let ranks = ranks(rule);
-        let mut instance =
-            Instance::of(&pattern, &others, sort, &ranks, grammar, world, rng, size, tame)?;
+        let mut instance = Instance::of(
+            &pattern,
+            &others,
+            sort,
+            &ranks,
+            &made(rule, grammar),
+            grammar,
+            world,
+            rng,
+            size,
+            tame,
+        )?;
         for (x, inner) in &rule.wheres {
             let id = instance.substitute(inner, &BTreeMap::new())?;
             instance.holes.insert(*x, id);
@@ -69,13 +79,15 @@ impl Instance {
     }
 
     /// A random instance of a pattern of this sort, with variables of these ranks. Nodes of the pattern that
-    /// its root is not made of, and that must have an instance too, are the `others`.
+    /// its root is not made of, and that must have an instance too, are the `others`. Once in a while, a term
+    /// mentions one of the loop variables that are `made` of the instance.
     #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
     pub fn of(
         pattern: &PatternAst<Node>,
         others: &[Id],
         sort: Sort,
         ranks: &BTreeMap<Var, usize>,
+        made: &[PatternAst<Node>],
         grammar: &Grammar,
         world: World,
         rng: &mut Rng,
@@ -92,7 +104,11 @@ impl Instance {
         let mut build = Build::new(pattern, types, &mut grow, size);
         build.outer_loops();
         build.bind_early();
-        let lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
+        let mut lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
+        if !made.is_empty() && build.one_in(4) {
+            let one = build.choice(made)?;
+            lhs = build.mention(one)?;
+        }
         let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
         let operators = grammar.signature.table().clone();
@@ -170,6 +186,17 @@ impl Instance {
         let seen = self.parts(&terms);
         self.free.iter().copied().filter(|v| seen.contains(v)).collect()
     }
+}
+
+/// The loop variables that a rule makes, as its right side has them.
+fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
+    let nodes: &[ENodeOrVar<Node>] = rule.rhs.as_ref();
+    let is_made = |node: &ENodeOrVar<Node>| match node {
+        ENodeOrVar::ENode(node) => grammar.operators().primitive(node) == Some(Primitive::Variable),
+        ENodeOrVar::Var(_) => false,
+    };
+    let made = (0..nodes.len()).filter(|at| is_made(&nodes[*at]));
+    made.map(|at| PatternAst::from(nodes[..=at].to_vec())).collect()
 }
 
 /// The ranks that a rule asks of its variables.

@@ -71,6 +71,7 @@ fn made(
             &[],
             meaning.sort,
             &none,
+            &[],
             grammar,
             world,
             rng,
