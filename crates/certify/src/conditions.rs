@@ -1,6 +1,7 @@
 //! The conditions of rules, asked of terms by what is known of these.
 
 use super::places::{Place, Touches, apart, told};
+use super::ranges::{BOUND, DEPTH};
 use super::terms::{Fact, T};
 use super::{Checker, Means, Refusal, meant};
 use ember_language::sexp::Sexp;
@@ -122,6 +123,7 @@ impl Checker<'_> {
             ("constant", [a]) => {
                 a.number.is_some() || index(a) && a.free.is_empty() && touches(0)?.is_empty()
             }
+            ("bounded", [_]) => self.magnitude(*terms.first()?, DEPTH)? <= BOUND,
             ("float", [a]) => a.place.is_none() && a.dtype?.is_float(),
             ("index", [a]) => index(a),
             ("scalar", [a]) => !a.wide && a.dtype.is_some(),

@@ -5,11 +5,14 @@ use super::terms::{Linear, T};
 use super::{Checker, Means, Refusal};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::primitive::Primitive;
-use ember_values::scalar::BinaryOp;
+use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
 use std::collections::BTreeSet;
 
 /// How many bounds are looked at for one value.
-const DEPTH: usize = 8;
+pub(super) const DEPTH: usize = 8;
+
+/// The largest number that is bounded.
+pub(super) const BOUND: u64 = 1 << 50;
 
 /// What a loop variable gets where another value is put in its place: from a value on, below another. Of one value,
 /// only that.
@@ -104,6 +107,50 @@ impl Checker<'_> {
                 })
                 || each && self.at_most(*lo, value, DEPTH) && self.less(value, *hi)
         })
+    }
+
+    /// The largest distance from 0 that an integer may have, where it is evaluated.
+    pub(super) fn magnitude(&self, term: T, depth: usize) -> Option<u64> {
+        let fact = self.fact(term);
+        let depth = depth.checked_sub(1)?;
+        if fact.dtype != Some(DType::I64) || fact.place.is_some() || fact.wide {
+            return None;
+        }
+        let known = fact.range.map(|(least, most)| least.unsigned_abs().max(most.unsigned_abs()));
+        if let Some(known) = known.filter(|known| *known <= BOUND) {
+            return Some(known);
+        }
+        let of = |term: T| self.magnitude(term, depth);
+        let (name, operands) = self.node(term);
+        let info = self.operator(name, operands.len())?;
+        match info.primitive()? {
+            Primitive::Iv => {
+                let [variable] = info.arranged(operands)?;
+                let bounds = self.bounds_of(variable);
+                let each = |[lo, hi, _]: &[T; 3]| Some(of(*lo)?.max(of(*hi)?));
+                bounds.iter().find_map(each).filter(|_| !self.anywhere.contains(&variable))
+            }
+            Primitive::Binary(BinaryOp::Add | BinaryOp::Sub) => {
+                let [a, b] = info.arranged(operands)?;
+                of(a)?.checked_add(of(b)?)
+            }
+            Primitive::Binary(BinaryOp::Mul) => {
+                let [a, b] = info.arranged(operands)?;
+                of(a)?.checked_mul(of(b)?)
+            }
+            Primitive::Binary(BinaryOp::Min | BinaryOp::Max) => {
+                let [a, b] = info.arranged(operands)?;
+                Some(of(a)?.max(of(b)?))
+            }
+            Primitive::Binary(BinaryOp::Div) => of(info.arranged::<T, 2>(operands)?[0]),
+            // Offsets that never fall end at a size.
+            Primitive::Load => {
+                let [address] = info.arranged(operands)?;
+                let tensor = self.tensors.get(&self.fact(address).place.as_ref()?.1)?;
+                tensor.rises.then_some(LARGEST_SIZE)
+            }
+            _ => None,
+        }
     }
 
     /// All spellings of a variable's bounds.

@@ -2,6 +2,7 @@
 //! how they are read, and what is known of each, derived anew from its operands.
 
 use super::places::Place;
+use super::typing::LARGEST;
 use super::{Checker, Means, Refusal, meant};
 use ember_language::rules::{Kind, Loop, OpInfo, Sort};
 use ember_language::sexp::{Sexp, deeper};
@@ -208,7 +209,7 @@ impl Checker<'_> {
                 let own = own.filter(|own| !self.anywhere.contains(own));
                 (own.and_then(|own| self.values(*own)), variable(named("variable"), '@'))
             }
-            (Some(Primitive::Size), _) => (Some((0, i64::MAX)), variable(named("name"), '%')),
+            (Some(Primitive::Size), _) => (Some((0, LARGEST)), variable(named("name"), '%')),
             (Some(Primitive::Dim | Primitive::Extent), _) => {
                 let extent = |Place(_, tensor, index): &Place| {
                     let k = usize::try_from(part("k")?.integer()?).ok()?;
@@ -216,7 +217,7 @@ impl Checker<'_> {
                 };
                 let of = part("address").or(part("tensor")).and_then(|own| own.place.as_ref());
                 let n = of.and_then(extent);
-                let range = n.and_then(|n| n.parse().ok()).map_or((0, i64::MAX), |n| (n, n));
+                let range = n.and_then(|n| n.parse().ok()).map_or((0, LARGEST), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
             (Some(Primitive::Binary(op)), _) => {

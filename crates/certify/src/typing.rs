@@ -7,10 +7,10 @@ use super::terms::{Fact, T};
 use ember_language::rules::{Kind, OpInfo, Sort, SortTerm};
 use ember_language::sexp::Sexp;
 use ember_values::primitive::{OfRank, OfType, Primitive, Typing};
-use ember_values::scalar::DType;
+use ember_values::scalar::{DType, LARGEST_SIZE};
 
-/// The largest extent of a tensor, and the largest size: part of every claim.
-pub(super) const LARGEST: i64 = 1 << 40;
+/// The largest extent of a tensor, and the largest size.
+pub(super) const LARGEST: i64 = LARGEST_SIZE as i64;
 
 impl Checker<'_> {
     /// The sort of a term; `None` where it has none.

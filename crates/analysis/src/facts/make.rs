@@ -8,7 +8,7 @@ use ember_language::term::{Head, Node};
 use ember_targets::dlc::Dim;
 use ember_values::affine::Affine;
 use ember_values::primitive::{Primitive, Typing, Width};
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE, Scalar};
 use std::collections::BTreeSet;
 
 /// Whether no fact is known of a node: quickly decided for operators of which nothing is declared.
@@ -118,7 +118,7 @@ fn operand<'a>(egraph: &'a EGraph, children: &[Id], i: usize) -> &'a Known {
 
 /// What is known of a value besides its type: its constant, its range and its affine form.
 fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
-    let size = Interval { min: 0, max: i64::MAX };
+    let size = Interval { min: 0, max: LARGEST_SIZE as i64 };
     let data = |id: Id| &egraph[id].data;
     match info.primitive() {
         Some(Primitive::Variable) => {
