@@ -1,9 +1,9 @@
-//! What the project claims of its speed, each figure beside its budget: `cargo bench --bench claims`.
+//! The project's claims about speed, each measurement with its budget: `cargo bench --bench claims`.
 //!
-//! Times of one thread are times of its core where the system tells them, so that a busy machine does
-//! not count; the main job's is the clock's. Saturation and extraction for one bag; what pruning costs in the quality of the result; the
-//! simulator's speed on the search's program and on the scalar one; a thousand rules checked; a
-//! change in an editor; the whole main job.
+//! Single-threaded times are CPU times of the thread if the system reports them, so that other load does not count; the
+//! main job's time is wall time. The claims: saturation and extraction for one bag; the effect of pruning on the
+//! quality of the result; the simulator's speed on the search's program and on the scalar one; checking a thousand
+//! rules; a change in an editor; the whole main job.
 
 use ember_compile::cost::Goal;
 use ember_compile::groups::{self, Chosen, Searched};
@@ -20,7 +20,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The bag that times are measured on.
+/// The bag that is timed.
 const BAG: &str = "examples/embedding_bag.sexp";
 
 /// The inputs on which pruned and unpruned search are compared.
@@ -31,11 +31,11 @@ const INPUTS: [&str; 4] = [
     "examples/bags/128_medium.sexp",
 ];
 
-/// Runs of what is timed; the median counts.
+/// The number of timed runs; the median counts.
 const RUNS: usize = 21;
 
 fn main() {
-    // `cargo test --benches` builds and starts benches too; it asks for no measurements.
+    // `cargo test --benches` builds and starts benches too, but needs no measurements.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
@@ -77,14 +77,14 @@ fn choose(inputs: &Inputs, case: &Case, found: &Searched) -> Chosen {
     groups::choose(inputs, Some(case), found, Goal::Decoupled).expect("a program")
 }
 
-/// Seconds that this thread has run, or that have passed where the system does not tell.
+/// Returns the seconds that this thread has run, or wall time if the system does not report it.
 fn seconds(epoch: Instant) -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = told.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     nanoseconds.map_or_else(|| epoch.elapsed().as_secs_f64(), |n| n / 1e9)
 }
 
-/// The median time of several runs, in milliseconds.
+/// Returns the median time of several runs, in milliseconds.
 fn median(runs: usize, mut run: impl FnMut()) -> f64 {
     let epoch = Instant::now();
     let mut times = Vec::with_capacity(runs);
@@ -97,7 +97,7 @@ fn median(runs: usize, mut run: impl FnMut()) -> f64 {
     times[runs / 2] * 1e3
 }
 
-/// One line: what was measured, its budget, and their ratio.
+/// Prints one line: the claim, the measurement, its budget, and their ratio.
 fn claim(what: &str, measured: f64, unit: &str, budget: f64, at_most: bool) {
     let holds = if at_most { measured <= budget } else { measured >= budget };
     println!(
@@ -147,7 +147,7 @@ fn simulation(inputs: &Inputs, case: &Case, options: &Options, schedule: &str, l
     claim(&format!("simulated table elements, {schedule}"), speed, "M/s", least, false);
 }
 
-/// A file of a thousand rules: five shapes over the operators of a dialect, no two the same.
+/// Returns a file of a thousand rules: five shapes over the operators of a dialect, all different.
 fn thousand_rules() -> String {
     let mut text = "(dialect d \"a dialect\" (sort Value \"a value\")".to_owned();
     for k in 0..20 {
@@ -180,7 +180,7 @@ fn check_time() {
     claim("checking a thousand rules", ms, "ms", 100.0, true);
 }
 
-/// What a change of a rule file takes, from the client's message to the diagnostics of its folder.
+/// Measures a change of a rule file, from the client's message to the diagnostics of its folder.
 fn editor_time() {
     const CHANGES: usize = 20;
     let path = root().join("rules/vector-lanes.rules");
@@ -206,7 +206,7 @@ fn editor_time() {
     };
     let serve = |input: String| {
         let mut output = Vec::new();
-        lsp::serve(&mut input.as_bytes(), &mut output).expect("messages");
+        lsp::serve(&mut input.as_bytes(), &mut output, Vec::new(), None).expect("messages");
     };
     let (with, without) = (session(CHANGES), session(0));
     let whole = median(5, || serve(with.clone()));

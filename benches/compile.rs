@@ -1,7 +1,6 @@
-//! What compiling takes, from a model's file to a verified DLC program, without running anything:
-//! `cargo bench --bench compile [-- NAME]`. One line for each example, or for one, with the time of the
-//! clock and that of all cores, which a busy machine does not lengthen; the budget is one whole
-//! recommender.
+//! Measures compiling, from a model's file to a verified DLC program, without running anything: `cargo bench --bench
+//! compile [-- NAME]`. Prints one line for each example, or for one, with the wall time and the CPU time of all
+//! threads, which other load does not lengthen. The budget is one whole recommender.
 
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Options};
@@ -10,14 +9,14 @@ use ember_language::diagnostic::Sources;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The example that has a budget, and its milliseconds.
+/// The example that has a budget, in milliseconds.
 const BUDGET: (&str, f64) = ("dlrm_rm2", 200.0);
 
-/// Runs of what is timed; the median counts.
+/// The number of timed runs; the median counts.
 const RUNS: usize = 15;
 
 fn main() {
-    // `cargo test --benches` builds and starts benches too; it asks for no measurements.
+    // `cargo test --benches` builds and starts benches too, but needs no measurements.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
@@ -78,7 +77,7 @@ fn example(path: &Path) {
     );
 }
 
-/// Seconds that all threads of this process have run; 0 where the system does not tell.
+/// Returns the CPU seconds of all threads of this process; 0 if the system does not report them.
 fn seconds() -> f64 {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let one = |thread: std::fs::DirEntry| {

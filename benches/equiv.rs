@@ -1,6 +1,6 @@
-//! Proofs of equality: how many of the pairs in `tests/cases/equiv/` are proved, in what time, and what
-//! certificates cost, each beside its bound. `cargo bench --bench equiv -- --examples` asks instead which
-//! programs of the examples are proved to do what their models say, and takes minutes.
+//! Measures proofs of equality: how many of the pairs in `tests/cases/equiv/` are proved, the time of a proof, and the
+//! cost of certificates, each with its bound. `cargo bench --bench equiv -- --examples` instead reports which programs
+//! of the examples are proved equal to their models, and takes minutes.
 
 use ember_certify::{Rules, check};
 use ember_compile::cost::Goal;
@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Runs of each, of which the median counts.
+/// The number of runs of each measurement; the median counts.
 const RUNS: usize = 5;
 
 fn main() {
@@ -120,7 +120,7 @@ fn main() {
     );
 }
 
-/// A pair's files, the model that declares their tensors, and what counts as equal, as its first line says.
+/// Returns a pair's files, the model that declares their tensors, and the exactness, as given in the pair's first line.
 fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>, rules::Exactness) {
     let text = std::fs::read_to_string(pair).expect("a text");
     let first = text.lines().next().and_then(|line| line.strip_prefix("; equiv")).unwrap_or("");
@@ -135,10 +135,11 @@ fn files_of(root: &Path, pair: &Path) -> (Vec<PathBuf>, Option<PathBuf>, rules::
     (files.collect(), model.map(|model| root.join(model)), exact)
 }
 
-/// Compares two files, one of which is of both units or not; an error says why they are not proved to be equal.
+/// A function that proves two files equal; the flag is true if one of them is a program of both units. An error states
+/// why there is no proof.
 type Prove<'a> = dyn Fn(&[PathBuf], bool) -> Result<(), String> + 'a;
 
-/// Compares the programs that each schedule makes of each example with its model.
+/// Compares the programs of each schedule for each example with the example's model.
 fn examples(root: &Path, prove: &Prove<'_>) {
     let folders = ["examples", "examples/bags"].map(|folder| root.join(folder));
     let mut models: Vec<PathBuf> = folders
@@ -180,7 +181,7 @@ fn examples(root: &Path, prove: &Prove<'_>) {
     println!("programs of the examples that are proved to be their models: {proved} of {all}");
 }
 
-/// The median time of a few runs, in milliseconds.
+/// Returns the median time of a few runs, in milliseconds.
 fn median(mut run: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..RUNS)
         .map(|_| {

@@ -1,7 +1,7 @@
-//! The `bench` command: every workload of a folder, each a model, as one table.
+//! The `bench` command: every workload of a folder, each a model, in one table.
 //!
-//! Programs are chosen on the model's seed and judged on another. A workload that cannot be run is a
-//! row that is not valid, and the others go on.
+//! Programs are chosen on the model's seed and judged on another. A workload that cannot be run becomes a row that is
+//! not valid, and the other workloads still run.
 
 mod compare;
 mod plot;
@@ -23,38 +23,38 @@ use std::time::Instant;
 
 pub use row::Row;
 
-/// What may be chosen, beside what every job may.
+/// The options of the bench.
 #[derive(Clone, Debug)]
 pub struct Bench {
     /// The folder of workloads: `FAMILY/NAME.sexp`.
     pub workloads: PathBuf,
-    /// Which of them; all where there is no pattern.
+    /// A pattern that selects workloads by name; all if there is none.
     pub filter: Option<String>,
-    /// What their batches are multiplied by.
+    /// The factor of the workloads' batches.
     pub scale: f64,
-    /// Published figures to be compared with.
+    /// A file of published figures to compare with.
     pub compare: Option<PathBuf>,
-    /// A file for a plot.
+    /// The output file of a plot.
     pub svg: Option<PathBuf>,
-    /// Rules, target and search. The seeds are those of every workload; where there are none, each is
-    /// chosen on its model's own and judged on the next.
+    /// Rules, target and search. The seeds apply to every workload; without them, each workload's program is chosen on
+    /// its model's own seed and judged on the next.
     pub options: Options,
 }
 
-/// What the bench gives.
+/// The result of the bench.
 pub struct Done {
-    /// A row a workload.
+    /// One row per workload.
     pub rows: Vec<Row>,
-    /// The table, for a person.
+    /// The table in readable form.
     pub text: String,
 }
 
-/// Runs the bench. Workloads that cannot be found, a pattern that is none and published figures that
-/// cannot be read are errors; what is wrong with a workload is printed and stands in its row.
+/// Runs the bench. Returns an error if the workloads cannot be found, the pattern is invalid or the published figures
+/// cannot be read; errors of a workload are printed and recorded in its row.
 pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     let workloads = find(bench)?;
     let published = bench.compare.as_deref().map(Published::read).transpose()?;
-    // What is wrong with rules or machine is said once, not for every workload.
+    // Errors of the rules or the machine are reported once, not for every workload.
     let wrong = [
         rules::load(sources, &bench.options.rules).err(),
         machines::load(sources, &bench.options.target).err(),
@@ -94,7 +94,7 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     Ok(Done { rows, text })
 }
 
-/// The families and files of the workloads that were asked for, in alphabetical order.
+/// Returns the families and files of the selected workloads, in alphabetical order.
 fn find(bench: &Bench) -> Checked<Vec<(String, PathBuf)>> {
     let fail = |message: String| vec![Diagnostic::global(message)];
     let filter = bench.filter.as_deref().unwrap_or("");

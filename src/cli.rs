@@ -1,7 +1,7 @@
-//! The command line: what may be asked, and what is printed.
+//! The command line: the commands, their options and their output.
 //!
-//! Results go to standard output and nothing else does. Exit codes: 0 all right; 1 a program's
-//! output is wrong or its run did not end; 2 bad input.
+//! Only results go to standard output. Exit codes: 0 all right; 1 a program's output is wrong or its run did not end; 2
+//! bad input.
 
 mod ask;
 mod bench;
@@ -11,6 +11,7 @@ mod equiv;
 mod explain;
 mod fmt;
 mod lsp;
+pub(crate) mod rule_paths;
 mod rules;
 mod saturate;
 mod self_test;
@@ -21,10 +22,10 @@ mod why_not;
 use crate::generate;
 use crate::job::{self, Done, Scope};
 use crate::report::{self, Record};
+use crate::shipped::{self, Shipped};
 use crate::single;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ember_compile::pipeline::{self, Inputs, Options};
-use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules::Exactness;
 use ember_language::rules::Phase;
@@ -34,7 +35,8 @@ use ember_tools::emit;
 use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::trace;
-use std::io::Write;
+use rule_paths::RulePaths;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -192,9 +194,8 @@ enum Level {
 
 #[derive(Debug, Args)]
 struct Common {
-    /// A folder of rule files, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     target: String,
@@ -250,7 +251,7 @@ struct Common {
 impl Common {
     fn options(&self) -> Options {
         Options {
-            rules: self.rules.clone(),
+            rules: self.rules.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone(),
             exact: self.exact.into(),
@@ -264,9 +265,21 @@ impl Common {
     }
 }
 
-/// A phase by its name.
+/// Parses the name of a phase.
 fn phase(name: &str) -> Result<Phase, String> {
     Phase::parse(name).ok_or_else(|| format!("a phase is one of {}", Phase::NAMES.join(", ")))
+}
+
+/// The largest number of threads. The environment may ask for more than a system can start.
+const MOST_THREADS: usize = 256;
+
+/// Starts as many threads as `RAYON_NUM_THREADS` asks for, within [`MOST_THREADS`].
+fn limit_threads() {
+    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse::<usize>().ok());
+    if asked.is_some_and(|n| n > MOST_THREADS) {
+        // An error means that threads have been started before, which nothing does.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(MOST_THREADS).build_global();
+    }
 }
 
 /// Runs the command with the process's arguments.
@@ -276,7 +289,8 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
-    let mut sources = Sources::new(Disk);
+    limit_threads();
+    let mut sources = Sources::new(Shipped::default());
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)
@@ -296,7 +310,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
-            let done = generate::run(what, &line);
+            let done = generate::run(&mut sources, what, &line);
             line.done();
             done.map(|()| ExitCode::SUCCESS)
         }
@@ -332,7 +346,7 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     line.done();
     let mut done = done?;
     if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
-        write_file(path, &trace.to_string())?;
+        write_output(path, &trace.to_string())?;
     }
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
     let text = if common.json { to_json(&done.report) } else { text(&done) };
@@ -344,7 +358,7 @@ fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<Exi
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The best program at a level, or the e-graph that it comes from.
+/// Returns the text of the best program at a level, or of its e-graph.
 fn emit(
     inputs: &Inputs,
     options: &Options,
@@ -397,7 +411,7 @@ fn run_program(
     let timeline = common.timeline.is_some();
     let (record, trace) = single::run(&inputs, &options, &program, core, timeline)?;
     if let (Some(path), Some(trace)) = (&common.timeline, &trace) {
-        write_file(path, &trace.to_string())?;
+        write_output(path, &trace.to_string())?;
     }
     let text = if common.json { to_json(&record) } else { report::one(&record) };
     write_result(common.output.as_deref(), &text)?;
@@ -408,7 +422,7 @@ fn run_program(
     Ok(ExitCode::from(1))
 }
 
-/// The report for a person.
+/// Returns the report in readable form.
 fn text(done: &Done) -> String {
     let report = &done.report;
     let trace = report.trace.as_deref().map(trace::print).unwrap_or_default();
@@ -430,7 +444,7 @@ fn text(done: &Done) -> String {
     )
 }
 
-/// Says on standard error what is wrong with a program's output.
+/// Reports a wrong output of a program on standard error.
 fn complain(record: &Record) {
     let what = record.mismatch.as_deref().unwrap_or("no output");
     let mut error = Diagnostic::global(format!("program `{}`: {what}", record.name));
@@ -441,19 +455,35 @@ fn complain(record: &Record) {
 }
 
 fn to_json(value: &impl serde::Serialize) -> String {
-    // Plain data with string keys: serialising it cannot fail.
+    // The value is plain data with string keys, so serialising it cannot fail.
     serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
 }
 
 fn write_result(output: Option<&Path>, text: &str) -> Checked<()> {
     match output {
-        Some(path) => write_file(path, text),
+        Some(path) => write_output(path, text),
         None => {
-            // A reader that has seen enough closes the pipe; that is not an error.
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
-            Ok(())
+            let mut out = std::io::stdout().lock();
+            match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                // A reader that has seen enough closes the pipe, which is not an error.
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                    Err(vec![Diagnostic::global(format!(
+                        "cannot write to standard output: {error}"
+                    ))])
+                }
+                _ => Ok(()),
+            }
         }
     }
+}
+
+/// Writes what a command made to a file, which must be none of those that the command has read.
+fn write_output(path: &Path, text: &str) -> Checked<()> {
+    if shipped::was_read(path) {
+        let error = Diagnostic::global(format!("`{}` is an input of this command", path.display()));
+        return Err(vec![error.with_help("name another file: an input is not written over")]);
+    }
+    write_file(path, text)
 }
 
 fn write_file(path: &Path, text: &str) -> Checked<()> {

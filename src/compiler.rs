@@ -1,11 +1,11 @@
-//! The compiler as other Rust programs use it: values of S-expressions in, values of S-expressions out. Every
-//! function is a short way through the stages, which stand in crates of their own.
+//! The compiler's interface for other Rust programs: S-expression values in, S-expression values out. Every function
+//! calls the stages, which are in other crates.
 
+use crate::shipped::{self, Shipped};
 use crate::single;
 use ember_certify::Rules;
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Case, Inputs, Options};
-use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::print_term::print_term;
 use ember_language::{sexp, symbolic};
@@ -20,51 +20,51 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use symbolic_expressions::Sexp;
 
-/// Names of what is given as a value, in messages.
+/// The names of values in messages.
 const MODEL: &str = "<model>";
 const PROGRAM: &str = "<program>";
 const SIDES: [&str; 2] = ["<first>", "<second>"];
 
-/// Rules and a machine, and so all that a model is compiled with.
+/// The rules and the machine that models are compiled with.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    /// The texts of the rules and of the machine, which are read from the disk once.
+    /// The texts of the rules and of the machine, read from the disk once.
     sources: Sources,
     options: Options,
 }
 
-/// A model's program at two levels.
+/// The program of a model at two levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compiled {
-    /// The term that the search has found: statements of both units, in SLC.
+    /// The term found by the search: statements of both units, in SLC.
     pub term: Sexp,
-    /// The decoupled program, in DLC, which the verifier has passed.
+    /// The decoupled program, in DLC, accepted by the verifier.
     pub program: Sexp,
 }
 
 /// A simulated run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Cycles from the start to the last result; `None` if the run did not come to its end.
+    /// Cycles from the start to the last result; `None` if the run did not end.
     pub cycles: Option<u64>,
     /// Energy in joules.
     pub energy_j: f64,
-    /// Why the outputs are not the reference's; `None` if they are.
+    /// The reason why the outputs differ from the reference's; `None` if they agree.
     pub mismatch: Option<String>,
 }
 
-/// The answer to the question if two models or programs compute the same.
+/// The answer of an equivalence check.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// They do, and this certificate proves it to the independent checker.
+    /// The two are equal; the independent checker accepts this certificate.
     Equal(Sexp),
-    /// They differ on the data in these forms.
+    /// The two differ on the data in these forms.
     Different(Vec<Sexp>),
-    /// Neither was found, for this reason.
+    /// Neither a proof nor a difference was found, for this reason.
     Unknown(String),
 }
 
-/// The errors of an input, each with its place in the text.
+/// The errors of an input, each with its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Each error in one line.
@@ -90,23 +90,26 @@ impl Error {
 /// Reads one expression: a model, a program or a term.
 ///
 /// # Errors
-/// The text is not balanced, nests too deep, or is not one expression.
+///
+/// Fails if the text is not balanced, nests too deep, or is not one expression.
 pub fn read(text: &str) -> Result<Sexp, Error> {
     with(&Sources::default(), |sources| one("<text>", text, sources))
 }
 
 impl Compiler {
-    /// Reads rules, from files or folders, and a machine, by its name or from a file.
+    /// Reads rules, from files or folders, and a machine, by its name or from a file. The path `default` stands
+    /// for the rules that come with this crate.
     ///
     /// # Errors
-    /// The rules are not well-formed, or no machine has this name.
+    ///
+    /// Fails if the rules are not well-formed, or no machine has this name.
     pub fn new<P: Into<PathBuf>>(
         rules: impl IntoIterator<Item = P>,
         machine: &str,
     ) -> Result<Compiler, Error> {
-        let rules = rules.into_iter().map(P::into).collect();
+        let rules = rules.into_iter().map(P::into).map(shipped::resolved).collect();
         let options = Options { rules, target: machine.to_owned(), ..Options::default() };
-        let mut sources = Sources::new(Disk);
+        let mut sources = Sources::new(Shipped::default());
         let read = ember_language::rules::load(&mut sources, &options.rules)
             .and_then(|_| ember_compile::machines::load(&mut sources, machine));
         match read {
@@ -115,17 +118,18 @@ impl Compiler {
         }
     }
 
-    /// With another of the rules' schedules than `search`.
+    /// Selects another schedule of the rules instead of `search`.
     pub fn with_schedule(mut self, name: &str) -> Compiler {
         name.clone_into(&mut self.options.schedule);
         self
     }
 
-    /// The program for a model that runs fastest in the simulator on the model's data, of those that the rules
-    /// lead to.
+    /// Compiles a model to the program that runs fastest in the simulator on the model's data, of those that the rules
+    /// produce.
     ///
     /// # Errors
-    /// The model is not well-formed, or the schedule leads to no program.
+    ///
+    /// Fails if the model is not well-formed, or the schedule produces no program.
     pub fn compile(&self, model: &Sexp) -> Result<Compiled, Error> {
         with(&self.sources, |sources| {
             let inputs = self.inputs(sources, model)?;
@@ -144,10 +148,11 @@ impl Compiler {
         })
     }
 
-    /// Runs a program, of any level, on a model's data and compares its outputs with the reference's.
+    /// Runs a program of any level on a model's data and compares its outputs with the reference's.
     ///
     /// # Errors
-    /// The program or the model is not well-formed, or they do not fit each other.
+    ///
+    /// Fails if the program or the model is not well-formed, or they do not fit each other.
     pub fn simulate(&self, program: &Sexp, model: &Sexp) -> Result<Run, Error> {
         with(&self.sources, |sources| {
             let inputs = self.inputs(sources, model)?;
@@ -159,10 +164,11 @@ impl Compiler {
         })
     }
 
-    /// Proves that two models or programs compute the same on all data, or finds data on which they do not.
+    /// Proves that two models or programs compute the same on all data, or finds data on which they differ.
     ///
     /// # Errors
-    /// One of them is not well-formed, or they declare different tensors.
+    ///
+    /// Fails if one of them is not well-formed, or they declare different tensors.
     pub fn prove(&self, first: &Sexp, second: &Sexp) -> Result<Verdict, Error> {
         with(&self.sources, |sources| {
             let paths = equiv::rule_paths(sources.files().as_ref(), &self.options.rules);
@@ -197,7 +203,7 @@ impl Compiler {
     }
 }
 
-/// Works on a copy of the sources, so that no call sees what another has added; errors are shown with their text.
+/// Runs `work` on a copy of the sources, so that calls do not see each other's texts. Errors are shown with their text.
 fn with<T>(sources: &Sources, work: impl FnOnce(&mut Sources) -> Checked<T>) -> Result<T, Error> {
     let mut sources = sources.clone();
     work(&mut sources).map_err(|errors| Error::new(&sources, &errors))
@@ -209,13 +215,13 @@ fn put(sources: &mut Sources, name: &str, value: &Sexp) -> Checked<()> {
     Ok(())
 }
 
-/// The expressions of a text.
+/// Returns the expressions of a text.
 fn all(name: &str, text: &str, sources: &mut Sources) -> Checked<Vec<Sexp>> {
     let file = sources.add(name, text);
     Ok(sexp::read(sources, file)?.iter().map(symbolic::value).collect())
 }
 
-/// The one expression of a text.
+/// Returns the one expression of a text.
 fn one(name: &str, text: &str, sources: &mut Sources) -> Checked<Sexp> {
     let mut found = all(name, text, sources)?;
     match (found.pop(), found.is_empty()) {

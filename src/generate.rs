@@ -1,17 +1,16 @@
-//! The `gen` command: bags, graphs, triples and block patterns as files, from a few numbers and a
-//! seed. What is drawn is [`ember_model::data`]'s matter, and the same as what a model file draws from the
-//! same seed; this module knows what may be asked for, and how it is written.
+//! The `gen` command: writes bags, graphs, triples, block patterns or a program to files, from a few numbers and a
+//! seed. [`ember_model::data`] draws the data, the same as a model file draws from the same seed; this module defines
+//! the options and writes the result.
 //!
-//! Everything is streamed: a graph holds a few numbers a node, bags hold one table's lookups. Compressed
-//! rows of a graph (`npy`) hold its edges once, since those of an undirected one come in no such order.
+//! All data is streamed: a graph needs a few numbers per node in memory, bags need one table's lookups. Compressed rows
+//! of a graph (`npy`) need its edges once, since the edges of an undirected graph are not drawn in row order.
 
 mod write;
 
+use crate::cli::rule_paths::RulePaths;
 use clap::{Args, Subcommand};
-use ember_host::Disk;
-use ember_language::diagnostic::Sources;
-use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_language::suggest;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::{rules, suggest};
 use ember_model::data::blocks::BlockPattern;
 use ember_model::data::graph::{
     Graph, GraphModel, Triples, graph_names, known_graph, known_triples, triples_names,
@@ -23,7 +22,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use write::{Format, Outputs, each};
 
-/// What is generated.
+/// The kind of data to generate.
 #[derive(Debug, Subcommand)]
 pub enum What {
     /// Bags of lookups into tables that stand one after another.
@@ -59,7 +58,7 @@ pub enum What {
     Program(Program),
 }
 
-/// Where it goes.
+/// The destination of the generated data.
 #[derive(Debug, Args)]
 struct To {
     /// The seed.
@@ -167,15 +166,14 @@ pub struct Program {
     /// The seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// A folder of rule files, or one rule file; may be given again. Their dialects say how text is written.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// The file [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// Why a word of the command line is not what an option takes.
+/// The error of a word on the command line that an option does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 
 pub enum NotAWord {
@@ -195,7 +193,7 @@ fn locality(word: &str) -> Result<Locality, NotAWord> {
     })
 }
 
-/// A factor that sizes are multiplied by, on the command line.
+/// Parses a factor of sizes on the command line.
 pub fn scale(word: &str) -> Result<f64, NotAWord> {
     let scale: f64 = word.parse().map_err(|_| NotAWord::NotANumber)?;
     if scale.is_finite() && scale > 0.0 { Ok(scale) } else { Err(NotAWord::NotPositive) }
@@ -207,15 +205,15 @@ fn error(message: impl Into<String>, help: Option<String>) -> Vec<Diagnostic> {
 
 /// Generates and writes. Sizes beyond what can be drawn, unknown names and files that cannot be
 /// written are errors.
-pub fn run(what: &What, line: &Line) -> Checked<()> {
+pub fn run(sources: &mut Sources, what: &What, line: &Line) -> Checked<()> {
     match what {
         What::Bags(bags) => bags.run(line),
         What::Graph(graph) => graph.run(line),
         What::Triples(triples) => triples.run(line),
         What::Blocks(blocks) => blocks.run(),
         What::Program(Program { size, seed, rules, output }) => {
-            let (book, _) = ember_language::rules::load(&mut Sources::new(Disk), rules)?;
-            let text = Made::random(*seed, *size).text(&book.signature);
+            let (book, _) = rules::load(sources, &rules.rules)?;
+            let text = Made::random(&book, *seed, *size).text(&book.signature);
             let outputs = Outputs::of(output, Some(Format::Tsv), &[Format::Tsv])?;
             outputs.text(|out| out.words(format_args!("{}", text.trim_end())))
         }
@@ -235,8 +233,8 @@ impl Bags {
         if whole.iter().any(|n| n.is_none_or(|n| n >= i64::MAX as u64)) {
             return Err(error("more rows or bags than 64-bit integers count", None));
         }
-        // Bags are drawn once for their starts and once for their lookups, so that no two tables
-        // are held at a time.
+        // Bags are drawn twice, once for their starts and once for their lookups, so that no two tables are in memory
+        // at a time.
         let starts = |table: u64| {
             bag_offsets(self.bags, self.lookups, self.empty, self.to.seed, table)
                 .ok_or_else(|| error("more lookups of a table than memory holds", None))
@@ -301,7 +299,8 @@ impl GraphArgs {
         let outputs = Outputs::of(&self.to.output, self.to.format, &formats)?;
         let graph = self.graph()?;
         line.say(format!("counting the edges of {} nodes", graph.nodes));
-        let edges = graph.generate(self.to.seed).map_err(|(message, help)| error(message, help))?;
+        let edges =
+            graph.generate(self.to.seed).map_err(|problem| error(problem.what, problem.help))?;
         let name = self.kind.as_deref().unwrap_or("graph");
         let say = |row: u64| {
             if row.is_multiple_of(1 << 14) {

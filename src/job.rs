@@ -1,5 +1,5 @@
-//! The main job: every program of a model, from the coupled loop nest to the best that the search
-//! finds, run on the same data, compared with the reference and with the physical bound.
+//! The main job: compiles a model to every program from the coupled loop nest to the best that the search finds, runs
+//! them on the same data, and compares them with the reference and the physical bound.
 
 use crate::report::{Ablation, Best, GroupReport, Record, Report, Times};
 use ember_compile::cost::Goal;
@@ -10,7 +10,7 @@ use ember_compile::pipeline::{Case, Failure, Inputs, Options, search_without, si
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
-use ember_model::model::{IndexUse, OffsetsUse, TensorId};
+use ember_model::{IndexUse, OffsetsUse, TensorId};
 use ember_sim::{Bound, bound};
 use ember_sim::{CoreKind, Outcome};
 use ember_targets::dlc::Program;
@@ -27,41 +27,41 @@ use std::time::{Duration, Instant};
 /// The schedule of the sequential baseline.
 const COUPLED: &str = "coupled";
 
-/// The schedules that the best program is compared with.
+/// The schedules of the programs that the best program is compared with.
 const BASELINES: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
 
-/// How much of the main job is done.
+/// The extent of the main job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything.
+    /// All programs.
     Whole,
-    /// Decoupled programs only, and no rule sets are left out.
+    /// Only decoupled programs, and no ablation of rule sets.
     Compared,
 }
 
-/// A program to be judged.
+/// A program to judge.
 struct Contender {
     name: String,
     program: Program,
     core: CoreKind,
     exact: Exactness,
-    /// The rules that had a part in it.
+    /// The rules that contributed to it.
     rules: BTreeSet<&'static str>,
 }
 
-/// What the main job gives: the report, and the best program for further use.
+/// The result of the main job: the report, and the best program for further use.
 pub struct Done {
     /// The report.
     pub report: Report,
     /// The chosen program and its term.
     pub best: Chosen,
-    /// What the rules did in the search of the chosen program.
+    /// The rules' activity in the search of the chosen program.
     pub trace: Vec<GroupTrace>,
-    /// A timeline of the chosen program's run, if one was asked for.
+    /// A timeline of the chosen program's run, if requested.
     pub timeline: Option<serde_json::Value>,
 }
 
-/// Runs the main job. `read_time` is what reading the inputs took.
+/// Runs the main job. `read_time` is the time spent reading the inputs.
 pub fn run(
     sources: &mut Sources,
     inputs: &Inputs,
@@ -183,7 +183,7 @@ fn contender(name: &str, core: CoreKind, found: &Searched, chosen: &Chosen) -> C
     }
 }
 
-/// The hand-written programs that the model names, verified.
+/// Returns the hand-written programs that the model names, verified.
 fn hand_written(sources: &mut Sources, inputs: &Inputs) -> Checked<Vec<(String, Program)>> {
     let limits = Limits::of(&inputs.machine);
     let mut errors = Vec::new();
@@ -227,7 +227,7 @@ fn record(
     record
 }
 
-/// What each rule set of the schedule is worth: the cycles of the best program without it.
+/// Measures the worth of each rule set of the schedule: the cycles of the best program without it.
 fn ablation(
     tuning: &Tuning<'_>,
     schedule: &Schedule,
@@ -259,14 +259,14 @@ fn ablation(
         .collect()
 }
 
-/// The fewest cycles that the model's demand on memory and units allows on the machine, and the
-/// table elements that it reads.
+/// Returns the fewest cycles that the machine needs for the model's demand on memory and units, and the number of table
+/// elements that the model reads.
 pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
     let (demand, elements) = demand(&inputs.model, &case.instance, &inputs.machine);
     (bound(&demand, &inputs.machine), elements)
 }
 
-/// How the statements of a model were searched.
+/// Reports the groups of statements that were searched together.
 fn groups(inputs: &Inputs, chosen: &Chosen) -> Vec<GroupReport> {
     let names = |statements: &[usize]| {
         let name = |at: &usize| inputs.model.statement_name(*at);
@@ -280,7 +280,8 @@ fn groups(inputs: &Inputs, chosen: &Chosen) -> Vec<GroupReport> {
     chosen.groups.iter().enumerate().map(report).collect()
 }
 
-/// What a program assumes beyond the declared shapes and types; checked when data is made or read.
+/// Returns the assumptions of a program beyond the declared shapes and types; they are checked when data is made or
+/// read.
 fn assumptions(inputs: &Inputs) -> Vec<String> {
     let model = &inputs.model;
     let name = |tensor: TensorId| model.tensor(tensor).name.as_str();

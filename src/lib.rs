@@ -1,8 +1,8 @@
-//! ember-rewrite compiles embedding operations for decoupled access-execute (DAE) machines with
-//! declarative rules in an e-graph.
+//! ember-rewrite compiles embedding operations for decoupled access-execute (DAE) machines with declarative rules in an
+//! e-graph.
 //!
-//! A Rust program reads a model, compiles it, simulates the program, and proves that the program computes what the
-//! model says. Models, terms and programs are values of the crate [`symbolic_expressions`].
+//! A Rust program can read a model, compile it, simulate the program, and prove that the program computes what the
+//! model specifies. Models, terms and programs are values of the crate [`symbolic_expressions`].
 //!
 //! ```
 //! use ember_rewrite::{Compiler, Verdict, read};
@@ -18,7 +18,7 @@
 //!          (offsets (ragged (mean 2) (empty 0.0)))
 //!          (indices (zipf 1.0))))",
 //! )?;
-//! let compiler = Compiler::new(["rules"], "tmu-cpu")?.with_schedule("emb-opt0");
+//! let compiler = Compiler::new(["default"], "tmu-cpu")?.with_schedule("emb-opt0");
 //! let compiled = compiler.compile(&model)?;
 //! assert_eq!(compiled.program.list_name()?, "dlc");
 //!
@@ -31,8 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate also is the command of the same name; what it consists of stands in crates of their own, by the map
-//! of ARCHITECTURE.md.
+//! This crate is also the command of the same name; its parts are in other crates, which ARCHITECTURE.md lists.
 
 mod bench;
 #[doc(hidden)]
@@ -42,6 +41,7 @@ mod generate;
 #[doc(hidden)]
 pub mod job;
 mod report;
+mod shipped;
 #[doc(hidden)]
 pub mod single;
 

@@ -1,5 +1,4 @@
-//! The report of the main job: what is measured, as one object for machines and as tables for
-//! people.
+//! The report of the main job: the measurements as one object for machines and as tables for people.
 
 mod tables;
 
@@ -10,7 +9,7 @@ use serde::Serialize;
 
 pub use tables::{assumptions, groups, one, programs, stalls, summary, worth};
 
-/// The whole report; with `--json` it is printed as it stands here.
+/// The whole report; `--json` prints it in this form.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The model's name.
@@ -23,14 +22,14 @@ pub struct Report {
     pub elements: u64,
     /// Every program.
     pub programs: Vec<Record>,
-    /// The chosen one.
+    /// The chosen program.
     pub best: Best,
-    /// The search that found it.
+    /// The search that found the chosen program.
     pub egraph: EGraphReport,
-    /// Where the time went, in milliseconds. The only part that differs between equal runs.
+    /// The time of each stage, in milliseconds. The only part that differs between equal runs.
     pub time_ms: Times,
-    /// What each rule did in the search of the chosen program, if that was asked for. Its times, too,
-    /// are in milliseconds and called `time_ms`.
+    /// The activity of each rule in the search of the chosen program, if requested. Its times are also in milliseconds
+    /// and called `time_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<GroupTrace>>,
 }
@@ -40,7 +39,7 @@ pub struct Report {
 pub struct Record {
     /// The program's name.
     pub name: String,
-    /// From the start to the last result; `null` where the run did not come to its end.
+    /// Cycles from the start to the last result; `null` if the run did not end.
     pub cycles: Option<u64>,
     /// Energy in joules.
     pub energy_j: f64,
@@ -50,25 +49,25 @@ pub struct Record {
     pub queue_bytes: u64,
     /// Accesses of the last level cache.
     pub llc_accesses: u64,
-    /// Those of them that are the access unit's loads, by their hints.
+    /// The part of them that are the access unit's loads, by hint.
     #[serde(skip)]
     pub llc_loads: LoadsByHint,
-    /// Whether the output is the reference's.
+    /// True if the output equals the reference's.
     pub valid: bool,
-    /// What was found instead, where it is not.
+    /// The reason why the output is not valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<String>,
     /// The least exact rules that ran.
     pub exactness: String,
-    /// Where the cycles of each unit went.
+    /// The cycles of each unit by activity.
     pub stalls: Vec<UnitStats>,
-    /// The rules that had a part in it.
+    /// The rules that contributed to it.
     #[serde(skip)]
     pub rules: Vec<String>,
 }
 
 impl Record {
-    /// Fills in what a run measured.
+    /// Records the measurements of a run.
     pub fn measure(&mut self, stats: &Stats) {
         self.cycles = Some(stats.cycles);
         self.energy_j = stats.energy_j;
@@ -86,15 +85,15 @@ pub struct Best {
     /// Its run.
     #[serde(flatten)]
     pub record: Record,
-    /// The fewest cycles that physics allows.
+    /// The fewest cycles that are physically possible.
     pub bound_cycles: u64,
-    /// The resource that asks for them.
+    /// The resource that requires them.
     pub bound_by: String,
-    /// What the program assumes of its data.
+    /// The assumptions of the program about its data.
     pub assumptions: Vec<String>,
-    /// What each rule set is worth.
+    /// The worth of each rule set.
     pub ablation: Vec<Ablation>,
-    /// The statements that were searched together, where there are several such groups.
+    /// The groups of statements that were searched together, if there are several.
     #[serde(skip_serializing_if = "is_one")]
     pub groups: Vec<GroupReport>,
 }
@@ -106,24 +105,23 @@ fn is_one(groups: &[GroupReport]) -> bool {
 /// Statements that were searched together.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupReport {
-    /// The tensors that they write.
+    /// The tensors that the statements write.
     pub statements: Vec<String>,
-    /// The statements that were searched for these, which are equal up to names; `null` where these
-    /// were searched.
+    /// The searched statements whose result these reuse, equal up to names; `null` if these statements were searched.
     pub like: Option<Vec<String>>,
-    /// Cycles of their program alone, on the data that candidates are ranked on; of those that were
-    /// searched. `null` where candidates are not ranked.
+    /// Cycles of the program of the searched statements alone, on the data that candidates are ranked on. `null` if
+    /// candidates are not ranked.
     pub cycles: Option<u64>,
 }
 
-/// The search without one rule set.
+/// The result of the search without one rule set.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ablation {
-    /// The rule set that is left out.
+    /// The omitted rule set.
     pub rules: String,
-    /// Cycles of the best program then; `null` where there is none.
+    /// Cycles of the best program without it; `null` if there is none.
     pub cycles: Option<u64>,
-    /// Those cycles over the chosen program's.
+    /// The ratio of those cycles to the chosen program's.
     pub slowdown: Option<f64>,
 }
 
@@ -136,14 +134,14 @@ pub struct Times {
     pub saturate: f64,
     /// Extraction of the chosen program's search.
     pub extract: f64,
-    /// Simulation: ranking candidates, judging programs, leaving out rule sets.
+    /// Simulation: ranking candidates, judging programs, ablation of rule sets.
     pub simulate: f64,
-    /// Everything.
+    /// The total.
     pub total: f64,
 }
 
 impl Report {
-    /// The programs whose output is wrong or whose run did not come to its end.
+    /// Returns the programs whose output is wrong or whose run did not end.
     pub fn failed(&self) -> impl Iterator<Item = &Record> {
         self.programs.iter().filter(|record| !record.valid)
     }

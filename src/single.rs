@@ -1,4 +1,4 @@
-//! One program on a model's data: any SCF, SLC or DLC text, executed, timed and compared.
+//! Runs one program (SCF, SLC or DLC text) on a model's data, with its time, and compares its outputs.
 
 use crate::report::Record;
 use ember_compile::coupled::coupled;
@@ -7,6 +7,7 @@ use ember_compile::dlc_text::DlcText;
 use ember_compile::pipeline::{Case, Inputs, Options, simulate};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
+use ember_language::rules::{Kind, Unit};
 use ember_language::sexp;
 use ember_language::text;
 use ember_sim::CoreKind;
@@ -14,7 +15,7 @@ use ember_targets::verify::{Limits, Verified, verify};
 use std::path::Path;
 
 /// Reads a program of any level and verifies it. A text that starts with `(dlc` is a DLC program;
-/// any other is a term of sort Stmt, run as a coupled loop nest, or Slc, which is decoupled.
+/// any other is a statement of one processor, run as a coupled loop nest, or of both units, which is decoupled.
 pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Checked<Verified> {
     let file = load(sources, path)?;
     let limits = Limits::of(&inputs.machine);
@@ -29,13 +30,15 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     let (term, sort) = text::read(form, &inputs.book, &inputs.words())?;
     let context = inputs.context();
     let operators = inputs.book.signature.table();
-    let program = match sort.name() {
-        "Stmt" => coupled(operators, &term, &context),
-        "Slc" => decouple(operators, &term, &context),
-        other => {
-            let error =
-                Diagnostic::error("not a program", form.span, format!("this has the sort {other}"));
-            return Err(vec![error.with_help("a program is `(dlc …)`, a Stmt or an Slc")]);
+    let declared = inputs.book.signature.sort(sort.name());
+    let program = match declared.map(|sort| (sort.kind, sort.unit)) {
+        Some((Some(Kind::Statement), None)) => coupled(operators, &term, &context),
+        Some((Some(Kind::Statement), Some(Unit::Both))) => decouple(operators, &term, &context),
+        _ => {
+            let found = format!("this has the sort {}", sort.name());
+            let error = Diagnostic::error("not a program", form.span, found);
+            let help = "a program is `(dlc …)`, or a statement of one processor or of both units";
+            return Err(vec![error.with_help(help)]);
         }
     };
     let program = program.map_err(|e| {
@@ -53,7 +56,7 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     })
 }
 
-/// Runs a program on a model's data; with a timeline if one is asked for.
+/// Runs a program on a model's data, with a timeline if requested.
 pub fn run(
     inputs: &Inputs,
     options: &Options,

@@ -1,9 +1,9 @@
-//! Cases by verb: every file in `tests/cases/VERB/` is put through the verb's function, and what
-//! comes out is compared with the file of the same name that ends in `.expected`.
+//! Tests the cases by verb: every file in `tests/cases/VERB/` is passed to the verb's function, and the result is
+//! compared with the file of the same name that ends in `.expected`.
 //!
-//! `cargo test --test cases -- --bless` (or `BLESS=1`) writes the expectations instead. A case's
-//! data files stand beside it; an expectation without its case is a failure, so none is forgotten.
-//! What a verb does is in `tests/cases/verbs/`.
+//! `cargo test --test cases -- --bless` (or `BLESS=1`) writes the expectations instead. A case's data files are in the
+//! same folder. An expectation without its case is a failure, so none is forgotten. The verbs' functions are in
+//! `tests/cases/verbs/`.
 
 #[path = "cases/verbs/certificate.rs"]
 mod certificate;
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 struct Verb {
     /// The folder's name.
     name: &'static str,
-    /// How the names of cases end; other files are data.
+    /// The extensions of cases; other files are data.
     extensions: &'static [&'static str],
-    /// What is done with a case: the text to be compared, or why there is none.
+    /// Runs a case: returns the text to compare, or the reason why there is none.
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 12] = [
+const VERBS: [Verb; 13] = [
     Verb {
         name: "fail",
         extensions: &["sexp", "rules", "dlc", "scf", "slc", "toml", "edit", "args"],
@@ -43,10 +43,11 @@ const VERBS: [Verb; 12] = [
     Verb { name: "equiv", extensions: &["pair"], run: command::equiv },
     Verb { name: "explain", extensions: &["args"], run: command::answer },
     Verb { name: "why-not", extensions: &["args"], run: command::answer },
+    Verb { name: "verify", extensions: &["args"], run: command::answer },
     Verb { name: "rewrite", extensions: &["rewrite"], run: rewrite::forms },
 ];
 
-/// The verbs' code, beside their cases.
+/// The folder of the verbs' code, among the folders of cases.
 const CODE: &str = "verbs";
 
 fn extension(path: &Path) -> &str {
@@ -54,7 +55,7 @@ fn extension(path: &Path) -> &str {
 }
 
 fn main() {
-    // Paths in messages start from the package's folder.
+    // Paths in messages are relative to the package's folder.
     std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).expect("the package's folder");
     let (bless, rest): (Vec<_>, Vec<_>) = std::env::args().partition(|arg| arg == "--bless");
     let bless = !bless.is_empty() || std::env::var_os("BLESS").is_some_and(|v| v != "0");
@@ -69,7 +70,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_iter(rest), trials).exit();
 }
 
-/// One trial a case, and one for each expectation that belongs to no case or to several.
+/// Returns one trial per case, and one for each expectation that belongs to no case or to several.
 fn trials(verb: &Verb, root: &Path, bless: bool) -> Vec<Trial> {
     let files = entries(&root.join(verb.name));
     let (expected, files): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =
@@ -96,7 +97,7 @@ fn trials(verb: &Verb, root: &Path, bless: bool) -> Vec<Trial> {
     trials
 }
 
-/// Compares with an expectation, or writes it.
+/// Compares a result with its expectation, or writes the expectation.
 fn compare(expectation: &Path, got: &str, bless: bool) -> Result<(), Failed> {
     if bless {
         return fs::write(expectation, got).map_err(Failed::from);
@@ -108,7 +109,7 @@ fn compare(expectation: &Path, got: &str, bless: bool) -> Result<(), Failed> {
     }
 }
 
-/// A trial that fails.
+/// Returns a trial that fails.
 fn broken(path: &Path, reason: &'static str) -> Trial {
     Trial::test(path.display().to_string(), move || Err(reason.into()))
 }

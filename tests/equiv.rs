@@ -1,5 +1,4 @@
-//! Pairs of programs: those that are proved have certificates that hold, and that hold no more with any
-//! byte changed.
+//! Tests of pairs of programs: the certificates of proved pairs hold, and no longer hold after a change of any byte.
 
 use ember_certify::{Rules, check};
 use ember_compile::cost::Goal;
@@ -55,7 +54,7 @@ impl Bench {
     }
 }
 
-/// The pairs, with the options that stand in their first lines.
+/// Returns the pairs, with the options in their first lines.
 fn pairs() -> Vec<(Vec<PathBuf>, Options, Option<PathBuf>)> {
     let folder = root().join("tests/cases/equiv");
     let entries = std::fs::read_dir(folder).expect("the folder");
@@ -72,7 +71,7 @@ fn pairs() -> Vec<(Vec<PathBuf>, Options, Option<PathBuf>)> {
             options.exact = rules::Exactness::Reassoc;
         }
         let model = after("--model").map(|model| root().join(model));
-        // A program that stands alone is compared with what the line begins with.
+        // A file with one program is compared with the file that the line names first.
         let other =
             words.first().filter(|word| !word.starts_with("--")).map(|word| root().join(word));
         (std::iter::once(path).chain(other).collect(), options, model)
@@ -89,7 +88,7 @@ fn certificate_of(text: &str) -> Option<Sexp> {
     }
 }
 
-/// The declarations and the two programs of a certificate.
+/// Returns the declarations and the two programs of a certificate.
 fn forms(certificate: &Sexp) -> &[Sexp] {
     match certificate.items("certificate") {
         Some([_, forms @ .., _]) => forms,
@@ -97,7 +96,7 @@ fn forms(certificate: &Sexp) -> &[Sexp] {
     }
 }
 
-/// Whether two texts are the same but for where they stand, and for how numbers are spelled.
+/// Returns true if two texts are equal except for positions and the spelling of numbers.
 fn alike(a: &Sexp, b: &Sexp) -> bool {
     match (&a.kind, &b.kind) {
         (Kind::List(a), Kind::List(b)) => {
@@ -157,7 +156,7 @@ fn a_certificate_with_a_byte_changed_does_not_hold() {
                 if check(&bench.rules, &changed).is_err() {
                     continue;
                 }
-                // It says the same, or it proves something else.
+                // The changed certificate is equivalent to the original, or it proves something else.
                 let same = forms(&changed).len() == forms(&original).len()
                     && forms(&changed).iter().zip(forms(&original)).all(|(a, b)| alike(a, b));
                 assert!(
@@ -172,7 +171,7 @@ fn a_certificate_with_a_byte_changed_does_not_hold() {
     }
 }
 
-/// Whether two certificates differ in the number that names a loop of the programs only.
+/// Returns true if two certificates differ only in the number of a loop variable of the programs.
 fn harmless(a: &Sexp, b: &Sexp) -> bool {
     let variable = |form: &Sexp| form.form().is_some_and(|(head, _)| head == "variable");
     match (a.list(), b.list()) {
@@ -183,7 +182,7 @@ fn harmless(a: &Sexp, b: &Sexp) -> bool {
     }
 }
 
-/// The programs that a schedule makes of an example, as SLC and as DLC text, in files.
+/// Writes the programs that a schedule produces for an example to files, as SLC and as DLC text.
 fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
     let model = root().join(format!("examples/{example}.sexp"));
     let options = pipeline::Options {
@@ -233,7 +232,7 @@ fn what_is_compiled_is_proved_to_be_the_model() {
     }
 }
 
-/// A level of a user's own, with a loop, a store whose operands stand the other way round, and a sequence.
+/// A user-defined level with a loop, a store with its operands swapped, and a sequence.
 const LEVEL: &str = r#"
 (dialect mid "a level between"
   (sort Mid "a statement of the level between" :kind statement)
@@ -249,7 +248,7 @@ const LEVEL: &str = r#"
 (rule mid-then "A sequence." (mid (scf.seq ?a ?b)) => (mid.then (mid ?a) (mid ?b)))
 "#;
 
-/// Two programs: one of one processor, and one of the level between with its loops interchanged.
+/// Two programs: one for one processor, and one in the user-defined level with its loops interchanged.
 const PROGRAMS: &str = "(input a f32 (n m)) (output x f32 (n m)) (output y f32 (n))
 (scf.seq
   (scf.for i 0 n 1 (scf.for j 0 m 1 (scf.store (at x i j) (scf.load (at a i j)))))

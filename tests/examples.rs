@@ -1,10 +1,10 @@
-//! Every model in `examples/` is read, given data and evaluated.
+//! Tests that every model in `examples/` can be read, given data and evaluated.
 
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
+use ember_model::Model;
 use ember_model::data::{Instance, reuse_distances};
-use ember_model::model::Model;
 use ember_model::reference::evaluate;
 use ember_targets::tensor::Tensor;
 use ember_tools::render::render;
@@ -21,7 +21,7 @@ fn instance(model: &Model, seed: Option<u64>) -> Instance {
     model.instantiate(seed).unwrap_or_else(|e| panic!("{}: {e:?}", model.name))
 }
 
-/// The paths of the models in a folder of `examples/`.
+/// Returns the paths of the models in a folder of `examples/`.
 fn models(folder: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(folder);
     let entries = std::fs::read_dir(root).expect("a folder");
@@ -49,7 +49,7 @@ fn examples_evaluate_and_depend_on_the_seed() {
     }
 }
 
-/// The elements of a tensor of positions.
+/// Returns the elements of a tensor of positions.
 fn positions(tensor: &Tensor) -> Vec<i64> {
     (0..tensor.len()).filter_map(|i| tensor.get(i)?.as_i64()).collect()
 }

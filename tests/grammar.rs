@@ -1,5 +1,5 @@
-//! The grammar in rules/README.md is that of the reader: sentences drawn from it are read without an error
-//! of form.
+//! Tests that the grammar in rules/README.md agrees with the reader: sentences drawn from it are read without a syntax
+//! error.
 
 use ember_host::Disk;
 use ember_language::codes::Code;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const README: &str = include_str!("../rules/README.md");
 
-/// What is wrong with the form of a text; other errors are of what its names mean.
+/// The codes of syntax errors; the other errors concern the meaning of names.
 const OF_FORM: [Code; 38] = [
     Code::Unbalanced,
     Code::OpenText,
@@ -51,7 +51,7 @@ const OF_FORM: [Code; 38] = [
     Code::Missing,
 ];
 
-/// How deep a sentence nests before it takes the shortest way out.
+/// The nesting depth from which a sentence takes the shortest way out.
 const DEPTH: usize = 12;
 
 /// A linear congruential generator, so that every run draws the same sentences.
@@ -77,7 +77,7 @@ enum Rule {
     Any(Box<Rule>),
 }
 
-/// The productions of an EBNF text, by name.
+/// Returns the productions of an EBNF text, by name.
 fn productions(text: &str) -> BTreeMap<String, Rule> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let productions = words.split(|word| *word == ";").filter(|words| !words.is_empty());
@@ -128,7 +128,7 @@ fn sequence(words: &mut &[&str]) -> Rule {
     Rule::Sequence(items)
 }
 
-/// Draws sentences, and notes which words stood in one.
+/// Draws sentences, and records the words used.
 struct Writer<'a> {
     grammar: &'a BTreeMap<String, Rule>,
     random: Random,
@@ -148,7 +148,7 @@ impl<'a> Writer<'a> {
                 None => out.push(self.word(name)),
             },
             Rule::Sequence(rules) => rules.iter().for_each(|rule| self.write(rule, depth, out)),
-            // The first choice of a production that nests is one that does not.
+            // The first choice of a production that nests does not nest itself.
             Rule::OneOf(rules) => {
                 let at = if deep { 0 } else { self.random.below(rules.len()) };
                 self.write(&rules[at], depth, out);
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A word of a kind that has no production.
+    /// Returns a word of a kind that has no production.
     fn word(&mut self, kind: &str) -> String {
         let words: &[&str] = match kind {
             "NAME" => &["scf.add", "iv", "at", "rank", "my.op"],
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The words of the grammar.
+/// Returns the words of the grammar.
 fn words(rule: &Rule) -> Vec<&str> {
     match rule {
         Rule::Word(word) => vec![word],

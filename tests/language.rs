@@ -1,5 +1,5 @@
-//! What rule files may say, beyond what is wrong with them: includes, definitions, commuting operators,
-//! patterns anywhere in the e-graph, and sketches.
+//! Tests the features of rule files: includes, definitions, commuting operators, patterns anywhere in the e-graph, and
+//! sketches.
 
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts};
@@ -10,7 +10,7 @@ use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules::{self, RuleBook, Sketch};
 use ember_language::sexp::{self, Sexp};
 use ember_language::term::Term;
-use ember_model::model::Model;
+use ember_model::Model;
 use std::path::PathBuf;
 
 const DIALECT: &str = "(dialect d \"a small dialect\" (sort Value \"a value\")
@@ -34,13 +34,13 @@ fn term(book: &RuleBook, text: &str) -> Term {
     book.signature.read_term(&read(text)).expect("well-sorted").0
 }
 
-/// An e-graph of terms, saturated with every rule, and the classes of the terms.
+/// Returns an e-graph of terms, saturated with every rule, and the classes of the terms.
 fn saturated(book: &RuleBook, terms: &[&str]) -> (EGraph, Vec<Id>) {
     let mut egraph = EGraph::new(Facts::default());
     let ids: Vec<Id> = terms.iter().map(|text| egraph.add_expr(&term(book, text))).collect();
     let compiled = ember_engine::compile(book);
     let all: Vec<&CompiledRule> = compiled.iter().collect();
-    saturate(&mut egraph, &all, &Limits { iterations: 20, nodes: 1_000 }, &mut |_| {});
+    saturate(&mut egraph, &all, &Limits { iterations: 20, nodes: 1_000 });
     let ids = ids.into_iter().map(|id| egraph.find(id)).collect();
     (egraph, ids)
 }
@@ -65,7 +65,7 @@ fn what_is_defined_equals_its_definition() {
     assert_ne!(ids[0], ids[2]);
     let written = book.definitions.expand(&term(&book, "(g (four a))"));
     assert_eq!(written.to_string(), "(g (f (f a a) (f a a)))");
-    // What terms mean is asked of what they stand for, whichever schedule runs.
+    // Claims about the meaning of terms concern their expansion, whichever schedule runs.
     assert_eq!(book.claims().count(), 1, "only that f commutes");
 }
 
@@ -73,7 +73,7 @@ fn what_is_defined_equals_its_definition() {
 fn a_pattern_may_stand_anywhere_in_the_e_graph() {
     let rules = "(rule r \"g of what f has of it\" (g ?x) => ?y :with ?z (f ?x ?y))";
     let book = book(rules);
-    // `f` commutes, so that its operands may stand in any order.
+    // `f` commutes, so its operands may be in any order.
     let (_, ids) = saturated(&book, &["(g a)", "(f c a)", "c", "(g b)", "b"]);
     assert_eq!(ids[0], ids[2]);
     assert_ne!(ids[3], ids[4], "there is no f of b");
@@ -85,7 +85,7 @@ fn a_pattern_is_found_that_comes_later_and_far_away() {
         "(rule r \"g of what f has of it\" (g ?x) => ?y :with ?z (f ?x ?y) :where ?z (g ?u))
          (rule s \"a chain\" (g (g b)) => (f a c))";
     let book = book(rules);
-    // Nothing near (g a) changes when there is an f of a at last.
+    // The f of a appears late, in a rewrite that changes nothing near (g a).
     let (_, ids) = saturated(&book, &["(g a)", "c", "(g (g b))"]);
     assert_eq!(ids[0], ids[1]);
 }
@@ -113,7 +113,7 @@ fn sketches_are_found_in_classes() {
     }
 }
 
-/// Texts by path, checked.
+/// Checks texts, given by path.
 fn check(texts: &[(&str, &str)]) -> (rules::Check, Vec<String>) {
     let mut sources = Sources::new(Disk);
     for (path, text) in texts {
@@ -157,7 +157,7 @@ fn a_text_that_is_held_comes_before_the_file() {
     assert_eq!(messages, [""; 0]);
 }
 
-/// A model that uses an operator which a rule file defines.
+/// Checks a model that uses an operator which a rule file defines.
 #[test]
 fn models_use_operators_that_rule_files_define() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

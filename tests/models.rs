@@ -1,13 +1,13 @@
-//! Properties of model files as a whole: what terms and declarations they give, that data follows
-//! from seed and name alone, and that no text, however broken, ends the process.
+//! Tests of model files as a whole: their terms and declarations, that data depends only on seed and name, and that no
+//! text, however broken, ends the process.
 
 use egg::Symbol;
 use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::rules::{self, Operators};
 use ember_model::data::Instance;
-use ember_model::model::{Model, TensorId};
 use ember_model::reference::evaluate;
+use ember_model::{Model, TensorId};
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_targets::tensor::Tensor;
 use ember_tools::render::{render, to_json};
@@ -25,7 +25,7 @@ fn parse(text: &str) -> Checked<Model> {
     Model::parse(&sources, file)
 }
 
-/// The operators of the project's dialects.
+/// Returns the operators of the project's dialects.
 fn operators() -> Arc<Operators> {
     let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
     let (book, _) = rules::load(&mut Sources::new(Disk), &[rules]).expect("well-formed");
@@ -64,7 +64,7 @@ fn root_terms() {
     );
 }
 
-/// A model of everything that is elaborated.
+/// A model with every operation that is elaborated.
 const LAYERS: &str = "(model m
   (input x f32 (nodes 8)) (input w f32 (8 4)) (input b f32 (4)) (input scale f32 (4 4))
   (input i i64 (edges)) (input o i64 (nodes+1)) (input v f32 (edges))
@@ -223,7 +223,7 @@ fn files_are_read_from_the_models_folder() {
     assert_eq!(row, [8.0, 11.0, 14.0, 17.0].map(Scalar::F32));
 }
 
-/// Replaces the words of a model at random by others, and cuts it at random.
+/// Replaces words of a model at random by others, and cuts the text at random.
 fn broken(edits: &[(usize, usize)], cut: Option<usize>) -> String {
     const WORDS: [&str; 24] = [
         "(",

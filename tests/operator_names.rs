@@ -1,6 +1,6 @@
-//! How often Rust outside tests names one of the dialects' operators: as a string, in a longer string, or as a variant
-//! of the enums that primitives are made of. What an operator is stands in the dialects and in the tables of
-//! `crates/values`; everything else asks those.
+//! Counts how often Rust outside tests names an operator of the dialects: as a string, in a longer string, or as a
+//! variant of the enums of primitives. The dialects and the tables of `crates/values` define the operators; other code
+//! should ask those.
 //!
 //! `cargo test --test operator_names -- --nocapture` prints the places.
 
@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where names are at home: the tables, the decoupler and the text of its programs.
+/// The files in which names belong: the tables, the decoupler and the text of its programs.
 const HOMES: &[&str] = &[
     "crates/values/src/primitive.rs",
+    "crates/values/src/primitive/",
     "crates/values/src/operation.rs",
     "crates/values/src/scalar.rs",
     "crates/values/src/scalar/",
@@ -24,7 +25,7 @@ const HOMES: &[&str] = &[
     "targets/src/",
 ];
 
-/// Words of another language that an operator happens to be called as well.
+/// Words of other languages that are also names of operators.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("crates/model/src/", "size", "a word of the data form of models"),
     ("crates/tools/src/", "at", "a word of JSON and of messages"),
@@ -39,7 +40,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("src/bench/", "non-temporal", "a hint in the names of programs"),
 ];
 
-/// The most names in all, and away from home: what is left to be said by the tables.
+/// The maximum number of names in all, and outside [`HOMES`]; the tables should replace them.
 const MOST: usize = 851;
 const MOST_AWAY: usize = 636;
 
@@ -50,14 +51,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The operators of the dialects, those of the prover included.
+/// Returns the operators of the dialects, including the prover's.
 fn operators() -> BTreeSet<String> {
     let paths = [root().join("rules"), root().join("rules/equiv")];
     let (book, _) = rules::load(&mut Sources::new(Disk), &paths).expect("well-formed rules");
     book.signature.operators().iter().map(|op| op.name.to_string()).collect()
 }
 
-/// The Rust files that are no tests, by their paths from the root.
+/// Returns the Rust files that are not tests, by their paths from the root.
 fn files() -> BTreeMap<String, String> {
     const SKIPPED: [&str; 6] = ["target", "tests", "benches", "fuzz", "examples", ".git"];
     let (mut found, mut open) = (BTreeMap::new(), vec![root().to_owned()]);
@@ -80,7 +81,8 @@ fn from_root(path: &Path) -> String {
     rest.to_string_lossy().replace('\\', "/")
 }
 
-/// A file without its comments: what stands in strings, and all else. Tests that stand at its end are left out.
+/// Splits a file without its comments into the contents of its strings and the remaining code. Tests at its end are
+/// left out.
 fn strings_and_code(text: &str) -> (Vec<String>, String) {
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
     let (mut strings, mut code) = (Vec::new(), String::new());
@@ -109,7 +111,7 @@ fn strings_and_code(text: &str) -> (Vec<String>, String) {
     (strings, code)
 }
 
-/// The text of a raw string that starts here, and what follows it.
+/// Returns the contents of a raw string that starts here, and the text after it.
 fn raw_string(text: &str) -> Option<(&str, &str)> {
     let body = text.strip_prefix('r')?;
     let hashes = body.len() - body.trim_start_matches('#').len();
@@ -119,7 +121,7 @@ fn raw_string(text: &str) -> Option<(&str, &str)> {
     Some((&body[..end], &body[end + close.len()..]))
 }
 
-/// Where a string ends that started before.
+/// Returns the end of a string that has started already.
 fn closing(text: &str) -> usize {
     let mut escaped = false;
     let end = text.char_indices().find(|(_, c)| {
@@ -130,7 +132,7 @@ fn closing(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// The names in a string: the string itself, or words of it with the dialect before them.
+/// Returns the names in a string: the string itself, or words of it that include the dialect.
 fn named<'a>(string: &'a str, operators: &BTreeSet<String>) -> Vec<&'a str> {
     if operators.contains(string) {
         return vec![string];
@@ -139,7 +141,7 @@ fn named<'a>(string: &'a str, operators: &BTreeSet<String>) -> Vec<&'a str> {
     words.filter(|word| word.contains('.') && operators.contains(*word)).collect()
 }
 
-/// The variants of the enums of primitives in code.
+/// Returns the variants of the enums of primitives in code.
 fn variants(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for name in ENUMS {

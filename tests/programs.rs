@@ -1,5 +1,5 @@
-//! Random programs: what the search makes of them does the same, and equivalence checking is right about
-//! pairs of them. `ember-rewrite self-test --pairs 10000 --programs 1000` does more of the same.
+//! Tests random programs: the search's program computes the same, and equivalence checking answers correctly about
+//! pairs of them. `ember-rewrite self-test --pairs 10000 --programs 1000` runs more of the same.
 
 use ember_engine::saturate::Limits;
 use ember_host::Disk;
@@ -11,12 +11,12 @@ use ember_tools::selftest::{Made, Options, Tools, all_lowered, mutants, trial};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is tried here; a seed finds again what is wrong.
+/// The number of pairs and programs; the seed reproduces a failure.
 const SEED: u64 = 1;
 const PAIRS: usize = 200;
 const PROGRAMS: usize = 24;
 
-/// A proof that takes more is not waited for.
+/// The limits of a proof.
 const LIMITS: Limits = Limits { iterations: 20, nodes: 4000 };
 
 fn folder() -> Vec<PathBuf> {
@@ -51,8 +51,8 @@ fn every_extraction_does_what_the_program_does() {
 
 #[test]
 fn a_seed_makes_one_program() {
-    let (book, _) = rules::load(&mut Sources::new(Disk), &folder()).expect("they are well-formed");
-    let text = |seed| Made::random(seed, 2).text(&book.signature);
+    let tools = tools();
+    let text = |seed| Made::random(&tools.book, seed, 2).text(&tools.book.signature);
     let texts: BTreeSet<String> = (0..100).map(text).collect();
     assert!(texts.len() > 95, "{} of 100 differ", texts.len());
     assert_eq!(text(7), text(7));
@@ -64,7 +64,10 @@ fn a_mutant_has_a_bound_changed_wherever_it_is_mentioned() {
         (scf.store (at (out %o) (iv (var (depth 0) 0 4 1))) (iv (var (depth 0) 0 4 1))))";
     let term: Term = text.parse().expect("a term");
     let made: Vec<String> =
-        mutants(&term, &Declarations::default()).iter().map(|m| m.term.to_string()).collect();
+        mutants(&term, tools().book.signature.table(), &Declarations::default())
+            .iter()
+            .map(|m| m.term.to_string())
+            .collect();
     let longer: Term = text.replace(" 0 4 1", " 0 5 1").parse().expect("a term");
     let longer = longer.to_string();
     assert!(made.contains(&longer), "{made:#?}");

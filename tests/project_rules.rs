@@ -1,4 +1,4 @@
-//! The project's own rule files.
+//! Tests of the project's own rule files.
 
 use ember_host::Disk;
 use ember_language::codes::Code;
@@ -28,7 +28,7 @@ fn the_rule_folder_loads_without_errors_and_warnings() {
     assert!(checked.book.is_some_and(|book| book.rules.len() > 50));
 }
 
-/// Texts of a size that no case file has.
+/// Returns texts that are larger than any case file.
 fn large() -> [String; 3] {
     let rules = "(ruleset a \"x\") (rule r \"x\" (scf.add ?x 0) => ?x)";
     let sum = (0..600).fold("?x".to_owned(), |sum, _| format!("(scf.add {sum} 0)"));
@@ -39,7 +39,7 @@ fn large() -> [String; 3] {
     ]
 }
 
-/// Every diagnostic of the rule language has a code, every code is that of a case, and the README has it.
+/// Every diagnostic of the rule language has a code, every code has a case, and the README lists it.
 #[test]
 fn every_code_is_pinned_and_documented() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -91,7 +91,7 @@ impl Random {
     }
 }
 
-/// The texts of a folder's rule files that are wanted, in the order of their names.
+/// Returns the texts of a folder's selected rule files, in the order of their names.
 fn texts(folder: &str, wanted: fn(&str) -> bool) -> Vec<String> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = std::fs::read_dir(folder).expect("the folder");
@@ -104,7 +104,7 @@ fn texts(folder: &str, wanted: fn(&str) -> bool) -> Vec<String> {
     paths.iter().map(|path| std::fs::read_to_string(path).expect("a text")).collect()
 }
 
-/// Some words of a text left out, put elsewhere or said twice.
+/// Returns the words with some of them left out, moved or repeated.
 fn damaged(random: &mut Random, words: &[&str]) -> String {
     let (from, length) = (random.below(words.len()), 1 + random.below(4));
     let mut damaged = words.to_vec();
@@ -120,8 +120,7 @@ fn damaged(random: &mut Random, words: &[&str]) -> String {
     damaged.concat()
 }
 
-/// Checks a text by itself; whatever it is, that ends with a result or with diagnostics that can be
-/// shown.
+/// Checks a text by itself; for any text, that must end with a result or with diagnostics that can be rendered.
 fn checked(text: String) {
     let mut sources = Sources::new(Disk);
     sources.add("no-folder/damaged.rules", text);
@@ -131,7 +130,7 @@ fn checked(text: String) {
     to_lsp(&sources, &check.files, &check.diagnostics);
 }
 
-/// Whatever is missing from a rule file, reading it ends with a result or with diagnostics.
+/// Reading a rule file with missing parts ends with a result or with diagnostics.
 #[test]
 fn damaged_rule_files_are_reported_and_never_panic() {
     let whole = texts("rules", |_| true).concat();
@@ -142,8 +141,8 @@ fn damaged_rule_files_are_reported_and_never_panic() {
     }
 }
 
-/// The same of small files that say everything the language has, right and wrong, several times over,
-/// and with bytes that are not words.
+/// The same test on small files that cover the whole language, valid and invalid, several times over, and with bytes
+/// that are not words.
 #[test]
 fn damaged_cases_are_reported_and_never_panic() {
     let mut small = texts("tests/cases/fail", |_| true);
@@ -161,7 +160,7 @@ fn damaged_cases_are_reported_and_never_panic() {
         }
         let at = text.char_indices().nth(random.below(text.len())).map_or(0, |(at, _)| at);
         text.insert_str(at, marks[random.below(marks.len())]);
-        // Every third knows the operators, so that what is damaged gets further.
+        // Every third text includes the operators, so that the damaged part is reached.
         checked(if round % 3 == 0 { format!("{core}{dialect}{text}") } else { text });
     }
 }

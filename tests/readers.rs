@@ -1,5 +1,5 @@
-//! No text makes a reader, the verifier or a run panic: the project's own texts with bytes and words changed,
-//! taken out, doubled or exchanged. The fuzz targets in `fuzz/` do the same for as long as one likes.
+//! Tests that no text makes a reader, the verifier or a run panic: the project's own texts with bytes and words
+//! changed, removed, doubled or exchanged. The fuzz targets in `fuzz/` do the same for any length of time.
 
 #[path = "../fuzz/src/lib.rs"]
 mod readers;
@@ -13,14 +13,14 @@ use readers::{READERS, tools};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Changed texts for each reader, and changes of one text at most.
+/// The number of changed texts for each reader, and the maximum number of changes of one text.
 const TEXTS: usize = 400;
 const CHANGES: usize = 6;
 
-/// Texts that are longer are cut off: a change near the end costs as much as one near the start.
+/// Longer texts are cut off: a change near the end costs as much as one near the start.
 const LONGEST: usize = 6_000;
 
-/// Where texts for a reader stand, and how their names end.
+/// Returns the original texts for a reader.
 fn seeds(reader: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (folder, ending) = match reader {
@@ -41,7 +41,7 @@ fn seeds(reader: &str) -> Vec<String> {
     texts
 }
 
-/// The certificates of some proofs.
+/// Returns the certificates of some proofs.
 fn certificates() -> Vec<String> {
     let (Tools { book, compiled, rules, machine }, _) = tools();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/equiv");
@@ -59,7 +59,7 @@ fn certificates() -> Vec<String> {
     ["interchange", "hoist", "privatise"].map(certificate).to_vec()
 }
 
-/// A text with a few places changed.
+/// Returns a text with a few places changed.
 fn changed(text: &str, rng: &mut Rng) -> String {
     const WORDS: [&str; 12] =
         ["(", ")", "()", "-1", "0", "9223372036854775807", "1e999", "nan", "%", "?x", "\"", "é"];

@@ -1,9 +1,10 @@
-//! Saturation against what two other engines find, and its promises: limits that hold to one
-//! application, truthful stop reasons, the same result every time, one sort a class.
+//! Compares saturation with two other engines, and tests its guarantees: limits that are exact to one application,
+//! truthful stop reasons, the same result every time, one sort per class.
 
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
-use ember_engine::saturate::{Limits, Saturation, StopReason, saturate, saturate_until};
+use ember_engine::drive::Observer;
+use ember_engine::saturate::{Limits, Saturation, StopReason, saturate, saturate_observed};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, Sort};
@@ -30,7 +31,7 @@ fn load(path: &str) -> RuleBook {
     rules::load(&mut Sources::new(Disk), &[path]).expect("the rules are well-formed").0
 }
 
-/// Rules over a small dialect of one sort, with a binary `f`, a unary `g`, and constants.
+/// Reads rules over a small dialect of one sort, with a binary `f`, a unary `g`, and constants.
 fn small(rules: &str) -> RuleBook {
     let dialect = "(dialect d \"a small dialect\" (sort Value \"a value\")
         (op f (Value Value) Value \"f\") (op g (Value) Value \"g\")
@@ -52,7 +53,7 @@ fn add(book: &RuleBook, egraph: &mut EGraph, term: &str) -> egg::Id {
 fn run_on(book: &RuleBook, egraph: &mut EGraph, limits: Limits) -> Saturation {
     let compiled = ember_engine::compile(book);
     let all: Vec<&CompiledRule> = compiled.iter().collect();
-    saturate(egraph, &all, &limits, &mut |_| {})
+    saturate(egraph, &all, &limits)
 }
 
 fn run(book: &RuleBook, terms: &[&str], limits: Limits) -> (EGraph, Saturation) {
@@ -64,13 +65,13 @@ fn run(book: &RuleBook, terms: &[&str], limits: Limits) -> (EGraph, Saturation) 
     (egraph, saturation)
 }
 
-/// Whether two terms are equal in an e-graph.
+/// Returns true if two terms are equal in an e-graph.
 fn equal(book: &RuleBook, egraph: &mut EGraph, left: &str, right: &str) -> bool {
     let (left, right) = (add(book, egraph, left), add(book, egraph, right));
     egraph.find(left) == egraph.find(right)
 }
 
-/// The embedding bag before lowering, with its declarations.
+/// Returns the e-graph of the embedding bag before lowering, with its declarations.
 fn bag(book: &RuleBook) -> EGraph {
     let tensor = |name: &str, dtype, shape, writable| TensorDecl {
         name: name.into(),
@@ -159,6 +160,15 @@ fn stop_reasons_are_truthful() {
     assert_eq!(saturation.rules[0].unions, 4);
 }
 
+/// Has enough of so many nodes.
+struct Grown(usize);
+
+impl Observer<Facts> for Grown {
+    fn enough(&mut self, egraph: &EGraph) -> bool {
+        egraph.total_number_of_nodes() >= self.0
+    }
+}
+
 #[test]
 fn a_run_that_found_enough_says_so() {
     let book = small("(rule r \"grows\" (g ?x) => (g (f ?x ?x)))");
@@ -167,14 +177,13 @@ fn a_run_that_found_enough_says_so() {
     let mut egraph = EGraph::new(Facts::default());
     add(&book, &mut egraph, "(g a)");
     let limits = Limits { iterations: 3, nodes: 1_000 };
-    // What was found counts even where the iterations are used up as well.
+    // The goal takes precedence over the iteration limit.
     for nodes in [0, 4, 8] {
-        let enough = |egraph: &EGraph| egraph.total_number_of_nodes() >= nodes;
-        let run = saturate_until(&mut egraph, &rules, &limits, &enough, &mut |_| {});
+        let run = saturate_observed(&mut egraph, &rules, &limits, &mut Grown(nodes));
         assert_eq!(run.stop, StopReason::Enough);
         assert!(egraph.total_number_of_nodes() <= nodes.max(2));
     }
-    let run = saturate_until(&mut egraph, &rules, &limits, &|_| false, &mut |_| {});
+    let run = saturate(&mut egraph, &rules, &limits);
     assert_eq!(run.stop, StopReason::IterationLimit);
 }
 
@@ -219,8 +228,8 @@ fn the_same_input_gives_the_same_e_graph() {
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let book = load("rules/extra/math.rules");
-    // Large enough for every thread to match a part; once to the limit of iterations and once to that
-    // of nodes.
+    // The e-graph is large enough for every thread to match a part; one run reaches the iteration limit, the other the
+    // node limit.
     for limits in [(10, 1_000_000), (20, 100_000)] {
         let limits = Limits { iterations: limits.0, nodes: limits.1 };
         let dump = |threads| {
@@ -241,7 +250,7 @@ fn every_class_has_one_sort() {
     let book = load("rules");
     let mut egraph = bag(&book);
     run_on(&book, &mut egraph, LIMITS);
-    // Sorts go up from leaves; a class without an acyclic term would stay without one.
+    // Sorts propagate up from the leaves; a class without an acyclic term would get none.
     let mut sorts: BTreeMap<egg::Id, Sort> = BTreeMap::new();
     while sorts.len() < egraph.number_of_classes() {
         let before = sorts.len();
@@ -293,7 +302,7 @@ fn what_was_subsumed_is_matched_no_more() {
     for (flag, matched) in [("", true), (":subsume", false)] {
         let book =
             small(&format!("(rule r \"f = c\" (f ?x ?y) => c {flag}) (rule s \"a\" a => b)"));
-        // Congruence makes one node of the two, after both were subsumed.
+        // Congruence merges the two nodes after both were subsumed.
         let (mut egraph, saturation) = run(&book, &["(f a b)", "(f b b)", "(f c c)"], LIMITS);
         assert_eq!(saturation.stop, StopReason::Saturated);
         assert!(equal(&book, &mut egraph, "c", "(f a b)"));

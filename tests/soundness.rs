@@ -1,7 +1,7 @@
-//! Every rule of the project holds, and so does every rule of `tests/sound/`, each the right twin of a
+//! Tests that every rule of the project holds, and so does every rule of `tests/sound/`, each the correct twin of a
 //! classical mistake; every rule of `tests/unsound/` is refuted.
 //!
-//! One trial a rule; what is found is found again with the seed that is printed.
+//! There is one trial per rule; the printed seed reproduces a finding.
 
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
@@ -11,7 +11,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Wrong rules are few and may be wrong in rare cases only.
+/// Wrong rules are few, and may be wrong only in rare cases.
 const REFUTING: Options =
     Options { seed: 1, least: 100, instances: 60_000, most: 60_000, exhaustive: 3, programs: 0 };
 
@@ -99,7 +99,7 @@ fn refuted(report: &Report) -> Result<(), Failed> {
     }
 }
 
-/// The rule files in a folder, by name.
+/// Returns the rule files in a folder, by name.
 fn rule_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{folder:?}: {e}"));
     let mut files: Vec<PathBuf> = entries

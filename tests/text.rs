@@ -1,4 +1,4 @@
-//! Program text: it reads back to the same term up to the names of variables, and is written the same again.
+//! Tests of program text: it reads back to the same term up to the names of variables, and is printed the same again.
 
 use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Inputs, Options};
@@ -22,7 +22,7 @@ fn book() -> RuleBook {
     book
 }
 
-/// Reads a program; the message for a text that is none.
+/// Reads a program; returns the message for an invalid text.
 fn read(text: &str, book: &RuleBook, words: &Words) -> Result<Term, String> {
     let mut sources = Sources::new(Disk);
     let file = sources.add("program", text);
@@ -32,7 +32,7 @@ fn read(text: &str, book: &RuleBook, words: &Words) -> Result<Term, String> {
     read.map(|(term, _)| term).map_err(messages)
 }
 
-/// Checks that a term's text is that of the term and of nothing else.
+/// Checks that a term's text reads back to that term and to no other.
 fn check(term: &Term, book: &RuleBook, words: &Words, what: &str) -> String {
     let text = text::program(term, words);
     let back = read(&text, book, words).unwrap_or_else(|why| panic!("{what}: {why}\n{text}"));
@@ -51,14 +51,14 @@ fn check(term: &Term, book: &RuleBook, words: &Words, what: &str) -> String {
 fn random_programs_read_back() {
     let book = book();
     for seed in 0..300 {
-        let made = Made::random(seed, 1 + (seed % 4) as u32);
+        let made = Made::random(&book, seed, 1 + (seed % 4) as u32);
         let words = made.declarations.words(&book.signature);
         let text = check(&made.term, &book, &words, &format!("program {seed}"));
         assert!(!text.contains('%') && !text.contains("(var "), "{text}");
     }
 }
 
-/// The models of `examples/`.
+/// Returns the models of `examples/`.
 fn examples() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root().join("examples")).expect("the folder");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -104,7 +104,7 @@ fn scalar_code_has_no_lanes_and_a_bag_is_short() {
 fn words_stand_for_what_their_place_needs() {
     let book = book();
     let mut words = Words::new(&book.signature);
-    // Names of operators are taken where those may stand, and nowhere else.
+    // Names are taken as operators only in positions where operators may occur.
     for name in ["b", "max", "table"] {
         words.add(name, Named::Input);
     }
@@ -139,7 +139,7 @@ fn variables_that_range_over_something_else_say_so() {
     let without = text.replace("(var e 0 n 1)", "e");
     let error = read(&without, &book, &words).expect_err("no range");
     assert!(error.contains("it is not clear what the variable ranges over"), "{error}");
-    // A part of a program has names for what nothing binds.
+    // A part of a program has names for its free variables.
     let part: Term = "(scf.load (at (in %a) (scf.add (iv (var (depth 3) 0 (size %n) 1)) 1)))"
         .parse()
         .expect("a term");
@@ -171,7 +171,7 @@ fn deep_terms_are_written() {
     }
     let term = read(&deep, &book, &words).expect("a value");
     assert!(text::program(&term, &words).len() > 50_000);
-    // Equal parts are shared in a term and not in its text.
+    // Equal parts are shared in a term but not in its text.
     let mut wide = Term::default();
     let mut at = wide.add(Node::int(1));
     for _ in 0..100 {

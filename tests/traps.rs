@@ -1,7 +1,7 @@
-//! The traps of decoupling in an e-graph, each with a test that fails when its law is dropped.
+//! The traps of decoupling in an e-graph, each with a test that fails if its law is dropped.
 //!
-//! Rules that fall into one are refuted in `tests/soundness.rs`, and programs that do are refused in
-//! `tests/dlc/laws.rs`; here the e-graph, its facts and what is extracted from it stay clear of them.
+//! `tests/soundness.rs` refutes rules that fall into a trap, and `tests/dlc/laws.rs` refuses programs that do; the
+//! tests here check the e-graph, its facts and the extracted terms.
 
 use egg::Language;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
@@ -16,7 +16,7 @@ use ember_interpret::{Interpreter, Store};
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Exactness, Operator, RuleBook, Signature, Sort, SortTerm};
 use ember_language::term::Term;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_sim::{Bindings, CoreKind};
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_targets::machine::{Machine, TMU_CPU};
@@ -36,7 +36,8 @@ fn machine() -> Machine {
     Machine::parse(TMU_CPU).expect("the machine")
 }
 
-/// Inputs of one rank-1 input and output a type, called in_f32, out_f32 and so on, of 40 elements.
+/// Returns the declarations of one rank-1 input and one output per type, called in_f32, out_f32 and so on, of 40
+/// elements.
 fn tensors() -> Vec<TensorDecl> {
     let tensor = |writable: bool, dtype: DType| TensorDecl {
         name: format!("{}_{dtype}", if writable { "out" } else { "in" }),
@@ -51,7 +52,7 @@ fn term(text: &str) -> Term {
     text.parse().unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// An e-graph of terms, saturated with every exact rule.
+/// Returns an e-graph of terms, saturated with every exact rule.
 fn saturated(book: &RuleBook, terms: &[&str]) -> EGraph {
     let facts = Facts::new(&tensors(), &[], book.signature.table().clone(), VectorUnit::default());
     let mut egraph = EGraph::new(facts);
@@ -62,7 +63,7 @@ fn saturated(book: &RuleBook, terms: &[&str]) -> EGraph {
     let rules: Vec<CompiledRule> = exact.map(CompiledRule::new).collect();
     let rules: Vec<&CompiledRule> = rules.iter().collect();
     let limits = Limits { iterations: 30, nodes: 20_000 };
-    let _ = saturate(&mut egraph, &rules, &limits, &mut |_| ());
+    let _ = saturate(&mut egraph, &rules, &limits);
     egraph
 }
 
@@ -73,8 +74,8 @@ fn equal(egraph: &EGraph, a: &str, b: &str) -> bool {
     a == b
 }
 
-/// Every program that every schedule finds for a bag of `columns` over bags with these ends, each
-/// interpreted as a term and run as a program; all must give what the reference gives.
+/// Checks every program that every schedule finds for a bag of `columns` over bags with these offsets, each interpreted
+/// as a term and run as a program; all must agree with the reference.
 fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: &str) {
     let text = format!(
         "(model bag
@@ -131,9 +132,9 @@ const ACCESS: [&str; 2] = ["Stream", "SAddress"];
 const EXECUTE: [&str; 3] = ["Exec", "EValue", "EAddress"];
 const BOTH: &str = "Slc";
 
-/// The operators that let the halves of a program stand apart, so that an extraction could join half of one
-/// program with half of another: a value that does not contain what marshals it, or a statement of one unit
-/// beside a statement of the other.
+/// Returns the operators that allow the halves of a program to be separate terms, so that an extraction could join half
+/// of one program with half of another: a value that does not contain the operation that marshals it, or a statement of
+/// one unit next to a statement of the other.
 fn torn(signature: &Signature) -> Vec<String> {
     let of = |sort: SortTerm, names: &[&str]| {
         names.iter().any(|name| sort == SortTerm::Is(Sort::named(name)))
@@ -147,7 +148,7 @@ fn torn(signature: &Signature) -> Vec<String> {
         (access && (takes(&EXECUTE) || takes(&[BOTH])))
             || (execute && takes(&[BOTH]))
             || (statement && takes(&EXECUTE) && op.args.len() > 1)
-            // A queue's name in the place of the stream that feeds the queue.
+            // The operator takes a queue's name instead of the stream that feeds the queue.
             || (value && takes(&["Name"]))
     };
     signature.operators().iter().filter(tears).map(|op| op.name.to_string()).collect()
@@ -178,7 +179,7 @@ fn torn_pairs_are_seen_where_they_can_be_said() {
     assert_eq!(torn(&book.signature), ["torn.pair", "torn.pop", "torn.push", "torn.wait"]);
 }
 
-/// How many programs an extraction finds in a term alone.
+/// Returns the number of programs that an extraction finds in a single term.
 fn finished(text: &str) -> usize {
     let book = book();
     let facts = Facts::new(&tensors(), &[], book.signature.table().clone(), VectorUnit::default());
@@ -219,7 +220,7 @@ fn unfed_walks_are_not_extracted() {
 
 #[test]
 fn lanes_out_of_bounds_touch_nothing() {
-    // No tensor has an element more than its rows, so that every lane beyond one faults.
+    // No tensor has an element past its rows, so every lane past the end faults.
     for columns in [1, 5, 17, 31] {
         all_schedules_agree("sum", columns, "0 2 3", "9 0 9");
     }
@@ -250,7 +251,7 @@ fn loads_of_memory_that_changes_are_not_broadcast() {
         };
         egraph.classes().any(broadcasts)
     };
-    // Lane 3 changes what the later lanes load.
+    // Lane 3 changes the value that the later lanes load.
     assert!(!block("(out %out_f32)"));
     assert!(block("(in %in_f32)"), "memory that never changes is loaded once for all lanes");
 }
@@ -268,15 +269,15 @@ fn sibling_loops_have_ranges_of_their_own() {
     let egraph = saturated(&book, &[&text]);
     assert!(equal(&egraph, &least(8), &format!("(iv {})", variable(8))));
     assert!(!equal(&egraph, &least(40), &format!("(iv {})", variable(40))));
-    // A loop that may be empty says nothing.
+    // A loop that may be empty gives no range.
     let empty = "(var (depth 0) 8 (iv (var (depth 1) 0 40 1)) 1)";
     let egraph = saturated(&book, &[&format!("(scf.min (iv {empty}) 7)")]);
     assert!(!equal(&egraph, &format!("(scf.min (iv {empty}) 7)"), "7"));
     assert!(!equal(&egraph, &format!("(scf.min (iv {empty}) 7)"), &format!("(iv {empty})")));
 }
 
-/// Runs a decoupled term by interpretation and on the simulator; both must leave the same output,
-/// which is returned.
+/// Runs a decoupled term by interpretation and on the simulator; checks that both leave the same output, and returns
+/// it.
 fn both_runs(text: &str) -> Tensor {
     let store = Store {
         tensors: tensors()
@@ -328,14 +329,14 @@ fn counters_start_at_lo_and_step() {
     let count = |v: &str| {
         format!("(exe.store (exe.at (exe.out %out_i64) (exe.counter {v})) (exe.counter {v}))")
     };
-    // lo = 3 and a step that does not divide what is left.
+    // lo = 3 and a step that does not divide the range.
     const V: &str = "(var (depth 0) 3 20 8)";
     let out = both_runs(&format!(
         "(slc.for {V} (slc.const 3) (slc.const 20) 8 (slc.callback {}))",
         count(V)
     ));
     assert_eq!(elements(&out), [3, 11, 19]);
-    // An inner loop from data: in_i64[i] = i, so that its range is i .. 4, empty from 4 on.
+    // An inner loop with bounds from data: in_i64[i] = i, so its range is i .. 4, empty from 4 on.
     const I: &str = "(var (depth 0) 2 7 1)";
     let lo = "(slc.mem_stream temporal (slc.at (slc.in %in_i64) (slc.iv (var (depth 0) 2 7 1))))";
     let from = format!("(scf.load (at (in %in_i64) (iv {I})))");

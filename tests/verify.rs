@@ -1,8 +1,8 @@
-//! What rules claim of integers is proved where it is true and refuted where it is not; without a
-//! solver nothing is called proved.
+//! Tests that the claims of rules about integers are proved if they are true and refuted if they are not; without a
+//! solver nothing is reported as proved.
 //!
-//! If no solver is installed, the trials that need one count as ignored in the summary, and a line above
-//! the list names what is missing.
+//! If no solver is installed, the trials that need one count as ignored in the summary, and a line above the list names
+//! the missing solver.
 
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
@@ -13,7 +13,7 @@ use ember_tools::solver::Installed;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 
-/// The first two tiers have a test of their own.
+/// No work for the first two tiers, which have their own test.
 const QUICK: Options =
     Options { seed: 1, least: 0, instances: 0, most: 0, exhaustive: 0, programs: 0 };
 
@@ -37,7 +37,7 @@ const WRONG: [&str; 13] = [
 const NO_SOLVER: &str =
     "no solver is installed (z3 or cvc5): claims about integers are not checked";
 
-/// A check that asks a solver.
+/// A check that uses a solver.
 type Check = Box<dyn FnOnce(&Installed) -> Result<(), Failed> + Send>;
 
 fn main() {
@@ -106,7 +106,7 @@ fn without_a_solver_a_claim_is_skipped() -> Result<(), Failed> {
     }
 }
 
-/// A wrong claim is refuted with values.
+/// Checks that a wrong claim is refuted with values.
 fn refuted(name: &str, solver: &Installed) -> Result<(), Failed> {
     let file = root().join(format!("tests/unsound/{name}.rules"));
     let rows = check(&load_with(&mut Sources::new(Disk), file), Some(solver));
@@ -128,7 +128,7 @@ fn load(paths: &[PathBuf]) -> RuleBook {
     rules::load(&mut Sources::new(Disk), paths).expect("the rules are well-formed").0
 }
 
-/// A file's rules, with the dialects that they are written in.
+/// Reads a file's rules with the project's dialects.
 fn load_with(sources: &mut Sources, file: PathBuf) -> RuleBook {
     let entries = std::fs::read_dir(root().join("rules")).expect("the folder");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -144,7 +144,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether a rule is about integers by what it asks or generates.
+/// Returns true if a rule's conditions or generators concern integers.
 fn is_about_integers(rule: &Rule) -> bool {
     const ASKED: [&str; 5] = ["at-most", "below", "divides", "index", "runs-once"];
     !rule.fors.is_empty() || rule.guards.iter().any(|guard| ASKED.contains(&guard.what.name))

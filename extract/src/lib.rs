@@ -1,12 +1,12 @@
 //! Extraction from an e-graph over cost vectors: a Pareto set of candidates per e-class.
 //!
-//! A decoupled machine takes about the *larger* of its two units' times, so the cost of a term is a
-//! vector and no single best member of a class exists before its context is known. The extractor
-//! keeps, per class, every candidate that no other beats in all respects, bounded in number, and
-//! builds the candidates of a node from those of its children until nothing changes.
+//! The time of a decoupled machine is about the *larger* of its two units' times, so the cost of a term is a vector,
+//! and no member of a class is the best before its context is known. The extractor keeps in each class, up to a bound,
+//! the candidates that no other candidate dominates. It builds the candidates of a node from those of its children
+//! until nothing changes.
 //!
-//! This crate knows e-graphs and nothing of embeddings: what a node means for cost and scope comes
-//! from a [`CostModel`] given by the caller.
+//! This crate knows e-graphs and nothing of embeddings: the caller's [`CostModel`] gives the cost and the scope of a
+//! node.
 //!
 //! ```
 //! use egg::{Id, SymbolLang};
@@ -56,14 +56,14 @@ use ember_egraph::{Analysis, EGraph};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the extractor asks about terms. A summary is all that matters about a candidate when it
-/// becomes a part of something larger: its cost so far, its scope, what it shares.
+/// The cost of terms. A summary holds everything about a candidate that matters when it becomes a part of a larger
+/// term: its cost so far, its scope, the subterms it shares.
 pub trait CostModel<L: Language, N: Analysis<L>> {
-    /// All that matters about a candidate.
+    /// Everything that matters about a candidate.
     type Summary: Clone;
 
-    /// The summary of a node over its children's candidates; `None` where no finished program can
-    /// contain it. Costs must grow with size, so that no candidate of a class contains itself.
+    /// Returns the summary of a node over its children's candidates, or `None` if no finished program can contain it.
+    /// Costs must grow with size, so that no candidate of a class contains itself.
     fn combine(
         &self,
         egraph: &EGraph<L, N>,
@@ -71,32 +71,32 @@ pub trait CostModel<L: Language, N: Analysis<L>> {
         children: &[&Self::Summary],
     ) -> Option<Self::Summary>;
 
-    /// Whether `a` may stand wherever `b` does and is never worse there.
+    /// Returns true if `a` can replace `b` in every context and is never worse there.
     fn dominates(&self, a: &Self::Summary, b: &Self::Summary) -> bool;
 
-    /// A scalar estimate that orders candidates of one class where the bound on their number
-    /// forces a choice, and the finished ones at the root. Smaller is better.
+    /// Returns a scalar estimate, smaller is better. It orders the finished candidates of the root, and the candidates
+    /// of a class if the bound on their number forces a choice.
     fn rank(&self, summary: &Self::Summary) -> f64;
 
-    /// Whether two candidates of one class cost so nearly the same that one may speak for both where
-    /// the bound on their number forces a choice. Asked of those whose ranks are within a fiftieth.
+    /// Returns true if two candidates of one class cost so nearly the same that one may represent both if the bound on
+    /// their number forces a choice. Called for candidates whose ranks differ by at most 2%.
     fn alike(&self, a: &Self::Summary, b: &Self::Summary) -> bool;
 
-    /// What kind of candidate it is: estimates compare those of one kind better than others.
+    /// Returns the kind of a candidate: estimates are more reliable within a kind than between kinds.
     fn kind(&self, summary: &Self::Summary) -> u64;
 
-    /// Whether a candidate of the root class is a finished program.
+    /// Returns true if a candidate of the root class is a finished program.
     fn is_finished(&self, summary: &Self::Summary) -> bool;
 }
 
-/// Bounds on the work.
+/// Bounds on the work of [`extract`].
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Candidates kept in a class.
+    /// The number of candidates kept in a class.
     pub per_class: usize,
-    /// Combinations of children's candidates tried for one node.
+    /// The number of combinations of children's candidates tried for one node.
     pub per_node: usize,
-    /// Rounds over the whole graph.
+    /// The number of rounds over the whole graph.
     pub rounds: usize,
 }
 
@@ -114,56 +114,56 @@ pub struct CandidateId(usize);
 struct Candidate<L, S> {
     node: L,
     children: Choice<CandidateId>,
-    /// On its own, since it is large and candidates are moved.
+    /// Boxed, since it is large and candidates are moved.
     summary: Box<S>,
     rank: f64,
     kind: u64,
 }
 
-/// Candidates whose ranks differ by more than this part are not alike.
+/// Candidates whose ranks differ by more than this fraction are not alike.
 const ALIKE: f64 = 0.02;
 
-/// How unsure estimates are between kinds: for each better candidate of its kind, one counts as worse
-/// by this part, so that the best of another kind may come before it.
+/// The uncertainty of estimates between kinds: a candidate's rank grows by this fraction for each better candidate of
+/// its kind, so that the best of another kind may come before it.
 const HANDICAP: f64 = 0.05;
 
-/// The candidates of every class below a root.
+/// The candidates of every class reachable from a root.
 pub struct Extraction<L, S> {
     arena: Vec<Candidate<L, S>>,
     kept: BTreeMap<Id, Vec<CandidateId>>,
     roots: Vec<CandidateId>,
-    /// Whether a limit cut candidates off, so that the best may have been lost.
+    /// True if a limit cut candidates off, so that the best may have been lost.
     pub truncated: bool,
 }
 
 impl<L: Language, S> Extraction<L, S> {
-    /// The finished candidates of the root class: the one of the best rank first, of others those
-    /// first that are the best of their kind.
+    /// Returns the finished candidates of the root class. The candidate of the best rank is first; the best of each
+    /// other kind come before the rest.
     pub fn ranked(&self) -> &[CandidateId] {
         &self.roots
     }
 
-    /// The candidates that were kept of a canonical class, finished or not.
+    /// Returns the candidates kept for a canonical class, finished or not.
     pub fn of(&self, class: Id) -> &[CandidateId] {
         self.kept.get(&class).map_or(&[], Vec::as_slice)
     }
 
-    /// The root of a candidate, and the candidates below it.
+    /// Returns the root node of a candidate and the candidates of its children.
     pub fn node(&self, id: CandidateId) -> (&L, &[CandidateId]) {
         let candidate = &self.arena[id.0];
         (&candidate.node, &candidate.children)
     }
 
-    /// The summary of a candidate.
+    /// Returns the summary of a candidate.
     pub fn summary(&self, id: CandidateId) -> &S {
         &self.arena[id.0].summary
     }
 
-    /// The term of a candidate; equal subterms are shared.
+    /// Returns the term of a candidate; equal subterms are shared.
     pub fn term(&self, id: CandidateId) -> RecExpr<L> {
         let mut term = RecExpr::default();
         let mut placed: BTreeMap<CandidateId, Id> = BTreeMap::new();
-        // A candidate is placed when its children are; the stack holds those still waiting.
+        // A candidate is placed after its children; the stack holds the candidates that still wait.
         let mut stack = vec![id];
         while let Some(&top) = stack.last() {
             if placed.contains_key(&top) {
@@ -186,7 +186,7 @@ impl<L: Language, S> Extraction<L, S> {
     }
 }
 
-/// Every class reachable from the root, children before parents where the graph allows it.
+/// Returns every class reachable from the root, children before parents if the graph allows it.
 fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Vec<Id> {
     let mut order = Vec::new();
     let mut seen = BTreeSet::from([root]);
@@ -212,22 +212,22 @@ fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Ve
 /// The candidates of one class.
 struct Front {
     kept: Vec<CandidateId>,
-    /// For each node of the class, what of it is still to be tried.
+    /// For each node of the class, the choices of children that remain to be tried.
     open: Vec<Open>,
 }
 
 /// The choices for a node's children.
 struct Open {
-    /// The places of the children's classes in the order of work.
+    /// The positions of the children's classes in the processing order.
     children: Choice<usize>,
-    /// How many candidates existed when it was last looked at, if it was: choices among those alone
-    /// have been tried.
+    /// The number of candidates at the last visit, if there was one: every choice among those candidates has been
+    /// tried.
     tried: Option<usize>,
 }
 
 impl Open {
-    /// Calls `visit` with every choice of the children's candidates that was not tried before; of
-    /// all choices, looks at no more than the limit. Returns whether it looked at all.
+    /// Calls `visit` with every choice of the children's candidates that was not tried before, looking at no more than
+    /// `limit` choices. Returns true if all choices were looked at.
     fn choices(
         &self,
         fronts: &[Front],
@@ -252,7 +252,7 @@ impl Open {
     }
 }
 
-/// One of something for each child of a node.
+/// One item for each child of a node.
 type Choice<T> = SmallVec<[T; 4]>;
 
 /// Extracts the candidates of the root class. The e-graph must be rebuilt.
@@ -327,7 +327,7 @@ where
     extraction
 }
 
-/// The ranks of candidates, best first, each with its handicap.
+/// Returns the ranks of candidates, sorted best first, each with its [`HANDICAP`].
 fn handicapped<L, S>(arena: &[Candidate<L, S>], sorted: &[CandidateId]) -> Vec<f64> {
     let candidates = || sorted.iter().map(|c| &arena[c.0]);
     candidates()
@@ -339,8 +339,8 @@ fn handicapped<L, S>(arena: &[Candidate<L, S>], sorted: &[CandidateId]) -> Vec<f
         .collect()
 }
 
-/// Calls `visit` with every choice of one element a set, at most `limit` times, those of low
-/// positions first. Returns whether every choice was visited.
+/// Calls `visit` with every choice of one element from each set, at most `limit` times, low positions first. Returns
+/// true if every choice was visited.
 fn combinations(
     sets: &[&[CandidateId]],
     limit: usize,
@@ -361,10 +361,10 @@ fn combinations(
     false
 }
 
-/// Adds a candidate to a class's set unless one there is as good in every respect; removes those
-/// that it beats. Beyond the bound, one leaves: the worst of those that are like a better one, else
-/// the worst with its handicap. Variants of one good choice would otherwise crowd out all that differ from it, of which
-/// the context may yet want one. Returns whether the set changed, and whether the bound took one.
+/// Adds a candidate to a class's set unless a candidate there dominates it, and removes the candidates that it
+/// dominates. If the set exceeds the bound, one candidate leaves: the worst of those that are like a better one, else
+/// the one with the worst handicapped rank. Otherwise variants of one good choice would crowd out different candidates
+/// that the context may need. Returns whether the set changed, and whether the bound removed a candidate.
 fn insert<L, N, M>(
     model: &M,
     arena: &mut Vec<Candidate<L, M::Summary>>,
@@ -408,7 +408,7 @@ where
     (changed, true)
 }
 
-/// Whether a term is a member of a class: what extraction returns must be what was asked for.
+/// Returns true if a term is a member of a class. Every extracted term must be a member of the root class.
 pub fn is_member<L, N>(egraph: &EGraph<L, N>, root: Id, term: &RecExpr<L>) -> bool
 where
     L: Language,

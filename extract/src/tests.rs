@@ -1,9 +1,9 @@
-//! Extraction over two resources: what is kept, what is chosen, what is reported.
+//! Tests of extraction over two resources: the candidates kept, the choice at the root, the limits reported.
 
 use super::*;
 use egg::SymbolLang;
 
-/// Two resources; a finished program costs the larger of the two.
+/// A cost model of two resources; a finished program costs the larger of the two.
 struct TwoUnits;
 
 impl CostModel<SymbolLang, ()> for TwoUnits {
@@ -16,7 +16,7 @@ impl CostModel<SymbolLang, ()> for TwoUnits {
         children: &[&[f64; 2]],
     ) -> Option<[f64; 2]> {
         let own = match node.op.as_str() {
-            // A boundary: it stands for a choice and is never chosen itself.
+            // A boundary represents a choice and is never chosen itself.
             "x" | "y" => return None,
             "left" => [3.0, 0.0],
             "right" => [0.0, 3.0],
@@ -43,7 +43,7 @@ impl CostModel<SymbolLang, ()> for TwoUnits {
         a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 0.6)
     }
 
-    /// Those that work the first unit, and others.
+    /// Separates the candidates that use the first unit from the others.
     fn kind(&self, s: &[f64; 2]) -> u64 {
         u64::from(s[0] > 1.0)
     }
@@ -112,7 +112,7 @@ fn a_bound_on_candidates_is_reported() {
     assert_eq!(extraction.ranked().len(), 1);
 }
 
-/// The best forms of a class that holds these, of which two are kept.
+/// Returns the best forms of a class that holds these members and keeps two of them.
 fn best_two(members: [&str; 3]) -> Vec<String> {
     let mut egraph = EGraph::<SymbolLang, ()>::default();
     union(&mut egraph, members[0], members[1]);

@@ -1,4 +1,4 @@
-//! Any text as the reader `dlc` takes it.
+//! Fuzzes the reader `dlc` with arbitrary text.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| ember_rewrite_fuzz::dlc(text));

@@ -1,4 +1,4 @@
-//! Any text as the reader `matrix_market` takes it.
+//! Fuzzes the reader `matrix_market` with arbitrary text.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| ember_rewrite_fuzz::matrix_market(text));

@@ -1,4 +1,4 @@
-//! Any text as the reader `rules` takes it.
+//! Fuzzes the reader `rules` with arbitrary text.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| ember_rewrite_fuzz::rules(text));

@@ -1,7 +1,7 @@
-//! What the fuzz targets do with a text: read it as one kind of file and, where it reads, go on with it within
-//! limits. Nothing may panic, whatever the text; what comes of it is nobody's matter here.
+//! The bodies of the fuzz targets. Each reads a text as one kind of file and, if that succeeds, processes it within
+//! limits. No text may cause a panic; results are ignored.
 //!
-//! The main crate's `tests/readers.rs` includes this file and runs the same on changed examples.
+//! The main crate's `tests/readers.rs` includes this file and runs the same code on mutated examples.
 
 use ember_compile::dlc_text::DlcText;
 use ember_engine::saturate::Limits;
@@ -9,8 +9,8 @@ use ember_host::{Disk, Memory};
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Definitions};
 use ember_language::sexp;
+use ember_model::Model;
 use ember_model::data::graph;
-use ember_model::model::Model;
 use ember_prove::equiv;
 use ember_sim::{Bindings, Options, run};
 use ember_targets::dlc::Dim;
@@ -21,10 +21,10 @@ use ember_tools::selftest::Tools;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What is done with a text.
+/// The body of a fuzz target.
 pub type Reader = fn(&str);
 
-/// The readers by their names.
+/// The readers with their names.
 pub const READERS: [(&str, Reader); 6] = [
     ("rules", rules),
     ("model", model),
@@ -34,17 +34,17 @@ pub const READERS: [(&str, Reader); 6] = [
     ("matrix_market", matrix_market),
 ];
 
-/// The extent of every symbolic size, and the most elements of a tensor that a run gets.
+/// The extent of every symbolic size, and the maximum number of elements of a tensor in a run.
 const SIZE: u64 = 3;
 const MOST_ELEMENTS: u64 = 1 << 12;
 
-/// Cycles after which a run is given up.
+/// The number of cycles after which a run is abandoned.
 const CYCLES: u64 = 50_000;
 
-/// A text with a number of more digits asks for more memory than a machine for tests has.
+/// A text with a number of more digits may need more memory than a test machine has.
 const DIGITS: usize = 6;
 
-/// The project's rules and the machine, read once, and the texts that they were read from.
+/// Returns the project's rules and the machine, and the texts they were read from; all are read once.
 pub fn tools() -> &'static (Tools, Sources) {
     static TOOLS: OnceLock<(Tools, Sources)> = OnceLock::new();
     TOOLS.get_or_init(|| {
@@ -57,9 +57,9 @@ pub fn tools() -> &'static (Tools, Sources) {
     })
 }
 
-/// Rules: read and checked, with all that is wrong rendered.
+/// Reads and checks rules, and renders all diagnostics.
 pub fn rules(text: &str) {
-    // What a text includes is another file, of which nothing is said here.
+    // An included file is outside the text, so texts with includes are skipped.
     if text.contains("include") {
         return;
     }
@@ -75,7 +75,7 @@ pub fn rules(text: &str) {
     render::render(&sources, &errors, false);
 }
 
-/// A model: read, with its term and its declarations.
+/// Reads a model with its term and its declarations.
 pub fn model(text: &str) {
     let mut sources = Sources::new(Disk);
     let file = sources.add("fuzz.sexp", text);
@@ -90,7 +90,7 @@ pub fn model(text: &str) {
     }
 }
 
-/// Two programs with their declarations: read, compared on some data, and a proof begun.
+/// Reads two programs with their declarations, compares them on some data, and begins a proof.
 pub fn program(text: &str) {
     let (Tools { book, compiled, rules, machine }, sources) = tools();
     let mut sources = sources.clone();
@@ -108,7 +108,7 @@ pub fn program(text: &str) {
     }
 }
 
-/// A DLC program: read, verified, and run on zeros.
+/// Reads a DLC program, verifies it, and runs it on zeros.
 pub fn dlc(text: &str) {
     let (Tools { machine, .. }, _) = tools();
     let mut sources = Sources::new(Disk);
@@ -140,7 +140,7 @@ pub fn dlc(text: &str) {
     let _ = run(program, machine, Bindings { tensors, sizes }, options);
 }
 
-/// A certificate: read and checked.
+/// Reads and checks a certificate.
 pub fn certificate(text: &str) {
     let mut sources = Sources::new(Disk);
     let file = sources.add("fuzz.cert", text);
@@ -151,7 +151,7 @@ pub fn certificate(text: &str) {
     }
 }
 
-/// A matrix in the Matrix Market format.
+/// Reads a matrix in the Matrix Market format.
 pub fn matrix_market(text: &str) {
     let long = |word: &str| word.bytes().filter(u8::is_ascii_digit).count() > DIGITS;
     if text.split_whitespace().any(long) {

@@ -1,6 +1,6 @@
-//! How many table elements the simulator handles in a second of one core, and what each program
-//! costs, on a DLRM-sized bag: `cargo bench -p ember-sim`. Prints one line a program, and the
-//! multiply-adds of a second for the layers of a multilayer perceptron.
+//! Measures how many table elements the simulator handles per second of one core, and the cost of each program, on a
+//! DLRM-sized bag: `cargo bench -p ember-sim`. Prints one line per program, and the multiply-adds per second of the
+//! layers of a multilayer perceptron.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -12,15 +12,14 @@ use ember_targets::tensor::{Data, Hashed, Tensor};
 use ember_values::scalar::DType;
 use std::time::Instant;
 
-/// Seconds that this thread has run, which other processes do not lengthen; wall time where the
-/// system does not say.
+/// Returns the seconds that this thread has run, excluding other processes; wall time if the system does not report it.
 fn seconds(start: Instant) -> f64 {
     let on_core = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = on_core.and_then(|s| s.split(' ').next()?.parse::<u64>().ok());
     ns.map_or(start.elapsed().as_secs_f64(), |ns| ns as f64 * 1e-9)
 }
 
-/// Runs a layer of a multilayer perceptron: a batch of rows by a matrix of weights.
+/// Runs a layer of a multilayer perceptron: a batch of rows times a matrix of weights.
 fn layer(epoch: Instant, [batch, inputs, outputs]: [u64; 3]) {
     let tensor = |name: &str, shape: [u64; 2], writable| TensorDecl {
         name: name.into(),

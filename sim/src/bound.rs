@@ -1,22 +1,22 @@
-//! The physical bound: the fewest cycles in which a machine could do what any program must.
+//! The physical bound: a lower bound on the cycles that a machine needs for a computation.
 //!
-//! No dispatch, no dependency and no start-up enters, so that no program can beat it.
+//! It ignores dispatch, dependencies and start-up, so that no program can beat it.
 
 use crate::memory::unloaded_latency;
 use ember_targets::machine::Machine;
 use ember_values::scalar::DType;
 use serde::Serialize;
 
-/// What a computation asks of the machine whichever program does it. Fields that a kind of program
-/// does not need, such as the queue for a coupled one, are 0.
+/// The work that a computation needs whichever program performs it. Fields that a kind of program does not need, for
+/// example the queue of a coupled program, are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Demand {
     /// Distinct cache lines of input that must come from main memory.
     pub lines: u64,
-    /// Bytes that must pass the lanes of the access unit.
+    /// Bytes that must pass through the lanes of the access unit.
     pub lane_bytes: u64,
-    /// Bytes of rows that the access unit must hand on: it writes them, into the data queue or into
-    /// memory, or reads them into the core's L2 for the core to load.
+    /// Bytes of rows that the access unit must pass on: it writes them into the data queue or into memory, or reads
+    /// them into the core's L2 for the core to load.
     pub row_bytes: u64,
     /// Operations on the vector ports, each of at most one vector register.
     pub vector_ops: u64,
@@ -34,13 +34,13 @@ pub enum Resource {
     /// The share of main memory's bandwidth.
     #[serde(rename = "dram bandwidth")]
     DramBandwidth,
-    /// Requests in flight over the least latency of one.
+    /// The maximum number of requests in flight over the minimum latency of one.
     #[serde(rename = "outstanding requests")]
     OutstandingRequests,
-    /// What the lanes of the access unit move.
+    /// The bandwidth of the access unit's lanes.
     #[serde(rename = "lanes")]
     Lanes,
-    /// The two ways out of the access unit: its port that writes, and the core's L2.
+    /// The two paths out of the access unit: its write port and the core's L2.
     #[serde(rename = "rows")]
     Rows,
     /// The matrix unit.
@@ -52,7 +52,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// The name used in reports.
+    /// Returns the name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Resource::DramBandwidth => "dram bandwidth",
@@ -65,18 +65,18 @@ impl Resource {
     }
 }
 
-/// The fewest cycles, and the resource that asks for them.
+/// The fewest cycles, and the resource that requires them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bound {
     /// The greatest of [`Bound::each`].
     pub cycles: u64,
-    /// Whose it is.
+    /// The resource with that many cycles.
     pub bound_by: Resource,
-    /// The fewest cycles that each resource allows.
+    /// The fewest cycles of each resource.
     pub each: Vec<(Resource, u64)>,
 }
 
-/// The physical bound of a demand on a machine's out-of-order core and access unit.
+/// Computes the physical bound of a demand on a machine's out-of-order core and access unit.
 pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
     let (access, core) = (&machine.access, &machine.core);
     let bytes = demand.lines as f64 * machine.dram.line_bytes as f64;

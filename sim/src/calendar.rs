@@ -1,21 +1,21 @@
-//! Calendars: who may use a shared resource when. Requests may come out of time order.
+//! Calendars record the use of a shared resource over time. Requests may arrive out of time order.
 
-/// How many slots a calendar remembers. A request further in the past than this finds its slot
-/// taken and gets a later one, so that a resource never does more than it can.
+/// The number of slots that a calendar remembers. A request further in the past finds its slot taken and gets a later
+/// one, so that a resource never exceeds its capacity.
 const WINDOW: usize = 1024;
 
-/// Slots of equal length that each admit `capacity` uses.
+/// Slots of equal length; each admits `capacity` uses.
 #[derive(Debug)]
 pub(crate) struct Calendar {
     /// For each slot modulo the window: its number plus one (0: never used) and its uses.
     slots: Box<[(u64, u32); WINDOW]>,
     capacity: u32,
-    /// Slots known to be full, so that a backlog is skipped at once.
+    /// A range of slots known to be full, so that a backlog is skipped at once.
     full: (u64, u64),
 }
 
 impl Calendar {
-    /// A calendar of empty slots; `capacity` is at least 1.
+    /// Builds a calendar of empty slots; `capacity` is at least 1.
     pub(crate) fn new(capacity: u64) -> Calendar {
         Calendar {
             slots: Box::new([(0, 0); WINDOW]),
@@ -24,7 +24,7 @@ impl Calendar {
         }
     }
 
-    /// Takes one use of the first slot at or after `at` that has room.
+    /// Takes one use of the first slot at or after `at` that has room, and returns the slot.
     #[inline]
     pub(crate) fn take(&mut self, at: u64) -> u64 {
         let mut slot = at;
@@ -52,22 +52,22 @@ impl Calendar {
     }
 }
 
-/// A transfer path that moves one line in a time that need not be a whole number of cycles.
+/// A transfer path that moves one line in a time that may be a fraction of a cycle.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     calendar: Calendar,
-    /// Length of a slot in 1/1024 cycle.
+    /// The length of a slot in 1/1024 cycle.
     ticks: u64,
 }
 
 impl Pipe {
-    /// A path of the given bandwidth, in bytes a cycle. The slot is rounded up, never down.
+    /// Builds a path of the given bandwidth, in bytes per cycle. The slot length is rounded up, never down.
     pub(crate) fn new(line_bytes: u64, bytes_per_cycle: f64) -> Pipe {
         let ticks = (line_bytes as f64 * 1024.0 / bytes_per_cycle).ceil() as u64;
         Pipe { calendar: Calendar::new(1), ticks: ticks.max(1) }
     }
 
-    /// Moves a line at or after `at`; the cycles in which it starts and in which it has arrived.
+    /// Moves a line at or after `at`; returns the cycles of its start and its arrival.
     #[inline]
     pub(crate) fn transfer(&mut self, at: u64) -> (u64, u64) {
         let slot = self.calendar.take((at << 10).div_ceil(self.ticks));

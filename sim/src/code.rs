@@ -1,6 +1,6 @@
-//! A program made flat: what the units run, with every name, type and scope checked once.
+//! The flat form of a program that the units run; every name, type and scope is checked once, on compilation.
 //!
-//! The compilers are in the submodules; whatever passes them cannot index outside a list when run.
+//! The submodules contain the compilers. A program that passes them cannot index outside a list when run.
 
 mod access;
 mod execute;
@@ -16,40 +16,40 @@ use crate::data::Held;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Lanes, Program, SizeId, TensorId, Type};
 
-/// Lanes that one value may have: more than any machine's registers or storage hold.
+/// The maximum number of lanes of one value: more than any machine's registers or storage hold.
 const MAX_LANES: u32 = 1 << 16;
 
-/// An address: scalar indices, and for a run its lanes. `I` is a stream or a register.
+/// An address: scalar indices, and the lanes of a run. `I` is a stream or a register.
 #[derive(Clone, Debug)]
 pub(crate) struct Address<I> {
     pub(crate) tensor: usize,
-    /// The indices, then for a run the bound of its active lanes.
+    /// The indices; for a run, followed by the bound of its active lanes.
     pub(crate) index: Vec<I>,
-    /// Whether it is a run.
+    /// True for a run.
     pub(crate) run: bool,
-    /// Lanes of a run, 1 for an element.
+    /// The number of lanes of a run, 1 for an element.
     pub(crate) count: u32,
-    /// Operations that compute it, a mask included.
+    /// The number of operations that compute it, including a mask.
     pub(crate) uops: u32,
-    /// Which stream or statement it belongs to, for messages.
+    /// The stream or statement that contains it, for messages.
     pub(crate) place: String,
 }
 
-/// Where an address points once its indices are known.
+/// An address after its indices are known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Located {
     /// Row-major position of lane 0.
     pub(crate) position: u64,
-    /// Active lanes; they come first.
+    /// The number of active lanes; they come first.
     pub(crate) active: usize,
-    /// Address of lane 0.
+    /// The byte address of lane 0.
     pub(crate) address: u64,
-    /// Address behind the last active lane.
+    /// The byte address after the last active lane.
     pub(crate) end: u64,
 }
 
 impl<I: Copy> Address<I> {
-    /// Evaluates the address. `value` gives the value of an index, from its number and itself.
+    /// Evaluates the address. `value` returns the value of an index, given its position and itself.
     #[inline(always)]
     pub(crate) fn locate(
         &self,
@@ -61,7 +61,7 @@ impl<I: Copy> Address<I> {
         if self.run {
             active = self.active(&value);
             if active == 0 {
-                // Inactive lanes do not fault, so the other indices are not looked at.
+                // Inactive lanes do not fault, so the other indices are not checked.
                 return Ok(Located {
                     position: 0,
                     active: 0,
@@ -72,7 +72,7 @@ impl<I: Copy> Address<I> {
         }
         let (mut position, mut room) = (0u64, 1);
         for (n, (&i, &extent)) in self.index.iter().zip(&tensor.shape).enumerate() {
-            // A negative index is above every extent as an unsigned number.
+            // As an unsigned number, a negative index is above every extent.
             let i = value(n, i) as u64;
             if i >= extent {
                 return Err(self.outside(tensor, value));
@@ -87,7 +87,7 @@ impl<I: Copy> Address<I> {
         Ok(Located { position, active: active as usize, address, end })
     }
 
-    /// The active lanes: those below the bound.
+    /// Returns the number of active lanes: those below the bound.
     #[inline(always)]
     fn active(&self, value: &impl Fn(usize, I) -> i64) -> i64 {
         match self.index[..] {
@@ -124,7 +124,7 @@ impl<I: Copy> Address<I> {
     }
 }
 
-/// What both compilers ask about the program.
+/// The facts about a program that both compilers need.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     program: &'a Program,
@@ -137,7 +137,7 @@ impl Context<'_> {
         size.ok_or_else(|| SimError::invalid("a size is not declared"))
     }
 
-    /// The type of what an address reads or writes; checks the tensor and the rank.
+    /// Returns the type of the data at an address; checks the tensor and the rank.
     fn addressed<I>(&self, addr: &Addr<I>, place: &str) -> Result<Type, SimError> {
         let decl = self.program.tensors.get(addr.tensor.index());
         let decl = decl.ok_or_else(|| {
@@ -177,7 +177,7 @@ fn check_lanes(lanes: u32, place: &str) -> Result<(), SimError> {
     }
 }
 
-/// An index or a bound: a scalar integer.
+/// Checks an index or a bound: it must be a scalar integer.
 fn check_index(ty: Type, place: &str) -> Result<(), SimError> {
     if ty.lanes == 1 && !ty.dtype.is_float() {
         return Ok(());
@@ -185,7 +185,7 @@ fn check_index(ty: Type, place: &str) -> Result<(), SimError> {
     Err(SimError::invalid(format!("{place} is indexed or bounded by something not an integer")))
 }
 
-/// An address whose indices, and bound for a run, have been translated.
+/// Builds an address from its translated indices, including the bound of a run.
 fn address<I, J>(addr: &Addr<I>, place: &str, uops: u32, index: Vec<J>) -> Address<J> {
     let count = addr.lanes.as_ref().map_or(1, |l: &Lanes<I>| l.count);
     let (tensor, run) = (addr.tensor.index(), addr.lanes.is_some());

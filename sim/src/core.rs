@@ -1,32 +1,32 @@
-//! The execute unit's pipeline in time: when each micro-operation starts and when it is done.
+//! The execute unit's pipeline in time: the start and the end of each micro-operation.
 //!
-//! A timestamp model: micro-operations come in program order, each with the time its operands are
-//! ready, and find their place in the front end, the reorder buffer and the ports. Knows nothing
-//! of what they compute.
+//! This is a timestamp model: micro-operations come in program order, each with the time when its operands are ready,
+//! and take their places in the front end, the reorder buffer and the ports. The model knows nothing of the values they
+//! compute.
 
 use crate::calendar::Calendar;
 use crate::timeline::{Stall, Track};
 use ember_targets::machine;
 
-/// When a value is there, and whether a load made it (the lowest bit), so that whoever waits knows
-/// for what. The later of two is the greater.
+/// The cycle in which a value is available, and in the lowest bit whether a load made it, so that a stall can be
+/// attributed. The later of two is the greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ready(u64);
 
 impl Ready {
-    /// Ready at a cycle, made by an operation.
+    /// Builds the time of a value made by an operation.
     #[inline(always)]
     pub(crate) fn at(cycle: u64) -> Ready {
         Ready(cycle << 1)
     }
 
-    /// Ready at a cycle, made by a load.
+    /// Builds the time of a value made by a load.
     #[inline(always)]
     pub(crate) fn loaded(cycle: u64) -> Ready {
         Ready(cycle << 1 | 1)
     }
 
-    /// The cycle.
+    /// Returns the cycle.
     #[inline(always)]
     pub(crate) fn cycle(self) -> u64 {
         self.0 >> 1
@@ -38,7 +38,7 @@ impl Ready {
     }
 }
 
-/// What a micro-operation runs on.
+/// The port that a micro-operation uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Port {
     Int,
@@ -48,7 +48,7 @@ pub(crate) enum Port {
     Matrix,
 }
 
-/// Recent stores that a load may depend on; a direct-mapped table by address.
+/// The number of entries for recent stores that a load may depend on, in a direct-mapped table by address.
 const STORES: usize = 1024;
 
 /// One core's pipeline.
@@ -58,16 +58,16 @@ pub(crate) struct Core {
     pub(crate) clock: u64,
     slots: u64,
     width: u64,
-    /// When each of the last micro-operations retires, oldest at `head`.
+    /// The retirement times of the last micro-operations, oldest at `head`.
     rob: Vec<Ready>,
     head: usize,
-    /// When the last one does: the end of everything so far.
+    /// The retirement time of the last one: the end of everything so far.
     pub(crate) retired: Ready,
     ports: [Calendar; 5],
-    /// An in-order core starts nothing before its predecessor.
+    /// True for an in-order core, which starts nothing before its predecessor.
     in_order: bool,
     started: u64,
-    /// Address plus one, and when the stored data is there.
+    /// The address plus one, and the cycle in which the stored data is available.
     stores: Box<[(u64, u64); STORES]>,
     forward: u64,
     pub(crate) uops: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// The figures' core, beside a matrix unit that starts so many products a cycle.
+    /// Builds the core of the given figures, with a matrix unit that starts `products` products per cycle.
     pub(crate) fn new(core: &machine::Core, products: u64, in_order: bool, recorded: bool) -> Core {
         let ports =
             [core.int_ports, core.vector_ports, core.load_ports, core.store_ports, products];
@@ -98,7 +98,7 @@ impl Core {
         }
     }
 
-    /// The front end does nothing until a cycle.
+    /// Stalls the front end until a cycle.
     #[inline]
     pub(crate) fn wait(&mut self, until: u64, stall: Option<Stall>) {
         if until > self.clock {
@@ -110,7 +110,7 @@ impl Core {
         }
     }
 
-    /// Starts a micro-operation whose operands are ready at a time: its cycle.
+    /// Starts a micro-operation whose operands are ready at a time; returns its start cycle.
     #[inline(always)]
     pub(crate) fn start(&mut self, port: Port, ready: Ready) -> u64 {
         self.uops += 1;
@@ -131,7 +131,7 @@ impl Core {
         start
     }
 
-    /// Notes when the micro-operation that was started last is done.
+    /// Records the end of the micro-operation that was started last.
     #[inline(always)]
     pub(crate) fn finish(&mut self, done: Ready) -> Ready {
         self.retired = self.retired.max(done);
@@ -143,22 +143,22 @@ impl Core {
         done
     }
 
-    /// A micro-operation of known latency.
+    /// Runs a micro-operation of known latency; returns the time of its result.
     #[inline(never)]
     pub(crate) fn operate(&mut self, port: Port, ready: Ready, latency: u64) -> Ready {
         let start = self.start(port, ready);
         self.finish(Ready::at(start + latency))
     }
 
-    /// When a load that the cache answers at `done` has its data, given the stores before it. Only
-    /// a store at the same start address is found; other overlaps cost nothing.
+    /// Returns the time when a load that the cache answers at `done` has its data, given the stores before it. Only a
+    /// store at the same start address is found; other overlaps cost nothing.
     #[inline]
     pub(crate) fn forwarded(&self, address: u64, done: u64) -> Ready {
         let (key, stored) = self.stores[(address >> 2) as usize % STORES];
         Ready::loaded(if key == address + 1 { done.max(stored + self.forward) } else { done })
     }
 
-    /// Notes a store's address and when its data is there.
+    /// Records a store's address and the cycle in which its data is available.
     #[inline]
     pub(crate) fn stored(&mut self, address: u64, at: u64) {
         self.stores[(address >> 2) as usize % STORES] = (address + 1, at);

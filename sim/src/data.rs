@@ -1,23 +1,23 @@
-//! The data a program runs on: tensors as raw 64-bit lanes, with an address each. No time here.
+//! The data of a run: tensors as raw 64-bit lanes, each with an address. This module has no notion of time.
 
 use crate::error::SimError;
 use ember_targets::dlc::{Dim, Program};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::{DType, Scalar};
 
-/// The raw lane of a value: its bits, integers sign-extended.
+/// Returns the raw lane of a value: its bits, integers sign-extended.
 #[inline(always)]
 pub(crate) fn raw(value: Scalar) -> u64 {
     value.to_bits()
 }
 
-/// The value of a raw lane.
+/// Returns the value of a raw lane.
 #[inline(always)]
 pub(crate) fn scalar(dtype: DType, raw: u64) -> Scalar {
     Scalar::from_bits(dtype, raw)
 }
 
-/// Copies lanes of equal number; a single one, the most frequent case, without a call.
+/// Copies equally many lanes; a single one, the most frequent case, without a call.
 #[inline(always)]
 pub(crate) fn copy_lanes(to: &mut [u64], from: &[u64]) {
     match (to, from) {
@@ -31,9 +31,9 @@ pub(crate) fn copy_lanes(to: &mut [u64], from: &[u64]) {
 pub(crate) struct Held {
     pub(crate) name: String,
     pub(crate) shape: Vec<u64>,
-    /// Bits of an element, as the power of two that they are.
+    /// The base-2 logarithm of an element's size in bits.
     element_shift: u32,
-    /// Address of element 0, a multiple of a page.
+    /// The address of element 0, a multiple of a page.
     pub(crate) base: u64,
     dtype: DType,
     contents: Contents,
@@ -47,7 +47,7 @@ enum Contents {
 
 const PAGE: u64 = 4096;
 
-/// Binds tensors to the program's declarations, with the sizes that these imply checked.
+/// Binds tensors to the program's declarations, and checks the sizes that they imply.
 pub(crate) fn bind(
     program: &Program,
     tensors: Vec<Tensor>,
@@ -84,7 +84,8 @@ pub(crate) fn bind(
         }
         let length = shape.iter().try_fold(1u64, |n, &m| n.checked_mul(m));
         let bytes = length.map(|n| decl.dtype.bytes_of(n));
-        // Lines are numbered plus one, and bits of a tensor are counted, so an eighth is left.
+        // Line numbers are stored plus one, and tensor sizes are counted in bits, so addresses use an eighth of the
+        // range.
         let end = bytes.and_then(|b| next.checked_add(b)).filter(|&e| e < u64::MAX / 8);
         let end = end.ok_or_else(|| wrong(format!("`{name}` does not fit the address space")))?;
         if length != Some(tensor.data.held_len().unwrap_or(length.unwrap_or(0))) {
@@ -106,20 +107,20 @@ pub(crate) fn bind(
             dtype: decl.dtype,
             contents,
         });
-        // A page between tensors, so that no two share a line or a row.
+        // A page between tensors ensures that no two share a line or a row.
         next = end.next_multiple_of(PAGE) + PAGE;
     }
     Ok(held)
 }
 
-/// The raw lanes of held data.
+/// Returns the raw lanes of held data.
 fn lanes(data: &Data) -> Option<Vec<u64>> {
     let mut lanes = vec![0; data.held_len()? as usize];
     read_held(data, 0, &mut lanes);
     Some(lanes)
 }
 
-/// Reads contiguous held elements; data computed on demand is left alone.
+/// Reads contiguous held elements; does nothing for data computed on demand.
 #[inline(always)]
 fn read_held(data: &Data, first: usize, out: &mut [u64]) {
     let n = out.len();
@@ -136,14 +137,14 @@ fn read_held(data: &Data, first: usize, out: &mut [u64]) {
 }
 
 impl Held {
-    /// Whether the program writes it.
+    /// Returns true if the program writes it.
     #[inline]
     pub(crate) fn is_writable(&self) -> bool {
         matches!(self.contents, Contents::Writable(_))
     }
 
-    /// The bytes of `n` contiguous elements: the address of the first and of what follows the last.
-    /// An element smaller than a byte takes all of it.
+    /// Returns the byte addresses of `n` contiguous elements: the first, and the one after the last. An element smaller
+    /// than a byte takes the whole byte.
     #[inline(always)]
     pub(crate) fn bytes(&self, position: u64, n: u64) -> (u64, u64) {
         let first = (position << self.element_shift) >> 3;
@@ -151,7 +152,7 @@ impl Held {
         (self.base + first, self.base + end)
     }
 
-    /// Reads contiguous elements. The caller has checked that they lie inside.
+    /// Reads contiguous elements. The caller has checked that they are in bounds.
     #[inline]
     pub(crate) fn read(&self, position: u64, out: &mut [u64]) {
         let first = position as usize;
@@ -171,7 +172,7 @@ impl Held {
         }
     }
 
-    /// Writes contiguous elements of a writable tensor. The caller has checked both.
+    /// Writes contiguous elements of a writable tensor. The caller has checked the bounds and that it is writable.
     #[inline]
     pub(crate) fn write(&mut self, position: u64, values: &[u64]) {
         if let Contents::Writable(v) = &mut self.contents {
@@ -180,7 +181,7 @@ impl Held {
         }
     }
 
-    /// The tensor as it is after the run.
+    /// Returns the tensor after the run.
     pub(crate) fn release(self) -> Tensor {
         let data = match self.contents {
             Contents::ReadOnly(data) => data,

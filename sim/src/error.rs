@@ -1,18 +1,18 @@
-//! Why a run ended without a result.
+//! The errors of a run.
 
 use std::fmt;
 
-/// Why a run ended without a result.
+/// The reason why a run ended without a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SimError {
     /// The data does not fit the program's declarations.
     Binding {
-        /// What does not fit.
+        /// The mismatch.
         message: String,
     },
-    /// The program is not well formed: something the verifier rejects.
+    /// The program is not well formed: the verifier rejects it.
     Invalid {
-        /// What is wrong, and where.
+        /// The violation and its position.
         message: String,
     },
     /// An access outside a tensor.
@@ -21,26 +21,26 @@ pub enum SimError {
         tensor: String,
         /// The stream or statement.
         place: String,
-        /// The index, or the last active lane's for a run.
+        /// The index; for a run, the index of the last active lane.
         index: i64,
         /// The dimension it indexes.
         dimension: usize,
-        /// That dimension's extent.
+        /// The extent of that dimension.
         extent: u64,
     },
-    /// No unit can go on.
+    /// No unit can continue.
     Deadlock {
-        /// Every unit that waits, the blocked queue first.
+        /// Every waiting unit, the blocked queue first.
         blocked: Vec<Blocked>,
     },
-    /// Operands or tokens that nobody took.
+    /// Operands or tokens were pushed but never popped.
     Unbalanced {
-        /// What is left.
+        /// The remaining operands or tokens.
         message: String,
     },
     /// The program or the run is larger than the machine or the options allow.
     Limit {
-        /// Which limit, and by what it is exceeded.
+        /// The limit, and the value that exceeds it.
         message: String,
     },
 }

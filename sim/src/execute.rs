@@ -1,4 +1,4 @@
-//! The execute unit: interprets instructions and gives each its micro-operations.
+//! The execute unit: interprets instructions and schedules their micro-operations.
 
 mod matrix;
 mod transfer;
@@ -14,27 +14,27 @@ use ember_targets::dlc::Type;
 use ember_values::scalar::{BinaryOp, DType, Latency, UnaryOp, UnaryPrice, fold_lanes};
 use matrix::Multiplication;
 
-/// Where the execute unit stands.
+/// The state of the execute unit.
 #[derive(Debug)]
 pub(crate) struct Execution {
     inst: usize,
-    /// It has ended what it ran and takes a token next.
+    /// True if it has ended its case and takes a token next.
     idle: bool,
     /// The case it runs; `None` in `main`.
     pub(crate) case: Option<usize>,
     /// The lanes of all registers.
     lanes: Vec<u64>,
-    /// When each piece of each register is there.
+    /// The ready time of each piece of each register.
     ready: Vec<Ready>,
-    /// For each loop, its trip count last time, and this time so far.
+    /// For each loop, its previous trip count, and the current count so far.
     trips: Vec<(u64, u64)>,
-    /// Lanes that are being folded.
+    /// Scratch space for lanes that are being folded.
     folded: Vec<u64>,
-    /// A product that has been begun.
+    /// A product in progress.
     product: Option<Box<Multiplication>>,
     /// The line of the data queue that was read last.
     queue_line: u64,
-    /// When all operands that were popped have been read.
+    /// The cycle in which all popped operands have been read.
     popped: u64,
 }
 
@@ -58,7 +58,7 @@ impl Execution {
         self.lanes[reg.slot] as i64
     }
 
-    /// When all of a register is there.
+    /// Returns the time when all of a register is ready.
     #[inline]
     fn all(&self, reg: &Reg) -> Ready {
         if reg.pieces == 1 {
@@ -68,7 +68,7 @@ impl Execution {
         pieces.iter().copied().max().unwrap_or_default()
     }
 
-    /// When what piece `p` of a result with `pieces` needs of a register is there.
+    /// Returns the time when the part of a register is ready that piece `p` of a result with `pieces` pieces needs.
     #[inline]
     fn part(&self, reg: &Reg, p: usize, pieces: usize) -> Ready {
         if reg.pieces == pieces { self.ready[reg.piece + p] } else { self.all(reg) }
@@ -76,7 +76,7 @@ impl Execution {
 }
 
 impl Sim<'_> {
-    /// Lets the execute unit run until it waits or its clock passes the horizon.
+    /// Runs the execute unit until it waits or its clock passes the horizon.
     pub(crate) fn execute(&mut self) -> Result<(), SimError> {
         let me = self.execute_id();
         for _ in 0..BURST {
@@ -92,7 +92,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// Takes a token; false if there is none.
+    /// Takes a token. Returns false if there is none.
     fn dispatch(&mut self) -> bool {
         let me = self.execute_id();
         let Some((case, visible)) = self.control.pop() else {
@@ -105,9 +105,9 @@ impl Sim<'_> {
             return false;
         };
         self.core.wait(visible, Some(Stall::Empty));
-        // A callback gives the places of its operands back when they have been read, by a
-        // store-release of the queue's head; the next token is read by a load-acquire, which may not
-        // pass it. What a callback waits for its operands is therefore not hidden behind the next.
+        // A callback frees the queue slots of its operands after reading them, by a store-release of the queue's head;
+        // the next token is read by a load-acquire, which may not pass it. The next callback therefore cannot hide the
+        // time that this one waits for its operands.
         self.core.wait(self.execution.popped, Some(Stall::Memory));
         self.wake(Wait::TokenRoom, self.core.clock);
         let cost = self.core_figures.dispatch_cycles;
@@ -118,7 +118,7 @@ impl Sim<'_> {
         true
     }
 
-    /// Runs one instruction; false if it must wait.
+    /// Runs one instruction. Returns false if it must wait.
     fn instruction(&mut self) -> Result<bool, SimError> {
         let code = self.code;
         let reg = |r: &u32| &code.regs[*r as usize];
@@ -188,7 +188,7 @@ impl Sim<'_> {
                 let (dst, src) = (reg(dst), reg(src));
                 let value = self.execution.lanes[src.slot];
                 self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize].fill(value);
-                // One register serves for all pieces.
+                // One register serves all pieces.
                 let ready = self.execution.all(src);
                 let latency = self.core_figures.permute_latency;
                 let done = self.core.operate(Port::Vector, ready, latency);
@@ -293,7 +293,7 @@ impl Sim<'_> {
         self.execution.ready[reg.piece..reg.piece + reg.pieces].fill(ready);
     }
 
-    /// A loop ends. A trip count like the last one was predicted, another was not.
+    /// Ends a loop. A trip count equal to the previous one was predicted; any other was mispredicted.
     fn leave_loop(&mut self, id: usize) {
         let (last, now) = self.execution.trips[id];
         if last != now {
@@ -303,8 +303,8 @@ impl Sim<'_> {
         self.execution.trips[id].0 = now;
     }
 
-    /// Folds lanes to one: whole registers first, then the halves of the one that is left, each
-    /// behind a permutation that brings it to the other.
+    /// Folds lanes to one: first whole registers, then the halves of the remaining one, each after a permutation that
+    /// aligns it with the other half.
     fn fold(&mut self, op: BinaryOp, dst: &Reg, src: &Reg, port: Port, latency: u64) {
         let dtype = src.ty.dtype;
         let folded = &mut self.execution.folded;
@@ -324,7 +324,7 @@ impl Sim<'_> {
         self.execution.ready[dst.piece] = ready;
     }
 
-    /// One micro-operation for every piece of the result or of the widest operand.
+    /// Issues one micro-operation for every piece of the result or of the widest operand.
     #[inline(always)]
     fn operate(&mut self, port: Port, latency: u64, dst: &Reg, from: &[&Reg]) {
         let pieces = from.iter().map(|r| r.pieces).fold(dst.pieces, usize::max);
@@ -350,14 +350,13 @@ impl Sim<'_> {
     }
 }
 
-/// Operations that spread packed lanes to wider ones before a conversion, or pack them after it, for
-/// each register of the wider type. A single narrow lane is loaded as a whole register; half a byte
-/// must be taken out of its byte.
+/// Returns the operations that unpack lanes to wider ones before a conversion, or pack them after it, for each register
+/// of the wider type. A single narrow lane is loaded as a whole register; half a byte must be extracted from its byte.
 fn repacks(ty: Type) -> u32 {
     u32::from(ty.lanes > 1 && ty.dtype.is_storage()) + u32::from(ty.dtype == DType::U4)
 }
 
-/// A function lane by lane.
+/// Applies a function lane by lane.
 fn unary(op: UnaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, src: &Reg) {
     for i in 0..dst.ty.lanes as usize {
         let x = scalar(dtype, lanes[src.slot + i]);
@@ -365,7 +364,7 @@ fn unary(op: UnaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, src: &Reg) {
     }
 }
 
-/// An operation lane by lane, in order.
+/// Applies an operation lane by lane, in order.
 #[inline(always)]
 fn binary(op: BinaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg) {
     #[inline(always)]

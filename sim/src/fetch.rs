@@ -1,4 +1,4 @@
-//! The fetchers: traversal units that run ahead of the marshaller as far as their storage allows.
+//! The fetchers: they run traversal units ahead of the marshaller as far as storage allows.
 
 mod element;
 
@@ -9,7 +9,7 @@ use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
 use ember_values::scalar::{BinaryOp, DType};
 
-/// What a record of a unit stands for.
+/// The kind of a unit's record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Record {
     Iteration,
@@ -18,8 +18,8 @@ pub(crate) enum Record {
     Empty,
 }
 
-/// The place of record `k` in a ring whose length is a power of two: the machine's own storage need
-/// not be one, and limits how far a fetcher runs ahead.
+/// Returns the slot of record `k` in a ring whose length is a power of two. The machine's own storage need not be one;
+/// it limits how far a fetcher runs ahead.
 #[inline(always)]
 pub(crate) fn ring(k: u64, length: usize) -> usize {
     k as usize & (length - 1)
@@ -29,9 +29,9 @@ pub(crate) fn ring(k: u64, length: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct UnitState {
     pub(crate) records: Vec<Record>,
-    /// The parent's record that each belongs to.
+    /// The parent's record of each record.
     parents: Vec<u64>,
-    /// Records that the marshaller has finished with.
+    /// The number of records that the marshaller has finished with.
     pub(crate) taken: u64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct StreamState {
     pub(crate) lanes: usize,
     pub(crate) values: Vec<u64>,
     pub(crate) ready: Vec<u64>,
-    /// The line requested last plus one, and when it arrived: neighbours share a request.
+    /// The line requested last plus one, and its arrival: neighbours share a request.
     line: u64,
     line_ready: u64,
 }
@@ -59,7 +59,7 @@ impl StreamState {
             Kind::Const(value) => Some(value),
             _ => None,
         };
-        // Streams that nothing uses are not made; a constant has one element.
+        // Unused streams are not made; a constant has one element.
         let records = match stream.fetcher {
             Some(f) => access.fetchers[f].capacity.next_power_of_two() as usize,
             None => usize::from(constant.is_some()),
@@ -75,33 +75,33 @@ impl StreamState {
     }
 }
 
-/// Where a fetcher stands.
+/// The state of a fetcher.
 #[derive(Debug, Default)]
 pub(crate) struct Fetcher {
-    /// Records it has finished.
+    /// The number of finished records.
     pub(crate) done: u64,
-    /// A record has been begun.
+    /// True if a record has been begun.
     begun: bool,
-    /// The stream of the record that is next, and for a load the line and the latest arrival.
+    /// The next stream of the record, and for a load the line and the latest arrival.
     next: usize,
     line: u64,
     arrived: u64,
-    /// A stepper's traversal: its next index, and its bound.
+    /// For a stepper, the next index and the bound of its traversal.
     index: i64,
     bound: i64,
     traversing: bool,
-    /// The current iteration is the traversal's last.
+    /// True if the current iteration is the traversal's last.
     last: bool,
-    /// The parent's record to be traversed next.
+    /// The next parent record to traverse.
     parent: u64,
-    /// The indices of the address that is being evaluated.
+    /// The indices of the address under evaluation.
     values: Vec<i64>,
 }
 
 impl Sim<'_> {
-    /// Lets a fetcher run until it waits or its clock passes the horizon.
+    /// Runs a fetcher until it waits or its clock passes the horizon.
     pub(crate) fn fetch(&mut self, f: usize) -> Result<(), SimError> {
-        // Its own state is at hand while it runs; nobody else looks at it.
+        // The state is moved out while the fetcher runs; nothing else reads it.
         let mut state = std::mem::take(&mut self.fetchers[f]);
         let result = self.fetch_records(f, &mut state);
         self.fetchers[f] = state;
@@ -153,7 +153,7 @@ impl Sim<'_> {
         self.wake(Wait::Record(f), self.clocks[f]);
     }
 
-    /// Begins the fetcher's next record; false if it must wait.
+    /// Begins the fetcher's next record. Returns false if it must wait.
     fn begin(&mut self, f: usize, state: &mut Fetcher) -> bool {
         let code = &self.access.fetchers[f];
         if self.marshaller.epoch < code.epoch && !self.has_room_ahead(f, state) {
@@ -190,13 +190,13 @@ impl Sim<'_> {
         true
     }
 
-    /// Whether the storage has room for a record of a root traversal that is not yet marshalled
-    /// beside what is held for the one that is.
+    /// Returns true if the storage has room for a record of the next root traversal in addition to the records held for
+    /// the current one.
     fn has_room_ahead(&self, f: usize, state: &Fetcher) -> bool {
         let access = self.access;
         let held = |g: usize| {
             let (code, done) = (&access.fetchers[g], self.fetchers[g].done);
-            // The fetcher that asks is at hand, not in the list.
+            // The state of the asking fetcher is moved out of the list.
             let done = if g == f { state.done } else { done };
             done.saturating_sub(self.units[code.unit].taken).saturating_mul(code.bytes)
         };
@@ -206,7 +206,7 @@ impl Sim<'_> {
         used + access.fetchers[f].bytes <= access.storage
     }
 
-    /// A fetcher has fetched everything; those that follow it may see so.
+    /// Marks a fetcher as done and wakes the fetchers that follow it.
     fn exhausted(&mut self, f: usize) -> bool {
         self.status[f] = Status::Done;
         let at = self.clocks[f];
@@ -218,11 +218,11 @@ impl Sim<'_> {
         false
     }
 
-    /// Steps a unit's loop; false if it must wait.
+    /// Steps a unit's loop. Returns false if it must wait.
     fn step(&mut self, f: usize, state: &mut Fetcher) -> bool {
         let code = &self.access.fetchers[f];
         let unit = &self.access.units[code.unit];
-        // A record's place is free once the marshaller and every unit within are past it.
+        // A record's slot is free once the marshaller and every unit inside are past it.
         let within = unit.children.iter().map(|&c| self.fetchers[c].parent);
         let past = within.fold(self.units[code.unit].taken, u64::min);
         if state.done - past >= code.capacity {
@@ -252,7 +252,7 @@ impl Sim<'_> {
         true
     }
 
-    /// Enters the traversal of the parent's next iteration; false if it must wait.
+    /// Enters the traversal of the parent's next iteration. Returns false if it must wait.
     fn enter(&mut self, f: usize, state: &mut Fetcher) -> bool {
         let access = self.access;
         let unit = &access.units[access.fetchers[f].unit];
@@ -269,7 +269,7 @@ impl Sim<'_> {
         if p != 0 && parent.records[ring(k, parent.records.len())] == Record::Empty {
             state.parent += 1;
             self.wake(Wait::Storage(p), self.clocks[f]);
-            // Nothing has been begun; the fetcher's next turn tries again.
+            // Nothing has begun; the fetcher's next turn tries again.
             return false;
         }
         let mut ready = 0;
@@ -296,7 +296,7 @@ impl Sim<'_> {
     }
 }
 
-/// An operation on raw lanes of one type.
+/// Applies an operation to raw lanes of one type.
 #[inline(always)]
 pub(crate) fn apply(op: BinaryOp, dtype: DType, a: u64, b: u64) -> u64 {
     match op.apply(scalar(dtype, a), scalar(dtype, b)) {

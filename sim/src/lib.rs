@@ -1,5 +1,5 @@
-//! The DAE simulator: executes a [`Program`] on real data and counts
-//! cycles, bytes and energy. Knows programs and machines, nothing of rules or e-graphs.
+//! The DAE simulator: executes a [`Program`] on real data and counts cycles, bytes and energy. It knows programs and
+//! machines, but nothing of rules or e-graphs.
 //!
 //! ```
 //! use ember_sim::{Demand, Resource, bound};
@@ -36,7 +36,7 @@ use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
 
-/// What a program runs on.
+/// The data of a program.
 #[derive(Clone, Debug)]
 pub struct Bindings {
     /// The tensors, in the program's order.
@@ -45,21 +45,21 @@ pub struct Bindings {
     pub sizes: Vec<i64>,
 }
 
-/// Which core runs the execute half.
+/// The core that runs the execute half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreKind {
-    /// [`Machine::in_order`], which stalls on the first use of a value that is not there.
+    /// [`Machine::in_order`], which stalls on the first use of a value that is not ready.
     InOrder,
     /// [`Machine::core`], limited by its reorder buffer.
     OutOfOrder,
 }
 
-/// How to run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The core.
     pub core: CoreKind,
-    /// Whether to record a timeline.
+    /// True to record a timeline.
     pub timeline: bool,
     /// A run that takes more cycles ends with [`SimError::Limit`].
     pub max_cycles: u64,
@@ -72,22 +72,23 @@ impl Default for Options {
     }
 }
 
-/// What a run gives.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The tensors as they are at the end, in the program's order.
+    /// The tensors at the end, in the program's order.
     pub tensors: Vec<Tensor>,
-    /// What it cost.
+    /// The counts of the run.
     pub stats: Stats,
-    /// A Chrome trace that Perfetto opens, if one was asked for.
+    /// A Chrome trace that Perfetto opens, if a timeline was requested.
     pub timeline: Option<serde_json::Value>,
 }
 
 /// Runs a program to its end.
 ///
 /// # Errors
-/// Data that does not fit, a program that is not well formed, an access outside a tensor, a
-/// deadlock, or a limit of the machine or the options; see [`SimError`].
+///
+/// Fails if the data does not fit, the program is not well formed, an access is outside a tensor, the program
+/// deadlocks, or a limit of the machine or the options is exceeded; see [`SimError`].
 pub fn run(
     program: &Program,
     machine: &Machine,

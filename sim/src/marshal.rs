@@ -1,5 +1,5 @@
-//! The marshaller: walks the access half in program order and writes operands and tokens into the
-//! queues, and the access unit's own stores into memory.
+//! The marshaller: walks the access half in program order and writes operands and tokens into the queues, and the
+//! access unit's own stores into memory.
 
 use crate::code::{AccessCode, Address, Step};
 use crate::error::SimError;
@@ -8,29 +8,29 @@ use crate::queue::Room;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
 
-/// Where the marshaller stands.
+/// The state of the marshaller.
 #[derive(Debug)]
 pub(crate) struct Marshaller {
     step: usize,
-    /// For each unit, the record it is at.
+    /// For each unit, its current record.
     current: Vec<u64>,
-    /// For each unit, whether it is in a traversal.
+    /// For each unit, true if it is in a traversal.
     traversing: Vec<bool>,
-    /// The root traversal that it is in.
+    /// The current root traversal.
     pub(crate) epoch: usize,
-    /// Whether the fetchers of the next one have begun.
+    /// True if the fetchers of the next root traversal have begun.
     pub(crate) next_begun: bool,
-    /// Fetchers of the current one that have more to fetch.
+    /// The number of fetchers of the current root traversal that have more to fetch.
     pub(crate) fetching: usize,
-    /// Things marshalled in this cycle.
+    /// The number of items marshalled in this cycle.
     slots: u64,
-    /// Something was marshalled since the last step of a unit.
+    /// True if something was marshalled since the last step of a unit.
     worked: bool,
-    /// It waits for a stream's element until its clock.
+    /// True if it waits for a stream's element until its clock.
     pub(crate) stalled: bool,
-    /// The line that stores are gathered in, and the bytes of it that are written.
+    /// The line that gathers stores, and the number of its written bytes.
     gathered: Option<(u64, u64)>,
-    /// When the last store reached the last-level cache.
+    /// The cycle in which the last store reached the last-level cache.
     pub(crate) written: u64,
 }
 
@@ -53,7 +53,7 @@ impl Marshaller {
 }
 
 impl Sim<'_> {
-    /// Lets the marshaller run until it waits or its clock passes the horizon.
+    /// Runs the marshaller until it waits or its clock passes the horizon.
     pub(crate) fn marshal(&mut self) -> Result<(), SimError> {
         let me = self.marshaller_id();
         for _ in 0..BURST {
@@ -87,7 +87,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// Goes on to the next root traversal.
+    /// Advances to the next root traversal.
     fn next_traversal(&mut self) {
         let at = self.clocks[self.marshaller_id()];
         self.marshaller.epoch += 1;
@@ -102,9 +102,8 @@ impl Sim<'_> {
         self.begin_next(at);
     }
 
-    /// Begins the next root traversal if the current one has fetched everything and no barrier lies
-    /// between. Its loops are configured behind the current ones'; it takes the storage that these
-    /// give back.
+    /// Begins the next root traversal if the current one has fetched everything and no barrier lies between them. Its
+    /// loops are configured after the current ones; it takes the storage that these free.
     pub(crate) fn begin_next(&mut self, at: u64) {
         let next = self.marshaller.epoch + 1;
         let ahead = self.access.epochs.get(next).is_some_and(|e| e.ahead);
@@ -114,7 +113,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Waits, and lets a starving execute unit have what is written so far.
+    /// Waits, and makes the operands written so far visible to a starving execute unit.
     fn marshaller_waits(&mut self, wait: Wait) -> bool {
         let me = self.marshaller_id();
         self.wait(me, wait);
@@ -130,7 +129,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Waits until a record of a fetcher is complete; false if it is not.
+    /// Waits until a record of a fetcher is complete. Returns false if it is not.
     fn complete(&mut self, fetcher: usize, record: u64) -> bool {
         if self.fetchers[fetcher].done <= record {
             return self.marshaller_waits(Wait::Record(fetcher));
@@ -138,7 +137,7 @@ impl Sim<'_> {
         true
     }
 
-    /// The place of a stream's current element, once it is there; `None` if it is not yet.
+    /// Returns the slot of a stream's current element; `None` if it has not arrived yet.
     fn element(&mut self, stream: usize) -> Option<usize> {
         let access = self.access;
         let code = &access.streams[stream];
@@ -159,7 +158,7 @@ impl Sim<'_> {
         Some(slot)
     }
 
-    /// Goes on to the next step after so many cycles, or after one of the cycle's slots.
+    /// Advances to the next step after `cycles` cycles, or after one of the cycle's slots.
     fn advance(&mut self, cycles: u64) {
         let me = self.marshaller_id();
         self.marshaller.worked = true;
@@ -214,8 +213,8 @@ impl Sim<'_> {
         Ok(true)
     }
 
-    /// Goes on once the current element has been requested; whether it has arrived is the matter of
-    /// who loads it. No port is used, so that it takes no time.
+    /// Continues once the current element has been requested; only its later load waits for its arrival. A prefetch
+    /// uses no port, so it takes no time.
     fn prefetch(&mut self, stream: usize) -> bool {
         let code = &self.access.streams[stream];
         let record = self.marshaller.current[code.unit];
@@ -231,7 +230,7 @@ impl Sim<'_> {
             return self.marshaller_waits(Wait::TokenRoom);
         }
         self.advance(self.machine.access.token_cycles);
-        // The core sees it after a write to and a read from its L2.
+        // The core sees it after a write to its L2 and a read from it.
         let visible = self.clocks[self.marshaller_id()] + self.machine.l2.latency;
         self.control.push(case, visible);
         self.memory.counters.tokens += 1;
@@ -252,7 +251,7 @@ impl Sim<'_> {
             return self.marshaller_waits(Wait::Barrier);
         }
         let me = self.marshaller_id();
-        // What both units have written is where either will look for it.
+        // After this stall, the writes of both units are visible to both.
         self.stall(me, self.core.retired.cycle().max(self.marshaller.written), Stall::Full);
         self.marshaller.step += 1;
         true
@@ -295,7 +294,7 @@ impl Sim<'_> {
         true
     }
 
-    /// Finishes with a record. A step without anything marshalled takes a cycle of its own.
+    /// Finishes a record. A step that marshals nothing takes a cycle of its own.
     fn take_record(&mut self, u: usize, next: usize) {
         let me = self.marshaller_id();
         if !std::mem::take(&mut self.marshaller.worked) {

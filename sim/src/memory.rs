@@ -1,6 +1,6 @@
 //! The memory hierarchy in time: private L1 and L2, shared last-level cache, main memory.
 //!
-//! Only tags and times live here; the data itself is in [`crate::data`].
+//! This module holds only tags and times; [`crate::data`] holds the data.
 
 mod cache;
 mod dram;
@@ -24,38 +24,38 @@ impl Lines {
         Lines { shift: bytes.trailing_zeros() }
     }
 
-    /// Bytes of a line.
+    /// Returns the bytes of a line.
     pub(crate) fn bytes(self) -> u64 {
         1 << self.shift
     }
 
-    /// The line of an address.
+    /// Returns the line of an address.
     #[inline(always)]
     pub(crate) fn of(self, address: u64) -> u64 {
         address >> self.shift
     }
 
-    /// The first line at or after an address.
+    /// Returns the first line that starts at or after an address.
     #[inline(always)]
     pub(crate) fn after(self, address: u64) -> u64 {
         (address + self.bytes() - 1) >> self.shift
     }
 
-    /// Whether a range of addresses is made of whole lines.
+    /// Returns true if a range of addresses consists of whole lines.
     #[inline(always)]
     pub(crate) fn whole(self, first: u64, end: u64) -> bool {
         (first | end) & (self.bytes() - 1) == 0
     }
 
-    /// The lines that a range of addresses touches.
+    /// Returns the lines that a range of addresses touches.
     #[inline(always)]
     pub(crate) fn covering(self, first: u64, end: u64) -> Range<u64> {
         self.of(first)..self.after(end)
     }
 }
 
-/// Caches and main memory, as one core and its access unit see them. Lines are numbers:
-/// addresses divided by the line size. Times are cycles.
+/// Caches and main memory, as one core and its access unit see them. Lines are numbers: addresses divided by the line
+/// size. Times are in cycles.
 #[derive(Debug)]
 pub(crate) struct Memory {
     l1: Cache,
@@ -68,7 +68,7 @@ pub(crate) struct Memory {
     l2_latency: u64,
     llc_latency: u64,
     queue_latency: u64,
-    /// When each miss buffer of the core is free again.
+    /// The cycle in which each miss buffer of the core is free again.
     mshrs: Vec<u64>,
     pub(crate) counters: Counters,
 }
@@ -92,7 +92,7 @@ impl Memory {
         }
     }
 
-    /// A load by the execute unit: when its data is there.
+    /// Loads a line for the execute unit; returns the cycle in which the data is available.
     #[inline]
     pub(crate) fn core_load(&mut self, line: u64, at: u64) -> u64 {
         self.counters.l1 += 1;
@@ -102,9 +102,9 @@ impl Memory {
         }
     }
 
-    /// A store by the execute unit: the line becomes dirty. One that is missing is fetched, unless
-    /// the whole of it is written: then nothing of the old line is wanted, and the core asks for
-    /// ownership alone (the write-streaming mode of Arm cores, for one).
+    /// Stores to a line for the execute unit: the line becomes dirty. A missing line is fetched, unless the store
+    /// writes the whole line: then the core needs none of the old line and requests only its ownership (for example the
+    /// write-streaming mode of Arm cores).
     #[inline]
     pub(crate) fn core_store(&mut self, line: u64, at: u64, whole: bool) {
         self.counters.l1 += 1;
@@ -136,7 +136,7 @@ impl Memory {
         done
     }
 
-    /// An operand's line read from the data queue, which lies in the L2.
+    /// Reads an operand's line from the data queue, which is in the L2.
     #[inline]
     pub(crate) fn queue_read(&mut self, at: u64) -> u64 {
         self.counters.l2 += 1;
@@ -169,7 +169,7 @@ impl Memory {
         }
     }
 
-    /// A read by the access unit: when the line is in its storage.
+    /// Reads a line for the access unit; returns the cycle in which it is in the unit's storage.
     #[inline]
     pub(crate) fn access_read(&mut self, line: u64, at: u64, hint: Hint) -> u64 {
         let loads = &mut self.counters.llc_loads;
@@ -189,8 +189,8 @@ impl Memory {
         }
     }
 
-    /// A prefetch by the access unit: when the line is where its hint says. What the L2 holds already
-    /// moves nowhere.
+    /// Prefetches a line for the access unit; returns the cycle in which it is where the hint places it. A line that
+    /// the L2 already holds is not moved.
     pub(crate) fn access_prefetch(&mut self, line: u64, at: u64, hint: Hint) -> u64 {
         match (hint, self.l2.find(line)) {
             (Hint::TemporalL2, Some(entry)) => {
@@ -201,9 +201,8 @@ impl Memory {
         }
     }
 
-    /// Before the access unit reads a line that the core may have written: its coherent read takes
-    /// what is dirty from the private caches, which then holds in the last level. When the read can
-    /// go on.
+    /// Snoops the private caches before the access unit reads a line that the core may have written: the coherent read
+    /// moves dirty data to the last-level cache. Returns the cycle in which the read can continue.
     pub(crate) fn snoop(&mut self, line: u64, at: u64) -> u64 {
         let mut dirty = false;
         for cache in [&mut self.l1, &mut self.l2] {
@@ -232,8 +231,8 @@ impl Memory {
         done
     }
 
-    /// A line written by the access unit. A line written in part is fetched first. Copies in the
-    /// private caches become invalid.
+    /// Writes a line for the access unit. A partly written line is fetched first. Copies in the private caches become
+    /// invalid.
     pub(crate) fn access_write(&mut self, line: u64, at: u64, whole: bool) -> u64 {
         self.l1.drop_line(line);
         self.l2.drop_line(line);
@@ -262,13 +261,13 @@ impl Memory {
         done
     }
 
-    /// Lines moved from and to main memory.
+    /// Returns the lines read from and written to main memory.
     pub(crate) fn dram_lines(&self) -> (u64, u64) {
         (self.dram.reads, self.dram.writes)
     }
 }
 
-/// The least time from a request of the access unit to its data when no cache holds the line.
+/// Returns the minimum time from a request of the access unit to its data if no cache holds the line.
 pub(crate) fn unloaded_latency(machine: &Machine) -> u64 {
     machine.llc.latency + dram::unloaded_latency(machine)
 }

@@ -1,13 +1,13 @@
-//! The queues between the units: data in chunks, control by token. They hold values and times; who
-//! waits and who is woken is the scheduler's business.
+//! The queues between the units: data in chunks, control by token. They hold values and times; the scheduler handles
+//! waiting and waking.
 
 use crate::memory::Lines;
 use ember_targets::dlc::Type;
 use ember_targets::machine::Queue;
 use std::collections::VecDeque;
 
-/// The data queue: a ring of chunks. One is filled; full or flushed, it is closed and visible to
-/// the execute unit; drained, it is free again.
+/// The data queue: a ring of chunks. One chunk is filled; when full or flushed, it is closed and visible to the execute
+/// unit; when drained, it is free again.
 #[derive(Debug)]
 pub(crate) struct DataQueue {
     chunks: Vec<Chunk>,
@@ -15,9 +15,9 @@ pub(crate) struct DataQueue {
     lines: Lines,
     writing: usize,
     reading: usize,
-    /// When the last operand was written.
+    /// The cycle in which the last operand was written.
     written_at: u64,
-    /// Bytes in the queue.
+    /// The number of bytes in the queue.
     pub(crate) bytes: u64,
 }
 
@@ -40,12 +40,12 @@ enum State {
     Closed(u64),
 }
 
-/// How operands of one type lie in the queue.
+/// The layout of operands of one type in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Format {
     pub(crate) ty: Type,
     pub(crate) bytes: u64,
-    /// A power of two: the operand's size, or a line if it is larger.
+    /// A power of two: the operand's size, or a line if the operand is larger.
     alignment: u64,
 }
 
@@ -55,35 +55,35 @@ impl Format {
         Format { ty, bytes, alignment: bytes.next_power_of_two().min(line_bytes) }
     }
 
-    /// The first place for an operand behind so many bytes.
+    /// Returns the first aligned offset for an operand after `used` bytes.
     #[inline(always)]
     fn offset(&self, used: u64) -> u64 {
         (used + self.alignment - 1) & !(self.alignment - 1)
     }
 }
 
-/// Whether an operand can be written.
+/// The room for an operand.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Room {
-    /// At the start of a chunk.
+    /// There is room, at the start of a chunk.
     Yes,
-    /// From this cycle on.
+    /// There is room from this cycle on.
     Later(u64),
-    /// Once the execute unit has drained a chunk.
+    /// There is room once the execute unit has drained a chunk.
     Full,
-    /// Never: it is larger than a chunk.
+    /// There is never room: the operand is larger than a chunk.
     Never,
 }
 
-/// The next operand, if one is visible.
+/// A visible operand.
 #[derive(Debug)]
 pub(crate) struct Operand {
     pub(crate) ty: Type,
-    /// Its place in its chunk.
+    /// Its offset in its chunk.
     pub(crate) offset: u64,
-    /// Where its values start, for [`DataQueue::values`].
+    /// The position of its first value, for [`DataQueue::values`].
     first: usize,
-    /// When it became visible.
+    /// The cycle in which it became visible.
     pub(crate) visible: u64,
 }
 
@@ -112,7 +112,7 @@ impl DataQueue {
         if chunk + 1 == self.chunks.len() { 0 } else { chunk + 1 }
     }
 
-    /// Where an operand begins in the open chunk, if there is one with room for it.
+    /// Returns the offset of an operand in the open chunk, if there is one with room for it.
     #[inline(always)]
     pub(crate) fn fits(&self, operand: &Format) -> Option<u64> {
         let chunk = &self.chunks[self.writing];
@@ -120,8 +120,8 @@ impl DataQueue {
         (chunk.state == State::Open && offset + operand.bytes <= self.chunk_bytes).then_some(offset)
     }
 
-    /// Looks for room at a cycle when no open chunk has it; closes the open chunk if the operand does not fit it, in which
-    /// case the second result is true.
+    /// Looks for room at a cycle if no open chunk has it. Closes the open chunk if the operand does not fit it; the
+    /// second result is then true.
     pub(crate) fn room(&mut self, operand: &Format, at: u64) -> (Room, bool) {
         if operand.bytes > self.chunk_bytes {
             return (Room::Never, false);
@@ -138,15 +138,15 @@ impl DataQueue {
         (room, closed)
     }
 
-    /// Lines that an operand at an offset of the open chunk is the first to touch, and the bytes it
-    /// takes with its alignment.
+    /// Returns the number of lines that an operand at an offset of the open chunk is the first to touch, and the bytes
+    /// it takes including its alignment.
     #[inline(always)]
     pub(crate) fn takes(&self, operand: &Format, offset: u64) -> (u64, u64) {
         let (used, end) = (self.chunks[self.writing].used, offset + operand.bytes);
         (self.lines.after(end) - self.lines.after(used), end - used)
     }
 
-    /// Writes an operand where there is room, by a cycle. True if that closed the chunk.
+    /// Writes an operand into its room by a cycle. Returns true if that closed the chunk.
     #[inline]
     pub(crate) fn push(&mut self, operand: &Format, values: &[u64], offset: u64, by: u64) -> bool {
         let chunk = &mut self.chunks[self.writing];
@@ -171,8 +171,7 @@ impl DataQueue {
         self.writing = self.following(self.writing);
     }
 
-    /// Makes a partly filled chunk visible to a reader that waits since a cycle; whether there was
-    /// one.
+    /// Makes a partly filled chunk visible to a reader that has waited since a cycle. Returns true if there was one.
     pub(crate) fn flush(&mut self, at: u64) -> bool {
         let open = self.chunks[self.writing].state == State::Open;
         if open {
@@ -181,7 +180,7 @@ impl DataQueue {
         open
     }
 
-    /// The next operand, if it is visible.
+    /// Returns the next operand if it is visible.
     #[inline]
     pub(crate) fn front(&self) -> Option<Operand> {
         let chunk = &self.chunks[self.reading];
@@ -190,14 +189,14 @@ impl DataQueue {
         Some(Operand { ty, offset, first: chunk.next_value, visible })
     }
 
-    /// The values of [`DataQueue::front`].
+    /// Returns the values of [`DataQueue::front`].
     #[inline]
     pub(crate) fn values(&self, operand: &Operand) -> &[u64] {
         let first = operand.first;
         &self.chunks[self.reading].values[first..first + operand.ty.lanes as usize]
     }
 
-    /// Takes the front operand, read by a cycle. True if that freed its chunk.
+    /// Pops the front operand, read by a cycle. Returns true if that freed its chunk.
     #[inline]
     pub(crate) fn pop(&mut self, operand: &Operand, read: u64) -> bool {
         let chunk = &mut self.chunks[self.reading];
@@ -217,7 +216,7 @@ impl DataQueue {
         drained
     }
 
-    /// Operands that nobody has taken.
+    /// Returns the number of operands that remain.
     pub(crate) fn left(&self) -> usize {
         self.chunks.iter().map(|c| c.operands.len() - c.next_operand).sum()
     }
@@ -243,12 +242,12 @@ impl ControlQueue {
         self.tokens.len()
     }
 
-    /// Pushes a case's token, to be seen from a cycle on.
+    /// Pushes a case's token, visible from a cycle on.
     pub(crate) fn push(&mut self, case: usize, visible: u64) {
         self.tokens.push_back((case, visible));
     }
 
-    /// Takes the oldest token: its case and when it could be seen.
+    /// Pops the oldest token: its case and the cycle in which it became visible.
     pub(crate) fn pop(&mut self) -> Option<(usize, u64)> {
         self.tokens.pop_front()
     }

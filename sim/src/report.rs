@@ -1,11 +1,11 @@
-//! What a finished run reports.
+//! The report of a finished run.
 
 use crate::scheduler::Sim;
 use crate::stats::{DramBytes, Energy, Stats};
 use crate::timeline::{Track, trace};
 
 impl Sim<'_> {
-    /// The statistics of a run that ended at a cycle.
+    /// Returns the statistics of a run that ended at a cycle.
     pub(crate) fn stats(&self, cycles: u64) -> Stats {
         let mut c = self.memory.counters;
         c.alu = self.core.uops - self.core.vector_uops;
@@ -41,12 +41,12 @@ impl Sim<'_> {
         }
     }
 
-    /// The Chrome trace of the run.
+    /// Returns the Chrome trace of the run.
     pub(crate) fn timeline(&self, program: &str) -> serde_json::Value {
         trace(program, self.machine.core.clock_ghz, &self.tracks(), self.samples.as_ref())
     }
 
-    /// Every unit that took part, with its stalls and the cycle in which it was done.
+    /// Returns every unit that took part, with its stalls and the cycle in which it finished.
     fn tracks(&self) -> Vec<(String, &Track, u64)> {
         let mut tracks = Vec::new();
         if !self.access.steps.is_empty() {

@@ -1,8 +1,8 @@
-//! The whole machine in motion: whose turn it is, who waits for whom.
+//! The scheduler: runs the units of the machine in time order and tracks who waits for what.
 //!
-//! Every fetcher, the marshaller and the execute unit is an actor with a clock of its own. The one
-//! with the earliest clock goes on until another's is earlier, so that shared resources see requests
-//! in nearly the order of time. What each actor does stands in its own module.
+//! Every fetcher, the marshaller and the execute unit is an actor with its own clock. The actor with the earliest clock
+//! runs until another clock is earlier, so that shared resources see requests nearly in time order. The modules of the
+//! actors contain their behaviour.
 
 use crate::calendar::Calendar;
 use crate::code::{AccessCode, ExecuteCode};
@@ -19,21 +19,21 @@ use ember_targets::machine::{self, Machine};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Steps that an actor takes at most before limits are looked at again.
+/// The maximum number of steps of an actor before limits are checked again.
 pub(crate) const BURST: usize = 4096;
 
-/// Cycles that an actor may run past the next one, so that turns are not too short. Shared resources
-/// are calendars, which admit requests out of order.
+/// The number of cycles that an actor may run past the next one, so that turns are not too short. Shared resources are
+/// calendars, which admit requests out of order.
 const SLACK: u64 = 64;
 
-/// What an actor waits for.
+/// The event that an actor waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wait {
     /// The next record of a fetcher.
     Record(usize),
     /// Room in a unit's storage.
     Storage(usize),
-    /// Storage that the root traversal before still uses.
+    /// Storage that the previous root traversal still uses.
     Turn,
     /// A free chunk.
     DataRoom,
@@ -43,11 +43,11 @@ pub(crate) enum Wait {
     Operand,
     /// A token.
     Token,
-    /// An execute unit with nothing to do.
+    /// An idle execute unit.
     Barrier,
 }
 
-/// Whether an actor can go on.
+/// The state of an actor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Status {
     Ready,
@@ -64,24 +64,24 @@ pub(crate) struct Sim<'a> {
     pub(crate) tensors: Vec<Held>,
     pub(crate) memory: Memory,
     pub(crate) lines: Lines,
-    /// Cycles that writing a line into the data queue takes.
+    /// The number of cycles that writing a line into the data queue takes.
     pub(crate) line_write_cycles: u64,
-    /// By actor: the fetchers, the marshaller, the execute unit.
+    /// Indexed by actor: the fetchers, the marshaller, the execute unit.
     pub(crate) status: Vec<Status>,
     pub(crate) clocks: Vec<u64>,
-    /// By actor; the execute unit's own is in its [`Core`].
+    /// Indexed by actor; the execute unit's own track is in its [`Core`].
     pub(crate) tracks: Vec<Track>,
-    /// By [`Sim::key`].
+    /// Indexed by [`Sim::key`].
     waiters: Vec<Vec<usize>>,
-    /// The actors that may run now: the fetchers of the current root traversal, those of the next
-    /// once it is begun, the marshaller and the execute unit, in this order.
+    /// The actors that may run now: the fetchers of the current root traversal, those of the next once it has begun,
+    /// the marshaller and the execute unit, in this order.
     active: Vec<usize>,
-    /// How far the actor that runs may go before another's turn comes.
+    /// The cycle up to which the running actor may go before another's turn.
     pub(crate) horizon: u64,
     pub(crate) fetchers: Vec<Fetcher>,
     pub(crate) units: Vec<UnitState>,
     pub(crate) streams: Vec<StreamState>,
-    /// When each place for a request in flight is free.
+    /// The cycle in which each slot for a request in flight is free.
     pub(crate) outstanding: BinaryHeap<Reverse<u64>>,
     pub(crate) request_port: Calendar,
     pub(crate) data: DataQueue,
@@ -93,7 +93,7 @@ pub(crate) struct Sim<'a> {
 }
 
 impl Sim<'_> {
-    /// A machine at rest before a program.
+    /// Builds a machine in its initial state for a program.
     pub(crate) fn new<'a>(
         machine: &'a Machine,
         core_figures: &'a machine::Core,
@@ -134,17 +134,17 @@ impl Sim<'_> {
         }
     }
 
-    /// The marshaller's number.
+    /// Returns the marshaller's number.
     pub(crate) fn marshaller_id(&self) -> usize {
         self.fetchers.len()
     }
 
-    /// The execute unit's number.
+    /// Returns the execute unit's number.
     pub(crate) fn execute_id(&self) -> usize {
         self.fetchers.len() + 1
     }
 
-    /// The place of a wait in the list of waiters.
+    /// Returns the index of a wait in the list of waiters.
     #[inline(always)]
     fn key(&self, wait: Wait) -> usize {
         match wait {
@@ -166,7 +166,7 @@ impl Sim<'_> {
         self.waiters[key].push(actor);
     }
 
-    /// Wakes whoever waits for something that happened at a cycle.
+    /// Wakes the actors that wait for an event, which happened at a cycle.
     #[inline(always)]
     pub(crate) fn wake(&mut self, wait: Wait, at: u64) {
         let key = self.key(wait);
@@ -196,8 +196,8 @@ impl Sim<'_> {
 
     /// Lets the fetchers of more root traversals run, from a cycle on.
     pub(crate) fn open(&mut self, epochs: std::ops::Range<usize>, at: u64) {
-        // A stream of no loop may still be on its way when the traversal that first needs it has ended
-        // without: a loop of no iterations needs no bounds for those inside. The next may wait for it.
+        // A stream of no loop may still be in flight when the traversal that first needs it has ended without reading
+        // it: a loop of no iterations needs no bounds of inner loops. The next traversal may wait for it.
         let late = |f: &usize| {
             let code = &self.access.fetchers[*f];
             code.unit == 0 && code.epoch < epochs.start && self.status[*f] != Status::Done
@@ -221,10 +221,10 @@ impl Sim<'_> {
         }
     }
 
-    /// Runs the program to its end; the cycle of its last result.
+    /// Runs the program to its end; returns the cycle of its last result.
     pub(crate) fn run(&mut self, max_cycles: u64) -> Result<u64, SimError> {
         loop {
-            // The earliest actor, outermost first among equals, and how long it stays the earliest.
+            // Find the earliest actor, outermost first among equals, and how long it stays the earliest.
             let (mut next, mut first, mut second) = (None, u64::MAX, u64::MAX);
             for &actor in &self.active {
                 if self.status[actor] == Status::Ready {
@@ -264,13 +264,13 @@ impl Sim<'_> {
         Ok(self.core.retired.cycle().max(self.core.clock).max(marshalled))
     }
 
-    /// Who waits for what, the two ends of the queues first.
+    /// Reports the waiting actors, the two ends of the queues first.
     fn deadlock(&self) -> SimError {
         let mut blocked = Vec::new();
         for actor in (0..self.status.len()).rev() {
             let Status::Waiting(wait) = self.status[actor] else { continue };
             let fetcher = actor < self.fetchers.len();
-            // Units that are merely done with their parents' iterations say nothing.
+            // Fetchers that merely wait for their parent's iterations add no information.
             if fetcher && !matches!(wait, Wait::Storage(_)) {
                 continue;
             }
@@ -279,7 +279,7 @@ impl Sim<'_> {
         SimError::Deadlock { blocked }
     }
 
-    /// An actor's name in reports.
+    /// Returns an actor's name in reports.
     pub(crate) fn name(&self, actor: usize) -> String {
         if actor == self.execute_id() {
             return match self.execution.case.and_then(|c| self.code.case_names.get(c)) {
@@ -316,7 +316,7 @@ impl Sim<'_> {
     }
 }
 
-/// The actors of some root traversals, outermost first, then the marshaller and the execute unit.
+/// Returns the actors of some root traversals, outermost first, then the marshaller and the execute unit.
 fn active(access: &AccessCode, epochs: std::ops::Range<usize>) -> Vec<usize> {
     let fetchers = access.fetchers.len();
     let begun = access.epochs.get(epochs).into_iter().flatten();

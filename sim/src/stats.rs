@@ -1,9 +1,9 @@
-//! What a run counts, and the energy that follows from it.
+//! The counts of a run, and the energy computed from them.
 
 use ember_targets::machine::Machine;
 use serde::Serialize;
 
-/// Events that several units cause; everything else is counted where it happens.
+/// Events that several units cause; all other events are counted by their unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) l1: u64,
@@ -22,14 +22,14 @@ pub(crate) struct Counters {
     pub(crate) macs: u64,
 }
 
-/// What a run cost. Cycles are of the core's clock.
+/// The statistics of a run. Cycles are those of the core's clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stats {
     /// From the start to the last result.
     pub cycles: u64,
-    /// Energy of everything, the sum of [`Stats::energy`].
+    /// The total energy: the sum of [`Stats::energy`].
     pub energy_j: f64,
-    /// Where the energy went.
+    /// The energy of each part.
     pub energy: Energy,
     /// Traffic of main memory.
     pub dram_bytes: DramBytes,
@@ -45,7 +45,7 @@ pub struct Stats {
     pub l2_accesses: u64,
     /// Accesses of the last-level cache.
     pub llc_accesses: u64,
-    /// Those made for loads of the access unit.
+    /// Accesses of the last-level cache for loads of the access unit.
     pub llc_loads: LoadsByHint,
     /// Reads that the last-level cache could not serve.
     pub llc_misses: u64,
@@ -55,16 +55,16 @@ pub struct Stats {
     pub elements: u64,
     /// Micro-operations of the execute unit.
     pub uops: u64,
-    /// Those that need a vector port.
+    /// Micro-operations that need a vector port.
     pub vector_uops: u64,
     /// Multiply-adds of the matrix unit.
     pub macs: u64,
-    /// Where the cycles of every unit went: traversal units, the marshaller, the execute unit.
+    /// The cycles of every unit by activity: traversal units, the marshaller, the execute unit.
     pub units: Vec<UnitStats>,
 }
 
-/// Line reads of the access unit that reached the last-level cache, by the hint of the load: what
-/// the private L2 serves is not among them.
+/// Line reads of the access unit that reached the last-level cache, by the hint of the load. Reads that the private L2
+/// serves are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LoadsByHint {
     /// [`Hint::Temporal`](ember_targets::dlc::Hint::Temporal).
@@ -78,13 +78,13 @@ pub struct LoadsByHint {
 /// Bytes moved between the last-level cache and main memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DramBytes {
-    /// Towards the cache.
+    /// From memory to the cache.
     pub read: u64,
-    /// Towards memory: dirty lines that lost their place.
+    /// From the cache to memory: evicted dirty lines.
     pub written: u64,
 }
 
-/// Energy by where it went, in joules.
+/// Energy by part, in joules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Energy {
     /// Scalar operations.
@@ -131,7 +131,7 @@ impl Energy {
         }
     }
 
-    /// The sum of all parts.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> f64 {
         let Energy { alu, vector, matrix, l1, l2, llc, dram, queue, dispatch, access, idle } =
             *self;
@@ -139,7 +139,7 @@ impl Energy {
     }
 }
 
-/// Where the cycles of one unit went; they add up to the run's.
+/// The cycles of one unit by activity; they add up to the run's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct UnitStats {
     /// The unit.
@@ -152,7 +152,7 @@ pub struct UnitStats {
     pub full: u64,
     /// Waiting for an operand or a token.
     pub empty: u64,
-    /// Dispatching callbacks and after mispredicted branches.
+    /// Dispatching callbacks, and recovering from mispredicted branches.
     pub dispatch: u64,
     /// Not begun, or done.
     pub idle: u64,

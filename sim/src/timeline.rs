@@ -1,9 +1,9 @@
-//! What each unit waited for, as totals and, on request, as a Chrome trace that Perfetto opens.
+//! The stalls of each unit, as totals and, on request, as a Chrome trace that Perfetto opens.
 
 use crate::stats::UnitStats;
 use serde_json::{Value, json};
 
-/// Why a unit's clock moved without work.
+/// The reason why a unit's clock moved without work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Stall {
     Memory,
@@ -25,7 +25,7 @@ impl Stall {
     }
 }
 
-/// Intervals that one unit's trace may hold before it becomes coarser.
+/// The maximum number of intervals in one unit's trace before it becomes coarser.
 const SPANS: usize = 20_000;
 
 /// The stalls of one unit.
@@ -35,7 +35,7 @@ pub(crate) struct Track {
     spans: Option<Spans>,
 }
 
-/// Intervals in time order; those nearer than `grain` and of one kind are one.
+/// Intervals in time order; intervals of one kind closer than `grain` are merged.
 #[derive(Debug)]
 struct Spans {
     list: Vec<(Stall, u64, u64)>,
@@ -47,7 +47,7 @@ impl Track {
         Track { totals: [0; 5], spans: recorded.then(|| Spans { list: Vec::new(), grain: 0 }) }
     }
 
-    /// Notes a stall from one cycle to a later one.
+    /// Records a stall from one cycle to a later one.
     #[inline]
     pub(crate) fn stall(&mut self, stall: Stall, from: u64, to: u64) {
         if to > from {
@@ -58,7 +58,7 @@ impl Track {
         }
     }
 
-    /// The unit's cycles, with its work being what it did not wait.
+    /// Returns the unit's cycles; the cycles without a stall count as work.
     pub(crate) fn stats(&self, name: String, done: u64, cycles: u64) -> UnitStats {
         let [memory, full, empty, dispatch, idle] = self.totals;
         let waited = memory + full + empty + dispatch + idle;
@@ -106,7 +106,7 @@ impl Spans {
     }
 }
 
-/// How full the queues were, sampled evenly and ever more coarsely.
+/// The fill levels of the queues, sampled evenly and ever more coarsely.
 #[derive(Debug)]
 pub(crate) struct Samples {
     list: Vec<(u64, u64, u64)>,
@@ -119,7 +119,7 @@ impl Samples {
         Samples { list: Vec::new(), every: 1, next: 0 }
     }
 
-    /// Notes the bytes of the data queue and the tokens of the control queue.
+    /// Records the bytes of the data queue and the tokens of the control queue.
     pub(crate) fn add(&mut self, at: u64, bytes: u64, tokens: u64) {
         if at >= self.next {
             self.list.push((at, bytes, tokens));
@@ -136,7 +136,7 @@ impl Samples {
     }
 }
 
-/// The trace: one track a unit, counters for the queues. Timestamps are microseconds.
+/// Returns the trace: one track per unit, and counters for the queues. Timestamps are in microseconds.
 pub(crate) fn trace(
     name: &str,
     clock_ghz: f64,

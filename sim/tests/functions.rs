@@ -1,5 +1,5 @@
-//! Functions and folds of lanes: their values are those of the scalars, their time that of the
-//! operations they are made of.
+//! Tests of functions and folds of lanes: their values equal those of the scalar operations, and their time is the sum
+//! of the operations they consist of.
 
 mod common;
 
@@ -11,7 +11,7 @@ use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 const X: Expr = Expr::Register(RegisterId(0));
 
-/// Loads all lanes of `x`, and stores what is made of them to `out`, `times` times over.
+/// Builds a program that loads all lanes of `x` and stores the result `made` to `out`, `times` times.
 fn program(dtype: DType, lanes: u32, times: usize, made: Expr) -> Program {
     let result = if matches!(made, Expr::Fold(..)) { 1 } else { lanes };
     let decl = |name: &str, n: u32, writable| TensorDecl {
@@ -51,7 +51,7 @@ fn go(program: &Program, core: CoreKind) -> (Vec<Scalar>, Outcome) {
     (lanes, run(program, &machine(), data, options).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Operations on the vector ports, for one of what is made.
+/// Returns the number of operations on the vector ports for one result.
 fn uops(dtype: DType, lanes: u32, made: &Expr) -> u64 {
     let of = |n| go(&program(dtype, lanes, n, made.clone()), CoreKind::OutOfOrder).1.stats;
     of(2).vector_uops - of(1).vector_uops
@@ -94,7 +94,7 @@ fn operations_follow_the_registers_and_the_halvings() {
         assert_eq!(uops(DType::F32, lanes, &unary(UnaryOp::Exp)), registers * core.exp_uops);
         assert_eq!(uops(DType::F32, lanes, &unary(UnaryOp::Sqrt)), registers);
     }
-    // Registers are added first, then a permutation and an addition for every halving of one.
+    // Registers are added first, then each halving of one takes a permutation and an addition.
     for (lanes, expected) in [(1, 0), (2, 2), (5, 6), (16, 8), (32, 9), (64, 11)] {
         assert_eq!(uops(DType::F32, lanes, &fold(BinaryOp::Add)), expected, "{lanes}");
     }

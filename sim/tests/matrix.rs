@@ -1,5 +1,5 @@
-//! Products of matrices: right bit by bit in every shape, never faster than the unit, and near its
-//! rate where nothing else binds.
+//! Tests of matrix products: they are bitwise correct in every shape, never faster than the unit, and near its rate if
+//! no other resource is the bottleneck.
 
 mod common;
 
@@ -41,7 +41,7 @@ impl Case {
                 shape,
                 data: Data::Hashed(Hashed { seed, lo: -1.0, hi: 1.0 }),
             };
-            // One operand held, one computed on demand.
+            // One operand is held, the other is computed on demand.
             let held = (0..tensor.len()).filter_map(|i| tensor.get(i));
             let data = if seed == 1 { Data::held(self.dtype, held) } else { tensor.data.clone() };
             Tensor { data, ..tensor }
@@ -165,11 +165,11 @@ fn time_follows_the_work_up_to_the_rate_of_the_unit() {
     let unit = of(Demand { macs: large.macs(), ..Demand::default() });
     let memory = of(Demand { lines, ..Demand::default() });
     assert_eq!(unit.bound_by, Resource::MatrixUnit);
-    // Nothing is fetched ahead of the window, so at worst one waits for the other all the time.
+    // Nothing is fetched ahead of the window, so in the worst case compute and memory times add up.
     let found = cycles(large);
     let serial = unit.cycles + memory.cycles;
     assert!(found > unit.cycles && 5 * found < 6 * serial, "{found} {unit:?} {memory:?}");
-    // A tile that is used in part takes as long as a whole one.
+    // A partly used tile takes as long as a whole one.
     let (whole, part) = (cycles(case([64, 64, 512])), cycles(case([64, 49, 512])));
     assert!(10 * part > 9 * whole, "{part} {whole}");
     // A dependent chain alone cannot fill the unit.
@@ -183,7 +183,7 @@ fn time_follows_the_work_up_to_the_rate_of_the_unit() {
 #[test]
 fn large_operands_are_bound_by_memory() {
     let machine = machine();
-    // One row by a matrix that fits no cache but the last: every element of it is read once.
+    // One row times a matrix that fits only the last-level cache: every element of it is read once.
     let case = case([1, 1024, 4096]);
     let stats = case.run(&machine, CoreKind::OutOfOrder).stats;
     let lines = 1024 * 4096 * 4 / 64;

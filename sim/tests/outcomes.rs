@@ -1,4 +1,4 @@
-//! What a run may end in besides a result, and the less usual actions: each is reported by name.
+//! Tests of the errors of a run, which are reported by name, and of the less usual actions.
 
 mod common;
 
@@ -65,7 +65,7 @@ fn accesses_outside_a_tensor_name_it_and_the_index() {
             format!("main reaches index {index} in dimension 0 of `table`, which has 4")
         );
     }
-    // A run is masked by its limit, not by the tensor: here the dimension is taken to be 64.
+    // A run is masked by its limit, not by the tensor: here the limit is 64.
     let mut program = bag("opt1", Level::PerElement, 32);
     program.streams[9].kind = StreamKind::Const(Scalar::I64(64));
     let error = go(&program, &Bag::of(4, 16, &[3])).unwrap_err().to_string();
@@ -88,7 +88,7 @@ fn limits_are_errors_not_hangs() {
     assert!(error.contains("does not fit a chunk of 4096") || error.contains("storage"), "{error}");
     let huge = go(&walked(1 << 20), &Bag::of(4, 4, &[])).unwrap_err().to_string();
     assert!(huge.contains("at most 65536"), "{huge}");
-    // A loop over nothing, more often than anyone can wait for.
+    // A loop over nothing with too many iterations to wait for.
     let mut p = Builder::new("long");
     let (zero, many) = (p.int(0), p.int(i64::MAX));
     let (unit, _) = p.unit("u", zero, many, 1);
@@ -129,7 +129,7 @@ fn data_and_programs_that_do_not_fit_are_rejected() {
     assert!(reject(&|p| p.registers[2].ty = f32s(8)).contains("another type"));
 }
 
-/// Loops that begin at 3 and step by 16 count the same on both sides.
+/// Checks that loops which begin at 3 and step by 16 count the same on both sides.
 #[test]
 fn a_counter_that_begins_at_three() {
     for dim in [3, 4, 19, 20, 64] {
@@ -149,7 +149,7 @@ fn a_counter_that_begins_at_three() {
     }
 }
 
-/// The access unit writes rows into `out`; behind a barrier the execute unit doubles them.
+/// The access unit writes rows into `out`; after a barrier the execute unit doubles them.
 #[test]
 fn store_streams_and_barriers() {
     let data = Bag::of(30, 20, &[1, 1, 1, 1]);
@@ -181,7 +181,7 @@ fn store_streams_and_barriers() {
     assert_eq!(outcome.stats.operands, 0);
 }
 
-/// Lanes, selections, conversions and counters of the execute unit, in every type.
+/// Covers lanes, selections, conversions and counters of the execute unit, in every type.
 #[test]
 fn expressions_of_the_execute_unit() {
     let mut p = Builder::new("expressions");

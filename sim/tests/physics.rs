@@ -1,5 +1,5 @@
-//! Times are physical: nothing beats the bound, resources saturate, and the usual hierarchy of
-//! programs appears without constants fitted to it.
+//! Tests that times are physical: nothing beats the bound, resources saturate, and the optimisation levels rank as
+//! expected without constants fitted to that.
 
 mod common;
 
@@ -63,7 +63,7 @@ fn each_optimisation_is_worth_three_percent_unless_memory_is_saturated() {
 #[test]
 fn popped_indices_cost_queue_bytes_when_the_table_is_in_the_cache() {
     let machine = machine();
-    // Every row many times, so that nearly all come from the last-level cache.
+    // Every row is used many times, so that nearly all loads hit the last-level cache.
     let data = Bag::random(1_000, 64, 200, 80, false, 5);
     let opt2 = stats(&bag("opt2", Level::PerRow, 16), &machine, &data);
     let opt3 = stats(&bag("opt3", Level::Counted, 16), &machine, &data);
@@ -132,8 +132,8 @@ fn energy_is_the_sum_of_its_parts_and_grows_with_work() {
     }
 }
 
-/// Sums of rows that the core loads itself, by numbers that the access unit marshals, which may read the
-/// rows ahead into the core's L2.
+/// Builds sums of rows that the core loads itself, by indices that the access unit marshals; the access unit may
+/// prefetch the rows into the core's L2.
 fn loaded(lanes: u32, ahead: bool) -> Program {
     let mut p = Builder::new("loaded");
     let k = p.lookups();
@@ -190,7 +190,7 @@ fn rows_that_are_read_ahead_neither_stall_the_core_nor_pass_the_queue() {
     }
 }
 
-/// Two traversals of the same rows, one after the other, with a hint.
+/// Builds two traversals of the same rows, one after the other, with a hint.
 fn twice(hint: Hint) -> Program {
     let mut p = Builder::new("twice");
     let (zero, dim, rows) = (p.int(0), p.size(DIM), p.size(SizeId(0)));
@@ -248,8 +248,8 @@ fn a_traversal_a_token_and_a_pop_cost_what_the_machine_says() {
         stats(&twice(Hint::Temporal), &machine, &data).cycles
     };
     let start = cycles(&|_| {});
-    // Of the two traversals one shows: while the first starts, rows are fetched. So they are while
-    // the one token is pushed.
+    // Only one of the two traversals costs time: rows are fetched while the first starts. The same holds while the one
+    // token is pushed.
     let slow = cycles(&|m| m.access.traversal_cycles += 1000) - start;
     assert!((1000..=2000).contains(&slow), "{slow}");
     let slow = cycles(&|m| m.access.token_cycles += 10_000) - start;

@@ -1,5 +1,5 @@
-//! Types that are only stored: either unit reads and writes them at their own width, packed and
-//! unaligned, and they become something else where they are converted.
+//! Tests of storage types: either unit reads and writes them at their own width, packed and unaligned, and conversions
+//! turn them into other types.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn table(dtype: DType, rows: u64, dim: u64, held: bool) -> Tensor {
     Tensor { data, ..tensor }
 }
 
-/// A program over `table`, read-only, and `out`, both of the given extents.
+/// Builds a program over `table`, read-only, and `out`, both of the given extents.
 fn program(table: DType, out: DType, rows: u64, dim: u64) -> Program {
     let decl = |name: &str, dtype, writable| TensorDecl {
         name: name.into(),
@@ -51,7 +51,7 @@ fn register(program: &mut Program, ty: Type) -> RegisterId {
     RegisterId(program.registers.len() as u32 - 1)
 }
 
-/// Converts every row, `lanes` at a time, on the execute unit alone.
+/// Builds a program that converts every row, `lanes` at a time, on the execute unit alone.
 fn coupled(from: DType, to: DType, rows: u64, dim: u64, lanes: u32) -> Program {
     let mut p = program(from, to, rows, dim);
     let (r, e) = (register(&mut p, I64), register(&mut p, I64));
@@ -65,8 +65,8 @@ fn coupled(from: DType, to: DType, rows: u64, dim: u64, lanes: u32) -> Program {
     p
 }
 
-/// Streams every row as one operand, which the execute unit converts and stores; or, if it is not
-/// converted, lets the access unit store it.
+/// Builds a program that streams every row as one operand, which the execute unit converts and stores; or, if it needs
+/// no conversion, lets the access unit store it.
 fn decoupled(from: DType, to: DType, rows: u64, dim: u64) -> Program {
     let mut p = program(from, to, rows, dim);
     let lanes = dim as u32;
@@ -152,14 +152,14 @@ fn traffic_is_that_of_the_bits() {
         let bytes = rows * dim * dtype.bits() / 8;
         assert_eq!(stats.queue_bytes, bytes, "{dtype}");
         assert_eq!(stats.requests, bytes.div_ceil(64), "{dtype}");
-        // The output's lines are written whole, so the table alone is read.
+        // The output's lines are written whole, so only the table is read.
         assert_eq!(stats.dram_bytes.read, bytes, "{dtype}");
     }
 }
 
 #[test]
 fn narrow_rows_share_lines_and_odd_ones_cross_them() {
-    // Rows of 127 half-bytes begin within bytes, and every other line lies in two rows.
+    // Rows of 127 half-bytes may begin inside a byte, and every other line spans two rows.
     let (rows, dim) = (512, 127);
     let stats = check(
         &decoupled(DType::U4, DType::U4, rows, dim),

@@ -1,4 +1,4 @@
-//! Every program computes what plain loops compute, bit by bit, on every shape of data.
+//! Tests that every program computes the same values as plain loops, bit by bit, on every shape of data.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Published figures beside ours, with the error in log space.
+//! Compares published figures with ours; the error is in log space.
 
 use super::Row;
 use super::row::{Loads, Programs};
@@ -25,8 +25,8 @@ pub(super) struct Published {
     percent_of_hand_optimised: BTreeMap<String, f64>,
 }
 
-/// Loads of a block gather that reach the last-level cache, by the level that serves its temporal
-/// ones; for anything else that stands there, a note for one, nothing.
+/// Loads of a block gather that reach the last-level cache, by the cache level that serves its temporal loads. Any
+/// other value in the file, for example a note, is ignored.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum BlockLoads {
@@ -41,14 +41,14 @@ struct Throughput {
     access: Vec<f64>,
 }
 
-/// A published figure and ours.
+/// A published figure with ours.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Beside {
-    /// Theirs.
+    /// The published figure.
     pub published: f64,
-    /// Ours.
+    /// Our figure.
     pub ours: f64,
-    /// The natural logarithm of ours over theirs.
+    /// The natural logarithm of our figure over the published one.
     pub ln_ratio: f64,
 }
 
@@ -58,7 +58,7 @@ impl Beside {
     }
 }
 
-/// The programs of a published throughput.
+/// The programs with a published throughput.
 const PROGRAMS: [&str; 4] = ["opt0", "opt1", "opt2", "opt3"];
 
 impl Published {
@@ -69,13 +69,13 @@ impl Published {
         serde_json::from_slice(&bytes).map_err(|e| fail(format!("not published figures: {e}")))
     }
 
-    /// Puts what is published for a workload into its row.
+    /// Adds the published figures of a workload to its row.
     pub(super) fn put_beside(&self, row: &mut Row) {
         row.published = self.speedups(row);
         row.published_llc_loads = self.llc_loads(row);
     }
 
-    /// A workload's speedups over `opt0`, those that were published and that we have.
+    /// Returns a workload's speedups over `opt0`, for the programs that both the publication and the row have.
     fn speedups(&self, row: &Row) -> Programs<Beside> {
         let published = self.speedup_over_opt0.get(&row.workload).into_iter().flatten();
         published
@@ -86,7 +86,7 @@ impl Published {
             .collect()
     }
 
-    /// Every figure beside ours.
+    /// Returns the text of all comparisons.
     pub(super) fn report(&self, rows: &[Row]) -> String {
         let mut out = format!("\nCompared with: {}\n", self.source);
         out += &speedups(rows);
@@ -114,7 +114,7 @@ impl Published {
         out
     }
 
-    /// How busy the units are.
+    /// Returns the table of the units' utilisation.
     fn throughput(&self, rows: &[Row]) -> String {
         let mut table = styled(&["percent of peak", "opt0", "opt1", "opt2", "opt3"]);
         let mut line = |name: String, figures: Vec<Option<f64>>| {
@@ -142,8 +142,8 @@ impl Published {
         if table.is_empty() { String::new() } else { format!("\nThroughput\n{table}\n") }
     }
 
-    /// The loads of block gathers: what the programs `temporal-llc` and `temporal-l2` of the workload
-    /// `SpAttn_N` do beside what is published for `N_emb_per_block`.
+    /// Compares the loads of block gathers: the programs `temporal-llc` and `temporal-l2` of the workload `SpAttn_N`
+    /// with the figures published for `N_emb_per_block`.
     fn llc_loads(&self, row: &Row) -> Programs<BTreeMap<String, Beside>> {
         let rows = row.workload.strip_prefix("SpAttn_").unwrap_or_default();
         let published = self.spattn_llc_apke.get(&format!("{rows}_emb_per_block"));
@@ -163,7 +163,7 @@ impl Published {
     }
 }
 
-/// Figures beside ours, a row each, under a heading.
+/// Returns a table of comparisons, one per row, under a heading.
 fn table_of<'a>(heading: &str, entries: impl Iterator<Item = (String, &'a Beside)>) -> String {
     let mut table = styled(&[heading, "published", "ours", "factor", "ln"]);
     for (entry, beside) in entries {
@@ -178,12 +178,12 @@ fn table_of<'a>(heading: &str, entries: impl Iterator<Item = (String, &'a Beside
     format!("{table}\n")
 }
 
-/// The mean error of figures as a factor, 1 at least; none of none.
+/// Returns the mean error of figures as a factor of at least 1; `None` without figures.
 fn mean_error<'a>(entries: impl Iterator<Item = &'a Beside>) -> Option<f64> {
     geometric_mean(entries.map(|beside| beside.ln_ratio.abs().exp()))
 }
 
-/// The table of cache accesses and the error of it.
+/// Returns the table of cache accesses and its mean error.
 fn llc_loads(rows: &[Row]) -> String {
     let entries = || {
         rows.iter().flat_map(|row| {
@@ -199,7 +199,7 @@ fn llc_loads(rows: &[Row]) -> String {
     format!("\nCache accesses\n{table}exp(mean |ln ratio|) over them: {mean:.3}\n")
 }
 
-/// The table of speedups and the errors of it.
+/// Returns the table of speedups and its mean errors.
 fn speedups(rows: &[Row]) -> String {
     let entries = || {
         rows.iter().flat_map(|row| {

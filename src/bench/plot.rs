@@ -1,9 +1,9 @@
-//! The bench as a plot: speedups over `opt0`, and the share of the bound.
+//! Plots the bench: speedups over `opt0`, and the share of the bound.
 
 use super::Row;
 use plotters::prelude::*;
 
-/// The programs that are drawn, each with its colour.
+/// The plotted programs, each with its colour.
 const BARS: [(&str, RGBColor); 7] = [
     ("opt0", RGBColor(190, 190, 190)),
     ("opt1", RGBColor(158, 202, 225)),
@@ -14,7 +14,7 @@ const BARS: [(&str, RGBColor); 7] = [
     ("search", RGBColor(35, 139, 69)),
 ];
 
-/// The text of an SVG file.
+/// Returns the text of an SVG file.
 pub(super) fn draw(rows: &[Row]) -> Result<String, Box<dyn std::error::Error>> {
     let mut text = String::new();
     plot(rows, &mut text)?;
@@ -38,7 +38,7 @@ fn plot(rows: &[Row], text: &mut String) -> Result<(), Box<dyn std::error::Error
     Ok(())
 }
 
-/// A group of bars for each workload.
+/// Draws a group of bars for each workload.
 fn bars(
     rows: &[Row],
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
@@ -46,7 +46,7 @@ fn bars(
     most: f64,
     value: impl Fn(&Row, &str) -> Option<f64>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    // The names of the bars stand to the right of them.
+    // The legend is to the right of the bars.
     let places = rows.len() + 2;
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 18))

@@ -1,4 +1,4 @@
-//! One workload's figures, as they stand in the JSON.
+//! The figures of one workload, in the form of the JSON output.
 
 use super::compare::Beside;
 use crate::report::{Record, Report};
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 pub struct Row {
     /// Its name.
     pub workload: String,
-    /// Its family: the folder that it stands in.
+    /// Its family: the folder that contains it.
     pub family: String,
     /// Cycles of every program, and the bound.
     pub cycles: Cycles,
-    /// Whether every program's output is the reference's.
+    /// True if every program's output equals the reference's.
     pub valid: bool,
     /// The speed of `search` in percent of that of `paper`.
     pub percent_of_paper: Option<f64>,
@@ -22,55 +22,55 @@ pub struct Row {
     pub percent_of_expert: Option<f64>,
     /// The bound's cycles in percent of those of `search`.
     pub percent_of_bound: Option<f64>,
-    /// The resource that the bound is on.
+    /// The resource that determines the bound.
     pub bound_by: String,
     /// Table elements that one run reads.
     pub elements: u64,
     /// The least exact rules that ran for `search`.
     pub exactness: String,
-    /// How busy the units of every program are.
+    /// The utilisation of the units for every program.
     pub utilisation: Programs<Utilisation>,
-    /// Accesses of the last-level cache of every program for each thousand elements.
+    /// Accesses of the last-level cache of every program per thousand elements.
     pub llc_accesses_per_thousand_elements: Programs<f64>,
-    /// Those of them that are loads by the access unit, by their hints.
+    /// The part of those accesses that are loads by the access unit, by hint.
     pub llc_loads_per_thousand_elements: Programs<Loads>,
-    /// The published speedups that there are for it, where they were asked for.
+    /// The published speedups of the workload, if a comparison was requested.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub published: Programs<Beside>,
-    /// The published cache accesses that there are for it, by program and hint.
+    /// The published cache accesses of the workload, by program and hint.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub published_llc_loads: Programs<BTreeMap<String, Beside>>,
-    /// What is wrong, where it is not valid.
+    /// The errors of a workload that is not valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
 }
 
-/// Something of every program, by its name.
+/// A value for every program, by name.
 pub type Programs<T> = BTreeMap<String, T>;
 
-/// Cycles of the programs that are compared; none for one that there is not or that did not end.
+/// Cycles of the compared programs; `None` for a program that does not exist or did not end.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Cycles {
-    /// Decoupled, nothing more.
+    /// Decoupled only.
     pub opt0: Option<u64>,
-    /// Then vectorised,
+    /// Decoupled and vectorised.
     pub opt1: Option<u64>,
-    /// bufferised,
+    /// Decoupled, vectorised and bufferised.
     pub opt2: Option<u64>,
-    /// and queue-aligned.
+    /// Decoupled, vectorised, bufferised and queue-aligned.
     pub opt3: Option<u64>,
     /// The best of all combinations.
     pub search: Option<u64>,
-    /// Written by hand, the simpler one.
+    /// The simpler hand-written program.
     pub paper: Option<u64>,
-    /// Written by hand, the better one.
+    /// The better hand-written program.
     pub expert: Option<u64>,
     /// The fewest that the machine allows.
     pub bound: Option<u64>,
 }
 
 impl Cycles {
-    /// Every entry and its name, in the order of the table.
+    /// Returns every entry with its name, in the order of the table.
     pub fn named(&self) -> [(&'static str, Option<u64>); 8] {
         [
             ("opt0", self.opt0),
@@ -88,23 +88,23 @@ impl Cycles {
         self.named().into_iter().find(|(name, _)| *name == program).and_then(|(_, cycles)| cycles)
     }
 
-    /// How many times as fast as `opt0` a program is.
+    /// Returns the speedup of a program over `opt0`.
     pub fn speedup(&self, program: &str) -> Option<f64> {
         Some(self.opt0? as f64 / self.of(program)?.max(1) as f64)
     }
 
-    /// The bound's cycles in percent of a program's.
+    /// Returns the bound's cycles in percent of a program's.
     pub fn percent_of_bound(&self, program: &str) -> Option<f64> {
         Some(100.0 * self.bound? as f64 / self.of(program)?.max(1) as f64)
     }
 }
 
-/// Loads that reach the last-level cache, whether past the private L2 or through it.
+/// Loads that reach the last-level cache, whether they bypass the private L2 or pass through it.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct Loads {
-    /// Of what is worth a place in a cache.
+    /// Loads of data that is worth caching.
     pub temporal: f64,
-    /// Of what is not.
+    /// Loads of data that is not.
     pub non_temporal: f64,
 }
 
@@ -133,7 +133,7 @@ impl Utilisation {
     }
 }
 
-/// The bench's name of a program of the main job.
+/// Returns the bench's name of a program of the main job.
 fn short(name: &str) -> String {
     name.strip_prefix("emb-").unwrap_or(name).to_owned()
 }
@@ -190,7 +190,7 @@ impl Row {
         }
     }
 
-    /// A workload that could not be run.
+    /// Returns the row of a workload that could not be run.
     pub(super) fn failed(workload: String, family: String, why: String) -> Row {
         Row {
             workload,

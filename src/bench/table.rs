@@ -1,11 +1,11 @@
-//! The bench as one table.
+//! Prints the bench as one table.
 
 use super::Row;
 use ember_tools::tables::{grouped, table as styled};
 use itertools::Itertools;
 use std::fmt::Write;
 
-/// A row a workload, and the means below.
+/// Returns the table: one row per workload, and the means below.
 pub(super) fn table(rows: &[Row]) -> String {
     let header = [
         "workload",
@@ -50,13 +50,13 @@ fn percent(x: Option<f64>) -> String {
     x.map_or_else(|| "-".to_owned(), |x| format!("{x:.1} %"))
 }
 
-/// The geometric mean; none of nothing.
+/// Returns the geometric mean; `None` without values.
 pub(super) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let logs: Vec<f64> = values.into_iter().map(f64::ln).collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// The geometric means of the percentages, and the worst of each.
+/// Returns the geometric means of the percentages, and the worst of each.
 fn means(rows: &[Row]) -> String {
     let mut out = String::new();
     type Pick = fn(&Row) -> Option<f64>;

@@ -1,7 +1,7 @@
-//! What commands that ask about a search have in common: the options of the search, and terms that
-//! stand for themselves.
+//! The common parts of the commands that ask about a search: its options, and terms without a model.
 
 use super::Exact;
+use super::rule_paths::RulePaths;
 use clap::Args;
 use ember_compile::pipeline::Options;
 use ember_engine::CompiledRule;
@@ -15,12 +15,11 @@ use ember_language::text::{Words, written_out};
 use ember_tools::history::Plain;
 use std::path::{Path, PathBuf};
 
-/// Options of a search that is asked about.
+/// Options of the commands that ask about a search.
 #[derive(Debug, Args)]
 pub(super) struct Asked {
-    /// A folder of rule files, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    pub rules: Vec<PathBuf>,
+    #[command(flatten)]
+    pub rules: RulePaths,
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     pub target: String,
@@ -60,7 +59,7 @@ impl Asked {
     pub fn options(&self) -> Options {
         let default = Options::default();
         Options {
-            rules: self.rules.clone(),
+            rules: self.rules.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone().unwrap_or(default.schedule),
             exact: self.exact.into(),
@@ -73,14 +72,14 @@ impl Asked {
         }
     }
 
-    /// Reads the rules alone. What is odd about them is said where they are checked, not here.
+    /// Reads only the rules. Their warnings are reported by the `check` command, not here.
     pub fn book(&self, sources: &mut Sources) -> Checked<(RuleBook, Vec<CompiledRule>)> {
-        let (book, _) = rules::load(sources, &self.rules)?;
+        let (book, _) = rules::load(sources, &self.rules.rules)?;
         let compiled = ember_engine::compile(&book);
         Ok((book, compiled))
     }
 
-    /// What is done to terms that belong to no model.
+    /// Returns the setup of a search on terms that belong to no model.
     pub fn plain<'a>(
         &self,
         book: &'a RuleBook,
@@ -95,7 +94,7 @@ impl Asked {
     }
 }
 
-/// Reads a term from a file, or from the word itself where that starts with a parenthesis.
+/// Reads a term from a file, or from the word itself if it starts with a parenthesis.
 pub(super) fn term(sources: &mut Sources, book: &RuleBook, word: &str) -> Checked<Term> {
     let file = match word.starts_with('(') {
         true => sources.add("<term>", word),

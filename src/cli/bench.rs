@@ -1,5 +1,6 @@
-//! The `bench` command's options, and what becomes of its result.
+//! The `bench` command's options, and the output of its result.
 
+use super::rule_paths::RulePaths;
 use super::{Exact, to_json, write_result};
 use crate::bench::{self, Bench};
 use crate::generate;
@@ -29,9 +30,8 @@ pub(super) struct BenchArgs {
     /// Writes a plot.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// A folder of rule files, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     target: String,
@@ -64,7 +64,7 @@ impl BenchArgs {
             compare: self.compare.clone(),
             svg: self.svg.clone(),
             options: Options {
-                rules: self.rules.clone(),
+                rules: self.rules.rules.clone(),
                 target: self.target.clone(),
                 exact: self.exact.into(),
                 seed: self.seed,

@@ -1,5 +1,6 @@
-//! The `check` command: everything that can be said of rule files before they run.
+//! The `check` command: reports all errors and warnings of rule files without running them.
 
+use super::rule_paths::Subject;
 use super::write_result;
 use clap::Args;
 use ember_language::diagnostic::{Checked, Diagnostic, Severity, Sources};
@@ -11,9 +12,8 @@ use std::process::ExitCode;
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
-    /// Folders of rule files, or rule files.
-    #[arg(required = true, value_name = "PATH")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: Subject,
     /// A warning is as bad as an error.
     #[arg(long)]
     deny_warnings: bool,
@@ -28,8 +28,15 @@ pub(super) struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let Check { book, diagnostics, files, .. } = rules::check(sources, &self.rules);
-        // What has no place in a text is a path that cannot be read.
+        let is_own = self.rules.is_own(sources);
+        let Check { book, mut diagnostics, mut files, .. } =
+            rules::check(sources, &self.rules.all());
+        files.retain(|file| is_own(sources, *file));
+        diagnostics.retain(|found| {
+            let at = found.at.as_ref().map(|(span, _)| span.file);
+            found.severity == Severity::Error || at.is_none_or(|file| is_own(sources, file))
+        });
+        // A diagnostic without a position concerns a path that cannot be read.
         let (unread, diagnostics): (Vec<_>, Vec<_>) =
             diagnostics.into_iter().partition(|d| d.at.is_none());
         if !unread.is_empty() {
@@ -64,7 +71,7 @@ impl CheckArgs {
     }
 }
 
-/// So many of something.
+/// Formats a count with its noun in the singular or plural.
 fn number(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

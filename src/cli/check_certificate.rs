@@ -1,5 +1,6 @@
 //! The `check-certificate` command.
 
+use super::rule_paths::RulePaths;
 use super::{to_json, write_result};
 use clap::Args;
 use ember_certify::trusted::{PACKAGES, PARTS, Part};
@@ -23,9 +24,8 @@ pub(super) struct CheckCertificateArgs {
     /// Print which modules are trusted, with their lines, and check nothing.
     #[arg(long, conflicts_with = "certificate")]
     trusted: bool,
-    /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -37,7 +37,7 @@ impl CheckCertificateArgs {
             write_result(None, &trusted(self.json))?;
             return Ok(ExitCode::SUCCESS);
         };
-        let paths = equiv::rule_paths(sources.files().as_ref(), &self.rules);
+        let paths = equiv::rule_paths(sources.files().as_ref(), &self.rules.rules);
         let rules = Rules::read(sources, &paths)?;
         let start = Instant::now();
         let file = load(sources, certificate)?;
@@ -69,7 +69,7 @@ impl CheckCertificateArgs {
     }
 }
 
-/// The trusted base: each module with its lines, and the lines of each part.
+/// Returns the trusted base: each module with its line count, and the line counts of the parts.
 fn trusted(json: bool) -> String {
     let lines: usize = PARTS.iter().map(Part::lines).sum();
     if json {
@@ -86,7 +86,7 @@ fn trusted(json: bool) -> String {
     format!("{rows}\n\n{lines} lines, and the packages {}.\n", PACKAGES.join(", "))
 }
 
-/// How many steps a certificate has.
+/// Returns the number of steps of a certificate.
 fn steps(certificate: &Sexp) -> usize {
     let last = certificate.list().and_then(|forms| forms.last()?.items("steps"));
     last.map_or(0, <[Sexp]>::len)

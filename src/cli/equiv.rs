@@ -1,6 +1,7 @@
-//! The `equiv` command's options, and what becomes of its answer.
+//! The `equiv` command's options, and the output of its result.
 
-use super::{Exact, to_json, write_file, write_result};
+use super::rule_paths::RulePaths;
+use super::{Exact, to_json, write_output, write_result};
 use clap::Args;
 use ember_certify::Rules;
 use ember_compile::machines;
@@ -22,9 +23,8 @@ pub(super) struct EquivArgs {
     /// A model that declares the tensors of programs that do not.
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     target: String,
@@ -60,7 +60,7 @@ pub(super) struct EquivArgs {
 impl EquivArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
         let start = Instant::now();
-        let paths = equiv::rule_paths(sources.files().as_ref(), &self.rules);
+        let paths = equiv::rule_paths(sources.files().as_ref(), &self.rules.rules);
         let (book, _) = rules::load(sources, &paths)?;
         let machine = machines::load(sources, &self.target)?;
         let sides = equiv::read(sources, &book, &machine, &self.files, self.model.as_deref())?;
@@ -75,7 +75,7 @@ impl EquivArgs {
         let answer = equiv::compare(&sides, &book, &compiled, &rules, &machine, &options)?;
         if let (Some(path), Verdict::Equal(Ok(certificate))) = (&self.certificate, &answer.verdict)
         {
-            write_file(path, &certificate.text())?;
+            write_output(path, &certificate.text())?;
         }
         let counterexample = match &answer.verdict {
             Verdict::Different(found) => {
@@ -84,7 +84,7 @@ impl EquivArgs {
             _ => None,
         };
         if let (Some(path), Some(text)) = (&self.counterexample, &counterexample) {
-            write_file(path, text)?;
+            write_output(path, text)?;
         }
         let report = Report {
             answer: &answer,

@@ -1,4 +1,4 @@
-//! The `explain` command's options, and what becomes of its result.
+//! The `explain` command's options, and the output of its result.
 
 use super::ask::{Asked, term};
 use super::{to_json, write_result};

@@ -1,4 +1,4 @@
-//! The `fmt` command: which files are formatted, and what is said of them.
+//! The `fmt` command: finds the files, formats them and reports the changes.
 
 use super::{write_file, write_result};
 use clap::Args;
@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The files of a folder that are formatted, by how their names end.
+/// The extensions of the files of a folder that are formatted.
 const EXTENSIONS: [&str; 4] = ["rules", "case", "sexp", "terms"];
 
 /// Options of `fmt`.
@@ -54,7 +54,7 @@ impl FmtArgs {
                 Err(found) => errors.extend(found),
             }
         }
-        // What can be read is formatted, whatever is wrong with the rest.
+        // Every readable file is formatted, even if others have errors.
         let mut said = String::new();
         for (file, text) in &changed {
             if self.check {
@@ -72,7 +72,7 @@ impl FmtArgs {
     }
 }
 
-/// What formatting changes; nothing where a text is formatted already.
+/// Returns the diff of formatting a text; empty if it is formatted already.
 fn diff(sources: &Sources, file: FileId, text: &str) -> String {
     let source = sources.get(file);
     let path = source.path.display().to_string();
@@ -91,7 +91,7 @@ fn standard_input(sources: &mut Sources) -> Checked<FileId> {
     Ok(sources.add("<stdin>", text))
 }
 
-/// The files that a path stands for, in the order of their paths.
+/// Returns the files that a path covers, in the order of their paths.
 fn find(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -104,7 +104,7 @@ fn find(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
         for entry in std::fs::read_dir(&folder).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let path = entry.path();
-            // A link to a folder is not followed: it may lead back.
+            // A link to a folder is not followed, since it may form a cycle.
             let kind = entry.file_type().map_err(fail)?;
             let known = |path: &Path| {
                 path.extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e == *known))

@@ -1,5 +1,6 @@
-//! The `saturate` command: any rules on any terms.
+//! The `saturate` command: applies any rules to any terms.
 
+use super::rule_paths::RulePaths;
 use super::{to_json, write_result};
 use clap::Args;
 use ember_compile::pipeline;
@@ -20,9 +21,8 @@ use std::process::ExitCode;
 pub(super) struct SaturateArgs {
     /// The terms: each may be followed by `:same TERM`, `:goal SKETCH` and `:never SKETCH`.
     terms: PathBuf,
-    /// A folder of rule files, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", required = true)]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// The schedule of the rules [default: all rules at once].
     #[arg(long, value_name = "NAME")]
     schedule: Option<String>,
@@ -48,7 +48,7 @@ pub(super) struct SaturateArgs {
 
 impl SaturateArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let (book, warnings) = rules::load(sources, &self.rules)?;
+        let (book, warnings) = rules::load(sources, &self.rules.rules)?;
         render::emit(sources, &warnings);
         let steps = system::steps(&book, self.schedule.as_deref())?;
         let costs = match &self.costs {
@@ -57,7 +57,7 @@ impl SaturateArgs {
         };
         let roots = system::read(sources, &self.terms, &book.signature)?;
         let limits = Limits { iterations: self.iter_limit, nodes: self.node_limit };
-        // No threads at all would be as many as there are cores.
+        // Rayon takes 0 as one thread per core, so a given number is at least 1.
         let threads = self.threads.map_or(0, |threads| threads.clamp(1, 1024));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool =
@@ -79,7 +79,7 @@ impl SaturateArgs {
     }
 }
 
-/// The goals that were missed.
+/// Returns a diagnostic for each missed goal.
 fn complaints(term: &TermReport) -> impl Iterator<Item = Diagnostic> + '_ {
     let missed = |goal: &&GoalReport| goal.found != goal.wanted;
     term.goals.iter().filter(missed).map(|goal| {

@@ -1,5 +1,6 @@
-//! The `self-test` command: equivalence checking and lowering tried on random programs.
+//! The `self-test` command: tries equivalence checking and lowering on random programs.
 
+use super::rule_paths::RulePaths;
 use super::{to_json, write_file, write_result};
 use clap::Args;
 use ember_engine::saturate::Limits;
@@ -30,9 +31,8 @@ pub(super) struct SelfTestArgs {
     /// The most e-nodes of a saturation in the search for a proof.
     #[arg(long, value_name = "N", default_value_t = 8000)]
     node_limit: usize,
-    /// A folder of rule files with those of its folder `equiv`, or one rule file; may be given again.
-    #[arg(long, value_name = "PATH", default_value = "rules")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RulePaths,
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     target: String,
@@ -47,7 +47,7 @@ pub(super) struct SelfTestArgs {
     json: bool,
 }
 
-/// What is printed with `--json`.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct Report {
     seed: u64,
@@ -57,14 +57,14 @@ struct Report {
 
 impl SelfTestArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let tools = Tools::read(sources, &self.rules, &self.target)?;
+        let tools = Tools::read(sources, &self.rules.rules, &self.target)?;
         let line = Line::on_terminal();
         let count = AtomicUsize::new(0);
         let done = |what: &str, total: usize| {
             let done = count.fetch_add(1, Ordering::Relaxed) + 1;
             line.say(format!("{what} {done} of {total}"));
         };
-        let (book, _) = ember_language::rules::load(sources, &self.rules)?;
+        let (book, _) = ember_language::rules::load(sources, &self.rules.rules)?;
         let compiled = ember_engine::compile(&book);
         let lowering = (&book, compiled.as_slice(), &tools.machine);
         let lowered = selftest::all_lowered(lowering, self.seed, self.programs, || {
@@ -106,7 +106,7 @@ impl SelfTestArgs {
     }
 }
 
-/// Writes a pair to a file of its own.
+/// Writes a pair to its own file.
 fn keep(folder: &std::path::Path, finding: &Finding) -> Checked<()> {
     let Some(text) = &finding.text else { return Ok(()) };
     std::fs::create_dir_all(folder).map_err(|error| {

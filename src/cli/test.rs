@@ -1,8 +1,10 @@
-//! The `test` command: what rules say of themselves, and case files.
+//! The `test` command: runs the tests in rule files, and case files.
 
 use super::{to_json, write_file, write_result};
+use crate::shipped;
 use clap::Args;
 use ember_analysis::facts::Facts;
+use ember_host::Files;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
 use ember_language::load::load;
 use ember_language::rules;
@@ -17,11 +19,13 @@ use std::process::ExitCode;
 /// Options of `test`.
 #[derive(Debug, Args)]
 pub(super) struct TestArgs {
-    /// Case files, rule files, or folders of both.
-    #[arg(required = true, value_name = "PATH")]
+    /// Case files, rule files, folders of both, or `default` for the rules that come with the program
+    /// [default: default].
+    #[arg(value_name = "PATH", value_parser = shipped::path())]
     paths: Vec<PathBuf>,
-    /// Further rules, which the cases use and whose own tests are not run; may be given again.
-    #[arg(long, value_name = "PATH")]
+    /// Further rules, which the cases use and whose own tests are not run: a folder, a file or `default`; may be
+    /// given again.
+    #[arg(long, value_name = "PATH", value_parser = shipped::path())]
     rules: Vec<PathBuf>,
     /// Runs those tests whose name this regular expression fits.
     #[arg(long, value_name = "PATTERN")]
@@ -37,7 +41,7 @@ pub(super) struct TestArgs {
     output: Option<PathBuf>,
 }
 
-/// What is printed with `--json`.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct Report {
     passed: usize,
@@ -53,27 +57,25 @@ struct Record {
     file: String,
     line: usize,
     passed: bool,
-    /// Why it fails.
+    /// The reason of a failure.
     reason: Option<String>,
     diff: Option<String>,
 }
 
-/// The files of paths: rules, and cases.
-fn sorted(paths: &[PathBuf]) -> Checked<(Vec<PathBuf>, Vec<PathBuf>)> {
+/// Sorts paths, and the files of folders, into rule files and case files.
+fn sorted(files: &dyn Files, paths: &[PathBuf]) -> Checked<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut rules, mut cases) = (Vec::new(), Vec::new());
     for path in paths {
-        let fail = |e: std::io::Error| vec![Diagnostic::global(format!("{}: {e}", path.display()))];
-        let mut files = vec![path.clone()];
-        if path.is_dir() {
-            let entries = std::fs::read_dir(path).map_err(fail)?;
-            files = entries.map(|entry| Ok(entry.map_err(fail)?.path())).collect::<Checked<_>>()?;
-            files.sort();
-        }
-        for file in files {
+        let within = files
+            .folder(path)
+            .transpose()
+            .map_err(|error| vec![Diagnostic::global(format!("{}: {error}", path.display()))])?;
+        let is_folder = within.is_some();
+        for file in within.unwrap_or_else(|| vec![path.clone()]) {
             match file.extension().and_then(|e| e.to_str()) {
                 Some("case") => cases.push(file),
                 Some("rules") => rules.push(file),
-                _ if path.is_dir() => {}
+                _ if is_folder => {}
                 _ => {
                     let error = format!("{}: neither rules nor cases", file.display());
                     let help = "rule files are called NAME.rules, and case files NAME.case";
@@ -87,10 +89,12 @@ fn sorted(paths: &[PathBuf]) -> Checked<(Vec<PathBuf>, Vec<PathBuf>)> {
 
 impl TestArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let (own, case_files) = sorted(&self.paths)?;
+        let given = if self.paths.is_empty() { vec![shipped::rules()] } else { self.paths.clone() };
+        let (own, case_files) = sorted(sources.files().as_ref(), &given)?;
         let mut paths: Vec<PathBuf> = self.rules.iter().chain(&own).cloned().collect();
+        // Cases alone are about the rules that come with the program.
         if paths.is_empty() {
-            paths.push("rules".into());
+            paths.push(shipped::rules());
         }
         let (book, warnings) = rules::load(sources, &paths)?;
         render::emit(sources, &warnings);
@@ -181,7 +185,7 @@ impl Report {
         });
     }
 
-    /// What differs, case by case, and the numbers.
+    /// Returns the differences, case by case, and the counts.
     fn text(&self) -> String {
         let mut text = String::new();
         for test in self.tests.iter().filter(|test| test.diff.is_some()) {

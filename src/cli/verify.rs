@@ -1,5 +1,6 @@
-//! The `verify` command: every rule's tiers, and what operators claim, as tables.
+//! The `verify` command: prints every rule's tiers and the claims about operators, as tables.
 
+use super::rule_paths::Subject;
 use super::{to_json, write_result};
 use clap::Args;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
@@ -12,6 +13,7 @@ use ember_tools::solver::Installed;
 use ember_tools::tables::{grouped, table};
 use itertools::Itertools;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Options of `verify`.
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
-    /// Folders of rule files, or rule files.
-    #[arg(required = true, value_name = "PATH")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: Subject,
     /// Verifies those rules and operators whose name this regular expression fits.
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
@@ -39,24 +40,32 @@ pub(super) struct VerifyArgs {
     json: bool,
 }
 
-/// What is printed with `--json`.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct Report {
-    /// The solver of the third tier; `null` where none is installed.
+    /// The solver of the third tier; `null` if none is installed.
     solver: Option<&'static str>,
     rules: Vec<Verified>,
-    /// What the attributes of operators claim.
+    /// The claims of the operators' attributes.
     operators: Vec<Claim>,
 }
 
 impl VerifyArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let (book, warnings) = rules::load(sources, &self.rules)?;
+        let is_own = self.rules.is_own(sources);
+        let (book, warnings) = rules::load(sources, &self.rules.all())?;
         render::emit(sources, &warnings);
+        let rules = book.claims().map(|rule| (rule.name, rule.span));
+        let declared = book.signature.operators().iter().map(|op| (op.name, op.span));
+        let own: BTreeSet<&str> = rules
+            .chain(declared)
+            .filter(|(_, span)| is_own(sources, span.file))
+            .map(|(name, _)| name.as_str())
+            .collect();
         let pattern = self.filter.as_deref().unwrap_or("");
         let pattern = regex_lite::Regex::new(pattern)
             .map_err(|e| vec![Diagnostic::global(format!("`--filter {pattern}`: {e}"))])?;
-        let wanted = |name: &str| pattern.is_match(name);
+        let wanted = |name: &str| own.contains(name) && pattern.is_match(name);
         let total = book.claims().filter(|rule| wanted(rule.name.as_str())).count();
         let operators = book.signature.operators();
         if total == 0 && !operators.iter().any(|op| wanted(op.name.as_str())) {
@@ -99,7 +108,7 @@ impl VerifyArgs {
     }
 }
 
-/// What speaks against a rule.
+/// Returns a diagnostic if a rule did not pass.
 fn complaint(row: &Verified) -> Option<Diagnostic> {
     if row.passed() {
         return None;
@@ -120,7 +129,7 @@ fn complaint(row: &Verified) -> Option<Diagnostic> {
     Some(Diagnostic::global(text).with_help(seed))
 }
 
-/// What speaks against a claim of an operator.
+/// Returns a diagnostic if a claim about an operator is refuted.
 fn false_claim(claim: &Claim, seed: u64) -> Option<Diagnostic> {
     let Known::Refuted { case } = &claim.answer else { return None };
     let Claim { operator, attribute, claim, .. } = claim;
@@ -140,7 +149,7 @@ fn text(report: &Report) -> String {
         .join("\n")
 }
 
-/// What operators claim, a row each.
+/// Returns the table of claims about operators, one per row.
 fn operators_text(report: &Report) -> Option<String> {
     let claims = &report.operators;
     if claims.is_empty() {
@@ -196,7 +205,7 @@ fn rules_text(report: &Report) -> Option<String> {
     ))
 }
 
-/// The tiers that a rule has passed.
+/// Returns the tiers that a rule has passed.
 fn tiers(row: &Verified) -> String {
     let mut tiers = match row.tier {
         Some(Tier::Exhaustive) => vec!["1", "2"],

@@ -1,4 +1,4 @@
-//! The `why-not` command's options, and what becomes of its answer.
+//! The `why-not` command's options, and the output of its answer.
 
 use super::ask::{Asked, term};
 use super::{to_json, write_result};

@@ -1,4 +1,4 @@
-//! How generated data is written: lines of numbers, or arrays in the `.npy` format.
+//! Writes generated data: lines of numbers, or arrays in the `.npy` format.
 
 use super::error;
 use clap::ValueEnum;
@@ -20,14 +20,14 @@ pub(super) enum Format {
     Npy,
 }
 
-/// Where data goes, and how.
+/// The destination and format of the data.
 pub(super) struct Outputs<'a> {
     pub(super) format: Format,
     path: Option<&'a Path>,
 }
 
 impl<'a> Outputs<'a> {
-    /// The format that was asked for, else that of the file's name, which must be among those `known`.
+    /// Returns the requested format, else that of the file's name, which must be among `known`.
     pub(super) fn of(
         path: &'a Option<PathBuf>,
         format: Option<Format>,
@@ -60,8 +60,8 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Writes an array of 64-bit integers, `NAME.PART.npy`, or to the file itself for no part. The
-    /// format is NumPy Enhancement Proposal 1, version 1.
+    /// Writes an array of 64-bit integers to `NAME.PART.npy`, or to the file itself if there is no part. The format is
+    /// NumPy Enhancement Proposal 1, version 1.
     pub(super) fn array(
         &self,
         part: &str,
@@ -79,7 +79,7 @@ impl<'a> Outputs<'a> {
                 if shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
             let text =
                 format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({extents}), }}");
-            // Magic word, version and length take 10 bytes, a line end 1; all is a multiple of 64.
+            // The magic word, version and length take 10 bytes, the line end 1; the total is a multiple of 64.
             let length = (text.len() + 11).next_multiple_of(64) - 10;
             out.bytes(b"\x93NUMPY\x01\x00")?;
             out.bytes(&(length as u16).to_le_bytes())?;
@@ -108,7 +108,7 @@ fn cannot_write(path: &Path, e: &std::io::Error) -> Vec<Diagnostic> {
     error(format!("{}: cannot write: {e}", path.display()), None)
 }
 
-/// Does something with each of many, up to the first error.
+/// Applies a function to each item, up to the first error.
 pub(super) fn each<T>(
     items: impl IntoIterator<Item = T>,
     act: impl FnMut(T) -> Checked<()>,
@@ -120,7 +120,7 @@ pub(super) fn each<T>(
 pub(super) struct Out {
     to: BufWriter<Box<dyn Write>>,
     path: Option<PathBuf>,
-    /// Whether the reader of standard output has seen enough.
+    /// True if the reader of standard output has closed it.
     closed: bool,
 }
 
@@ -144,7 +144,7 @@ impl Out {
         self.bytes(&n.to_le_bytes())
     }
 
-    /// Writes numbers between tabs on a line.
+    /// Writes numbers as one line, separated by tabs.
     pub(super) fn line(&mut self, numbers: impl IntoIterator<Item = i64>) -> Checked<()> {
         for (i, n) in numbers.into_iter().enumerate() {
             if i > 0 {
@@ -166,7 +166,7 @@ impl Out {
         match (written, &self.path) {
             (Ok(()), _) => Ok(()),
             (Err(e), Some(path)) => Err(cannot_write(path, &e)),
-            // A reader that has seen enough closes the pipe; that ends the work and is no error.
+            // A reader that has seen enough closes the pipe; that ends the work without an error.
             (Err(e), None) if e.kind() == ErrorKind::BrokenPipe => {
                 self.closed = true;
                 Err(Vec::new())

@@ -1,4 +1,4 @@
-//! The tables that a person reads.
+//! The tables of the readable report.
 
 use super::{Record, Report};
 use ember_sim::UnitStats;
@@ -9,7 +9,7 @@ fn cycles(record: &Record) -> String {
     record.cycles.map_or_else(|| "-".to_owned(), grouped)
 }
 
-/// Every program's run, with the physical bound below.
+/// Returns the table of every program's run, with the physical bound below.
 pub fn programs(report: &Report) -> String {
     let header = ["program", "cycles", "of bound", "energy", "DRAM bytes", "queue bytes", "output"];
     let mut table = table(&header);
@@ -39,7 +39,7 @@ pub fn programs(report: &Report) -> String {
     table.to_string()
 }
 
-/// Where the cycles of the chosen program go, per unit, in percent of its run.
+/// Returns the table of the chosen program's cycles by unit and activity, in percent of its run.
 pub fn stalls(report: &Report) -> String {
     unit_table(&report.best.record.stalls, report.best.record.cycles)
 }
@@ -56,7 +56,7 @@ fn unit_table(units: &[UnitStats], cycles: Option<u64>) -> String {
     table.to_string()
 }
 
-/// What each rule set is worth: the cycles when it is left out.
+/// Returns the table of the worth of each rule set: the cycles without it.
 pub fn worth(report: &Report) -> String {
     let mut table = table(&["without", "cycles", "slowdown"]);
     for row in &report.best.ablation {
@@ -69,7 +69,7 @@ pub fn worth(report: &Report) -> String {
     table.to_string()
 }
 
-/// The groups of statements that were searched, where there are several.
+/// Returns the table of the groups of statements that were searched, if there are several.
 pub fn groups(report: &Report) -> String {
     let groups = &report.best.groups;
     if groups.len() <= 1 {
@@ -85,12 +85,12 @@ pub fn groups(report: &Report) -> String {
     format!("\nWhat was searched by itself\n{table}\n")
 }
 
-/// What the chosen program assumes of its data, one line each.
+/// Returns the assumptions of the chosen program about its data, one line each.
 pub fn assumptions(report: &Report) -> String {
     report.best.assumptions.iter().map(|a| format!("  - {a}\n")).collect()
 }
 
-/// The search and the time, in two lines.
+/// Returns the search and the time, in two lines.
 pub fn summary(report: &Report) -> String {
     let (graph, time) = (&report.egraph, &report.time_ms);
     let mut out = String::new();
@@ -108,7 +108,7 @@ pub fn summary(report: &Report) -> String {
     out
 }
 
-/// One program's run by itself.
+/// Returns the report of one program's run by itself.
 pub fn one(record: &Record) -> String {
     let output = match &record.mismatch {
         None => format!("equal to the reference ({})", record.exactness),

@@ -1,15 +1,14 @@
-//! The DLC program: two halves that meet only in queues.
+//! The DLC program: two halves that communicate only through queues.
 //!
-//! The *access* half is a tree of traversal units (TUs). Each walks `lo..hi` by `step` and on the
-//! events `beg` (once, before the first iteration), `ite` (every iteration) and `end` (once, after
-//! the last) performs its actions in order: marshal an operand into the data queue, push a
-//! callback's token into the control queue, load ahead for the other half, store directly, or
-//! traverse a child unit. The *compute* half pops tokens and runs the case of each; a case pops the
-//! operands that were marshalled with its token, in order. A [`Stmt::Walk`] in a case follows a unit
-//! that pushes no tokens and pops as that unit goes.
+//! The *access* half is a tree of traversal units (TUs). Each unit walks `lo..hi` by `step`. On the events `beg` (once,
+//! before the first iteration), `ite` (every iteration) and `end` (once, after the last) it performs its actions in
+//! order: marshal an operand into the data queue, push a callback's token into the control queue, prefetch for the
+//! other half, store directly, or traverse a child unit. The *compute* half pops tokens and runs the case of each
+//! token; a case pops the operands that were marshalled with its token, in order. A [`Stmt::Walk`] in a case follows a
+//! unit that pushes no tokens, and pops in step with it.
 //!
-//! A program whose access half is empty is a coupled loop nest: [`Program::main`] alone.
-//! The text form and its reader live with the compiler; [`crate::verify`] states what must hold.
+//! A program whose access half is empty is a coupled loop nest: [`Program::main`] alone. [`crate::print`] writes the
+//! text form, and the compiler reads it; [`crate::verify`] states the laws of a program.
 
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
@@ -21,7 +20,7 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position in the program's list.
+            /// Returns the position in the program's list.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -55,17 +54,17 @@ pub struct Program {
     pub streams: Vec<Stream>,
     /// The traversal units; a parent comes before its children.
     pub units: Vec<TraversalUnit>,
-    /// What the access unit performs once, in order.
+    /// The actions that the access unit performs once, in order.
     pub access: Vec<Action>,
     /// The execute unit's registers, vector or scalar.
     pub registers: Vec<Register>,
-    /// What the execute unit runs before its compute loop; the whole of a coupled program.
+    /// The statements that the execute unit runs before its compute loop; the whole of a coupled program.
     pub main: Vec<Stmt>,
     /// The compute loop's cases.
     pub cases: Vec<Case>,
 }
 
-/// A tensor as the program sees it.
+/// The declaration of a tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorDecl {
     /// Its name in the model.
@@ -74,16 +73,16 @@ pub struct TensorDecl {
     pub dtype: DType,
     /// Its extents.
     pub shape: Vec<Dim>,
-    /// Whether the program may write it. A tensor that is not writable never changes.
+    /// True if the program may write it. A tensor that is not writable never changes.
     pub writable: bool,
 }
 
 /// One extent of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dim {
-    /// Known when compiled.
+    /// An extent known at compile time.
     Const(u64),
-    /// Known when run.
+    /// An extent known at run time.
     Size(SizeId),
 }
 
@@ -97,12 +96,12 @@ pub struct Type {
 }
 
 impl Type {
-    /// The scalar type of one element.
+    /// Returns the scalar type of one element.
     pub fn scalar(dtype: DType) -> Type {
         Type { dtype, lanes: 1 }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(self) -> u64 {
         self.dtype.bytes_of(u64::from(self.lanes))
     }
@@ -115,29 +114,29 @@ pub struct Stream {
     pub name: String,
     /// The type of its elements.
     pub ty: Type,
-    /// How its elements are made.
+    /// The source of its elements.
     pub kind: StreamKind,
 }
 
-/// How a stream's elements are made. A stream advances with the innermost unit it depends on.
+/// The source of a stream's elements. A stream advances with the innermost unit it depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamKind {
-    /// The same value always.
+    /// The same constant in every iteration.
     Const(Scalar),
     /// A symbolic size (i64).
     Size(SizeId),
     /// The induction variable of a unit (i64).
     IndVar(UnitId),
-    /// Loads, through the access unit.
+    /// Loads through the access unit.
     Mem {
-        /// What is loaded.
+        /// The address loaded.
         addr: Addr<StreamId>,
-        /// How the caches treat it.
+        /// The caching of the loads.
         hint: Hint,
     },
-    /// One scalar stream's element in every lane.
+    /// One scalar stream's element copied into every lane.
     Broadcast(StreamId),
-    /// A scalar integer stream as i64.
+    /// A scalar integer stream converted to i64.
     IndexCast(StreamId),
     /// Arithmetic on two scalar streams of one type.
     Alu {
@@ -150,19 +149,19 @@ pub enum StreamKind {
     },
 }
 
-/// How the caches treat an access unit's loads.
+/// The caching of an access unit's loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hint {
-    /// Allocate in the last level cache: expected to be used again.
+    /// Allocate in the last-level cache: reuse is expected.
     Temporal,
     /// Read through the core's private L2 and allocate there too.
     TemporalL2,
-    /// Do not allocate: expected not to be used again.
+    /// Do not allocate: no reuse is expected.
     NonTemporal,
 }
 
 impl Hint {
-    /// The name used in every text format.
+    /// Returns the name used in every text format.
     pub fn name(self) -> &'static str {
         match self {
             Hint::Temporal => "temporal",
@@ -171,7 +170,7 @@ impl Hint {
         }
     }
 
-    /// The hint with this name.
+    /// Returns the hint with this name.
     pub fn parse(name: &str) -> Option<Hint> {
         [Hint::Temporal, Hint::TemporalL2, Hint::NonTemporal].into_iter().find(|h| h.name() == name)
     }
@@ -182,9 +181,9 @@ impl Hint {
 pub struct Addr<I> {
     /// The tensor.
     pub tensor: TensorId,
-    /// One scalar index a dimension; for a run, the last is the index of lane 0.
+    /// One scalar index per dimension; for a run, the last is the index of lane 0.
     pub index: Vec<I>,
-    /// For a run: its lanes.
+    /// The lanes of a run; `None` for a single element.
     pub lanes: Option<Lanes<I>>,
 }
 
@@ -193,8 +192,8 @@ pub struct Addr<I> {
 pub struct Lanes<I> {
     /// The number of lanes.
     pub count: u32,
-    /// Lane `k` is active where `base + k < limit`. Inactive lanes neither load nor store nor
-    /// fault; loaded, they hold zero.
+    /// Lane `k` is active if `base + k < limit`. Inactive lanes neither load nor store nor fault; a loaded inactive
+    /// lane holds zero.
     pub limit: I,
 }
 
@@ -205,35 +204,35 @@ pub struct TraversalUnit {
     pub name: String,
     /// The first index.
     pub lo: StreamId,
-    /// The bound that indices stay below.
+    /// The exclusive upper bound of the indices.
     pub hi: StreamId,
     /// The distance between indices, at least 1.
     pub step: i64,
-    /// Performed before the first iteration, also of an empty traversal. May not traverse.
+    /// Actions before the first iteration, also of an empty traversal. May not traverse.
     pub beg: Vec<Action>,
-    /// Performed in each iteration.
+    /// Actions of each iteration.
     pub ite: Vec<Action>,
-    /// Performed after the last iteration, also of an empty traversal. May not traverse.
+    /// Actions after the last iteration, also of an empty traversal. May not traverse.
     pub end: Vec<Action>,
 }
 
-/// One thing an access unit does at an event.
+/// One action of the access unit at an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Marshals the stream's current element into the data queue.
     Operand(StreamId),
     /// Pushes a callback's token into the control queue. The operands of the callback follow it.
     Callback(CaseId),
-    /// Has the memory stream's current element loaded, through the caches that its hint names, and
-    /// keeps nothing of it: the execute unit finds it there. No operand, no token.
+    /// Loads the memory stream's current element through the caches that its hint names, so that the execute unit finds
+    /// it there. Keeps no value; pushes no operand and no token.
     Prefetch(StreamId),
     /// Runs a child unit's traversal.
     Traverse(UnitId),
     /// Writes memory; the execute unit takes no part.
     Store {
-        /// What is written.
+        /// The address written.
         addr: Addr<StreamId>,
-        /// The value, of the same lanes as the address.
+        /// The value, with as many lanes as the address.
         value: StreamId,
     },
     /// Waits until the execute unit has finished everything pushed so far.
@@ -245,16 +244,16 @@ pub enum Action {
 pub struct Register {
     /// Its name, unique in the program.
     pub name: String,
-    /// Its type; all bits zero at the start.
+    /// Its type; all bits are zero at the start.
     pub ty: Type,
 }
 
-/// A callback: what the compute loop runs for one kind of token.
+/// A callback: the statements that the compute loop runs for one kind of token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Its name, unique in the program.
     pub name: String,
-    /// What runs.
+    /// The statements, in order.
     pub body: Vec<Stmt>,
 }
 
@@ -271,43 +270,42 @@ pub enum Stmt {
     Accumulate(BinaryOp, Addr<Expr>, Expr),
     /// A product of whole matrices of one floating-point type on the execute unit's matrix unit.
     ///
-    /// `a` is `[m, k]`; `b` is `[k, n]`, or `[n, k]` where it is taken transposed; `out` is
-    /// `[m, n]`. With a leading dimension of batches `a` and `out` have three dimensions, and `b`
-    /// two or three: one of two is the same for every batch. Each element is folded in the order of
-    /// `k` from +0.0, every product and every sum rounded.
+    /// `a` is `[m, k]`; `b` is `[k, n]`, or `[n, k]` if it is taken transposed; `out` is `[m, n]`. With a leading batch
+    /// dimension `a` and `out` have three dimensions, and `b` has two or three: a `b` of two dimensions is the same for
+    /// every batch. Each element is folded in the order of `k` from +0.0, and every product and every sum is rounded.
     Matmul {
-        /// What is written, every element of it; it is neither operand.
+        /// The tensor written, in every element; it is neither operand.
         out: TensorId,
         /// The left operand.
         a: TensorId,
         /// The right operand.
         b: TensorId,
-        /// Whether the right operand is taken transposed.
+        /// True if the right operand is taken transposed.
         transposed: bool,
     },
     /// A loop of the execute unit alone.
     For(Loop),
-    /// A loop that follows a unit which pushes no tokens; the bounds are that unit's.
+    /// A loop that follows a unit which pushes no tokens; the bounds are those of the unit.
     Walk(UnitId, Loop),
 }
 
 /// A counted loop of the execute unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// Holds the index (i64) in the body.
+    /// The loop variable: holds the index (i64) in the body.
     pub var: RegisterId,
     /// The first index.
     pub lo: Expr,
-    /// The bound that indices stay below.
+    /// The exclusive upper bound of the indices.
     pub hi: Expr,
     /// The distance between indices, at least 1.
     pub step: i64,
-    /// What runs in each iteration.
+    /// The statements of each iteration.
     pub body: Vec<Stmt>,
 }
 
-/// An expression of the execute unit. Lane counts of operands agree; [`Expr::Broadcast`] is the
-/// only way from a scalar to lanes.
+/// An expression of the execute unit. Lane counts of operands agree; [`Expr::Broadcast`] and [`Expr::Iota`] turn a
+/// scalar into lanes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// A register's value.
@@ -322,22 +320,21 @@ pub enum Expr {
     Unary(UnaryOp, Box<Expr>),
     /// Arithmetic, lane by lane.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// The second operand where the first (i64) is not 0, else the third, lane by lane; all three
-    /// are evaluated.
+    /// The second operand if the first (i64) is not 0, else the third, lane by lane; all three are evaluated.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// All lanes folded to a scalar, in the order of [`ember_values::scalar::fold_lanes`]. Lanes that
     /// no load filled hold zero and are folded like the others.
     Fold(BinaryOp, Box<Expr>),
     /// Conversion, lane by lane.
     Cast(DType, Box<Expr>),
-    /// One scalar in every lane.
+    /// One scalar copied into every lane.
     Broadcast(u32, Box<Expr>),
     /// The lanes `base, base + 1, …` (i64).
     Iota(u32, Box<Expr>),
 }
 
 impl Program {
-    /// Whether the program has no access half.
+    /// Returns true if the program has no access half.
     pub fn is_coupled(&self) -> bool {
         self.access.is_empty()
     }

@@ -1,6 +1,6 @@
-//! What a DAE machine runs: scalars and tensors, the DLC program type, and machine descriptions.
+//! The target of the compiler: tensors, the DLC program type, its verifier, and machine descriptions.
 //!
-//! Knows nothing of rules, e-graphs or time; the simulator and the compiler both build on it.
+//! This crate knows nothing of rules, e-graphs or time; the simulator and the compiler both build on it.
 //!
 //! ```
 //! use ember_targets::machine::{Machine, TMU_CPU};

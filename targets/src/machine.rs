@@ -1,7 +1,7 @@
 //! Machine descriptions: every number of a DAE machine, with its unit, its bounds and its source.
 //!
-//! The tables below are the schema of a `*.toml` description; [`Machine::parse`] checks a text
-//! against them. How a number acts in time belongs to the simulator, not here.
+//! The tables below are the schema of a `*.toml` description; [`Machine::parse`] checks a text against them. The effect
+//! of a number on time belongs to the simulator, not here.
 
 mod parse;
 
@@ -9,10 +9,10 @@ pub use parse::MachineError;
 
 use serde::Serialize;
 
-/// One number of a description as it was written, with where it comes from.
+/// One number of a description as written, with its source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// The section it stands in.
+    /// The section that contains it.
     pub section: String,
     /// Its key.
     pub key: String,
@@ -20,16 +20,16 @@ pub struct Figure {
     pub value: f64,
     /// Its unit.
     pub unit: String,
-    /// The document or the reasoning it is taken from.
+    /// The document or the reasoning it comes from.
     pub source: String,
-    /// Whether it is recalled or estimated rather than read from the source.
+    /// True if it is recalled or estimated rather than read from the source.
     pub estimated: bool,
-    /// For an estimate that was fitted to published results: the range that is physically plausible,
-    /// within which it was fitted.
+    /// The physically plausible range within which an estimate was fitted to published results; `None` if the number
+    /// was not fitted.
     pub calibrated: Option<[f64; 2]>,
 }
 
-/// What the schema says of one key.
+/// The schema of one key.
 #[derive(Clone, Copy, Debug)]
 struct Field {
     key: &'static str,
@@ -39,7 +39,7 @@ struct Field {
     kind: Kind,
 }
 
-/// Which numbers of the range a key admits.
+/// The kind of number that a key admits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Real,
@@ -64,7 +64,7 @@ impl Figured for u64 {
     }
 }
 
-/// Declares sections: one row a number, from which the struct, its checks and its reader follow.
+/// Declares sections, one row per number; the struct, its checks and its reader are generated from the rows.
 macro_rules! schema {
     ($($(#[$meta:meta])* $name:ident {
         $($(#[$doc:meta])* $key:ident : $ty:ty, $kind:ident $unit:literal $min:literal, $max:literal;)*
@@ -134,8 +134,8 @@ schema! {
         permute_latency: u64, Count "cycles" 1, 100;
         /// From a store's data to a load of the same address.
         forward_latency: u64, Count "cycles" 1, 100;
-        /// Front-end cost of taking a callback's token: loading it and branching to its case. It
-        /// begins once the operands of the callback before have been read.
+        /// Front-end cost of taking a callback's token: loading it and branching to its case. It begins when the
+        /// operands of the previous callback have been read.
         dispatch_cycles: u64, Count "cycles" 0, 1000;
         /// Front-end cost of a mispredicted branch.
         mispredict_cycles: u64, Count "cycles" 0, 1000;
@@ -148,9 +148,9 @@ schema! {
     Matrix {
         /// Outer products started in a cycle.
         products_per_cycle: u64, Count "products/cycle" 1, 16;
-        /// From one outer product to the next of the same accumulators.
+        /// From one outer product to the next on the same accumulators.
         product_latency: u64, Count "cycles" 1, 100;
-        /// From entering the unit's mode to its first operation, and leaving it again.
+        /// Entering the unit's mode before its first operation, and leaving it again.
         startup_cycles: u64, Count "cycles" 0, 100000;
     }
 
@@ -160,7 +160,7 @@ schema! {
         bytes: u64, Count "bytes" 64, 1073741824;
         /// Lines in a set.
         ways: u64, Count "lines" 1, 64;
-        /// From a request to its data when it hits, all levels above included.
+        /// From a request to its data on a hit, including all levels above.
         latency: u64, Count "cycles" 1, 10000;
         /// Data delivered in a cycle.
         bytes_per_cycle: u64, Count "bytes/cycle" 1, 1024;
@@ -186,19 +186,19 @@ schema! {
         t_rp_ns: f64, Real "ns" 0, 1000;
         /// From a read of an open row to its data.
         t_cas_ns: f64, Real "ns" 0, 1000;
-        /// Controller and wires, both ways.
+        /// Controller and wires, both directions.
         controller_ns: f64, Real "ns" 0, 10000;
     }
 
     /// The access unit.
     Access {
-        /// Lanes; a vector's elements are spread over them.
+        /// Lanes; the elements of a vector are spread over them.
         lanes: u64, Count "lanes" 1, 256;
         /// Layers of traversal units: the deepest nest it walks.
         layers: u64, Count "layers" 1, 64;
         /// Storage of one lane, divided between the streams of all layers.
         storage_bytes: u64, Count "bytes/lane" 8, 65536;
-        /// What one lane moves into its storage in a cycle.
+        /// Bytes that one lane moves into its storage in a cycle.
         lane_bytes_per_cycle: u64, Count "bytes/cycle" 1, 256;
         /// Memory requests in flight.
         outstanding: u64, Count "requests" 1, 65536;
@@ -208,9 +208,9 @@ schema! {
         iteration_cycles: u64, Count "cycles" 1, 1000;
         /// Operands marshalled in a cycle.
         marshal_per_cycle: u64, Count "operands/cycle" 1, 64;
-        /// Cycles that starting a traversal occupies the marshaller.
+        /// Cycles for which starting a traversal occupies the marshaller.
         traversal_cycles: u64, Count "cycles" 0, 1000;
-        /// Cycles that pushing a token occupies the marshaller.
+        /// Cycles for which pushing a token occupies the marshaller.
         token_cycles: u64, Count "cycles" 1, 1000;
     }
 
@@ -222,13 +222,13 @@ schema! {
         chunks: u64, Count "chunks" 2, 64;
         /// Tokens that the control queue holds.
         control_entries: u64, Count "tokens" 1, 1048576;
-        /// From the pop of an operand in a line that the core has not read yet to its data.
+        /// From popping an operand to its data, if the core has not read the operand's line yet.
         read_latency: u64, Count "cycles" 1, 1000;
-        /// What the access unit writes into the L2 in a cycle.
+        /// Bytes that the access unit writes into the L2 in a cycle.
         write_bytes_per_cycle: u64, Count "bytes/cycle" 1, 1024;
     }
 
-    /// Energy of events. Each cache access counts its level only.
+    /// Energy of events. Each cache access counts only its own level.
     Energy {
         /// A scalar operation, with its share of the core's front end.
         alu_pj: f64, Real "pJ" 0, 1000000;
@@ -250,7 +250,7 @@ schema! {
         dispatch_pj: f64, Real "pJ" 0, 1000000;
         /// One iteration of a traversal unit.
         iteration_pj: f64, Real "pJ" 0, 1000000;
-        /// Leakage and clock of the core, its access unit and its share of the uncore, a cycle.
+        /// Leakage and clock of the core, its access unit and its share of the uncore, per cycle.
         static_cycle_pj: f64, Real "pJ" 0, 1000000;
     }
 }
@@ -264,23 +264,23 @@ pub struct Machine {
     pub core: Core,
     /// The in-order core of the baseline.
     pub in_order: Core,
-    /// The matrix unit, whichever core runs.
+    /// The matrix unit, used by either core.
     pub matrix: Matrix,
     /// The first-level data cache.
     pub l1: Cache,
     /// The private second-level cache.
     pub l2: Cache,
-    /// The shared last-level cache, all of it visible to the simulated core.
+    /// The shared last-level cache; all of it is visible to the simulated core.
     pub llc: Cache,
     /// Main memory.
     pub dram: Dram,
     /// The access unit.
     pub access: Access,
-    /// Its queues.
+    /// The queues of the access unit.
     pub queue: Queue,
     /// Energy of events.
     pub energy: Energy,
-    /// Every number as it was written, in schema order.
+    /// Every number as written, in schema order.
     pub figures: Vec<Figure>,
 }
 
@@ -298,7 +298,7 @@ const SECTIONS: &[(&str, &[Field])] = &[
     ("energy", Energy::FIELDS),
 ];
 
-/// The text of the description that is used by default.
+/// The text of the default description.
 pub const TMU_CPU: &str = include_str!("../tmu-cpu.toml");
 
 impl Machine {
@@ -328,12 +328,12 @@ impl Machine {
         })
     }
 
-    /// A time in nanoseconds as whole core cycles, rounded up.
+    /// Converts a time in nanoseconds to whole core cycles, rounded up.
     pub fn cycles(&self, ns: f64) -> u64 {
         (ns * self.core.clock_ghz).ceil() as u64
     }
 
-    /// The simulated core's share of main memory's bandwidth, in bytes a core cycle.
+    /// Returns the simulated core's share of main memory's bandwidth, in bytes per core cycle.
     pub fn share_bytes_per_cycle(&self) -> f64 {
         let total = self.dram.channels as f64 * self.dram.channel_gb_per_s;
         total / self.dram.sharers as f64 / self.core.clock_ghz

@@ -1,5 +1,5 @@
-//! A program as text. The compiler's reader turns the text back into the same program; the words
-//! are those of the Ember artifact's `dlc` dialect.
+//! Prints a program as text. The compiler's reader turns the text back into the same program; the words are those of
+//! the Ember artifact's `dlc` dialect.
 
 use crate::dlc::{
     Action, Addr, Dim, Expr, Lanes, Loop, Program, RegisterId, Stmt, Stream, StreamId, StreamKind,
@@ -9,7 +9,7 @@ use ember_values::layout::{Keep, Layout, WIDTH, quote};
 use ember_values::scalar::{DType, Scalar};
 use std::fmt;
 
-/// The program's text. An id outside its list, which no verified program has, prints as `?`.
+/// Returns the program's text. An id outside its list, which no verified program has, prints as `?`.
 pub fn print(program: &Program) -> String {
     let mut printer = Printer { program, out: Layout::default() };
     printer.program();
@@ -17,7 +17,7 @@ pub fn print(program: &Program) -> String {
 }
 
 impl fmt::Display for Type {
-    /// The element type, with the lanes if there are several: `f32`, `f32x16`.
+    /// Prints the element type, with the lanes if there are several: `f32`, `f32x16`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.lanes {
             1 => self.dtype.fmt(f),
@@ -31,7 +31,7 @@ struct Printer<'a> {
     out: Layout,
 }
 
-/// The name at an index of a list, in the form that reads back.
+/// Returns the name at an index of a list, in the form that reads back.
 fn name_at<T>(list: &[T], at: usize, name: impl Fn(&T) -> &str) -> String {
     list.get(at).map_or_else(|| "?".to_owned(), |x| quote(name(x)))
 }
@@ -66,7 +66,7 @@ impl Printer<'_> {
     fn access(&mut self) {
         let program = self.program;
         self.out.head(Keep::Items(1), "configure_access_engine");
-        // A unit stands as early as its bounds allow, so that the streams that need it come after.
+        // A unit is printed as early as its bounds allow, so that the streams that depend on it come after it.
         let mut units = program.units.iter().peekable();
         for (at, stream) in program.streams.iter().enumerate() {
             while let Some(unit) = units.next_if(|u| u.lo.index() < at && u.hi.index() < at) {

@@ -12,13 +12,13 @@ use std::sync::Arc;
 pub struct Tensor {
     /// The element type.
     pub dtype: DType,
-    /// The extent of every dimension; its product fits `u64`.
+    /// The extents; their product fits `u64`.
     pub shape: Vec<u64>,
     /// The elements.
     pub data: Data,
 }
 
-/// Where the elements come from. Held data is shared between runs and copied when first written.
+/// The source of the elements. Held data is shared between runs and copied on the first write.
 #[derive(Clone, Debug)]
 pub enum Data {
     /// Held binary32 elements.
@@ -31,11 +31,11 @@ pub enum Data {
     I64(Arc<Vec<i64>>),
     /// Held binary16 elements.
     F16(Arc<Vec<f16>>),
-    /// Held upper halves of binary32 elements.
+    /// Held bfloat16 elements: the upper halves of binary32 elements.
     BF16(Arc<Vec<bf16>>),
     /// Held unsigned 8-bit integers.
     U8(Arc<Vec<u8>>),
-    /// Held unsigned 4-bit integers, one in each byte here, below 16.
+    /// Held unsigned 4-bit integers, one per byte, each below 16.
     U4(Arc<Vec<u8>>),
     /// Computed on demand, read-only.
     Hashed(Hashed),
@@ -44,17 +44,17 @@ pub enum Data {
 /// Elements uniform in `[lo, hi)`, each a function of the seed and its position alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hashed {
-    /// The seed; tensors of one model use different ones.
+    /// The seed; different tensors of one model use different seeds.
     pub seed: u64,
     /// The least value.
     pub lo: f64,
-    /// The bound that values stay below, before they are rounded to their type (integers truncate).
+    /// The exclusive upper bound, before values are rounded to their type (integers truncate).
     pub hi: f64,
 }
 
 impl Hashed {
-    /// The element at a row-major position as a fraction of the range, in `[0, 1)`, with 24 bits so
-    /// that it is exact in binary32.
+    /// Returns the element at a row-major position as a fraction of the range, in `[0, 1)`, with 24 bits so that it is
+    /// exact in binary32.
     ///
     /// The mixer is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
     #[inline(always)]
@@ -65,7 +65,7 @@ impl Hashed {
         ((z ^ (z >> 31)) >> 40) as f32 * (1.0 / 16_777_216.0)
     }
 
-    /// The element at a row-major position in the given type.
+    /// Returns the element at a row-major position in the given type.
     #[inline(always)]
     pub fn at(&self, dtype: DType, position: u64) -> Scalar {
         match dtype {
@@ -77,7 +77,7 @@ impl Hashed {
         }
     }
 
-    /// The element at a row-major position, as binary32.
+    /// Returns the element at a row-major position, as binary32.
     #[inline(always)]
     pub fn f32(&self, position: u64) -> f32 {
         self.lo as f32 + self.unit(position) * ((self.hi - self.lo) as f32)
@@ -85,7 +85,7 @@ impl Hashed {
 }
 
 impl Data {
-    /// Held elements of a type; those of another type are left out.
+    /// Builds held elements of a type; elements of another type are left out.
     pub fn held(dtype: DType, elements: impl Iterator<Item = Scalar>) -> Data {
         macro_rules! collect {
             ($variant:ident) => {{
@@ -108,7 +108,7 @@ impl Data {
         }
     }
 
-    /// The number of held elements; `None` for data computed on demand.
+    /// Returns the number of held elements; `None` for data computed on demand.
     pub fn held_len(&self) -> Option<u64> {
         Some(match self {
             Data::F32(v) => v.len() as u64,
@@ -124,12 +124,12 @@ impl Data {
 }
 
 impl Tensor {
-    /// Bytes of the elements as they lie in a machine's memory; saturates.
+    /// Returns the size of the elements in a machine's memory, in bytes; saturates.
     pub fn bytes(&self) -> u64 {
         self.dtype.bytes_of(self.len())
     }
 
-    /// A held tensor of zeros. The caller bounds the size.
+    /// Builds a held tensor of zeros. The caller bounds the size.
     pub fn zeros(dtype: DType, shape: Vec<u64>) -> Tensor {
         let n = shape.iter().product::<u64>() as usize;
         let data = match dtype {
@@ -145,17 +145,29 @@ impl Tensor {
         Tensor { dtype, shape, data }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    /// Whether the tensor has no elements.
+    /// The index of the element at a row-major position.
+    pub fn index(&self, position: u64) -> Vec<u64> {
+        let mut rest = position;
+        let mut index: Vec<u64> = Vec::with_capacity(self.shape.len());
+        for extent in self.shape.iter().rev() {
+            index.push(rest % extent.max(&1));
+            rest /= extent.max(&1);
+        }
+        index.reverse();
+        index
+    }
+
+    /// Returns true if the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The element at a row-major position; `None` past the end.
+    /// Returns the element at a row-major position; `None` past the end.
     #[inline(always)]
     pub fn get(&self, position: u64) -> Option<Scalar> {
         let i = position as usize;
@@ -172,8 +184,8 @@ impl Tensor {
         }
     }
 
-    /// Writes one element of a held tensor; `false` past the end, for another type, or for data
-    /// computed on demand.
+    /// Writes one element of a held tensor. Returns `false` past the end, for another type, or for data computed on
+    /// demand.
     #[inline(always)]
     pub fn set(&mut self, position: u64, value: Scalar) -> bool {
         fn put<T: Clone>(v: &mut Arc<Vec<T>>, i: u64, x: T) -> bool {
@@ -197,7 +209,7 @@ impl Tensor {
         }
     }
 
-    /// The row-major position of an index; `None` where the rank differs or an index is outside.
+    /// Returns the row-major position of an index; `None` if the rank differs or the index is out of bounds.
     pub fn position(&self, index: &[i64]) -> Option<u64> {
         if index.len() != self.shape.len() {
             return None;
@@ -225,7 +237,7 @@ mod tests {
                 let Some(x) = hashed.at(dtype, position).as_i64() else { panic!("an integer") };
                 counts[x as usize] += 1;
             }
-            // A thousand on average, and five standard deviations to either side.
+            // Each count is 1000 on average; the bounds are five standard deviations to either side.
             assert!(counts.iter().all(|c| (840..1160).contains(c)), "{dtype}: {counts:?}");
         }
     }

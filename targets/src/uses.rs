@@ -1,9 +1,9 @@
-//! What takes the elements of a program's streams: actions, addresses, bounds, other streams.
+//! The uses of a program's streams: in actions, addresses, bounds and other streams.
 
 use crate::dlc::{Action, Addr, Program, StreamId, StreamKind};
 use std::collections::BTreeSet;
 
-/// The streams that a stream is made from.
+/// Returns the streams that a stream is computed from.
 pub(crate) fn stream_inputs(kind: &StreamKind) -> Vec<StreamId> {
     match kind {
         StreamKind::Const(_) | StreamKind::Size(_) | StreamKind::IndVar(_) => Vec::new(),
@@ -13,12 +13,12 @@ pub(crate) fn stream_inputs(kind: &StreamKind) -> Vec<StreamId> {
     }
 }
 
-/// The streams of an address.
+/// Returns the streams of an address.
 pub(crate) fn address_streams(addr: &Addr<StreamId>) -> Vec<StreamId> {
     addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect()
 }
 
-/// The streams that an action takes an element of.
+/// Returns the streams whose elements an action uses.
 pub(crate) fn action_streams(action: &Action) -> Vec<StreamId> {
     match action {
         Action::Operand(stream) | Action::Prefetch(stream) => vec![*stream],
@@ -32,8 +32,7 @@ pub(crate) fn action_streams(action: &Action) -> Vec<StreamId> {
 }
 
 impl Program {
-    /// For each stream, whether nothing but prefetches takes its elements: nothing of them is kept,
-    /// so that they occupy no storage.
+    /// Returns true for each stream that only prefetches use: its elements are not kept, so it occupies no storage.
     pub fn only_prefetched(&self) -> Vec<bool> {
         let events = self.units.iter().flat_map(|u| [&u.beg, &u.ite, &u.end]);
         let (mut prefetched, mut kept) = (BTreeSet::new(), BTreeSet::new());

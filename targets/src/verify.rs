@@ -1,15 +1,13 @@
-//! The DLC verifier: what must hold of a program before it runs. After it, a failure is a bug or a
+//! The DLC verifier: the laws that a program must obey before it runs. A failure of a verified program is a bug or a
 //! reported deadlock.
 //!
-//! - **Structure**: units form a tree, each traversed exactly once; streams use earlier streams;
-//!   names are unique.
+//! - **Structure**: units form a tree, each traversed exactly once; streams use earlier streams; names are unique.
 //! - **Scope**: a stream is used only where every unit that it depends on runs.
 //! - **Types**: of streams, registers, operands and expressions.
-//! - **Marshalling balance**: every pop has its push, in order and with its type, on every path; a
-//!   walk follows the traversal of its unit, with bounds that are provably the unit's.
+//! - **Marshalling balance**: every pop has its push, in order and with its type, on every path; a walk follows the
+//!   traversal of its unit, with bounds that are provably equal to the unit's.
 //! - **Registers** are set before they are read, on every path.
-//! - **Overlap**: the access unit runs ahead, so its effects commute with every execute effect up to
-//!   the next barrier.
+//! - **Overlap**: the access unit runs ahead, so its effects commute with every execute effect up to the next barrier.
 //! - **Limits** of the target.
 
 mod limits;
@@ -28,18 +26,18 @@ use std::ops::Deref;
 
 pub use overlap::Footprint;
 
-/// Units nest at most this deep, in any program for any target.
+/// The maximum nesting depth of units, in any program for any target.
 pub const MAX_UNIT_DEPTH: usize = 256;
 
-/// What a target can hold. All limits are inclusive.
+/// The capacities of a target. All limits are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep traversal units nest.
+    /// The nesting depth of traversal units.
     pub layers: u32,
     /// Traversal units of one traversal at the root, which are configured together.
     pub units: u32,
-    /// Bytes of stream elements that the access unit holds. Traversals at the root have it in turn;
-    /// each needs room for one element of every stream that advances with it.
+    /// Bytes of stream elements that the access unit holds. Traversals at the root use the storage in turn; each needs
+    /// room for one element of every stream that advances with it.
     pub storage_bytes: u64,
     /// Bytes of the largest operand: a chunk of the data queue.
     pub operand_bytes: u64,
@@ -52,7 +50,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What a machine can hold. Tokens name any number of cases.
+    /// Returns the limits of a machine. Tokens can name any number of cases.
     pub fn of(machine: &Machine) -> Limits {
         let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         Limits {
@@ -66,7 +64,7 @@ impl Limits {
         }
     }
 
-    /// No limits: what holds on any target.
+    /// No limits: a program is checked only against the laws of every target.
     pub const NONE: Limits = Limits {
         layers: u32::MAX,
         units: u32::MAX,
@@ -83,12 +81,12 @@ impl Limits {
 pub struct Verified(Program);
 
 impl Verified {
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &Program {
         &self.0
     }
 
-    /// The program, which is unverified again.
+    /// Returns the program, which counts as unverified again.
     pub fn into_program(self) -> Program {
         self.0
     }
@@ -102,7 +100,7 @@ impl Deref for Verified {
     }
 }
 
-/// Which law is broken.
+/// The law that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Lists, names, ids and the tree of units.
@@ -123,7 +121,7 @@ pub enum Kind {
     Limit,
 }
 
-/// The part of a program in which an error stands.
+/// The part of a program that contains an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// The whole program.
@@ -136,11 +134,11 @@ pub enum Part {
     Stream,
     /// A traversal unit.
     Unit,
-    /// What the access unit performs once.
+    /// The access unit's actions at the root.
     Access,
     /// A register.
     Register,
-    /// What runs before the compute loop.
+    /// The statements before the compute loop.
     Main,
     /// A case of the compute loop.
     Case,
@@ -162,15 +160,15 @@ impl Part {
     }
 }
 
-/// Where in a program an error stands.
+/// The position of an error in a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The kind of part.
     pub part: Part,
-    /// The part's name; empty for the parts that are only one.
+    /// The part's name; empty for the parts that exist only once.
     pub name: String,
-    /// The way to a statement (its place in each body, outermost first) or to an action of a unit
-    /// (0, 1, 2 for `beg`, `ite`, `end`, and its place); empty for the part as a whole.
+    /// The path to a statement (its position in each body, outermost first) or to an action of a unit (0, 1, 2 for
+    /// `beg`, `ite`, `end`, and its position); empty for the part as a whole.
     pub path: Vec<usize>,
 }
 
@@ -196,11 +194,11 @@ impl fmt::Display for Place {
 /// A law that a program breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VerifyError {
-    /// Which law.
+    /// The law.
     pub kind: Kind,
-    /// Where.
+    /// The position.
     pub place: Place,
-    /// How, in one line without a full stop.
+    /// The violation, in one line without a full stop.
     pub message: String,
 }
 
@@ -212,10 +210,10 @@ impl fmt::Display for VerifyError {
 
 impl std::error::Error for VerifyError {}
 
-/// Checks structure, scope and types: what can be said of each part of a program by itself.
+/// Checks structure, scope and types: the laws that concern each part of a program by itself.
 pub fn well_formed(program: &Program) -> Vec<VerifyError> {
     let mut errors = Errors::default();
-    // The other checks follow ids, which must lead somewhere.
+    // The other checks follow ids, so every id must be valid.
     if let Some(tree) = structure::check(program, &mut errors) {
         structure::check_scope(program, &tree, &mut errors);
         types::check(program, &mut errors);
@@ -223,12 +221,12 @@ pub fn well_formed(program: &Program) -> Vec<VerifyError> {
     errors.distinct()
 }
 
-/// Checks everything.
+/// Checks every law.
 ///
 /// # Errors
 ///
-/// Every law that the program breaks, in the order of the laws above; laws that cannot be checked
-/// because an earlier one is broken are not.
+/// Returns every law that the program breaks, in the order of the laws above. Laws that cannot be checked because an
+/// earlier one is broken are left out.
 pub fn verify(program: Program, limits: &Limits) -> Result<Verified, Vec<VerifyError>> {
     let mut errors = Errors { list: well_formed(&program) };
     if errors.list.is_empty() {
@@ -253,7 +251,7 @@ impl Errors {
         self.list.push(VerifyError { kind, place: place.clone(), message: message.into() });
     }
 
-    /// Each once: a case that several callbacks run is looked at for each of them.
+    /// Removes duplicates: a case that several callbacks run is checked for each of them.
     fn distinct(mut self) -> Vec<VerifyError> {
         let mut seen = BTreeSet::new();
         self.list.retain(|e| seen.insert(e.clone()));

@@ -1,4 +1,4 @@
-//! A rule file in the folder is all it takes to change what is found.
+//! Tests that adding a rule file to the folder is enough to change the best program.
 
 use crate::common::{ember, folder, root, word};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 const MODEL: &str = "examples/embedding_bag.sexp";
 
-/// A copy of the rule folder without some of its files.
+/// Copies the rule folder without some of its files.
 fn rules_without(name: &str, left_out: &[&str]) -> PathBuf {
     let copy = folder(name);
     for entry in fs::read_dir(root().join("rules")).expect("the rules") {
@@ -19,7 +19,7 @@ fn rules_without(name: &str, left_out: &[&str]) -> PathBuf {
     copy
 }
 
-/// The best program under rules, and its cycles once it is run.
+/// Returns the best program under rules, and its cycles.
 fn found(rules: &[&Path]) -> (String, u64) {
     let program = folder("found").join("best.dlc");
     let mut words = vec!["--emit".to_owned(), "dlc".to_owned(), "-o".to_owned(), word(&program)];
@@ -35,7 +35,7 @@ fn found(rules: &[&Path]) -> (String, u64) {
     (fs::read_to_string(program).expect("the program"), cycles)
 }
 
-/// Vectors as long as a row, in a file of the user's own.
+/// A user's own rule file, for vectors as long as a row.
 const MINE: &str = r#"
 (ruleset mine "vectors of my own length")
 (rule my-vectors
@@ -53,18 +53,18 @@ fn a_rule_file_of_the_users_changes_what_is_found() {
     let (program, slow) = found(&[&without]);
     assert!(program.contains("f32x16") && !program.contains("f32x64"), "{program}");
 
-    // A file beside the folder.
+    // The file is outside the folder.
     let mine = folder("mine").join("mine.rules");
     fs::write(&mine, MINE).expect("is written");
     let (program, fast) = found(&[&without, &mine]);
     assert!(program.contains("f32x64"), "{program}");
     assert!(fast < slow, "{fast} and {slow} cycles");
 
-    // The same file in the folder.
+    // The same file is in the folder.
     fs::copy(&mine, without.join("mine.rules")).expect("is copied");
     assert_eq!(found(&[&without]), (program, fast));
 
-    // The project's own file, given by itself, finds what the whole folder finds.
+    // The project's own file, given by itself, leads to the same program as the whole folder.
     fs::remove_file(without.join("mine.rules")).expect("is removed");
     let wide = all.join("wide-vectors.rules");
     assert_eq!(found(&[&without, &wide]), found(&[&all]));

@@ -1,5 +1,5 @@
-//! Questions about a search: why a rule did not fire, how a program came about, what each rule did, and
-//! what the e-graph looks like. Answers are held against what the search itself says.
+//! Tests the questions about a search: why a rule did not fire, how a program was derived, what each rule did, and the
+//! form of the e-graph. The answers must agree with the search itself.
 
 use crate::common::{OPT, ember, inputs, options};
 use egg::{Id, Language};
@@ -14,7 +14,7 @@ use ember_tools::why_not::{Cause, why_not};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Models of every family.
+/// One or more models of every family.
 const MODELS: [&str; 7] =
     ["bag", "bag_quantised", "gather_two", "mp_sigmoid", "block_gather", "kg_rotate", "dense"];
 
@@ -22,7 +22,7 @@ fn path(model: &str) -> String {
     format!("tests/models/{model}.sexp")
 }
 
-/// Without running candidates.
+/// Returns options that rank without running candidates.
 fn unranked() -> Options {
     Options { rank: false, ..options() }
 }
@@ -62,7 +62,7 @@ fn every_answer_agrees_with_what_the_search_reports() {
     assert!(seen.len() >= 8, "{seen:?}");
 }
 
-/// A term with a part in the place of what stands at a position.
+/// Returns the text of a term with the subterm at a position replaced.
 fn replaced(whole: &Term, position: &[usize], part: &Term) -> String {
     fn write(term: &Term, at: Id, position: Option<&[usize]>, part: &str) -> String {
         if position == Some(&[]) {
@@ -170,8 +170,8 @@ fn e_graphs_are_written_for_viewers() {
     }
 }
 
-/// Checks the form of Graphviz text: brackets and quotes are closed and every end of an edge is
-/// declared. Gives the number of nodes.
+/// Checks the form of Graphviz text: brackets and quotes are closed and both ends of every edge are declared. Returns
+/// the number of nodes.
 fn declared(dot: &str) -> usize {
     let (mut open, mut quoted, mut escaped) = (Vec::new(), false, false);
     for c in dot.chars() {

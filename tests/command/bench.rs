@@ -1,4 +1,4 @@
-//! The bench: what its list says, on small batches of three workloads.
+//! Tests the output of the bench, on small batches of three workloads.
 
 use crate::common::{ember, folder, word};
 use serde_json::Value;

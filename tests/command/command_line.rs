@@ -1,9 +1,10 @@
-//! Inputs that must neither hang nor end the process, and what the command says of itself.
+//! Tests of inputs that must neither hang nor kill the process, and of the command's texts about itself.
 
 use crate::common::{ember, folder, root, word};
 use std::fs;
+use std::process::{Command, Stdio};
 
-/// A text that must be refused, whatever it is taken for.
+/// Checks that a text is refused as every kind of input.
 fn refused(name: &str, text: &[u8]) {
     let folder = folder(&format!("refused-{name}"));
     let model = "tests/models/bag.sexp".to_owned();
@@ -37,7 +38,7 @@ fn deep_parentheses() {
 
 #[test]
 fn deep_terms_are_read_or_refused() {
-    // Well-sorted and as deep as the reader allows; it may be too large, but must not end the process.
+    // The program is well-sorted and as deep as the reader allows; it may be too large, but must not kill the process.
     let deep = ["(scf.seq scf.skip ".repeat(9_990), "scf.skip".to_owned(), ")".repeat(9_990)];
     let path = folder("deep").join("deep.scf");
     fs::write(&path, deep.concat()).expect("is written");
@@ -51,6 +52,47 @@ fn texts_that_are_no_texts() {
     refused("empty", b"");
     refused("zeros", &[0; 1_000]);
     refused("quote", b"(model \"never ends");
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_none() {
+    let run = |to: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"));
+        command.args(["--no-rank", "--emit", "scf", "tests/models/bag.sexp"]).current_dir(root());
+        command.stdout(to).stderr(Stdio::piped()).spawn().expect("the command starts")
+    };
+    if let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") {
+        let ran = run(full.into()).wait_with_output().expect("ends");
+        assert_eq!(ran.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&ran.stderr).contains("cannot write to standard output"));
+    }
+    let mut ran = run(Stdio::piped());
+    drop(ran.stdout.take());
+    assert_eq!(ran.wait().expect("ends").code(), Some(0));
+}
+
+#[test]
+fn more_threads_than_a_system_has_are_not_started() {
+    let ran = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"))
+        .args(["--no-rank", "--emit", "scf", "tests/models/bag.sexp"])
+        .env("RAYON_NUM_THREADS", "100000")
+        .current_dir(root())
+        .output()
+        .expect("the command starts");
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn an_input_is_not_written_over() {
+    let folder = folder("input-is-output");
+    let path = folder.join("model.sexp");
+    let text = fs::read_to_string(root().join("tests/models/bag.sexp")).expect("a model");
+    fs::write(&path, &text).expect("is written");
+    let other = folder.join(".").join("model.sexp");
+    let ran = ember(&["--no-rank", "--emit", "scf", "-o", &word(&other), &word(&path)]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("is an input of this command"), "{ran:#?}");
+    assert_eq!(fs::read_to_string(&path).expect("a text"), text);
 }
 
 #[test]

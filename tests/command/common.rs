@@ -1,11 +1,11 @@
-//! What the tests of the whole share: running the command, and running the pipeline's stages.
+//! Shared helpers of these tests: running the command, and running the pipeline's stages.
 
 use ember_compile::cost::Goal;
 use ember_compile::groups::{self, Chosen};
 use ember_compile::pipeline::{self, Case, Inputs, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_sim::CoreKind;
 use ember_targets::dlc::Program;
 use ember_tools::render::render;
@@ -13,13 +13,13 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The schedules whose programs Ember would give, from the least optimised.
+/// The schedules of the programs that Ember generates, from the least optimised.
 pub const OPT: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
 
-/// What the command did.
+/// The result of running the command.
 #[derive(Debug)]
 pub struct Ran {
-    /// The exit code; `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the process.
     pub code: Option<i32>,
     /// Standard output.
     pub out: String,
@@ -28,7 +28,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Standard output as JSON.
+    /// Parses standard output as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}\n{self:#?}"))
     }
@@ -45,12 +45,12 @@ pub fn ember<S: AsRef<str>>(words: &[S]) -> Ran {
     Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// The package's folder.
+/// Returns the package's folder.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder that only this test uses, empty.
+/// Creates an empty folder that only this test uses.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if folder.exists() {
@@ -60,12 +60,12 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The path as an argument.
+/// Returns the path as an argument.
 pub fn word(path: &Path) -> String {
     path.to_str().expect("UTF-8").to_owned()
 }
 
-/// The default options, with the project's rules wherever the test runs.
+/// Returns the default options, with the project's rules wherever the test runs.
 pub fn options() -> Options {
     Options { rules: vec![root().join("rules")], ..Options::default() }
 }
@@ -77,7 +77,7 @@ pub fn inputs(model: &str) -> Inputs {
         .unwrap_or_else(|errors| panic!("{}", render(&sources, &errors, false)))
 }
 
-/// A model from its text, as if it stood in the file.
+/// Reads a model from its text as if it were in the file.
 pub fn model(path: &str, text: &str) -> Model {
     let mut sources = Sources::new(Disk);
     let file = sources.add(root().join(path), text);
@@ -85,12 +85,12 @@ pub fn model(path: &str, text: &str) -> Model {
         .unwrap_or_else(|errors| panic!("{}\n{text}", render(&sources, &errors, false)))
 }
 
-/// The data of a seed.
+/// Makes the data of a seed.
 pub fn case(inputs: &Inputs, seed: u64) -> Case {
     Case::new(&inputs.model, Some(seed), options().exact).unwrap_or_else(|e| panic!("{e:#?}"))
 }
 
-/// What a schedule finds, chosen on a case.
+/// Returns the program that a schedule finds, chosen on a case.
 pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen {
     let name = schedule;
     let schedule = inputs.schedule(name).unwrap_or_else(|e| panic!("{e:#?}"));
@@ -100,7 +100,7 @@ pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen 
         .unwrap_or_else(|why| panic!("{name} finds nothing for {}: {why:?}", inputs.model.name))
 }
 
-/// Runs a program on a case: its cycles, if its output is the reference's, bit for bit.
+/// Runs a program on a case; returns its cycles if its output equals the reference's bit for bit.
 pub fn judged(
     inputs: &Inputs,
     program: &Program,

@@ -1,5 +1,5 @@
-//! Every family of operators on random small data: each program of each schedule is valid, and none
-//! is faster than the physical bound.
+//! Tests every family of operators on random small data: each program of each schedule is valid, and none is faster
+//! than the physical bound.
 
 use crate::common::{OPT, best, inputs, judged, model, options};
 use ember_compile::cost::Goal;
@@ -9,7 +9,7 @@ use ember_sim::CoreKind;
 use fastrand::Rng;
 use itertools::Itertools;
 
-/// What is computed, from inputs of [`INPUTS`].
+/// The outputs of each family, computed from [`INPUTS`].
 const FAMILIES: [&str; 16] = [
     "(output out (emb.spmm x i o v))",
     "(output out (emb.sddmm x x i o))",
@@ -30,8 +30,8 @@ const FAMILIES: [&str; 16] = [
      (output out (nn.softmax z)) (output more (nn.concat z (nn.interact (nn.stack z z))))",
 ];
 
-/// Names, declarations and data; D stands for a number of columns, N for that of nodes, EDGES and
-/// ENDS for the edges and where those of each node end.
+/// Names, declarations and data. D is a number of columns, N the number of nodes, EDGES the edges and ENDS the end of
+/// each node's edges.
 const INPUTS: [(&str, &str, &str); 12] = [
     ("x", "f32 (nodes D)", "(uniform -1 1)"),
     ("y", "f32 (nodes D)", "(uniform -1 1)"),
@@ -47,7 +47,7 @@ const INPUTS: [(&str, &str, &str); 12] = [
     ("c", "f32 (6)", "(uniform -1 1)"),
 ];
 
-/// The text of a model that computes these, the same for the same seed.
+/// Returns the text of a model with these statements, always the same for a seed.
 fn text(statements: &str, seed: u64) -> String {
     let random = &mut Rng::with_seed(seed);
     let (columns, nodes) = ([2, 6, 16, 30, 64][random.usize(..5)], random.usize(1..9));

@@ -1,4 +1,4 @@
-//! The command `fmt`: which files it writes, what it prints, and with which exit codes.
+//! Tests the command `fmt`: the files it writes, its output, and its exit codes.
 
 use crate::common::{ember, folder, root, word};
 use std::fs;
@@ -38,7 +38,7 @@ fn files_are_formatted_in_place_and_checked() {
         let ran = ember(&words);
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "nothing is left to change");
     }
-    // One file that cannot be read does not keep the others from being formatted.
+    // A file that cannot be read does not prevent the formatting of the others.
     write();
     fs::write(&files[0], "(ruleset").expect("is written");
     let ran = ember(&["fmt", &path]);

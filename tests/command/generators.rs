@@ -1,11 +1,11 @@
-//! Generated files say the same as the sources in a model that they stand for, byte for byte the same
-//! for the same seed.
+//! Tests that generated files contain the same data as the corresponding sources in a model, and are identical for the
+//! same seed.
 
 use crate::common::{ember, folder, model, word};
 use ember_model::data::Instance;
 use std::path::Path;
 
-/// Runs `gen` into a file; its bytes.
+/// Runs `gen` into a file and returns its bytes.
 fn generated(words: &str, file: &Path) -> Vec<u8> {
     let words: Vec<&str> = words.split(' ').collect();
     let ran = ember(&[&["gen"][..], &words, &["-o", &word(file)]].concat());
@@ -19,7 +19,7 @@ fn instance(text: &str, seed: u64) -> Instance {
         .unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"))
 }
 
-/// Two data forms of one model make the same data.
+/// Checks that two data forms of one model make the same data.
 fn same(inputs: &str, one: &str, other: &str) {
     let [one, other] =
         [one, other].map(|data| instance(&format!("(model m {inputs} (data {data}))"), 5));

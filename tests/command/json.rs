@@ -1,4 +1,4 @@
-//! The report for machines, and programs that are written out and read back.
+//! Tests the JSON report, and programs that are written and read back.
 
 use crate::common::{OPT, ember, folder, word};
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn keys(value: &Value) -> BTreeSet<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-/// Checks that an object has at least the keys.
+/// Checks that an object has at least the given keys.
 fn has(value: &Value, wanted: &[&str]) {
     let found = keys(value);
     let missing: Vec<_> = wanted.iter().filter(|key| !found.contains(**key)).collect();
@@ -85,7 +85,7 @@ fn programs_read_back_at_every_level() {
 
 #[test]
 fn a_wrong_program_exits_with_1_and_shows_the_first_difference() {
-    // The programs that add rows, run on the model that takes their maximum.
+    // The program for the sum of rows is run on the model for their maximum.
     let file = word(&folder("wrong").join("sum.dlc"));
     let ran = ember(&["--schedule", "emb-opt3", "--emit", "dlc", "-o", &file, &path("bag")]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");

@@ -1,4 +1,4 @@
-//! The language server, as an editor sees it: messages over standard input and output.
+//! Tests the language server as an editor sees it: messages over standard input and output.
 
 use crate::common::{folder, root};
 use ember_language::rules;
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A server and what it said so far without being asked.
+/// A server and the notifications it has sent so far.
 struct Client {
     server: Child,
     from: BufReader<ChildStdout>,
@@ -18,7 +18,7 @@ struct Client {
 }
 
 impl Client {
-    /// A server that nothing was said to.
+    /// Starts a server and sends it nothing.
     fn fresh() -> Client {
         let mut server = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"))
             .arg("lsp")
@@ -31,7 +31,7 @@ impl Client {
         Client { server, from, next: 0, published: Vec::new() }
     }
 
-    /// A server of a folder's workspace.
+    /// Starts a server with a folder as its workspace.
     fn new(folder: &Path, options: Value) -> Client {
         let mut client = Client::fresh();
         let params = json!({
@@ -54,7 +54,7 @@ impl Client {
         self.raw(&format!("Content-Length: {}\r\n\r\n{text}", text.len()));
     }
 
-    /// The next message; `None` where no more comes.
+    /// Reads the next message; `None` at the end of the stream.
     fn read(&mut self) -> Option<Value> {
         let mut length = 0;
         loop {
@@ -76,7 +76,7 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// The answer to a request.
+    /// Sends a request and returns its answer.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
@@ -102,7 +102,7 @@ impl Client {
         self.tell("textDocument/didChange", params);
     }
 
-    /// Asks about a place of a text: the `nth` byte behind where `mark` first stands.
+    /// Sends a request about a position in a text: `nth` bytes after the first occurrence of `mark`.
     fn about(&mut self, method: &str, path: &Path, text: &str, mark: &str, nth: usize) -> Value {
         let at = text.find(mark).expect("stands there") + nth;
         let before = &text[..at];
@@ -113,9 +113,9 @@ impl Client {
         self.ask(method, params)["result"].take()
     }
 
-    /// The codes and ranges last published about a file; `None` where nothing was.
+    /// Returns the codes and ranges last published about a file; `None` if there were none.
     fn diagnostics(&mut self, path: &Path) -> Option<Vec<(String, Value)>> {
-        // All that was said before this answer has been read then.
+        // This answer comes after all notifications sent before it.
         self.ask("textDocument/documentSymbol", json!({"textDocument": {"uri": uri(path)}}));
         let of_file = |message: &&Value| message["params"]["uri"] == uri(path);
         let last = self.published.iter().rev().find(of_file)?;
@@ -124,7 +124,7 @@ impl Client {
         Some(list.map(code).collect())
     }
 
-    /// The exit code, behind `exit`.
+    /// Sends `exit` and returns the exit code.
     fn exit(mut self) -> Option<i32> {
         self.tell("exit", Value::Null);
         drop(self.server.stdin.take());
@@ -152,7 +152,7 @@ const RULES: &str = "(ruleset s \"a small set\")
 (schedule t \"all\" (steps p))
 ";
 
-/// A folder of two rule files, and their paths.
+/// Creates a folder of two rule files; returns it and their paths.
 fn two_files(name: &str) -> (PathBuf, PathBuf, PathBuf) {
     let folder = folder(name);
     let (dialect, rules) = (folder.join("dialect.rules"), folder.join("a b.rules"));
@@ -168,18 +168,18 @@ fn diagnostics_come_and_go_as_one_types() {
     let wrong = RULES.replace("(f ?x ?x) =>", "(g ?x ?x) =>");
     client.open(&rules, &wrong);
     let found = client.diagnostics(&rules).expect("published");
-    // Characters count in units of UTF-16, of which the clef has two.
+    // Characters count in UTF-16 units, and the clef takes two.
     assert_eq!(found, [("unknown-operator".to_owned(), range(1, 24, 25))]);
     client.change(&rules, RULES);
     assert_eq!(client.diagnostics(&rules), Some(Vec::new()));
 
-    // What is open counts, not what is on disk, and so does what stands in another file.
+    // The text of an open file counts, not the text on disk; so do the texts of other files.
     client.open(&dialect, &DIALECT.replace("(op f (", "(op g ("));
     let codes = |found: Option<Vec<(String, Value)>>| -> Vec<String> {
         found.expect("published").into_iter().map(|(code, _)| code).collect()
     };
     assert_eq!(codes(client.diagnostics(&rules)), ["unknown-operator"]);
-    // A file that cannot be read says nothing of the others.
+    // A file that cannot be read causes no diagnostics of the others.
     client.change(&dialect, "(dialect");
     assert_eq!(codes(client.diagnostics(&dialect)), ["unbalanced"]);
     assert_eq!(codes(client.diagnostics(&rules)), ["unknown-operator"]);
@@ -227,7 +227,7 @@ fn places_are_explained_found_and_completed() {
     assert_eq!(definition("?x) =>", 1), (uri(&rules), range(1, 26, 28)));
     assert_eq!(definition("index", 1).0, "");
 
-    // What is being written need not be balanced.
+    // A text that is being written need not be balanced.
     let mut complete = |text: &str| {
         client.change(&rules, &format!("{RULES}{text}"));
         let whole = format!("{RULES}{text}");
@@ -322,7 +322,8 @@ fn systems_in_one_folder_and_their_cases_are_checked_apart() {
     assert!(hover["contents"]["value"].as_str().is_some_and(|text| text.contains("what f is")));
     let set = client.about("textDocument/definition", &case, text, "rules s", 6);
     assert_eq!((&set["uri"], &set["range"]), (&uri(&one).into(), &range(4, 9, 10)));
-    // One that needs its folder is checked with all of it, and says nothing of those that are alone.
+    // A file that needs its folder is checked with all of it; this adds no diagnostics to files that are complete
+    // alone.
     client.open(&rules, RULES);
     assert_eq!(client.diagnostics(&rules), Some(Vec::new()));
     assert_eq!(client.diagnostics(&one), Some(Vec::new()));
@@ -351,7 +352,7 @@ fn messages_that_make_no_sense_are_refused_and_harm_nothing() {
         client.send(&message);
         assert_eq!(code(client.read().expect("an answer")), Some(-32600), "{message}");
     }
-    // Answers that nothing was asked for, a file that is not open, and one that is no file.
+    // The server must survive answers without a request, a file that is not open, and a URI that is no file.
     client.send(&json!({"jsonrpc": "2.0", "id": 77, "result": null}));
     let nowhere = folder.join("nowhere.rules");
     for method in ["textDocument/hover", "textDocument/definition"] {
@@ -359,13 +360,13 @@ fn messages_that_make_no_sense_are_refused_and_harm_nothing() {
     }
     let document = json!({"uri": "untitled:1", "languageId": "x", "version": 1, "text": "("});
     client.tell("textDocument/didOpen", json!({"textDocument": document}));
-    // Positions outside of the text.
+    // The position is outside the text.
     let rules = folder.join("new.rules");
     client.open(&rules, RULES);
     let far = json!({"line": 4_000_000_000u32, "character": 4_000_000_000u32});
     let params = json!({"textDocument": {"uri": uri(&rules)}, "position": far});
     assert_eq!(client.ask("textDocument/hover", params)["result"], Value::Null);
-    // Nothing below the deepest nesting, and no place in it, ends the server.
+    // Nesting beyond the maximum, and a position inside it, must not end the server.
     client.change(&rules, &"(".repeat(200_000));
     client.about("textDocument/completion", &rules, "(((", "(((", 3);
     assert_eq!(client.diagnostics(&rules).map(|found| found[0].0.clone()), Some("too-deep".into()));
@@ -373,7 +374,7 @@ fn messages_that_make_no_sense_are_refused_and_harm_nothing() {
     client.ask("shutdown", Value::Null);
     assert_eq!(code(client.ask("textDocument/hover", json!({}))), Some(-32600));
     assert_eq!(client.exit(), Some(0));
-    // Without `shutdown`, and without any `exit`, it did not end as it should.
+    // A client that ends without `shutdown`, or without `exit`, causes the exit code 1.
     assert_eq!(Client::new(&folder, Value::Null).exit(), Some(1));
     let mut client = Client::new(&folder, Value::Null);
     drop(client.server.stdin.take());
@@ -402,7 +403,7 @@ fn the_extension_knows_every_word_and_is_well_formed() {
         (&grammar["language"], &syntax["scopeName"]),
         (&language["id"], &grammar["scopeName"])
     );
-    // The words of all patterns.
+    // Collects the words of all patterns.
     let mut patterns = Vec::new();
     let mut open = vec![&syntax];
     while let Some(value) = open.pop() {

@@ -1,6 +1,7 @@
-//! The whole pipeline: what the command prints, what its programs do, and what may be relied on.
+//! Tests of the whole pipeline: the command's output, the results of its programs, and its guarantees.
 
 mod add_rule;
+mod anywhere;
 mod asked;
 mod bench;
 mod command_line;

@@ -1,5 +1,5 @@
-//! The nine inputs that programs are judged on: dimension 32, 64 and 128, low, medium and high
-//! locality. Programs are chosen on one seed and judged on another.
+//! Tests the main job on nine inputs: dimension 32, 64 and 128, low, medium and high locality. Programs are chosen on
+//! one seed and judged on another.
 
 use crate::common::{OPT, best, case, inputs, judged};
 use ember_compile::cost::Goal;
@@ -13,10 +13,10 @@ use ember_tools::render::render;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// The seed of the data that programs are chosen on, and that of the data they are judged on.
+/// The seed of the data that programs are chosen on, and the seed of the data they are judged on.
 const SEEDS: (u64, u64) = (7, 11);
 
-/// Cycles of every program of one input, and the fewest that are possible.
+/// Cycles of every program of one input, and the physical bound.
 struct Judged {
     input: String,
     cycles: BTreeMap<String, u64>,
@@ -64,7 +64,7 @@ fn cycles(inputs: &Inputs, tune: &Case, judge: &Case) -> BTreeMap<String, u64> {
     cycles
 }
 
-/// What is wrong with the order of the programs.
+/// Returns the violations of the expected order of the programs.
 fn complaints(judged: &Judged) -> Vec<String> {
     let at = |name: &str| judged.cycles[name];
     let mut wrong = Vec::new();

@@ -1,5 +1,5 @@
-//! Whole models of several statements: valid under every schedule, put together with the barriers
-//! that they need and no others, and searched no more often than they differ.
+//! Tests whole models of several statements: they are valid under every schedule, composed with exactly the barriers
+//! that they need, and statements that are equal up to names are searched once.
 
 use crate::common::{OPT, best, case, inputs, judged, model, options, root};
 use ember_compile::cost::Goal;
@@ -12,7 +12,7 @@ use ember_sim::CoreKind;
 use ember_targets::dlc::{Action, Program, StreamKind};
 use ember_targets::verify::{Kind, Limits, verify};
 
-/// The examples, with what makes their data small.
+/// The examples, each with the replacements that make its data small.
 const EXAMPLES: [(&str, &[(&str, &str)]); 8] = [
     ("dlrm_rm1", &[("batch 32)", "batch 3)"), ("fixed 80", "fixed 4")]),
     ("dlrm_rm2", &[("batch 16)", "batch 2)"), ("fixed 120", "fixed 3")]),
@@ -27,7 +27,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 8] = [
     ("bigbird", &[("size blocks 32", "size blocks 10")]),
 ];
 
-/// An example with little data.
+/// Reads an example with little data.
 fn small(name: &str) -> Inputs {
     let path = format!("examples/{name}.sexp");
     let mut text = std::fs::read_to_string(root().join(&path)).expect("the example");
@@ -41,7 +41,7 @@ fn small(name: &str) -> Inputs {
     inputs
 }
 
-/// Runs the composed term in order, as the interpreter of terms understands it.
+/// Runs the composed term in order with the interpreter of terms and checks its outputs.
 fn agrees_as_a_term(inputs: &Inputs, case: &Case, chosen: &Chosen) {
     let mut interpreter =
         Interpreter::new(&chosen.term, inputs.book.signature.table(), store(&case.instance));
@@ -77,7 +77,7 @@ fn examples_are_valid_under_every_schedule() {
     }
 }
 
-/// Whether a stream of the access unit loads a tensor.
+/// Returns true if a stream of the access unit loads a tensor.
 fn streams(program: &Program, tensor: &str) -> bool {
     program.streams.iter().any(|stream| match &stream.kind {
         StreamKind::Mem { addr, .. } => program.tensors[addr.tensor.index()].name == tensor,

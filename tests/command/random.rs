@@ -1,4 +1,4 @@
-//! Random small models: every program that any schedule chooses has the reference's output.
+//! Tests random small models: every program that any schedule chooses has the reference's output.
 
 use crate::common::{OPT, best, inputs, judged, model, options};
 use ember_compile::cost::Goal;
@@ -6,17 +6,17 @@ use ember_compile::pipeline::Case;
 use ember_sim::CoreKind;
 use fastrand::Rng;
 
-/// How many models are tried.
+/// The number of models.
 const MODELS: u64 = 40;
 
-/// Values that arithmetic treats specially, among ordinary ones.
+/// Values that are special in arithmetic, among ordinary ones.
 const SPECIAL: [&str; 8] = ["nan", "-0.0", "0.0", "inf", "-inf", "1.5", "-2.25", "3.0e-40"];
 
 fn pick<'a>(random: &mut Rng, from: &[&'a str]) -> &'a str {
     from[random.usize(..from.len())]
 }
 
-/// `n` numbers, specials among them.
+/// Returns `n` numbers, some of them special.
 fn numbers(random: &mut Rng, n: usize) -> String {
     let mut words = Vec::new();
     for _ in 0..n {
@@ -29,7 +29,7 @@ fn numbers(random: &mut Rng, n: usize) -> String {
     words.join(" ")
 }
 
-/// Offsets of up to eight bags, empty ones first, last and in a row among them.
+/// Returns offsets of up to eight bags, including empty ones first, last and in a row.
 fn offsets(random: &mut Rng) -> Vec<usize> {
     let mut ends = vec![0];
     for _ in 0..random.usize(..9) {
@@ -39,7 +39,7 @@ fn offsets(random: &mut Rng) -> Vec<usize> {
     ends
 }
 
-/// The text of a model, the same for the same seed.
+/// Returns the text of a model, always the same for a seed.
 fn text(seed: u64) -> String {
     let random = &mut Rng::with_seed(seed);
     let (rows, dim) = (random.usize(1..5), random.usize(1..71));

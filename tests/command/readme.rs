@@ -1,18 +1,17 @@
-//! The README's examples do what it says.
+//! Tests that the README's examples print what it shows.
 //!
-//! In a `console` block each line after `$ ` is a command, and the lines below it stand in its
-//! output, in this order; `…` stands for lines left out. With `BLESS=1` a line that is there with
-//! other numbers is written anew.
+//! In a `console` block each line after `$ ` is a command, and the lines below it must occur in its output, in this
+//! order; `…` represents omitted lines. With `BLESS=1` a line whose only difference is in its numbers is rewritten.
 
 use crate::common::{ember, folder, root, word};
 use std::fs;
 
-/// Commands of the README that are not run here: they run these tests, or take longer than they.
+/// Commands of the README that are not run here: they run these tests, or take too long.
 const NOT_RUN: [&str; 3] = ["cargo test --workspace", "cargo bench", ".ci/run"];
 
-/// A line of the README and the command before it.
+/// The kind of a line of the README.
 enum Line {
-    /// Not of a `console` block.
+    /// A line outside a `console` block.
     Other,
     /// A command.
     Command(Vec<String>),
@@ -40,7 +39,7 @@ fn kinds(text: &str) -> Vec<Line> {
     text.lines().map(kind).collect()
 }
 
-/// A line without its numbers and the width of its columns.
+/// Returns a line without its numbers and the width of its columns.
 fn shape(line: &str) -> String {
     let kept = |c: &char| !c.is_ascii_digit() && !c.is_whitespace() && !"─═.-".contains(*c);
     line.chars().filter(kept).collect()
@@ -99,7 +98,7 @@ fn the_files_that_the_readme_shows_are_those_that_it_runs() {
     assert!(readme.contains(cases.trim()), "the README shows other cases than examples/ has");
 }
 
-/// The files of a section, each by its last name before the block that shows it, and its commands.
+/// Returns the files of a section, each with the last file name before the block that shows it, and its commands.
 fn section(title: &str) -> (Vec<(String, String)>, Vec<String>) {
     let readme = fs::read_to_string(root().join("README.md")).expect("the README");
     let (_, section) = readme.split_once(&format!("\n{title}\n")).expect("the section");

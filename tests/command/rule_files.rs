@@ -1,4 +1,4 @@
-//! The commands `check` and `test`: what they say of rule files and cases, and with which exit codes.
+//! Tests the commands `check` and `test`: their output for rule files and cases, and their exit codes.
 
 use crate::common::{ember, folder, root, word};
 use std::fs;
@@ -34,7 +34,7 @@ fn check_tells_right_from_odd_from_wrong_from_unreadable() {
     let found = &found[0];
     assert_eq!(found["code"], "unknown-phase");
     assert_eq!((&found["severity"], &found["source"]), (&1.into(), &"ember-rewrite".into()));
-    // Characters count in units of UTF-16, of which the clef has two.
+    // Characters count in UTF-16 units, and the clef takes two.
     let start = &found["range"]["start"];
     assert_eq!((&start["line"], &start["character"]), (&1.into(), &25.into()));
     let text = found["message"].as_str().expect("a message");
@@ -62,7 +62,7 @@ fn tests_and_cases_pass_or_fail_and_are_written_anew() {
 
     assert_eq!(ember(&["test", "--filter", "^right$", &folder]).code, Some(0));
     assert_eq!(ember(&["test", "--filter", "none", &folder]).code, Some(2));
-    // The rules of another path are not tested themselves.
+    // The rules of the other path are not tested themselves.
     let ran = ember(&["test", "--rules", &word(&rules), "--filter", "right", &word(&cases)]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "1 passed, 0 failed\n"));
 
@@ -92,7 +92,7 @@ fn the_cases_of_other_fields_pass() {
         let ran = ember(&["test", &word(&cases.with_extension("rules")), &word(&cases)]);
         assert_eq!(ran.code, Some(0), "{cases:?}: {}", ran.out);
     }
-    // Integration by parts does grow without end; nothing is odd about the rest.
+    // Integration by parts can grow without end; the other files have no warnings.
     for name in ["lambda", "prop"] {
         let rules = word(&root().join(format!("rules/extra/{name}.rules")));
         let ran = ember(&["check", "--deny-warnings", &rules]);
@@ -100,7 +100,7 @@ fn the_cases_of_other_fields_pass() {
     }
 }
 
-/// What no case may say, each with what is said of it.
+/// Checks the errors of invalid cases.
 #[test]
 fn what_is_wrong_with_a_case_is_said() {
     let folder = folder("cases");

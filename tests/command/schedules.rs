@@ -1,5 +1,5 @@
-//! Schedules that repeat, in the search of a model: when they end, and that they find what the steps
-//! find when they are written one after the other.
+//! Tests schedules that repeat, in the search of a model: they end, and they find the same programs as the steps
+//! written one after the other.
 
 use crate::common::{folder, options, root};
 use ember_compile::cost::Goal;
@@ -9,7 +9,7 @@ use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use std::fs;
 
-/// The saturations of a schedule's search, and the programs that it finds.
+/// Returns the saturations of a schedule's search, and the programs that it finds.
 fn found(name: &str, steps: &[&str]) -> Vec<(usize, Vec<String>)> {
     let forms = steps.iter().enumerate();
     let forms = forms.map(|(at, steps)| format!("(schedule s{at} \"a schedule\" {steps})"));
@@ -72,13 +72,13 @@ fn repeating_ends_where_nothing_changes() {
     assert_eq!(programs[1], programs[0]);
     assert_eq!(programs[2], programs[0]);
     assert_eq!(programs[3], programs[0]);
-    // The last round is without effect, and so is the only one of the repetition in the second round.
+    // The last round has no effect, and neither has the only one of the repetition in the second round.
     assert_eq!(saturations, [2, 2, 4, 6]);
 }
 
 #[test]
 fn what_repeats_until_something_is_found_ends_too() {
-    // Nothing is ever found, and what is kept is decoupled anew in every round of every repetition.
+    // No step finds anything, and the kept terms are decoupled anew in every round of every repetition.
     let steps = format!("(keep 1) {LOWER} {DECOUPLE}");
     let nested =
         (0..20).fold(steps, |steps, _| format!("(until (slc.for ? ? ? ? slc.skip) {steps})"));

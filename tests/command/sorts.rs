@@ -1,4 +1,4 @@
-//! Every class of a saturated e-graph has one sort, whatever rules ran.
+//! Tests that every class of a saturated e-graph has one sort, whichever rules ran.
 
 use crate::common::inputs;
 use egg::Id;
@@ -9,12 +9,11 @@ use ember_language::rules::{Schedule, ScheduleStep, Sort};
 use ember_language::term::Node;
 use std::collections::BTreeMap;
 
-/// The sort of each class. Panics where two nodes of a class disagree, or where a node is not
-/// well-sorted.
+/// Returns the sort of each class. Panics if two nodes of a class disagree, or if a node is not well-sorted.
 fn sorts(inputs: &Inputs, egraph: &EGraph, what: &str) -> BTreeMap<Id, Sort> {
     let signature = &inputs.book.signature;
     let mut sorts: BTreeMap<Id, Sort> = BTreeMap::new();
-    // Classes may be cyclic, so sorts spread from the leaves until nothing is added.
+    // Classes may be cyclic, so sorts spread from the leaves until none is added.
     loop {
         let before = sorts.len();
         for class in egraph.classes() {
@@ -38,14 +37,14 @@ fn sorts(inputs: &Inputs, egraph: &EGraph, what: &str) -> BTreeMap<Id, Sort> {
     sorts
 }
 
-/// Runs the saturations of a schedule, and nothing is given up between them.
+/// Runs the saturations of a schedule and discards nothing between them.
 fn saturations(inputs: &Inputs, egraph: &mut EGraph, steps: &[ScheduleStep]) {
     for step in steps {
         match step {
             ScheduleStep::Saturate(rules) => {
                 let rules: Vec<_> = rules.iter().map(|rule| &inputs.compiled[*rule]).collect();
                 let limits = Limits { iterations: 40, nodes: 20_000 };
-                saturate(egraph, &rules, &limits, &mut |_| ());
+                saturate(egraph, &rules, &limits);
             }
             ScheduleStep::Seq(steps) => saturations(inputs, egraph, steps),
             ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => {

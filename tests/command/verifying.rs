@@ -1,6 +1,6 @@
-//! The command `verify`: its table, its exit codes, and what it says of a rule that is wrong.
+//! Tests the command `verify`: its table, its exit codes, and its report of a wrong rule.
 //!
-//! Here it is asked of a few rules only: `tests/soundness.rs` and `tests/verify.rs` verify all of them.
+//! Only a few rules are verified here: `tests/soundness.rs` and `tests/verify.rs` verify all of them.
 
 use crate::common::ember;
 

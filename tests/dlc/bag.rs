@@ -13,7 +13,7 @@ use ember_values::scalar::DType;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The operators of the dialects.
+/// Returns the operators of the dialects.
 pub fn operators() -> &'static Operators {
     static TABLE: OnceLock<Arc<Operators>> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -23,7 +23,7 @@ pub fn operators() -> &'static Operators {
     })
 }
 
-/// The sizes and tensors of an embedding bag with a table of `f32`.
+/// Returns the sizes and tensors of an embedding bag with a table of `f32`.
 pub fn bag_context() -> ModelContext {
     let size = |k| Dim::Size(SizeId(k));
     let tensor = |name: &str, dtype, shape, writable| TensorDecl {
@@ -44,17 +44,17 @@ pub fn bag_context() -> ModelContext {
     }
 }
 
-/// A term whose loop variables and repeated parts are written `$NAME`; see [`ABBREVIATIONS`].
+/// Parses a term whose loop variables and repeated parts are written `$NAME`; see [`ABBREVIATIONS`].
 pub fn term(text: &str) -> Term {
     let mut text = text.to_owned();
-    // Later abbreviations are made of earlier ones.
+    // Later abbreviations use earlier ones.
     for (name, meaning) in ABBREVIATIONS.iter().rev() {
         text = text.replace(name, meaning);
     }
     text.parse().unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// Reads a program and verifies it; the messages of what is wrong with it.
+/// Reads and verifies a program; returns the messages of its errors.
 pub fn check(text: &str) -> Result<Program, Vec<String>> {
     let messages = |errors: Vec<Diagnostic>| errors.into_iter().map(|e| e.message).collect();
     let mut sources = Sources::new(Disk);
@@ -76,7 +76,7 @@ pub fn verified(text: &str) -> Program {
     }
 }
 
-/// Parts that the terms below repeat.
+/// The repeated parts of the terms below.
 const ABBREVIATIONS: &[(&str, &str)] = &[
     ("$B", "(var (depth 0) 0 (size %bags) 1)"),
     ("$From", "(slc.mem_stream temporal (slc.at (slc.in %offsets) (slc.iv $B)))"),
@@ -98,7 +98,7 @@ const ABBREVIATIONS: &[(&str, &str)] = &[
     ("$M", "(slc.const (size %bags))"),
 ];
 
-/// The coupled form: sums in a register.
+/// The coupled form, with sums in a register.
 pub const SCF: &str = "
 (scf.for $B 0 (size %bags) 1
   (scf.for $E 0 (size %dim) 1
@@ -137,7 +137,7 @@ pub const OPT2: &str = "
             (exe.lanes 16 (exe.const (size %dim)) (slc.from_stream (slc.iv $V))))
           (slc.from_stream $W)))))))";
 
-/// The same with counters.
+/// A token for every row, with counters instead of marshalled indices.
 pub const OPT3: &str = "
 (slc.for $B (slc.const 0) $M 1
   (slc.seq
@@ -153,7 +153,7 @@ pub const OPT3: &str = "
             (exe.lanes 16 (exe.const (size %dim)) (exe.counter $V)))
           (slc.from_stream $W)))))))";
 
-/// One callback for everything; sums in registers.
+/// One callback for the whole loop nest, with sums in registers.
 pub const SEARCH: &str = "
 (slc.callback
   (exe.walk $B (slc.const 0) $M (exe.const 0) (exe.const (size %bags)) 1

@@ -1,5 +1,5 @@
-//! Barriers and what lies between them: traversals follow each other without a gap, a gather of what
-//! was written waits for it, and an SLC term's barrier becomes the access unit's.
+//! Tests of barriers and of the traversals between them: traversals follow each other without a gap, a gather of
+//! written data waits for the write, and an SLC term's barrier becomes the access unit's.
 
 use crate::bag::{check, operators};
 use ember_compile::decouple::{ModelContext, decouple};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const ROWS: u64 = 4096;
 const LOOKUPS: u64 = 6;
 
-/// As many gathers of a few rows as there are letters, each in a traversal of its own.
+/// Builds one gather of a few rows for each letter, each in its own traversal.
 fn gathers(names: &str, between: &str) -> Program {
     let name = |form: &dyn Fn(char) -> String| names.chars().map(form).collect::<String>();
     let text = format!(
@@ -76,8 +76,8 @@ fn the_next_traversal_is_fetched_while_the_last_is_marshalled() {
         }
         outcome.stats.cycles
     };
-    // A traversal's chain of loads, index and row, takes two latencies of memory; behind a barrier
-    // every traversal pays them (from the cache, but for the first).
+    // The chain of loads of a traversal, index and row, takes two memory latencies; with barriers between them every
+    // traversal pays for it (from the cache, except for the first).
     let one = took("a", "");
     let (beside, apart) = (took("abcdefgh", ""), took("abcdefgh", "(barrier)"));
     assert!(beside < apart, "{beside} {apart}");
@@ -87,7 +87,7 @@ fn the_next_traversal_is_fetched_while_the_last_is_marshalled() {
     assert!(gap > machine.llc.latency, "{gap} of {}", machine.llc.latency);
 }
 
-/// Many more units than the access unit holds at once, and more storage.
+/// The program has many more units than the access unit holds at once, and more storage.
 #[test]
 fn traversals_have_the_access_unit_in_turn() {
     let names: String = ('a'..='t').chain('A'..='T').collect();
@@ -99,8 +99,8 @@ fn traversals_have_the_access_unit_in_turn() {
     runs(&program, vec![table(), indices(&[0, 1, 2, 3, 4, 5])]);
 }
 
-/// A loop of no iterations does not wait for the bounds of the loop inside, which are still on their way
-/// when the next traversal's operands are wanted.
+/// A loop of no iterations does not wait for the bounds of its inner loop, which are still in flight when the next
+/// traversal's operands are needed.
 #[test]
 fn a_bound_that_nobody_waited_for_holds_nobody_up() {
     let text = "(dlc late (tensor idx i64 (6)) (tensor_out out i64 (1))
@@ -124,8 +124,8 @@ fn a_bound_that_nobody_waited_for_holds_nobody_up() {
     assert_eq!(outcome.tensors[1].get(0).map(|x| x.as_f64()), Some(42.0));
 }
 
-/// Rows are copied, then gathered from the copy: the second traversal's streams load what the first
-/// wrote, whichever unit did.
+/// Rows are copied, then gathered from the copy: the second traversal's streams load data that the first wrote,
+/// whichever unit wrote it.
 #[test]
 fn a_gather_of_what_was_written_waits_behind_its_barrier() {
     let context = ModelContext {
@@ -196,7 +196,7 @@ fn a_gather_of_what_was_written_waits_behind_its_barrier() {
     }
 }
 
-/// The access unit's coherent reads fetch what the core has written from its private caches.
+/// The access unit's coherent reads fetch data that the core has written from its private caches.
 #[test]
 fn what_the_core_wrote_costs_a_snoop_and_no_main_memory() {
     let program = check(&format!(

@@ -1,9 +1,9 @@
-//! Counters: where they start, where they step, and that no token is pushed that need not be.
+//! Tests of counters: where they start and step, and that no unnecessary token is pushed.
 
 use crate::bag::verified;
 use ember_targets::print::print;
 
-/// A loop from 3 in steps of 4 that stores at its counter.
+/// A loop from 3 in steps of 4 that stores its counter.
 const FROM_THREE: &str = "
 (slc.for (var (depth 0) 3 (size %bags) 4) (slc.const 3) $M 4
   (slc.callback (exe.store
@@ -19,7 +19,7 @@ fn starts_at_lo_and_steps_in_the_same_callback() {
     assert_eq!(text.matches("register_callback").count(), 1, "{text}");
 }
 
-/// A counter of a loop whose bounds are data, inside another.
+/// A counter of an inner loop whose bounds are data.
 const OF_DATA: &str = "
 (slc.for $B (slc.const 0) $M 1
   (slc.for $L $From $To 1
@@ -49,14 +49,13 @@ fn a_constant_start_inside_another_loop_is_set_at_beg() {
     ));
     assert!(text.contains("(case beg_i2 (set count_i2 0))"), "{text}");
     assert!(text.contains("(main (set count_i0 0))"), "{text}");
-    // The outer counter steps behind the inner loop, in a callback of its own.
+    // The outer counter steps after the inner loop, in a callback of its own.
     assert!(text.contains("(on i0 ite (traverse i2) (register_callback on_i0))"), "{text}");
 }
 
 #[test]
 fn joins_the_callback_in_front_of_the_loop() {
-    // The callback in front of the inner loop sets the inner counter; the one behind it steps the
-    // outer one.
+    // The callback before the inner loop sets the inner counter; the one after it steps the outer one.
     let store = "(exe.store (exe.at (exe.at (exe.out %out) (exe.counter $B)) (exe.const 0))
                    (exe.const (const f32 1.0)))";
     let text = print(&verified(&format!(
@@ -85,8 +84,7 @@ fn joins_the_callback_in_front_of_the_loop() {
 
 #[test]
 fn a_counter_bounds_a_walk() {
-    // A walk over a block of an outer loop that only the access unit runs: its bounds are proved
-    // from the counter.
+    // A walk over a block of an outer loop that only the access unit runs: the counter proves its bounds.
     let block = "(var (outer $E 64) 0 (size %dim) 64)";
     let inner = format!(
         "(var (inner $E 64) (iv {block}) (scf.min (scf.add (iv {block}) 64) (size %dim)) 1)"
@@ -108,8 +106,8 @@ fn a_counter_bounds_a_walk() {
 
 #[test]
 fn steps_behind_the_loop_that_uses_it_also_where_a_callback_precedes() {
-    // The outer index is popped in front of the inner loop and counted inside it: the count must not
-    // step in the callback that pops.
+    // The outer index is popped before the inner loop and counted inside it: the count must not step in the callback
+    // that pops.
     let text = print(&verified(
         "(slc.for $B (slc.const 0) $M 1
            (slc.for $E (slc.const 0) $D 1

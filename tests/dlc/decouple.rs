@@ -1,4 +1,4 @@
-//! Embedding bags of four shapes, decoupled: what comes out verifies, and its essence is pinned.
+//! Tests the decoupling of embedding bags of four shapes: the result verifies, and its essential text is pinned.
 
 use crate::bag::{self, bag_context, check, operators, term, verified};
 use ember_compile::coupled::coupled;
@@ -6,7 +6,7 @@ use ember_compile::decouple::decouple;
 use ember_targets::dlc::Program;
 use ember_targets::print::print;
 
-/// The text from the first `(on …)` to the end, registers left out, white space made uniform.
+/// Returns the text from the first `(on …)` to the end, without registers and with uniform white space.
 fn essence(program: &Program) -> String {
     let text = print(program);
     let from = text.find("(on ").unwrap_or(text.find("(start").expect("a start"));
@@ -178,7 +178,7 @@ fn shared_streams_are_made_and_popped_once() {
 
 #[test]
 fn held_values_are_computed_where_their_streams_loop_is_entered() {
-    // The first element of a bag's row, less a half, times each element of the bag.
+    // The first element of a bag's row minus a half, times each element of the bag.
     let first =
         "(slc.mem_stream temporal (slc.at (slc.at (slc.in %table) (slc.iv $B)) (slc.const 0)))";
     let text = format!(
@@ -295,7 +295,7 @@ fn lanes_that_are_not_contiguous_are_refused() {
 #[test]
 fn deep_terms_neither_overflow_nor_hang() {
     use ember_language::term::{Node, Term};
-    // A sum of 10,000 terms, in a chain of 10,000 statements.
+    // A chain of 10,000 statements that sums 10,000 terms.
     let mut t: Term = "(exe.const (const f32 1.0))".parse().expect("a term");
     let one = egg::Id::from(t.as_ref().len() - 1);
     let mut sum = one;

@@ -1,5 +1,5 @@
-//! Operators that erase to others are priced and decoupled as those are, wherever their operands stand; what is
-//! declared nowhere is in no program.
+//! Tests that operators which erase to others are priced and decoupled like those, wherever their operands occur, and
+//! that undeclared operators are in no program.
 
 use crate::bag::{bag_context, check, term};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
@@ -43,7 +43,7 @@ fn operators() -> Arc<Operators> {
     book.signature.table().clone()
 }
 
-/// The cost of a term as it is; `None` if it is no finished program.
+/// Returns the cost of a term without search; `None` if it is no finished program.
 fn cost(operators: &Arc<Operators>, goal: Goal, text: &str) -> Option<Cost> {
     let context = bag_context();
     let unit = VectorUnit::default();

@@ -1,4 +1,4 @@
-//! The verifier's laws, each broken by one change to a program that keeps them all.
+//! Tests the verifier's laws: each is broken by one change to a program that obeys them all.
 
 use crate::bag::check;
 use ember_targets::verify::{Kind, Limits, verify};
@@ -47,7 +47,7 @@ const WALKED: &str = "
       (store (at out count (lanes 16 16 0)) sum)
       (set count (add count 1)))))";
 
-/// Replaces `from` by `to` in the program and expects an error that says `message`.
+/// Replaces `from` by `to` in the program and expects an error that contains `message`.
 fn breaks(from: &str, to: &str, message: &str) {
     assert!(WALKED.contains(from), "{from}");
     match check(&WALKED.replacen(from, to, 1)) {
@@ -58,7 +58,7 @@ fn breaks(from: &str, to: &str, message: &str) {
     }
 }
 
-/// Replaces `from` by `to` in the program, which stays right.
+/// Replaces `from` by `to` in the program and expects no error.
 fn keeps(from: &str, to: &str) {
     assert!(WALKED.contains(from), "{from}");
     if let Err(errors) = check(&WALKED.replacen(from, to, 1)) {
@@ -69,7 +69,7 @@ fn keeps(from: &str, to: &str) {
 #[test]
 fn the_program_keeps_every_law() {
     keeps("zero", "zero");
-    // The execute unit may also load a bound itself, or reckon it: the value is the same.
+    // The execute unit may also load or compute a bound itself: the value is the same.
     keeps("(walk l l from to 1", "(walk l l from (load (at offsets (add count 1))) 1");
     keeps("(walk l l from to 1", "(walk l l (load (at offsets count)) to 1");
 }
@@ -123,13 +123,13 @@ fn operands_have_the_type_of_their_pop() {
 
 #[test]
 fn halves_of_two_variants_do_not_fit() {
-    // The access half of a program with a token a lookup, the compute half of one that walks.
+    // The access half of a program with a token per lookup, with the compute half of one that walks.
     breaks(
         "(on l ite (register_operand val))",
         "(on l ite (register_callback bag) (register_operand val))",
         "walks `l`",
     );
-    // The compute half of one that does not walk.
+    // The compute half of a program that does not walk.
     breaks(
         "(walk l l from to 1\n        (pop_operand val)\n        (set sum (add sum val)))",
         "(pop_operand val)",
@@ -175,7 +175,7 @@ fn the_bounds_of_a_walk_are_its_units() {
     breaks("(walk l l from to 1", "(walk l l 0 to 1", not);
     breaks("(walk l l from to 1", "(walk l l from (add to 0) 1", not);
     breaks("(walk l l from to 1", "(walk l l from to 2", "the walk steps by 2");
-    // A register that no longer holds what was popped into it.
+    // The register no longer holds the popped value.
     breaks("(set sum (broadcast", "(set to from) (set sum (broadcast", not);
     // A counter that starts or steps otherwise does not count the bags.
     let load = "(walk l l from (load (at offsets (add count 1))) 1";
@@ -202,7 +202,7 @@ fn the_bounds_of_a_walk_are_its_units() {
 
 #[test]
 fn values_popped_in_another_iteration_do_not_count() {
-    // The bounds of the bag before this one: popped behind the walk instead of in front of it.
+    // The bounds of the previous bag: popped after the walk instead of before it.
     let text = WALKED
         .replacen(
             "(register_operand from) (register_operand to) (traverse l))",
@@ -277,7 +277,7 @@ fn units_form_a_tree() {
     );
 }
 
-/// One tensor is written by callbacks, another loaded by a stream; `$A` and `$B` tell which.
+/// Returns a program in which callbacks write one tensor and a stream loads another; `$A` and `$B` select them.
 fn overlapping(loads: &str, between: &str) -> String {
     format!(
         "(dlc overlap (sizes n) (tensor_out a f32 (n)) (tensor_out b f32 (n))
@@ -308,14 +308,14 @@ fn the_access_unit_runs_ahead_only_over_what_commutes() {
     let both = overlapping("a", "(barrier)").replace("(store (at a i)", "(store (at b i)");
     check(&both).expect("both units may write one tensor, a barrier between");
     says(&both.replace("(barrier)", ""), "both units write it");
-    // The access unit's stores and the execute unit's reads.
+    // The access unit's stores overlap with the execute unit's reads.
     let reads = overlapping("a", "(barrier)").replace("(const f32 1.0)", "(load (at b i))");
     check(&reads).expect("a barrier separates");
     says(&reads.replace("(barrier)", ""), "while the execute unit reads it");
-    // A load of no unit may come before anything.
+    // A load that depends on no unit may come before everything else.
     let early = overlapping("a", "(barrier)").replace("(at a j)", "(at a zero)");
     says(&early, "loads `a`, which is written, outside every unit");
-    // What `main` writes is written before the first callback, or beside what the access unit does.
+    // The writes of `main` come before the first callback, or concurrently with the access unit's effects.
     let main = overlapping("a", "(barrier)")
         .replace("(main)", "(main (store (at a 0) (const f32 0.0)))")
         .replace("(store (at a i)", "(store (at b i)");
@@ -351,20 +351,20 @@ fn the_targets_limits_hold() {
     says(limits(|l| l.cases = 0), "needs 1 kinds of callback");
     assert!(limits(|l| l.operand_bytes = 64).is_empty());
     says(limits(|l| l.operand_bytes = 63), "needs 64 bytes in one operand");
-    // Two indices, an index and one, two bounds, a row number, and a row.
+    // Two indices, an index plus one, two bounds, a row number, and a row.
     assert!(limits(|l| l.storage_bytes = 112).is_empty());
     says(limits(|l| l.storage_bytes = 111), "needs 112 bytes of stream storage");
     let vectors = |registers, bytes| {
         let limits = Limits { vector_registers: registers, vector_bytes: bytes, ..Limits::NONE };
         verify(program.clone(), &limits).is_ok()
     };
-    // A sum and a row at once.
+    // A sum and a row are live together.
     assert!(vectors(2, 64) && !vectors(1, 64));
     assert!(vectors(4, 32) && !vectors(3, 32));
 }
 
-/// A program of two traversals: in the first the execute unit multiplies, in the second the access
-/// unit loads `loads`; what stands between is given.
+/// Returns a program of two traversals with `between` between them: in the first the execute unit multiplies, in the
+/// second the access unit loads `loads`.
 fn multiplied(loads: &str, between: &str) -> String {
     format!(
         "(dlc product (sizes n)

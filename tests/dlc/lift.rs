@@ -1,6 +1,6 @@
-//! DLC programs read as statements of one processor: each statement does what its program does when it is
-//! simulated, also where one token of the program was changed; and no proof says of such a change that it
-//! is none.
+//! Tests that DLC programs are read as statements of one processor: each statement computes the same as its simulated
+//! program, also after a change of one token of the program; and a changed program with another result is never proved
+//! equal to the original.
 
 use ember_compile::cost::Goal;
 use ember_compile::dlc_text::DlcText;
@@ -19,11 +19,11 @@ use ember_targets::verify::{Limits, Verified};
 use fastrand::Rng;
 use std::path::{Path, PathBuf};
 
-/// Changes to each program that are looked at, and tries for each to find one that the verifier passes.
+/// The number of mutants of each program, and the number of tries to find one that the verifier accepts.
 const MUTANTS: usize = 3;
 const TRIES: usize = 400;
 
-/// A proof of what may be no equality is not waited for.
+/// The limits of a proof; the sides may differ, so a long search is pointless.
 const PROOF: saturate::Limits = saturate::Limits { iterations: 8, nodes: 3000 };
 
 fn root() -> &'static Path {
@@ -48,7 +48,8 @@ fn verified(text: &str, machine: &Machine) -> Option<Verified> {
     DlcText::read(&sources, file).ok()?.verify(&Limits::of(machine)).ok()
 }
 
-/// A program beside the statement that it is read as, on so much data; an error where it is read as none.
+/// Compares a program with the statement that it is read as, and returns the number of data sets. Returns an error if
+/// it is read as none.
 fn reads_right(
     text: &str,
     machine: &Machine,
@@ -83,7 +84,7 @@ fn hand_written_programs_are_read_as_what_they_do() {
             Err(why) => others.push((name(&path), why)),
         }
     }
-    // They count on the zeros that lanes beyond the row hold.
+    // These programs rely on the zeros in the lanes past the end of a row.
     let (folds, stores) = (NoStatement::InactiveFold, NoStatement::UnloadedLanes);
     let expected = [
         ("kg_transe_paper", &folds),
@@ -101,7 +102,7 @@ fn name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The programs that schedules make of the small models.
+/// Returns the programs that schedules produce for the small models.
 fn compiled(schedules: &[&str]) -> Vec<String> {
     let mut made = Vec::new();
     for model in texts("tests/models", "sexp") {
@@ -131,7 +132,7 @@ fn compiled_programs_are_read_as_what_they_do() {
     assert_eq!(read, programs.len(), "all are statements");
 }
 
-/// The text with one word exchanged for another of its words, or a number changed by one.
+/// Returns the text with one word replaced by another of its words, or a number changed by one.
 fn mutant(text: &str, rng: &mut Rng) -> Option<String> {
     let mut words: Vec<(usize, &str)> = Vec::new();
     let mut start = None;
@@ -169,7 +170,7 @@ impl Prover {
         Prover { compiled: ember_engine::compile(&book), book, machine }
     }
 
-    /// Whether both are proved to do the same, whatever data shows.
+    /// Returns true if a proof shows both sides equal; compares no data.
     fn equal(&self, sides: &Sides) -> bool {
         let options = Options::default();
         let search = Search {

@@ -1,4 +1,4 @@
-//! DLC programs end to end: their text, what the verifier proves, how SLC terms become them.
+//! Tests of DLC programs end to end: their text, the verifier, and their derivation from SLC terms.
 
 mod bag;
 mod barriers;

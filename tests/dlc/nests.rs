@@ -1,6 +1,5 @@
-//! Random loop nests, lowered by hand in two ways: coupled, and decoupled with random placement of
-//! loops, callbacks, counters and loads. The verifier accepts each decoupled one, and both compute
-//! the same, bit for bit.
+//! Tests random loop nests, lowered by hand in two ways: coupled, and decoupled with random placement of loops,
+//! callbacks, counters and loads. The verifier accepts each decoupled nest, and both compute the same, bit for bit.
 
 use crate::bag::{check, operators};
 use ember_compile::coupled::coupled;
@@ -16,12 +15,12 @@ use ember_values::scalar::DType;
 use quickcheck::{Arbitrary, Gen};
 use std::sync::Arc;
 
-/// A loop around the current point.
+/// An enclosing loop of the current point.
 #[derive(Clone)]
 struct Frame {
     /// Its variable, as a term.
     var: String,
-    /// Which units run it.
+    /// The units that run it.
     by: By,
 }
 
@@ -32,16 +31,16 @@ enum By {
     Execute,
 }
 
-/// One thing, at the two levels.
+/// A statement or value at both levels.
 struct Pair {
     scf: String,
     slc: String,
-    /// Whether it is a value made of streams and constants alone, which may be held in a register.
+    /// True for a value built from streams and constants alone, which may be held in a register.
     still: bool,
 }
 
 impl Pair {
-    /// A statement, or a value that may differ from one use to the next.
+    /// Builds a statement, or a value that may differ from one use to the next.
     fn new(scf: String, slc: String) -> Pair {
         Pair { scf, slc, still: false }
     }
@@ -61,8 +60,8 @@ impl Maker {
         bool::arbitrary(&mut self.random)
     }
 
-    /// A bound or index as a value of `scf`, a stream (if the access unit can have it), and a value
-    /// of the execute unit.
+    /// Returns a bound or index as a value of `scf`, a stream (if the access unit can have it), and a value of the
+    /// execute unit.
     fn index(&mut self) -> (String, Option<String>, String) {
         let at = self.below(self.frames.len() + 1);
         let (scf, stream, value) = match self.frames.get(at).cloned() {
@@ -84,7 +83,7 @@ impl Maker {
         if self.below(4) > 0 {
             return (scf, stream, value);
         }
-        // Through the table of indices.
+        // The index goes through the table of indices.
         let loaded = format!("(scf.load (at (in %indices) {scf}))");
         let stream =
             stream.map(|s| format!("(slc.mem_stream temporal (slc.at (slc.in %indices) {s}))"));
@@ -95,7 +94,7 @@ impl Maker {
         (loaded, stream, value)
     }
 
-    /// A value to store.
+    /// Returns a value to store.
     fn value(&mut self, depth: usize) -> Pair {
         match self.below(if depth == 0 { 2 } else { 5 }) {
             0 => {
@@ -149,11 +148,11 @@ impl Maker {
         }
     }
 
-    /// A loop: what stands in front of its body, and the body.
+    /// Returns a loop: its head, and its body.
     fn looped(&mut self, access: bool, body: impl FnOnce(&mut Self) -> Pair) -> (Head, Pair) {
         let steps = ["1", "2", "3"];
         let step = steps[self.below(3)];
-        // Constants, or the offsets of an outer loop's index.
+        // The bounds are constants, or the offsets of an outer loop's index.
         let (lo, hi) = if self.below(3) == 0 {
             let (at, stream, value) = self.index();
             let bound = |k: usize| {
@@ -179,7 +178,7 @@ impl Maker {
         let (by, slc) = match (lo.1, hi.1) {
             (Some(lo), Some(hi)) if access => (By::Access, format!("{var} {lo} {hi} {step}")),
             (Some(lo_stream), Some(hi_stream)) if !alone && self.chance() => {
-                // The bounds are popped, or had by the execute unit in its own way.
+                // The execute unit pops the bounds or computes them itself.
                 let mut value = |stream: &str, value: String| {
                     if bool::arbitrary(&mut self.random) {
                         format!("(slc.from_stream {stream})")
@@ -198,7 +197,7 @@ impl Maker {
         (Head { scf, slc, walked: by == By::Both }, body)
     }
 
-    /// A statement of the execute unit.
+    /// Returns a statement of the execute unit.
     fn exec(&mut self, depth: usize) -> Pair {
         match self.below(if depth == 0 { 2 } else { 4 }) {
             0 | 1 => {
@@ -228,7 +227,7 @@ impl Maker {
         }
     }
 
-    /// A statement of both units.
+    /// Returns a statement of both units.
     fn slc(&mut self, depth: usize) -> Pair {
         match self.below(if depth == 0 { 1 } else { 4 }) {
             0 => {
@@ -253,14 +252,14 @@ impl Maker {
     }
 }
 
-/// What stands in front of a loop's body.
+/// The part of a loop before its body.
 struct Head {
     scf: String,
     slc: String,
     walked: bool,
 }
 
-/// A table of 8 x 8, an output of that size, 8 indices below 8, and 9 offsets up to 8.
+/// Returns a table of 8 x 8, an output of that size, 8 indices below 8, and 9 offsets up to 8.
 fn tensors() -> Vec<(&'static str, Tensor)> {
     let held = |dtype, shape: &[u64], data| Tensor { dtype, shape: shape.to_vec(), data };
     let table = (0..64).map(|k| (k as f32 * 0.37).sin()).collect();
@@ -303,7 +302,7 @@ fn decoupling_keeps_the_meaning_of_random_loop_nests() {
         assert_eq!(verified, decoupled, "{seed}");
         let coupled = coupled(operators(), &read(&pair.scf), &context).expect("lowers");
         let coupled = check(&print(&coupled)).unwrap_or_else(|e| panic!("{seed}: {e:#?}"));
-        // The machine has four layers; deeper nests are checked and not run.
+        // The machine has four layers; deeper nests are checked but not run.
         let layers = Limits::of(&machine).layers;
         let fits = verify(decoupled, &Limits { layers, ..Limits::NONE });
         let Ok(decoupled) = fits else { continue };

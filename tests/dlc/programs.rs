@@ -1,5 +1,5 @@
-//! The hand-written programs read, verify, print to what reads back, and compute what they say, also
-//! where rows have no edges, are looked up twice and come first or last.
+//! Tests of the hand-written programs: they read, verify, print text that reads back, and compute the correct results,
+//! also if rows have no edges, are looked up twice and come first or last.
 
 use ember_compile::dlc_text::DlcText;
 use ember_compile::pipeline::{Case, simulate};
@@ -7,7 +7,7 @@ use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
 use ember_language::rules::Exactness;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_sim::CoreKind;
 use ember_targets::machine::{Machine, TMU_CPU};
 use ember_targets::print::print;
@@ -16,14 +16,14 @@ use ember_tools::render;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Empty rows first, last and in a row; then rows that are all empty; then a single row.
+/// Empty rows first, last and in a row; then only empty rows; then a single row.
 const EDGES: [&str; 3] = [
     "(offsets (values 0 0 3 3 3 4 11 12 12)) (indices (values 5 0 7 7 1 2 3 4 5 6 0 9))",
     "(offsets (values 0 0 0)) (indices (values))",
     "(offsets (values 0 17)) (indices (values 9 9 9 9 0 0 1 2 3 4 5 6 7 8 9 0 1))",
 ];
 
-/// Bags with rows of so many columns.
+/// Bags with rows of DIM columns.
 const BAG: &str = "(input table f32 (nodes DIM)) (input indices i64 (edges))
     (input offsets i64 ((+ bags 1))) (output out (emb.bag MODE table indices offsets))
     (data (seed 7) (size nodes 10) (table (uniform -1.0 1.0)) EDGES)";
@@ -54,8 +54,8 @@ const BLOCKS: &str = "(input keys f32 (blocks SIZE DIM)) (input pattern i32 (que
     (data (seed 7) (size blocks 6) (keys (uniform -1.0 1.0))
       (pattern (values (0 1 5) (1 1 0) (5 5 5) (4 0 2))))";
 
-/// The models, as text, that a program is run on. One written for rows of any length is run on a
-/// length that registers divide and one that they do not.
+/// Returns the models, as text, that a program is run on. A program for rows of any length is run on a length that is a
+/// multiple of the register width and one that is not.
 fn models(program: &str) -> Vec<String> {
     let (kind, last) = program.rsplit_once('_').expect("a name");
     let dims = match last.parse::<u64>() {
@@ -81,7 +81,7 @@ fn models(program: &str) -> Vec<String> {
     dims.iter().flat_map(|dim| data.iter().map(move |data| (dim, data))).map(fill).collect()
 }
 
-/// The programs' files.
+/// Returns the programs' files.
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let entries = std::fs::read_dir(folder).expect("the folder");

@@ -55,7 +55,7 @@ impl Maker<'_> {
             DType::I32 => Scalar::I32(i32::arbitrary(self.random)),
             DType::I64 => Scalar::I64(i64::arbitrary(self.random)),
             DType::F16 | DType::BF16 | DType::U8 | DType::U4 => {
-                // Among them every NaN, which are all equal.
+                // These include every NaN; all NaNs are equal.
                 Scalar::from_bits(dtype, u64::from(u16::arbitrary(self.random)))
             }
         }
@@ -107,12 +107,12 @@ impl Maker<'_> {
         }
         let actions = self.actions(&[]);
         self.program.access.extend(actions);
-        // Every case is run by something.
+        // Every case has a callback that runs it.
         self.program.access.extend((0..cases).map(|c| Action::Callback(CaseId(c as u32))));
         self.program.main = self.body(3);
     }
 
-    /// The units around a unit.
+    /// Returns the enclosing units of a unit.
     fn outside(&self, unit: UnitId) -> Vec<UnitId> {
         let traverses = |u: &TraversalUnit| u.ite.contains(&Action::Traverse(unit));
         match self.program.units.iter().position(traverses) {
@@ -172,7 +172,7 @@ impl Maker<'_> {
         self.stream(Type::scalar(dtype), StreamKind::Const(value))
     }
 
-    /// The units that a stream depends on.
+    /// Returns the units that a stream depends on.
     fn depends(&self, id: StreamId) -> Vec<UnitId> {
         match &self.program.streams[id.index()].kind {
             StreamKind::Const(_) | StreamKind::Size(_) => Vec::new(),
@@ -188,7 +188,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The streams of some type that can be used where these units run.
+    /// Returns the streams of fitting types that can be used where these units run.
     fn usable(&self, around: &[UnitId], fits: impl Fn(Type) -> bool) -> Vec<StreamId> {
         (0..self.program.streams.len() as u32)
             .map(StreamId)
@@ -325,24 +325,24 @@ impl Maker<'_> {
         body
     }
 
-    /// A product of matrices, if there are tensors for one.
+    /// Returns a product of matrices if there are tensors for one.
     fn matmul(&mut self) -> Option<Stmt> {
         let tensors: Vec<TensorId> = (0..self.program.tensors.len() as u32).map(TensorId).collect();
         let [out, a, b] = [self.pick(&tensors)?, self.pick(&tensors)?, self.pick(&tensors)?];
         let transposed = bool::arbitrary(self.random);
         let stmt = Stmt::Matmul { out, a, b, transposed };
-        // Few shapes fit, so the verifier itself says whether these do.
+        // Few shapes match, so the verifier itself decides whether these do.
         let alone = Program { main: vec![stmt.clone()], ..self.matrices() };
         well_formed(&alone).is_empty().then_some(stmt)
     }
 
-    /// The program's tensors alone.
+    /// Returns a program with only this program's sizes and tensors.
     fn matrices(&self) -> Program {
         let Program { sizes, tensors, .. } = &self.program;
         Program { sizes: sizes.clone(), tensors: tensors.clone(), ..Program::default() }
     }
 
-    /// A random expression of a type.
+    /// Returns a random expression of a type.
     fn expr(&mut self, ty: Type, depth: usize) -> Expr {
         let Type { dtype, lanes } = ty;
         let registers: Vec<RegisterId> = (0..self.program.registers.len() as u32)

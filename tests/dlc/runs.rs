@@ -1,5 +1,5 @@
-//! Decoupled, coupled and hand-written programs on the simulator: the result is the reference's,
-//! bit for bit, with empty bags first, last and in a row, and rows that lanes do not divide.
+//! Tests of decoupled, coupled and hand-written programs on the simulator: the result equals the reference's bit for
+//! bit, with empty bags first, last and in a row, and row lengths that are no multiple of the lanes.
 
 use crate::bag::{self, bag_context, check, operators, term, verified};
 use ember_compile::coupled::coupled;
@@ -8,7 +8,7 @@ use ember_compile::dlc_text::DlcText;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::load::load;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_model::reference;
 use ember_sim::{Bindings, Options, SimError, run};
 use ember_targets::dlc::Program;
@@ -52,8 +52,8 @@ fn agrees(program: &Program, model: &Model) {
     }
 }
 
-/// Runs a verified program on rows of 64, which may end in any way but a deadlock or a complaint
-/// about the program itself.
+/// Runs a verified program on rows of 64. The run may end in any way except a deadlock or an error about the program
+/// itself.
 pub fn ends(program: &Program) {
     let machine = Machine::parse(TMU_CPU).expect("the machine");
     let instance = model(64, "sum", "i64").instantiate(None).expect("data");
@@ -106,7 +106,7 @@ fn hand_written_bags_agree_bit_for_bit() {
         let mut sources = Sources::new(Disk);
         let file = load(&mut sources, &path).expect("loads");
         let program = DlcText::read(&sources, file).expect("reads").program;
-        // A bag's name is `bag_MODE_KIND`, with the dimension that it is for, if it is for one.
+        // A bag's name is `bag_MODE_KIND`, followed by its dimension if the bag is for one.
         let parts: Vec<&str> = program.name.split('_').collect();
         if parts[0] != "bag" {
             continue;
@@ -123,7 +123,7 @@ fn hand_written_bags_agree_bit_for_bit() {
 
 #[test]
 fn counters_of_data_start_again_in_every_bag() {
-    // Every lookup stores 1 at a row of the output: the counter of lookups.
+    // Every lookup stores 1 at a row of the output, indexed by the counter of lookups.
     let program = verified(
         "(slc.for $B (slc.const 0) $M 1
            (slc.for $L $From $To 1

@@ -1,4 +1,4 @@
-//! The text form: what is printed reads back, and what is wrong is reported, all at once.
+//! Tests of the text form: printed text reads back, and all errors are reported at once.
 
 use crate::random::RandomProgram;
 use ember_compile::dlc_text::DlcText;
@@ -43,7 +43,7 @@ fn the_empty_program_reads_back() {
     assert_eq!(read(&print(&program)).expect("reads").program, program);
 }
 
-/// A program with the given forms in its access engine and compute loop.
+/// Returns a program with the given forms in its access engine and compute loop.
 fn program(access: &str, compute: &str) -> String {
     format!(
         "(dlc test (sizes n) (tensor t f32 (n)) (tensor_out o f32 (n))
@@ -174,7 +174,7 @@ fn damaged_programs_are_refused_and_never_panic() {
     for round in 0..2_000 {
         let text = if round % 2 == 0 { &paper } else { &expert };
         let text = &text[text.find("(dlc").expect("a program")..];
-        // Words and parentheses, of which one or two are dropped, doubled or exchanged.
+        // One or two words or parentheses are dropped, doubled or exchanged.
         let spaced = text.replace('(', " ( ").replace(')', " ) ");
         let mut words: Vec<&str> = spaced.split_whitespace().collect();
         for _ in 0..1 + below(2) {
@@ -187,7 +187,7 @@ fn damaged_programs_are_refused_and_never_panic() {
         }
         if let Ok(program) = crate::bag::check(&words.join(" ")) {
             accepted += 1;
-            // What the verifier accepts may compute something else, but its halves fit together.
+            // An accepted program may compute something else, but its halves fit together.
             crate::runs::ends(&program);
         }
     }

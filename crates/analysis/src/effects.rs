@@ -1,7 +1,7 @@
-//! What evaluating a term does to memory: the places it reads and the places it writes.
+//! The effects of terms: the places in memory that an evaluation reads and writes.
 //!
-//! A place is a tensor and one affine index a dimension, so that two places can be told apart, and
-//! two iterations of a loop can be proved to touch different ones.
+//! A place is a tensor with one affine index per dimension. This suffices to prove that two places do not overlap and
+//! that two iterations of a loop touch different places.
 
 use crate::facts::{AffineForm, EGraph, Facts};
 use egg::{Id, Language, Symbol};
@@ -11,73 +11,75 @@ use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 use std::collections::BTreeSet;
 
-/// An address: a tensor and the indices that are fixed so far.
+/// An address: a tensor and the indices fixed so far.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AddressFact {
     /// The tensor's name in terms.
     pub tensor: Symbol,
-    /// Whether the address allows writing.
+    /// True if the address allows writing.
     pub writable: bool,
-    /// Whether it is of a tensor that was written before the last barrier.
+    /// True if the tensor is read-only since a barrier.
     pub frozen: bool,
     /// The indices, outermost dimension first.
     pub index: Vec<Index>,
-    /// The number of lanes that the address has, 1 for a single element; `None` if not known.
+    /// The number of lanes of the address, 1 for a single element; `None` if unknown.
     pub lanes: Option<i64>,
 }
 
-/// One index of a place; `None` is any index at all.
+/// One index of a place; `None` if it may be any index.
 pub type Index = Option<Run>;
 
-/// The indices `start, start + 1, …` of a run of lanes; one lane for a scalar index.
+/// A run of lanes with the indices `start, start + 1, …`; a scalar index has one lane.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Run {
     /// The index of the first lane.
     pub start: AffineForm,
     /// The number of lanes, at least 1.
     pub lanes: i64,
-    /// Offsets that never fall, where these are numbers of their rows and stand for any index in a row: from
-    /// its offset on and below the next one. Indices of different rows are different.
+    /// For an index inside a row of a ragged tensor: the tensor of row offsets, whose elements never decrease. `start`
+    /// is then the number of a row and represents any index from the offset of that row up to, but excluding, the next
+    /// offset. Indices of different rows are different.
     pub rows: Option<Symbol>,
 }
 
-/// A tensor and the indices that are touched; missing indices stand for all.
+/// A tensor and the indices that are touched; missing trailing indices may be any index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The tensor's name in terms.
     pub tensor: Symbol,
-    /// The indices.
+    /// The known indices, outermost dimension first.
     pub index: Vec<Index>,
-    /// Whether it is read as frozen: nothing writes it before the next barrier.
+    /// True if the place is read as frozen: nothing writes it before the next barrier.
     pub frozen: bool,
 }
 
-/// The places that evaluation reads and writes; more than it truly does, never fewer.
+/// The places that an evaluation reads and writes. This is an over-approximation: it may contain places that are not
+/// touched, but never misses one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Effects {
-    /// Places read.
+    /// The places read.
     pub reads: BTreeSet<Place>,
-    /// Places written.
+    /// The places written.
     pub writes: BTreeSet<Place>,
 }
 
 impl AddressFact {
-    /// The element type of the tensor.
+    /// Returns the element type of the tensor.
     pub fn dtype(&self, facts: &Facts) -> Option<DType> {
         facts.tensor(self.tensor).map(|t| t.dtype)
     }
 
-    /// How much of it is not known: indices that may be anything.
+    /// Counts the unknown parts: indices that may be anything, and an unknown number of lanes.
     pub fn vagueness(&self) -> usize {
         self.index.iter().filter(|i| i.is_none()).count() + usize::from(self.lanes.is_none())
     }
 
-    /// The place that the address is.
+    /// Returns the place of the address.
     pub fn place(&self) -> Place {
         Place { tensor: self.tensor, index: self.index.clone(), frozen: self.frozen }
     }
 
-    /// The address that a node is, if it is one.
+    /// Returns the address that a node computes, if it computes one.
     pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<AddressFact> {
         let children = node.children();
         let of = |id: Id| egraph[id].data.address.clone();
@@ -131,7 +133,7 @@ impl AddressFact {
     }
 }
 
-/// The indices that a value used as an index stands for.
+/// Returns the indices that a class represents when it is used as an index.
 fn run(egraph: &EGraph, id: Id) -> Index {
     let operators = egraph.analysis.operators();
     let lanes = egraph[id].nodes.iter().find_map(|node| {
@@ -139,7 +141,7 @@ fn run(egraph: &EGraph, id: Id) -> Index {
         Some((egraph[n].data.integer()?, x))
     });
     let (lanes, start) = lanes.unwrap_or((1, id));
-    // A symbolic size is the same in every iteration, whatever it is.
+    // A symbolic size has the same value in every iteration, so that it can serve as a variable of the form.
     let size = || {
         let mut nodes = egraph[start].nodes.iter();
         let is_size = nodes.any(|node| operators.primitive(node) == Some(Primitive::Size));
@@ -150,29 +152,28 @@ fn run(egraph: &EGraph, id: Id) -> Index {
 }
 
 impl Effects {
-    /// No effect.
+    /// Returns the empty set of effects.
     pub fn none() -> Effects {
         Effects { reads: BTreeSet::new(), writes: BTreeSet::new() }
     }
 
-    /// The number of places.
+    /// Returns the number of places.
     pub fn len(&self) -> usize {
         self.reads.len() + self.writes.len()
     }
 
-    /// How much more they may be than what is truly done: the places, and the indices that may be
-    /// anything.
+    /// Measures the imprecision of the effects: the number of places plus the number of unknown indices.
     pub fn vagueness(&self) -> usize {
         let unknown = |p: &Place| p.index.iter().filter(|i| i.is_none()).count();
         self.len() + self.places().map(unknown).sum::<usize>()
     }
 
-    /// Whether there is no effect.
+    /// Returns true if there is no effect.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Every place, read or written.
+    /// Iterates over all places, read or written.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.reads.iter().chain(&self.writes)
     }
@@ -191,12 +192,12 @@ impl Effects {
         Effects { reads: places(self.reads), writes: places(self.writes) }
     }
 
-    /// The effects of evaluating a node; `None` for an operator that does not declare them.
+    /// Returns the effects of evaluating a node; `None` for an operator that does not declare them.
     pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<Effects> {
         let children = node.children();
         let of = |id: Id| egraph[id].data.effects.clone();
         match info.primitive() {
-            // A loop variable is a name: its bounds are evaluated by its loop.
+            // A loop variable is only a name; the loop evaluates its bounds.
             Some(Primitive::Variable | Primitive::Label) => Some(Effects::none()),
             Some(Primitive::Vec) => {
                 let [v, e, n, hi, body] = info.parts(children)?;
@@ -217,7 +218,7 @@ impl Effects {
                 effects.extend(of(v)?);
                 Some(effects)
             }
-            // What the first changes is undone, so that it only matters to what is read.
+            // The writes of the first operand are undone afterwards, so that they only count as reads.
             Some(Primitive::After) => {
                 let [first, body] = info.parts(children)?;
                 let (first, mut effects) = (of(first)?, of(body)?);
@@ -231,7 +232,7 @@ impl Effects {
         }
     }
 
-    /// The effects of a loop: those of all iterations of its body, and those of its other operands.
+    /// Returns the effects of a loop: the effects of all iterations of its body and of its other operands.
     fn of_loop(egraph: &EGraph, children: &[Id], own: Loop) -> Option<Effects> {
         let of = |i: usize| egraph[children[i]].data.effects.clone();
         let key = variable_key(egraph, children[own.variable])?;
@@ -243,7 +244,7 @@ impl Effects {
         Some(effects)
     }
 
-    /// The effects of the operands, and the addresses that the operator itself touches.
+    /// Returns the effects of the operands together with the addresses that the operator itself touches.
     fn touched(egraph: &EGraph, children: &[Id], info: &OpInfo) -> Option<Effects> {
         let touches = info.touches.as_ref()?;
         let mut effects = Effects::none();
@@ -257,8 +258,8 @@ impl Effects {
         for at in &touches.writes {
             effects.writes.insert(place(at)?);
         }
-        // A value writes nothing: what a statement keeps in scratch memory on the way to an element is the
-        // statement's effect.
+        // A value writes nothing: scratch memory that is used to compute an element is an effect of the enclosing
+        // statement.
         if info.kind == Some(Kind::Value) {
             effects.writes.clear();
         }
@@ -266,7 +267,8 @@ impl Effects {
     }
 }
 
-/// An index as it is seen from outside of the loop over a variable, which may be that over a row.
+/// Returns an index as seen from outside a loop, with the loop variable `key` eliminated. `row` is the row that the
+/// loop iterates over, if it does.
 fn outside(index: &Index, key: Id, row: Option<&Run>) -> Index {
     let run = index.as_ref()?;
     match row {
@@ -279,7 +281,7 @@ fn outside(index: &Index, key: Id, row: Option<&Run>) -> Index {
     }
 }
 
-/// The row that a loop with these bounds is over: from one of the offsets that never fall to the next.
+/// Returns the row that a loop with these bounds iterates over: from one non-decreasing offset to the next.
 fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
     let operators = egraph.analysis.operators();
     let loaded = |bound: Id| {
@@ -295,13 +297,13 @@ fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
     (rises && plain && apart == Some(1)).then(|| Run { rows: Some(first.tensor), ..p.clone() })
 }
 
-/// The key of the variable that a class stands for.
+/// Returns the key of the variable that a class represents.
 pub fn variable_key(egraph: &EGraph, var: Id) -> Option<Id> {
     let fact = &egraph[var].data;
     fact.free.first().filter(|_| fact.is_variable).map(|key| egraph.analysis.variable(*key))
 }
 
-/// The lanes of one `vec`: variable `e` becomes the run of `lanes` indices from variable `v`.
+/// The lanes of one `vec`: variable `e` is replaced by the run of `lanes` indices that starts at variable `v`.
 struct Block {
     v: Option<Id>,
     e: Option<Id>,
@@ -317,12 +319,12 @@ impl Block {
         }
     }
 
-    /// A renaming is a block of one lane.
+    /// Builds the block of a renaming, which has one lane.
     fn rename(egraph: &EGraph, x: Id, y: Id) -> Block {
         Block { v: variable_key(egraph, y), e: variable_key(egraph, x), lanes: Some(1) }
     }
 
-    /// The indices that all lanes together touch.
+    /// Returns the indices that all lanes together touch.
     fn apply(&self, index: &Index) -> Index {
         let run = index.as_ref()?;
         let (v, e, lanes) = (self.v?, self.e?, self.lanes?);
@@ -336,7 +338,7 @@ impl Block {
     }
 }
 
-/// A loop variable with a value in its place.
+/// A loop variable and the value that replaces it.
 struct Fixed {
     x: Option<Id>,
     v: Option<AffineForm>,
@@ -357,12 +359,12 @@ impl Fixed {
     }
 }
 
-/// Whether two places, each in any iteration of everything around them, are never the same.
+/// Returns true if two places never overlap, each taken in any iteration of the loops around it.
 pub fn disjoint(a: &Place, b: &Place) -> bool {
     a.tensor != b.tensor
         || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
             (Some(x), Some(y)) if x.rows == y.rows => {
-                // Distance from x's first lane to y's, where it is the same in all iterations.
+                // The distance from the first lane of x to the first lane of y, if it is the same in all iterations.
                 let distance = y.start.sub(&x.start).and_then(|d| d.as_constant());
                 distance.is_some_and(|d| d >= x.lanes || d <= -y.lanes)
             }
@@ -370,8 +372,8 @@ pub fn disjoint(a: &Place, b: &Place) -> bool {
         })
 }
 
-/// Whether two places touched in *different* iterations of the loop over `e`, which steps by
-/// `step`, are never the same: some dimension moves with `e` alone, by at least its lanes.
+/// Returns true if two places never overlap when they are touched in *different* iterations of the loop over `e` with
+/// this step: the index of some dimension depends on `e` alone and moves by at least its number of lanes.
 pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
     a.tensor != b.tensor
         || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {

@@ -1,9 +1,8 @@
-//! Facts of an e-class: what holds of its meaning in every environment and every store.
+//! Facts about an e-class: properties of its meaning in every environment and every store.
 //!
-//! Each fact is computed from one node and the facts of its children (`make`), and facts of the
-//! members of a class are combined (`merge`): since all members mean the same, a fact of
-//! one is a fact of all. Predicates over facts are in [`ember_language::conditions`]; what a term *does* to
-//! memory is in [`crate::effects`].
+//! `make` computes the facts of one node from the facts of its children, and `merge` combines the facts of the members
+//! of a class: all members have the same meaning, so that a fact about one holds for all. The predicates over facts are
+//! listed in [`ember_language::conditions`]; effects on memory are in [`crate::effects`].
 
 mod fold;
 mod known;
@@ -35,11 +34,12 @@ pub type EGraph = ember_egraph::EGraph<Node, Facts>;
 /// An affine form over loop variables.
 pub type AffineForm = Affine<Id>;
 
-/// What facts are computed from besides terms, and what was found to be contradictory.
+/// The state of the analysis: the declarations that facts depend on, the limits on folding, and the contradiction
+/// found, if any.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     tensors: FxHashMap<Symbol, TensorDecl>,
-    /// Inputs whose elements never fall.
+    /// Inputs whose elements never decrease.
     rising: BTreeSet<Symbol>,
     sizes: Vec<String>,
     operators: Arc<Operators>,
@@ -47,18 +47,18 @@ pub struct Facts {
     aliases: FxHashMap<Id, Id>,
     contradiction: Option<(Scalar, Scalar)>,
     node_ceiling: Option<usize>,
-    /// Nodes that are still to be made below the ceiling, for which folding leaves room.
+    /// The number of nodes that other code still has to add below the ceiling; folding leaves room for them.
     node_reserve: usize,
     ceiling_reached: bool,
     pub(crate) journal: Journal,
 }
 
-/// What the vector-length generators ask of the machine.
+/// The vector unit of the machine, as the vector-length generators need it.
 #[derive(Clone, Copy, Debug)]
 pub struct VectorUnit {
-    /// Width of a vector register in bytes.
+    /// The width of a vector register in bytes.
     pub simd_bytes: u64,
-    /// Number of vector registers.
+    /// The number of vector registers.
     pub registers: u64,
 }
 
@@ -68,7 +68,7 @@ impl Default for VectorUnit {
     }
 }
 
-/// An interval of `i64`, both ends included.
+/// A closed interval of `i64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// The least value.
@@ -78,14 +78,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Every value.
+    /// The interval of all values.
     pub const ALL: Interval = Interval { min: i64::MIN, max: i64::MAX };
 
     fn point(n: i64) -> Interval {
         Interval { min: n, max: n }
     }
 
-    /// The interval of an operation's results; everything where an end could overflow.
+    /// Returns the interval of an operation's results; [`Interval::ALL`] if a bound could overflow.
     fn apply(op: BinaryOp, a: Interval, b: Interval) -> Interval {
         let ends = |f: fn(i64, i64) -> Option<i64>| {
             let all = [f(a.min, b.min), f(a.min, b.max), f(a.max, b.min), f(a.max, b.max)];
@@ -99,13 +99,14 @@ impl Interval {
             BinaryOp::Max => Interval { min: a.min.max(b.min), max: a.max.max(b.max) },
             BinaryOp::Min => Interval { min: a.min.min(b.min), max: a.max.min(b.max) },
             BinaryOp::Lt => Interval { min: 0, max: 1 },
-            // A quotient by more than 0 rises with the first and, towards 0, falls with the second.
+            // For positive divisors, the quotient increases with the dividend, and its magnitude decreases with the
+            // divisor. The extremes are therefore at the ends.
             BinaryOp::Div if b.min > 0 => ends(i64::checked_div).unwrap_or(Interval::ALL),
             BinaryOp::Div => Interval::ALL,
         }
     }
 
-    /// The interval of remainders of truncated divisions.
+    /// Returns the interval of the remainders of truncated division.
     fn remainder(a: Interval, b: Interval) -> Interval {
         if b.min <= 0 {
             return Interval::ALL;
@@ -115,35 +116,35 @@ impl Interval {
     }
 }
 
-/// What may be known of a class.
+/// The facts about one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
-    /// The value, where it is the same in every environment and store.
+    /// The value, if it is the same in every environment and store.
     pub constant: Option<Scalar>,
     /// The element type of a value or a tensor.
     pub dtype: Option<DType>,
     /// The number of lanes of a value, 1 for a scalar.
     pub lanes: Option<i64>,
-    /// Bounds of an i64 value.
+    /// The bounds of an i64 value.
     pub range: Interval,
     /// An i64 scalar as an affine form over loop variables.
     pub affine: Option<AffineForm>,
-    /// Variables that the meaning may depend on, by their [`Facts::variable`] key.
+    /// The variables that the meaning may depend on, by their [`Facts::variable`] key.
     pub free: BTreeSet<Id>,
-    /// Whether it is a variable, which operators bind.
+    /// True if the class is a variable, which operators can bind.
     pub is_variable: bool,
-    /// Of a loop variable: its lo, hi and step.
+    /// For a loop variable: its lower bound, upper bound and step.
     pub variable: Option<(Id, Id, Id)>,
-    /// Of an address: the tensor and its indices.
+    /// For an address: the tensor and its indices.
     pub address: Option<AddressFact>,
-    /// What evaluation reads and writes; `None` where it is not known.
+    /// The places that an evaluation reads and writes; `None` if unknown.
     pub effects: Option<Effects>,
-    /// Whether every known form of the term has a loop in it.
+    /// True if every known form of the term contains a loop.
     pub has_loop: bool,
 }
 
 impl Fact {
-    /// Nothing.
+    /// The facts about a class of which nothing is known.
     const UNKNOWN: Fact = Fact {
         constant: None,
         dtype: None,
@@ -158,7 +159,7 @@ impl Fact {
         has_loop: false,
     };
 
-    /// The value as an integer constant.
+    /// Returns the value as an integer constant.
     pub fn integer(&self) -> Option<i64> {
         match self.constant {
             Some(Scalar::I64(n)) => Some(n),
@@ -168,12 +169,12 @@ impl Fact {
 }
 
 impl Facts {
-    /// What is known of operators.
+    /// Returns the table of operators.
     pub fn operators(&self) -> &Arc<Operators> {
         &self.operators
     }
 
-    /// Facts for the terms of one model on one machine.
+    /// Builds the analysis for the terms of one model on one machine.
     pub fn new(
         tensors: &[TensorDecl],
         sizes: &[String],
@@ -198,61 +199,62 @@ impl Facts {
         }
     }
 
-    /// The same, where inputs of these names hold elements that never fall.
+    /// Declares inputs by name whose elements never decrease.
     pub fn rising<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Facts {
         self.rising.extend(names.map(|name| Symbol::from(format!("%{name}"))));
         self
     }
 
-    /// The same, and what happens in the e-graph is recorded.
+    /// Turns on the journal, which records the changes of the e-graph.
     pub fn recording(mut self) -> Facts {
         self.journal = Journal::recording();
         self
     }
 
-    /// What was recorded.
+    /// Returns the journal.
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// Ends folding when this many nodes have been made in all, so that what facts add keeps to a
-    /// run's node limit; `None` for no ceiling.
+    /// Stops folding when the e-graph has this many nodes in all, so that folding respects the node limit of a run;
+    /// `None` for no ceiling.
     pub fn set_node_ceiling(&mut self, ceiling: Option<usize>) {
         self.node_ceiling = ceiling;
         self.ceiling_reached = false;
     }
 
-    /// Leaves room below the ceiling for nodes that are about to be made.
+    /// Leaves room below the ceiling for nodes that are about to be added.
     pub fn reserve_nodes(&mut self, nodes: usize) {
         self.node_reserve = nodes;
     }
 
-    /// Whether something was not folded because of the ceiling.
+    /// Returns true if the ceiling has prevented a folding.
     pub fn ceiling_reached(&self) -> bool {
         self.ceiling_reached
     }
 
-    /// The two different constants that met in one class, if that has happened: some rule is wrong.
+    /// Returns the two different constants that met in one class, if that has happened. Some rule is then wrong.
     pub fn contradiction(&self) -> Option<(Scalar, Scalar)> {
         self.contradiction
     }
 
-    /// The declaration of a tensor by its name in terms (with the `%`).
+    /// Returns the declaration of a tensor by its name in terms (with the `%`).
     pub fn tensor(&self, name: Symbol) -> Option<&TensorDecl> {
         self.tensors.get(&name)
     }
 
-    /// Whether a tensor, by its name in terms, holds elements that never fall, whatever the data.
+    /// Returns true if the elements of a tensor, given by its name in terms, never decrease, whatever the data.
     pub fn rises(&self, name: Symbol) -> bool {
         self.rising.contains(&name)
     }
 
-    /// The machine's vector unit.
+    /// Returns the machine's vector unit.
     pub fn vector_unit(&self) -> VectorUnit {
         self.vector_unit
     }
 
-    /// The key of a loop variable: stable under unions, equal for variables found to be the same.
+    /// Returns the representative key of a loop variable: stable under unions, and equal for variables that were found
+    /// to be equal.
     pub fn variable(&self, key: Id) -> Id {
         let mut key = key;
         while let Some(&next) = self.aliases.get(&key) {
@@ -282,7 +284,7 @@ impl Analysis<Node> for Facts {
             self.contradiction.get_or_insert((x, y));
         }
         if a.is_variable && b.is_variable {
-            // Congruent variables: from here on one key stands for both.
+            // The two variables are congruent: one key now represents both.
             let keys: Vec<Id> = a.free.iter().chain(&b.free).map(|k| self.variable(*k)).collect();
             if let (Some(&low), Some(&high)) = (keys.iter().min(), keys.iter().max())
                 && low != high
@@ -308,7 +310,7 @@ impl Analysis<Node> for Facts {
 }
 
 impl Facts {
-    /// The name in terms of a symbolic size.
+    /// Returns the name in terms of a symbolic size.
     pub fn size_name(&self, dim: Dim) -> Option<Symbol> {
         match dim {
             Dim::Size(id) => self.sizes.get(id.index()).map(|s| Symbol::from(format!("%{s}"))),
@@ -317,7 +319,7 @@ impl Facts {
     }
 }
 
-/// The facts of two members of one class, combined: each holds, so the sharper one is kept.
+/// Combines the facts of two members of one class. Both hold, so that the sharper one is kept.
 fn merge(facts: &Facts, a: &Fact, b: &Fact) -> Fact {
     let canonical =
         |free: &BTreeSet<Id>| -> BTreeSet<Id> { free.iter().map(|k| facts.variable(*k)).collect() };
@@ -326,7 +328,7 @@ fn merge(facts: &Facts, a: &Fact, b: &Fact) -> Fact {
         constant: a.constant.or(b.constant),
         dtype: a.dtype.or(b.dtype),
         lanes: a.lanes.or(b.lanes),
-        // An empty intersection says that the class is never evaluated; keep what is known.
+        // An empty intersection means that the class is never evaluated; the fact of the first is kept.
         range: if range.min <= range.max { range } else { a.range },
         affine: sharper(&a.affine, &b.affine, |x| x.terms.len()),
         free: canonical(&a.free).intersection(&canonical(&b.free)).copied().collect(),
@@ -338,7 +340,7 @@ fn merge(facts: &Facts, a: &Fact, b: &Fact) -> Fact {
     }
 }
 
-/// The smaller of two facts by a measure, the first where they are equal.
+/// Returns the fact with the smaller measure; the first if they are equal.
 fn sharper<T: Clone>(a: &Option<T>, b: &Option<T>, measure: fn(&T) -> usize) -> Option<T> {
     match (a, b) {
         (Some(x), Some(y)) if measure(y) < measure(x) => Some(y.clone()),

@@ -1,5 +1,5 @@
-//! Facts of the classes of an e-graph, effects of statements, and the answers to what rules ask of both. Knows
-//! nothing of models, costs or machines, but for the lanes of a vector unit.
+//! Analysis of terms in the e-graph: facts about e-classes, effects of statements, and the answers to the conditions of
+//! rules. This crate is independent of models, costs and machines, except for the size of a vector unit.
 //!
 //! ```
 //! use ember_analysis::facts::{EGraph, Facts, VectorUnit};

@@ -1,8 +1,8 @@
-//! The answers to what a rule's `:when` and `:for` may ask, in the order of
+//! The answers to the predicates of a rule's `:when` and the generators of its `:for`, in the order of
 //! [`ember_language::conditions`].
 //!
-//! Each answers from facts alone. Missing facts make a predicate false and a generator empty, so
-//! that a rule never fires on what is not known.
+//! Answers depend on facts alone. If facts are missing, a predicate is false and a generator is empty, so that a rule
+//! never fires on an unknown property.
 
 use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
 use crate::facts::{EGraph, single_value};
@@ -13,15 +13,15 @@ use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
 use itertools::Itertools;
 
-/// The answer to a question of one name.
+/// The implementation of one predicate or generator.
 pub struct Answer<T: 'static> {
     /// The name in rule files.
     name: &'static str,
-    /// The answer for arguments of the sorts that the question has.
+    /// Computes the answer for arguments of the declared sorts.
     pub answer: fn(&EGraph, &[Id]) -> T,
 }
 
-/// Answers stand in the order of the questions.
+/// The implementations are in the order of the declarations, which this checks at compile time.
 const _: () = {
     let mut at = 0;
     while at < PREDICATES.len() {
@@ -44,7 +44,7 @@ const fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && at == a.len()
 }
 
-/// The answer of every predicate, by name.
+/// The implementation of every predicate, sorted by name.
 pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     Answer {
         name: "at-most",
@@ -200,7 +200,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     },
 ];
 
-/// The constants of every generator, by name, in ascending order.
+/// The implementation of every generator, sorted by name. Constants are returned in ascending order.
 pub static VALUES: [Answer<Vec<i64>>; GENERATORS.len()] = [
     Answer {
         name: "even-simd-lanes",
@@ -232,13 +232,13 @@ pub static VALUES: [Answer<Vec<i64>>; GENERATORS.len()] = [
     Answer { name: "wide-lanes", answer: |g, x| wide_lanes(g, x[0], x[1]).unwrap_or_default() },
 ];
 
-/// Whether a loop runs at least once, whatever the data.
+/// Returns true if a loop runs at least once, whatever the data.
 fn runs(egraph: &EGraph, var: Id) -> Option<bool> {
     let (lo, hi, _) = egraph[var].data.variable?;
     Some(known_range(egraph, &[lo, hi]) && egraph[lo].data.range.max < egraph[hi].data.range.min)
 }
 
-/// Whether a class may depend on the variable of a key.
+/// Returns true if a class may depend on the variable with this key.
 fn is_free(egraph: &EGraph, key: Id, id: Id) -> bool {
     egraph[id].data.free.iter().any(|free| egraph.analysis.variable(*free) == key)
 }
@@ -247,7 +247,7 @@ fn effects(egraph: &EGraph, id: Id) -> Option<&Effects> {
     egraph[id].data.effects.as_ref()
 }
 
-/// Whether the one writes nothing that the other touches.
+/// Returns true if `writes` writes no place that `other` touches.
 fn untouched(writes: &Effects, other: &Effects) -> bool {
     writes.writes.iter().all(|write| other.places().all(|place| disjoint(write, place)))
 }
@@ -256,7 +256,7 @@ fn known_range(egraph: &EGraph, ids: &[Id]) -> bool {
     ids.iter().all(|id| egraph[*id].data.dtype == Some(DType::I64))
 }
 
-/// Whether a tensor, by its name in terms, may be written; an undeclared one may.
+/// Returns true if a tensor, given by its name in terms, may be written. This is the case for an undeclared tensor.
 fn writable(egraph: &EGraph, name: &str) -> bool {
     egraph.analysis.tensor(name.into()).is_none_or(|t| t.writable)
 }
@@ -291,7 +291,7 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
     let unit = |place: &Place| {
         let rank = egraph.analysis.tensor(place.tensor)?.shape.len();
         let (last, outer) = place.index.split_last()?;
-        // An index that is not affine has not been seen to move.
+        // An index that is not affine is not known to move; it is accepted as fixed.
         let fixed = |i: &Index| i.as_ref().is_none_or(|run| run.start.coefficient(&key) == 0);
         let last = last.as_ref()?;
         let element = last.lanes == 1 && last.rows.is_none();
@@ -301,7 +301,7 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
     Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))
 }
 
-/// The lengths that divide the first two, which are constants.
+/// Returns the lengths that divide both of the first two bounds, which must be constants.
 fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
     let whole = |n: i64| {
         let divides =
@@ -311,7 +311,7 @@ fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
     lengths.into_iter().filter(|n| whole(*n)).collect()
 }
 
-/// How often a loop with these bounds and this step runs, where that does not depend on anything.
+/// Returns the trip count of a loop with these bounds and this step, if it is a constant.
 fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
     let affine = |id: Id| egraph[id].data.affine.as_ref();
     let step = egraph[step].data.integer().filter(|step| *step > 0)?;
@@ -407,7 +407,7 @@ fn wide_lanes(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
     let simd = simd_lanes(egraph, statement)?;
     let bound = egraph[bound].data.integer()?;
     let most = simd.saturating_mul((egraph.analysis.vector_unit().registers / 2) as i64);
-    // One length past the bound would only add inactive lanes.
+    // One length beyond the bound would only add inactive lanes.
     let needed = bound.div_euclid(simd) + i64::from(bound % simd != 0);
     let doubling = std::iter::successors(Some(simd.saturating_mul(2)), |n| n.checked_mul(2));
     let whole = needed.saturating_mul(simd);

@@ -1,9 +1,9 @@
-//! Saturation beside another engine:
+//! Compares saturation in this project with saturation in egglog:
 //! `cargo bench --manifest-path crates/bench/Cargo.toml --bench engine [-- RUNS]`.
 //!
-//! The rules and terms of symbolic mathematics, eleven iterations with every rule in each, by this project
-//! and by egglog, which gets the same rules in its own words. Both must end with the same e-graph. Runs
-//! alternate, so that what else the machine does falls on both; printed are medians.
+//! Both engines run eleven iterations on the rules and terms of symbolic mathematics, with every rule in each
+//! iteration. egglog gets the same rules in its own syntax. Both must end with the same e-graph. The runs alternate, so
+//! that other load on the machine affects both engines. The benchmark prints medians.
 
 use egg::{ENodeOrVar, Language, RecExpr};
 use ember_analysis::facts::{EGraph, Facts};
@@ -18,9 +18,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::time::{Duration, Instant};
 
 const ITERATIONS: usize = 11;
-/// What two other engines find.
+/// The number of e-nodes after all iterations, which egg and egglog also find.
 const NODES: usize = 1_047_896;
-/// Runs of each engine, and the threads that they may use.
+/// The number of runs of each engine, and the thread counts to measure.
 const RUNS: usize = 9;
 const THREADS: [usize; 2] = [1, 2];
 
@@ -65,7 +65,7 @@ fn ours_once(book: &RuleBook, terms: &[Root], pool: &ThreadPool) -> Duration {
     }
     let limits = Limits { iterations: ITERATIONS, nodes: 10_000_000 };
     let start = Instant::now();
-    let result = pool.install(|| saturate(&mut egraph, &rules, &limits, &mut |_| {}));
+    let result = pool.install(|| saturate(&mut egraph, &rules, &limits));
     let time = start.elapsed();
     assert_eq!(result.nodes, NODES);
     time
@@ -82,8 +82,8 @@ fn egglog_once(program: &str, threads: usize) -> Duration {
     time
 }
 
-/// The rules and terms as an egglog program. Operators with arguments are constructors of their own;
-/// integers and operators without arguments are leaves of two more.
+/// Returns the rules and terms as an egglog program. Each operator with arguments becomes its own constructor. Integers
+/// and operators without arguments become leaves of two further constructors.
 fn in_egglog(book: &RuleBook, terms: &[Root]) -> String {
     let mut program = String::from("(datatype M (Number i64) (Leaf String)");
     for (at, operator) in book.signature.operators().iter().enumerate() {

@@ -1,7 +1,8 @@
-//! How long saturation takes, beside egg's runner:
+//! Measures the time of saturation, and of egg's runner on the same terms:
 //! `cargo bench --manifest-path crates/bench/Cargo.toml --bench saturation`.
 //!
-//! Prints one line a measurement: the median of several runs, the nodes, and why the run stopped.
+//! Prints one line for each measurement: the median time of several runs, the number of e-nodes, and the reason the run
+//! stopped.
 
 use egg::{Pattern, Rewrite, Runner, SimpleScheduler};
 use ember_analysis::facts::{EGraph, Facts};
@@ -40,7 +41,7 @@ fn main() {
     report("calculus, egg's runner", 5, || egg_calculus(&calculus, &terms));
 }
 
-/// Runs something several times and prints the median time with what it says of itself.
+/// Runs a measurement several times and prints the median time with its e-node count and stop reason.
 fn report(name: &str, runs: usize, mut run: impl FnMut() -> (Duration, usize, String)) {
     let mut results: Vec<_> = (0..runs).map(|_| run()).collect();
     results.sort();
@@ -59,7 +60,7 @@ fn term(book: &RuleBook, text: &str) -> Term {
     book.signature.read_term(&sexps[0]).expect("well-sorted").0
 }
 
-/// An embedding bag with rows of 64 floats, through the `saturate` steps of a schedule.
+/// Saturates an embedding bag with rows of 64 floats by the `saturate` steps of a schedule.
 fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
     let tensor = |name: &str, dtype, shape, writable| TensorDecl {
         name: name.into(),
@@ -86,7 +87,7 @@ fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
         if let ScheduleStep::Saturate(rules) = step {
             let rules: Vec<&CompiledRule> = rules.iter().map(|&rule| &compiled[rule]).collect();
             let limits = Limits { iterations: 100, nodes: 100_000 };
-            stop = saturate(&mut egraph, &rules, &limits, &mut |_| {}).stop.to_string();
+            stop = saturate(&mut egraph, &rules, &limits).stop.to_string();
         }
     }
     (start.elapsed(), egraph.total_number_of_nodes(), stop)
@@ -101,11 +102,11 @@ fn saturate_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, Strin
         egraph.add_expr(term);
     }
     let limits = Limits { iterations: 11, nodes: 10_000_000 };
-    let result = saturate(&mut egraph, &rules, &limits, &mut |_| {});
+    let result = saturate(&mut egraph, &rules, &limits);
     (start.elapsed(), result.nodes, result.stop.to_string())
 }
 
-/// The same with the runner of the crate that the e-graph comes from, without facts.
+/// [`saturate_calculus`] with the runner of `egg`, the crate that provides the e-graph, and without facts.
 fn egg_calculus(book: &RuleBook, terms: &[Term]) -> (Duration, usize, String) {
     let rules: Vec<Rewrite<Node, ()>> = book
         .rules

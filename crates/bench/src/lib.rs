@@ -1,10 +1,10 @@
-//! Measurements beside other e-graph engines (in `benches/`), and where they find rules and terms.
+//! Benchmarks against other e-graph engines (in `benches/`), and the path to their rules and terms.
 //!
-//! It stands outside the workspace, so that nothing else builds those engines.
+//! The crate is outside the workspace, so that no other build compiles those engines.
 
 use std::path::{Path, PathBuf};
 
-/// A file of the project.
+/// Returns the path of a file of the project, given relative to the repository root.
 pub fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }

@@ -1,4 +1,4 @@
-//! The conditions of rules, asked of terms by what is known of these.
+//! The checker's evaluation of rule conditions on terms, from the facts that it derived.
 
 use super::places::{Place, Touches, apart, told};
 use super::ranges::{BOUND, DEPTH};
@@ -8,7 +8,7 @@ use ember_language::sexp::Sexp;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 
-/// How many operators are looked at to find what a term reads and writes.
+/// The largest number of operators visited to find the places that a term reads and writes.
 const VISITS: usize = 1 << 14;
 
 /// A rule, applied.
@@ -22,8 +22,8 @@ pub struct Applied {
 }
 
 impl Checker<'_> {
-    /// Both sides of a rule where its variables stand for what the parts of a step say, and what each of
-    /// its conditions rests on; an error where one, or a number that it is given, is not seen to be right.
+    /// Instantiates a rule with the terms given in the parts of a step. Returns both sides, and for each condition the
+    /// facts that it rests on. Returns an error if a condition, or a number chosen for a `:for`, cannot be verified.
     pub fn applied(
         &mut self,
         rule: &str,
@@ -47,7 +47,7 @@ impl Checker<'_> {
             let (name, asked) = call.form().unwrap_or_default();
             let terms = asked.iter().map(|term| self.read(term, &means));
             let mut terms: Vec<T> = terms.collect::<Result<_, _>>()?;
-            // A number is asked for as what stands last.
+            // The chosen number is the last argument of a generator.
             let number = number.map(|n| meant(&means, &n.text)).transpose()?;
             terms.extend(number.map(|(n, _)| n));
             let mut reason = name.to_owned();
@@ -78,7 +78,7 @@ impl Checker<'_> {
         Ok(Applied { sides, reasons, loose })
     }
 
-    /// What is known of a term, as certificates repeat it.
+    /// Returns the facts about a term in the spelling of certificates.
     fn told(&self, term: T) -> String {
         let Fact { dtype, range, linear, place, free, .. } = self.fact(term);
         let range = range.or(self.values(term));
@@ -132,7 +132,7 @@ impl Checker<'_> {
             ("runs", [_]) => values(0).is_some(),
             ("runs-once", [_]) => values(0).is_some_and(|(least, most)| least == most),
             ("speculable", [_, _]) => values(0).is_some() || touches(1)?.is_empty(),
-            // These say where a rule is worth trying, and no more.
+            // These conditions only guide the search; they do not affect the correctness of a rule.
             ("distinct" | "lane-count" | "loop-free" | "untiled", _) => true,
             ("rank", [a, n]) => {
                 let (place, missing) = (a.place.as_ref()?, usize::try_from(n.integer()?).ok()?);
@@ -160,7 +160,7 @@ impl Checker<'_> {
                 let own = Touches::from([(true, a.place.clone()?)]);
                 apart(&own, &(&(&touches(1)? | &touches(2)?) | &own), Some(variable(0)?))
             }
-            // Numbers that a rule is right for, the last of the terms.
+            // Generators: the last term is the number, and the answer is whether the rule holds for it.
             ("length", [a, n]) => a.integer() == n.integer() && (2..=4096).contains(&n.integer()?),
             ("few-trips" | "one-trip", [lo, hi, step, n]) => {
                 let length = hi.linear.as_ref()?.sub(lo.linear.as_ref()?)?.as_constant()?;

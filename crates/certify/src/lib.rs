@@ -1,10 +1,10 @@
-//! Checks certificates: that two programs are equal because rules lead from the one to the other. README
-//! describes their format.
+//! Checks certificates, which prove that two programs are equal by a chain of rules from one to the other. The README
+//! describes the format.
 //!
-//! On its own: terms, facts and conditions are read and derived anew, without an e-graph and any code that
-//! searched for the proof. Trusted are the rules and what dialects say of operators (`verify` is there for both);
-//! [`trusted`] names all that is trusted beside them. Of an operator that declares nothing, nothing is known, and
-//! conditions about it are refused.
+//! The checker is independent: it reads the terms and derives facts and conditions again, without an e-graph and
+//! without the code that searched for the proof. It trusts the rules and the declarations of dialects, both of which
+//! `verify` checks; [`trusted`] lists the other code that it trusts. Nothing is known about an operator without
+//! declarations, and conditions on it are refused.
 //!
 //! ```
 //! use ember_certify::{Rules, check};
@@ -47,7 +47,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use terms::{Fact, Node, T};
 use typing::{is_extent, is_name};
 
-/// How many loop variables a certificate has at most, since of each term is known which it depends on.
+/// The largest number of loop variables in a certificate. Every term stores the set of variables that it depends on.
 const VARIABLES: usize = 500;
 
 struct Tensor {
@@ -57,18 +57,18 @@ struct Tensor {
     rises: bool,
 }
 
-/// What the variables of a rule stand for, and the steps from there to the patterns that they have.
+/// The terms that the variables of a rule stand for, each with the steps that lead from it to its pattern.
 type Means<'a> = BTreeMap<&'a str, (T, &'a [Sexp])>;
 
-/// A certificate that is being checked, or written.
+/// The state of checking or writing one certificate.
 pub struct Checker<'a> {
     rules: &'a Rules,
-    /// Rules that are part of the claim: equations between values of what is only read.
+    /// Rules that are part of the claim: equations between values that are only read.
     given: Rules,
     terms: Vec<(Node, Fact)>,
     known: BTreeMap<Node, T>,
     tensors: BTreeMap<String, Tensor>,
-    /// Loop variables with their bounds, and the variables by all spellings of those.
+    /// Loop variables with their bounds, and the variable of every spelling of its bounds.
     variables: BTreeMap<T, T>,
     spellings: BTreeMap<[T; 4], T>,
     /// Loop variables that may have values which their loops do not give them.
@@ -76,7 +76,7 @@ pub struct Checker<'a> {
     exact: Exactness,
 }
 
-/// Checks the forms of a certificate, and tells the least exact of the rules that were used.
+/// Checks the forms of a certificate. Returns the exactness of the least exact rule that was used.
 pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, Refusal> {
     let forms = certificate.items("certificate").unwrap_or_default();
     let [exact, made, declarations @ .., left, right, steps] = forms else {
@@ -98,7 +98,7 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, Refusal> {
     if told { Ok(least) } else { Err(Refusal::OtherExactness(least)) }
 }
 
-/// Whether a certificate was made with these rules, or says that any will do.
+/// Checks that a certificate was made with these rules, or that it allows any.
 fn made_with(rules: &Rules, form: &Sexp) -> Result<(), Refusal> {
     let Some([word]) = form.items("rules") else { return Err(Refusal::NoRules) };
     match word.atom().unwrap_or_default() {
@@ -109,7 +109,7 @@ fn made_with(rules: &Rules, form: &Sexp) -> Result<(), Refusal> {
 }
 
 impl<'a> Checker<'a> {
-    /// Nothing is declared yet.
+    /// Creates a checker without declarations.
     pub fn new(rules: &'a Rules) -> Checker<'a> {
         let (terms, known, tensors) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         let (given, variables, spellings) = (Rules::default(), BTreeMap::new(), BTreeMap::new());
@@ -117,7 +117,7 @@ impl<'a> Checker<'a> {
         Checker { rules, given, terms, known, tensors, variables, spellings, anywhere, exact }
     }
 
-    /// Takes over a declaration.
+    /// Adds a declaration.
     pub fn declare(&mut self, form: &Sexp) -> Result<(), Refusal> {
         let twice = match form.form() {
             Some((head @ ("input" | "output" | "scratch"), [name, dtype, shape, rises @ ..])) => {
@@ -140,7 +140,7 @@ impl<'a> Checker<'a> {
                     _ => return Err(Refusal::TooMuch),
                 };
                 let tensor = Tensor { dtype, shape, writable, rises };
-                // What is given speaks of tensors that are declared before it.
+                // A `given` form may only refer to tensors declared before it, so that all tensors come first.
                 self.tensors.insert(name, tensor).is_some() || !self.given.is_empty()
             }
             Some(("given", [rule])) => {
@@ -169,7 +169,7 @@ impl<'a> Checker<'a> {
                     }
                     steps => steps,
                 };
-                // Whatever is declared of a variable again are other spellings of its bounds.
+                // Every further declaration of a variable is another spelling of its bounds, proved by its steps.
                 let first = *self.variables.entry(word).or_insert(bounds);
                 self.leads(first, steps, bounds)?;
                 if self.variables.len() > VARIABLES {
@@ -182,7 +182,7 @@ impl<'a> Checker<'a> {
         if twice { Err(Refusal::DeclaredBefore) } else { Ok(()) }
     }
 
-    /// Reads a program.
+    /// Reads a program, which must be closed and well-formed.
     fn program(&mut self, side: &str, form: &Sexp) -> Result<T, Refusal> {
         let Some([term]) = form.items(side) else { return Err(Refusal::NoProgram) };
         let term = self.read(term, &Means::new())?;
@@ -208,7 +208,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether steps lead from one term to another.
+    /// Checks that the steps lead from one term to another.
     fn leads(&mut self, from: T, steps: &[Sexp], to: T) -> Result<(), Refusal> {
         let mut whole = from;
         for (n, step) in steps.iter().enumerate() {
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
         if whole == to { Ok(()) } else { Err(Refusal::LeadElsewhere) }
     }
 
-    /// What a step makes of a term.
+    /// Returns the term that results from applying a step to a term.
     fn stepped(&mut self, whole: T, name: &str, parts: &[Sexp]) -> Result<T, Refusal> {
         let [at, how, parts @ ..] = parts else { return Err(Refusal::NotAStep) };
         let [old, new] = match (name, how.atom(), parts) {
@@ -255,7 +255,7 @@ impl<'a> Checker<'a> {
         if self.alike(old, new) { Ok([old, new]) } else { Err(Refusal::NotTheSame) }
     }
 
-    /// Two terms that are the same by numbers and declarations alone.
+    /// Checks that two terms are equal by arithmetic and declarations alone, without a rule.
     pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], Refusal> {
         let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
         let (a, b) = (self.fact(old), self.fact(new));
@@ -265,7 +265,7 @@ impl<'a> Checker<'a> {
         };
         let same = a.number.is_some() && a.number == b.number
             || a.linear.is_some() && a.linear == b.linear
-            // A conversion to the type that something has is that, however it names the type.
+            // A conversion of a value to its own type is the value itself, regardless of how the type is spelled.
             || a.dtype.is_some() && a.dtype == b.dtype
                 && (plain(old) == plain(new) || plain(old) == new || old == plain(new));
         if same { Ok([old, new]) } else { Err(Refusal::NotTheSame) }

@@ -1,4 +1,4 @@
-//! The places that terms read and write: tensors with indices, as far as these are linear.
+//! The places that terms read and write: tensors with indices. An index is known only if it is linear.
 
 use super::Checker;
 use super::terms::{Linear, T};
@@ -8,11 +8,11 @@ use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The operator that names a tensor, the tensor's name, and the indices so far; `None` may be any.
+/// The operator that names a tensor, the name of the tensor, and the indices so far; an index `None` may be any index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(pub String, pub String, pub Vec<Option<Linear>>);
 
-/// Places, each with whether it is written.
+/// A set of places, each with a flag that is true if it is written.
 pub(super) type Touches = BTreeSet<(bool, Place)>;
 
 impl fmt::Display for Place {
@@ -26,7 +26,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Places as certificates repeat them.
+/// Returns places in the spelling of certificates.
 pub(super) fn told(touches: &Touches) -> String {
     let told = |(written, place): &(bool, Place)| match written {
         true => format!("writes {place}"),
@@ -39,7 +39,7 @@ pub(super) fn told(touches: &Touches) -> String {
 }
 
 impl Checker<'_> {
-    /// The place of an address, or of a stored tensor.
+    /// Returns the place of an address or of a stored tensor.
     pub(super) fn place(&self, name: &str, operands: &[T]) -> Option<Place> {
         let info = self.operator(name, operands.len())?;
         let part = |at: &str| operands.get(info.position(at)?).copied();
@@ -62,7 +62,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A place in an operand, in whatever iteration where the operator binds a variable.
+    /// Returns an operand's place as seen from outside the operator: in any iteration, if the operator binds a
+    /// variable.
     fn outside(&self, name: &str, operands: &[T], Place(root, tensor, all): Place) -> Place {
         let binds = self.binds(name, operands.len());
         let x = binds.map_or("", |(variable, _)| self.node(operands[variable]).0);
@@ -74,7 +75,8 @@ impl Checker<'_> {
         Place(root, tensor, all.into_iter().map(fixed).collect())
     }
 
-    /// Any index in the row that a loop is over: the row's number, of offsets of this name that never fall.
+    /// Returns the index that represents any element of the row that a loop iterates over: the row's number in the
+    /// tensor of non-decreasing offsets.
     fn row(&self, name: &str, operands: &[T]) -> Option<Linear> {
         let own = self.operator(name, operands.len())?.looped()?;
         let loaded = |bound: usize| {
@@ -88,15 +90,15 @@ impl Checker<'_> {
         first.add(&Linear::variable(format!("row of {}", p.1))).filter(|_| rises && follows)
     }
 
-    /// What evaluating a term reads and writes; nothing where that is not known or too much. What an operator
-    /// touches by itself, its dialect says.
+    /// Returns the places that evaluating a term reads and writes; `None` if they are unknown or `visits` is exhausted.
+    /// The dialect declares the places that an operator touches by itself.
     pub(super) fn touches(&self, term: T, visits: &mut usize) -> Option<Touches> {
         *visits = visits.checked_sub(1)?;
         let (name, operands) = self.node(term);
         let info = self.operator(name, operands.len());
         let own = match info.and_then(|info| info.touches.as_ref()) {
             Some(own) => own,
-            // Numbers, names of the model and loop variables are no operators.
+            // Numbers, names of the model and loop variables are not operators and touch nothing.
             None if self.is_leaf(name, operands) => return Some(Touches::new()),
             None => return None,
         };
@@ -111,20 +113,21 @@ impl Checker<'_> {
                 all.insert((written, self.fact(*operands.get(*at)?).place.clone()?));
             }
         }
-        // A value writes nothing: what is kept on the way to it is an effect of the statement around.
+        // A value writes nothing: memory used to compute it is an effect of the enclosing statement.
         let value = info.and_then(|info: &OpInfo| info.kind) == Some(Kind::Value);
         all.retain(|(written, _)| !(*written && value));
         Some(all)
     }
 }
 
-/// Whether what the one writes and what the other touches are never the same; across a loop variable, in
-/// different iterations of its loop.
+/// Returns true if no place written in `writes` overlaps a place in `all`. If a loop variable is given, the two are
+/// taken in different iterations of its loop.
 pub(super) fn apart(writes: &Touches, all: &Touches, across: Option<&str>) -> bool {
     let never = |p: &Option<Linear>, q: &Option<Linear>| {
         let (p, q) = (p.as_ref()?, q.as_ref()?);
         let moves = across.is_some_and(|x| p.coefficient(x) != 0);
-        // Where the index moves with the variable, it is the same in no other iteration.
+        // An index that moves with the variable must be equal on both sides, since it is then different in every other
+        // iteration; an index that does not move must differ.
         Some(moves == (q.sub(p)?.as_constant()? == 0))
     };
     let never = |a: &Place, b: &Place| {

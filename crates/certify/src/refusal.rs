@@ -1,9 +1,9 @@
-//! Why a certificate does not hold.
+//! The reasons for refusing a certificate.
 
 use ember_language::rules::Exactness;
 use thiserror::Error;
 
-/// Why a certificate, or a part of one, is refused.
+/// The reason why a certificate, or a part of one, is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "the message of each says what it is")]
 pub enum Refusal {

@@ -1,5 +1,5 @@
-//! The checker's terms, each once and behind its operands, so that two are equal where their numbers are;
-//! how they are read, and what is known of each, derived anew from its operands.
+//! The checker's terms: their storage, their reader, and the facts derived about each. Terms are stored once, after
+//! their operands, so that two terms are equal if their numbers are equal.
 
 use super::places::Place;
 use super::typing::LARGEST;
@@ -11,32 +11,32 @@ use ember_values::primitive::{Primitive, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeSet;
 
-/// A term, by its place among all.
+/// A term, by its index among all terms.
 pub(super) type T = usize;
 
-/// An operator, name or number, and its operands.
+/// An operator, name or number with its operands.
 pub(super) type Node = (String, Vec<T>);
 
-/// The form of an integer over loop variables and sizes, by name.
+/// An integer as a linear form over named loop variables and sizes.
 pub(super) type Linear = Affine<String>;
 
 #[derive(Default)]
 pub(super) struct Fact {
     /// The sort; `None` for what has none.
     pub sort: Option<Sort>,
-    /// The element type, of an address that of its tensor; and whether it may be more than one scalar.
+    /// The element type (of an address, the type of its tensor), and true if the term may have more than one lane.
     pub dtype: Option<DType>,
     pub wide: bool,
     pub number: Option<Scalar>,
     pub range: Option<(i64, i64)>,
     pub linear: Option<Linear>,
-    /// The place that an address is.
+    /// The place of an address.
     pub place: Option<Place>,
-    /// The loop variables that it depends on, and those of its own loops.
+    /// The loop variables that the term depends on, and the variables of the loops within it.
     pub free: BTreeSet<String>,
     pub loops: BTreeSet<String>,
-    /// Whether its tensors are declared, its loops have their variables' bounds, and none stands within
-    /// one over the same variable.
+    /// True if the tensors of the term are declared, its loops have the bounds of their variables, and no loop is
+    /// nested in one over the same variable.
     pub fits: bool,
     /// Whether sorts, element types and ranks are as operators ask.
     pub typed: bool,
@@ -68,7 +68,7 @@ impl Checker<'_> {
         &self.terms[term].1
     }
 
-    /// Reads a term, or a pattern with terms for its variables.
+    /// Reads a term, or a pattern whose variables are replaced by terms.
     pub(super) fn read(&mut self, text: &Sexp, means: &Means<'_>) -> Result<T, Refusal> {
         let items = text.list().unwrap_or(std::slice::from_ref(text));
         let (first, items) = items.split_first().ok_or(Refusal::EmptyList)?;
@@ -84,7 +84,7 @@ impl Checker<'_> {
                 .and_then(|op| op.checked(self.fact(a).integer()?, self.fact(b).integer()?))
                 .map(|n| self.add((n.to_string(), Vec::new()))),
             (v, []) if v.starts_with('?') => Some(meant(means, v)?.0),
-            // Only a declaration makes the word of a loop variable.
+            // Only a declaration introduces the word of a loop variable.
             (word, []) if word.starts_with('@') => {
                 self.known.get(&(word.to_owned(), operands)).copied()
             }
@@ -93,7 +93,7 @@ impl Checker<'_> {
         term.ok_or_else(|| Refusal::NotKnown(name.to_owned()))
     }
 
-    /// A term with another part at a position, where the one that is expected stands.
+    /// Replaces the part of a term at a position; `None` unless the expected part is there.
     pub(super) fn replaced(&mut self, whole: T, way: &[Sexp], old: T, new: T) -> Option<T> {
         let Some((first, rest)) = way.split_first() else { return (whole == old).then_some(new) };
         let (name, mut operands) = self.terms[whole].0.clone();
@@ -102,17 +102,19 @@ impl Checker<'_> {
         Some(self.add((name, operands)))
     }
 
-    /// What the dialects say of an operator of one processor. Of those of a unit is known what they bind.
+    /// Returns the declarations of an operator that belongs to no unit. For an operator of a unit, only the binding is
+    /// known.
     pub(super) fn operator(&self, name: &str, operands: usize) -> Option<&OpInfo> {
         self.rules.table().get(name.into(), operands).filter(|own| own.has_facts())
     }
 
-    /// Which operand is a variable that an operator binds, and in which other.
+    /// Returns the positions of the variable that an operator binds and of the operand in which it binds it.
     pub(super) fn binds(&self, name: &str, operands: usize) -> Option<(usize, usize)> {
         self.rules.table().binds(name.into(), operands)
     }
 
-    /// The operands of a term that is a primitive of one processor, in the order of the primitive's row.
+    /// Returns the operands of a term of a primitive in the order of the primitive's row; `None` for an operator of a
+    /// unit.
     pub(super) fn parts<const N: usize>(&self, term: T, primitive: Primitive) -> Option<[T; N]> {
         let (name, operands) = self.node(term);
         self.parts_of(name, operands, primitive)
@@ -133,26 +135,26 @@ impl Checker<'_> {
         Some(found)
     }
 
-    /// The name and the bounds of a loop variable that is spelled with the operator of which declarations speak.
+    /// Returns the name and the bounds of a loop variable that is written with the operator used in declarations.
     fn bounds(&self, name: &str, operands: &[T]) -> Option<[T; 4]> {
         let declared = self.rules.table().named(Primitive::Variable, None)?;
         self.parts_of(name, operands, Primitive::Variable).filter(|_| declared.as_str() == name)
     }
 
-    /// Whether a term is no operator: a number, a name of the model or the word of a loop variable.
+    /// Returns true if a term is a leaf: a number, a name of the model or the word of a loop variable.
     pub(super) fn is_leaf(&self, name: &str, operands: &[T]) -> bool {
         let word = name.starts_with(['%', '@']) || name.parse::<f64>().is_ok();
         operands.is_empty() && word && self.rules.table().get(name.into(), 0).is_none()
     }
 
-    /// What is known of an operator, name or number with its operands.
+    /// Derives the facts about an operator, name or number with its operands.
     pub(super) fn derived(&self, name: &str, operands: &[T]) -> Fact {
         let facts: Vec<&Fact> = operands.iter().map(|t| self.fact(*t)).collect();
         let word = |i: usize| operands.get(i).map_or("", |t| self.node(*t).0);
         let known = self.operator(name, operands.len());
         let binds = self.binds(name, operands.len());
         let primitive = known.and_then(OpInfo::primitive);
-        // The position of an operand by its name in the primitive's row; one that is not there is nowhere.
+        // The position of an operand by its name in the primitive's row; out of range if the operand is missing.
         let position = |part: &str| known.and_then(|own| own.position(part)).unwrap_or(usize::MAX);
         let part = |name: &str| facts.get(position(name)).copied();
         let named = |name: &str| word(position(name));
@@ -166,7 +168,7 @@ impl Checker<'_> {
         };
         fact.wide = match known.and_then(|own| own.width) {
             Some(Width::One) => false,
-            // Lanes of one are taken beside scalars, so that every value counts.
+            // A one-lane vector is accepted together with scalars, so that every value operand counts.
             Some(Width::Of(at)) => facts.iter().enumerate().any(|(i, own)| {
                 let kind = known.and_then(|info| info.operand_kinds[i]);
                 own.wide && (i == at || kind == Some(Kind::Value))
@@ -260,7 +262,8 @@ impl Checker<'_> {
         fact
     }
 
-    /// Whether a variable is declared, and a loop of one processor over it has its bounds.
+    /// Returns true if a variable is declared and the loop over it, unless it belongs to a unit, has the declared
+    /// bounds.
     fn bounded(&self, variable: T, own: Option<Loop>, operands: &[T]) -> bool {
         self.variables.get(&variable).is_some_and(|bounds| {
             own.is_none_or(|own| {
@@ -271,7 +274,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The least and the greatest value of a variable whose loop surely runs.
+    /// Returns the least and the greatest value of a loop variable whose loop is known to run.
     pub(super) fn values(&self, variable: T) -> Option<(i64, i64)> {
         let &[_, lo, hi, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
         let (lo, hi) = (self.fact(lo).range?, self.fact(hi).range?);

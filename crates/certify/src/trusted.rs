@@ -1,29 +1,29 @@
-//! The trusted base by name: the modules that the answer *equal* rests on, beside the rules themselves.
+//! The list of the trusted base: the modules, apart from the rules, that the answer *equal* depends on.
 //!
-//! `check-certificate --trusted` prints this table with the lines of each module, counted when the program
-//! is built. A test follows the imports of the checker and of the readers, so that no module is left out.
+//! `check-certificate --trusted` prints this table with the number of lines of each module, counted at build time. A
+//! test follows the imports of the checker and of the readers, so that no module is missing.
 
 use serde::Serialize;
 
 /// A part of the trusted base.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Part {
-    /// Its task.
+    /// The task of the part.
     pub part: &'static str,
-    /// Its modules.
+    /// The modules of the part.
     pub modules: &'static [Module],
 }
 
 /// A module of the trusted base.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Module {
-    /// Its path in the project.
+    /// The path from the root of the project.
     pub path: &'static str,
-    /// Its lines, with comments, tests and empty ones.
+    /// The number of lines, including comments, tests and empty lines.
     pub lines: usize,
 }
 
-/// Packages of others that these modules call.
+/// Third-party packages that these modules call.
 pub const PACKAGES: &[&str] = &["egg", "half", "rustc_hash", "serde", "stacker", "thiserror"];
 
 macro_rules! modules {
@@ -58,6 +58,8 @@ pub const PARTS: &[Part] = &[
             "crates/values/src/scalar.rs"
             "crates/values/src/scalar/op.rs"
             "crates/values/src/primitive.rs"
+            "crates/values/src/primitive/ask.rs"
+            "crates/values/src/primitive/table.rs"
         ],
     },
     Part {
@@ -78,10 +80,12 @@ pub const PARTS: &[Part] = &[
             "crates/language/src/rules/load.rs"
             "crates/language/src/rules/files.rs"
             "crates/language/src/rules/syntax.rs"
+            "crates/language/src/rules/rule_form.rs"
             "crates/language/src/rules/dialect.rs"
             "crates/language/src/rules/signature.rs"
             "crates/language/src/rules/attributes.rs"
             "crates/language/src/rules/operators.rs"
+            "crates/language/src/rules/resolve.rs"
             "crates/language/src/rules/derive.rs"
             "crates/language/src/rules/digest.rs"
             "crates/language/src/rules/build.rs"
@@ -91,6 +95,7 @@ pub const PARTS: &[Part] = &[
             "crates/language/src/rules/commutes.rs"
             "crates/language/src/rules/book.rs"
             "crates/language/src/term.rs"
+            "crates/language/src/rebuild.rs"
         ],
     },
     Part {
@@ -117,7 +122,7 @@ pub const PARTS: &[Part] = &[
     },
     Part {
         part: "how programs are read as parts between barriers",
-        modules: modules!["crates/prove/src/equiv/parts.rs" "crates/prove/src/equiv/raise.rs" "crates/analysis/src/effects.rs"],
+        modules: modules!["crates/prove/src/equiv/parts.rs" "crates/language/src/erase.rs" "crates/analysis/src/effects.rs"],
     },
     Part {
         part: "how layouts are read as equations",
@@ -125,7 +130,7 @@ pub const PARTS: &[Part] = &[
     },
 ];
 
-/// The lines of a text.
+/// Returns the number of lines of a text.
 const fn lines(text: &str) -> usize {
     let (bytes, mut at, mut count) = (text.as_bytes(), 0, 0);
     while at < bytes.len() {
@@ -138,7 +143,7 @@ const fn lines(text: &str) -> usize {
 }
 
 impl Part {
-    /// The lines of all of its modules.
+    /// Returns the number of lines of all modules of the part.
     pub fn lines(&self) -> usize {
         self.modules.iter().map(|module| module.lines).sum()
     }
@@ -150,15 +155,16 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
-    /// Modules that the readers import and that no answer of the checker rests on: they write the help of
-    /// diagnostics, or make of the same forms the book that the search uses.
-    const BESIDE: [&str; 6] = ["suggest", "check", "lints", "schedule", "conditions", "words"];
+    /// Modules that the readers import but that no answer of the checker depends on: they write the help texts of
+    /// diagnostics, or build the rule book of the search from the same forms.
+    const BESIDE: [&str; 7] =
+        ["suggest", "check", "lints", "lowering", "schedule", "conditions", "words"];
 
-    /// The parts whose imports are followed. The readings import the compiler's e-graph and interpreter,
-    /// which prepare a question; the checker asks it anew.
+    /// The number of parts whose imports are followed. The other parts import the compiler's e-graph and interpreter to
+    /// prepare a question, which the checker then answers independently.
     const FOLLOWED: usize = 4;
 
-    /// The names of all modules below a folder.
+    /// Collects the names of all modules below a folder.
     fn names(folder: &Path, found: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -172,7 +178,7 @@ mod tests {
         }
     }
 
-    /// The paths that a module imports, its tests aside.
+    /// Returns the paths that a module imports, without those of its tests.
     fn imports(text: &str) -> impl Iterator<Item = &str> {
         let own = text.split("#[cfg(test)]").next().unwrap_or_default();
         let uses = |word| own.split(word).skip(1);

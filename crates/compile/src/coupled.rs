@@ -1,17 +1,17 @@
-//! Coupled programs: a loop nest of the execute unit alone, the baseline without an access unit.
+//! Coupled programs: a loop nest of the execute unit alone, which is the baseline without an access unit.
 
 use crate::decouple::{DecoupleError, Lowering, ModelContext};
 use ember_language::rules::Operators;
 use ember_language::term::Term;
 use ember_targets::dlc::Program;
 
-/// Turns a finished statement that runs nowhere yet (no tensors, no lanes that are still to be made) into a
-/// program that is [`Program::main`] alone.
+/// Lowers a finished statement without units, tensor operations or unfinished lanes to a program that consists of
+/// [`Program::main`] alone.
 ///
 /// # Errors
 ///
-/// An operator of another level, an unbound loop variable, unknown names, operands whose types do
-/// not fit, or a program too large to write out.
+/// Fails on an operator of another level, an unbound loop variable, unknown names, operands whose types do not fit, or
+/// a program too large to write out.
 pub fn coupled(
     operators: &Operators,
     term: &Term,

@@ -1,18 +1,18 @@
-//! Decoupling: one finished SLC program, in which access and execute code are still nested, is
-//! split into the two halves of a DLC program.
+//! Decoupling: the split of one finished SLC program, with nested access and execute code, into the two halves of a DLC
+//! program.
 //!
-//! Both halves come from one term in one pass, so what the access half marshals is what the compute
-//! half pops. Streams become [`Stream`](ember_targets::dlc::Stream)s, each made once; loops that the access
-//! unit runs, alone or with the execute unit, become traversal units; callbacks become cases. The
-//! operator table says what an operator is, so that one which erases to another is split as the other is.
+//! Both halves come from one term in one pass, so that the compute half pops exactly what the access half marshals.
+//! Streams become [`Stream`](ember_targets::dlc::Stream)s, each created once. Loops that the access unit runs, alone or
+//! with the execute unit, become traversal units; callbacks become cases. Operators are classified by the operator
+//! table, so an operator that erases to another is split like that other.
 //!
-//! - A stream's value is popped once, where the level of its innermost loop is entered, and held in
-//!   a register. It travels with a callback that is pushed there anyway, else with one of its own.
-//! - A counter is set to its loop's `lo` before the loop is traversed and stepped at the end of each
-//!   iteration, again by callbacks that exist anyway where there are some.
-//! - A reduction becomes a register and a loop in front of the statement that uses it.
+//! - The value of a stream is popped once, on entry to the level of its innermost loop, and held in a register. It
+//!   travels with a callback that is pushed there anyway, or else with a new one.
+//! - A counter is set to its loop's `lo` before the loop is traversed and incremented at the end of each iteration,
+//!   again by existing callbacks if there are any.
+//! - A reduction becomes a register and a loop before the statement that uses it.
 //!
-//! What the result must satisfy is proved by [`ember_targets::verify`], not here.
+//! [`ember_targets::verify`] checks the result.
 
 mod access;
 mod address;
@@ -32,10 +32,10 @@ use ember_language::term::Term;
 use ember_targets::dlc::{Program, TensorDecl};
 use std::fmt;
 
-/// What a program takes from its model.
+/// The parts of a program that come from its model.
 #[derive(Clone, Debug, Default)]
 pub struct ModelContext {
-    /// The program's name.
+    /// The name of the program.
     pub name: String,
     /// The symbolic sizes that shapes and terms mention, without `%`.
     pub sizes: Vec<String>,
@@ -43,14 +43,14 @@ pub struct ModelContext {
     pub tensors: Vec<TensorDecl>,
 }
 
-/// Why a term cannot be lowered to DLC.
+/// The reason a term cannot be lowered to DLC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecoupleError {
     /// The operator at fault, or the literal.
     pub operator: String,
-    /// What is wrong with it.
+    /// The description of the error.
     pub message: String,
-    /// What to do about it.
+    /// Advice on fixing it.
     pub help: Option<String>,
 }
 
@@ -70,9 +70,9 @@ impl std::error::Error for DecoupleError {}
 ///
 /// # Errors
 ///
-/// A boundary operator that is left over, an operator that does not belong in such a program, a
-/// stream that mentions a loop of the execute unit alone, a walk below such a loop, unknown names,
-/// operands whose types do not fit, or a program too large to write out.
+/// Fails on a leftover boundary operator, an operator that does not belong in a decoupled program, a stream that
+/// depends on a loop of the execute unit alone, a walk inside such a loop, unknown names, operands whose types do not
+/// fit, or a program too large to write out.
 pub fn decouple(
     operators: &Operators,
     term: &Term,

@@ -1,28 +1,25 @@
-//! What a model asks of a machine whichever program computes it: the input of the physical bound.
+//! The demand of a model on a machine, for any program that computes it: the input of the physical bound.
 //!
-//! What is counted is what no program can do without, if it computes every operator of the model as
-//! it is written:
+//! The counts are lower bounds for every program that computes each operator of the model as it is written:
 //!
-//! - **Lines.** Caches are cold, so that each line of an input that is needed comes from memory once: the
-//!   looked-up rows of tables, and all of the indices, offsets, weights and dense operands. Nothing is
-//!   asked for computed tensors, which may stay in caches.
-//! - **Lanes and rows.** Which row a lookup needs is known from the data alone, so that a program
-//!   can keep no row for a later lookup: each lookup brings its row, through the lanes of the access unit
-//!   and its port that writes (into the data queue if the row is computed with, into memory if it is
-//!   copied) or through the core's L2, from which the core loads it. The two ways add up. A copy asks for
-//!   no execute unit. Where the lines that are touched of a tensor fit the core's L2, neither is asked for.
-//! - **Vector operations.** Each of the formula's operations once for every register of its result; of
-//!   `n` added rows the first is no addition. What may be kept in registers is neither loaded nor
-//!   stored again.
-//! - **Loads and stores.** Each row that is looked up and each dense operand is loaded or popped by
-//!   registers; outputs are stored by registers, rows of empty bags aside, which are zero already.
-//!   Temporaries need not be stored.
-//! - **Multiply-adds** of matrices, less the share that the vector ports could do beside the matrix unit.
+//! - **Lines.** Caches are cold, so each needed line of an input comes from memory once: the looked-up rows of tables,
+//!   and all of the indices, offsets, weights and dense operands. Computed tensors count nothing, because they may stay
+//!   in caches.
+//! - **Lanes and rows.** Only the data determines which row a lookup needs, so a program cannot keep rows for later
+//!   lookups. Each lookup brings its row either through the lanes of the access unit and its write port (into the data
+//!   queue if the row is computed with, into memory if it is copied), or through the core's L2, from which the core
+//!   loads it. The rates of the two ways add up. A copy does not need the execute unit. If the touched lines of a
+//!   tensor fit the core's L2, neither way is counted.
+//! - **Vector operations.** Each operation of the formula counts once for every register of its result; adding `n` rows
+//!   takes `n - 1` additions. Values that fit in registers count no loads or stores.
+//! - **Loads and stores.** Each looked-up row and each dense operand is loaded or popped by registers. Outputs are
+//!   stored by registers, except for the rows of empty bags, which are already zero. Temporaries need not be stored.
+//! - **Multiply-adds** of matrices, without the share that the vector ports could do in parallel with the matrix unit.
 
 mod operations;
 
 use ember_model::data::Instance;
-use ember_model::model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
+use ember_model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
 use ember_sim::Demand;
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
@@ -31,11 +28,11 @@ use ember_values::scalar::DType;
 use operations::{function, operations};
 use std::collections::BTreeMap;
 
-/// Bits of a cache line.
+/// The bits of a cache line.
 const LINE_BITS: u64 = 512;
 
-/// What every program for a model must do on an instance, and the table elements that it looks up;
-/// where nothing is looked up, the elements of its inputs.
+/// Returns the demand of every program for a model on an instance, and the number of table elements that it looks up.
+/// If nothing is looked up, the second number is the elements of its inputs.
 pub fn demand(model: &Model, instance: &Instance, machine: &Machine) -> (Demand, u64) {
     let mut counter = Counter {
         model,
@@ -46,34 +43,34 @@ pub fn demand(model: &Model, instance: &Instance, machine: &Machine) -> (Demand,
         elements: 0,
     };
     for statement in &model.statements {
-        // An instance of another model asks for nothing.
+        // An instance of another model has no demand.
         let _ = counter.statement(statement);
     }
     counter.finish()
 }
 
-/// What is read of a tensor.
+/// The accesses to a tensor.
 #[derive(Default)]
 struct Touched {
-    /// All of it.
+    /// True if the whole tensor is read.
     whole: bool,
-    /// The rows that are looked up, each time.
+    /// The looked-up rows, with repetitions.
     rows: Vec<u64>,
-    /// Bits of a row.
+    /// The bits of a row.
     row_bits: u64,
-    /// Bits that pass the lanes, and that are handed on, unless the core keeps the rows.
+    /// The bits that pass the lanes, and the bits that are handed on, unless the core keeps the rows.
     lanes: u64,
     rows_bits: u64,
 }
 
-/// What becomes of rows that are looked up.
+/// The use of looked-up rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// They come in order, once each, so that the core may load them itself.
+    /// The rows are read once each, in order, so the core may load them itself.
     InOrder,
-    /// They are stored again as they are.
+    /// The rows are stored again unchanged.
     Copied,
-    /// They are computed with.
+    /// The rows are operands of computation.
     Computed,
 }
 
@@ -97,19 +94,19 @@ impl Counter<'_> {
         (0..tensor.len()).map(position).collect()
     }
 
-    /// Elements of an expression.
+    /// Returns the number of elements of an expression.
     fn len(&self, expr: &Expr) -> u64 {
         let extents = expr.shape.iter().map(|e| e.value(&self.instance.sizes).unwrap_or(0));
         extents.fold(1, u64::saturating_mul)
     }
 
-    /// Elements in one row of a table.
+    /// Returns the number of elements in one row of a table.
     fn width(&self, table: &Expr) -> u64 {
         let extents = table.shape[1..].iter().map(|e| e.value(&self.instance.sizes).unwrap_or(0));
         extents.fold(1, u64::saturating_mul)
     }
 
-    /// Vector registers that elements take.
+    /// Returns the number of vector registers for some elements.
     fn registers(&self, dtype: DType, elements: u64) -> u64 {
         dtype.bytes_of(elements).div_ceil(self.machine.core.simd_bytes)
     }
@@ -122,7 +119,7 @@ impl Counter<'_> {
         self.demand.loads = self.demand.loads.saturating_add(registers);
     }
 
-    /// All of a tensor is read.
+    /// Records that a whole tensor is read.
     fn whole(&mut self, id: TensorId) {
         self.touched.entry(id).or_default().whole = true;
     }
@@ -142,8 +139,7 @@ impl Counter<'_> {
         Some(())
     }
 
-    /// Counts an expression whose elements are all needed once; how many of them are not those of
-    /// empty bags.
+    /// Counts an expression whose elements are all needed once, and returns the number of elements outside empty bags.
     fn expression(&mut self, expr: &Expr, computed: bool) -> Option<u64> {
         let len = self.len(expr);
         let Op::Apply(call) = &expr.op else {
@@ -162,7 +158,7 @@ impl Counter<'_> {
             }
             Kernel::Edges => {
                 let Some(edge) = call.word("edge", Function::ALL) else {
-                    // A product and a sum each, of which the first sum of an edge is none.
+                    // Each element takes a product and a sum, except that the first sum of an edge is free.
                     self.edges(call, 2)?;
                     return Some(len);
                 };
@@ -218,7 +214,7 @@ impl Counter<'_> {
         Some(filled)
     }
 
-    /// Counts lookups into a table; the table's own operators are done for each of them.
+    /// Counts lookups into a table. The operators of the table expression are computed for each lookup.
     fn lookups(&mut self, table: &Expr, rows: &[u64], usage: Use) -> Option<()> {
         let n = rows.len() as u64;
         if usage != Use::InOrder {
@@ -243,7 +239,7 @@ impl Counter<'_> {
         Some(())
     }
 
-    /// Counts lookups into a table at indices, all of which are read.
+    /// Counts lookups into a table at indices, and the reads of all the indices.
     fn looked_up(&mut self, call: &Applied, table: &str, indices: &str, usage: Use) -> Option<()> {
         let indices = call.stored(indices)?;
         self.whole(indices);
@@ -251,7 +247,7 @@ impl Counter<'_> {
         self.lookups(call.value(table)?, &rows, usage)
     }
 
-    /// Counts a stored operand that is loaded as a whole.
+    /// Counts a stored operand that is loaded completely.
     fn loaded(&mut self, id: TensorId) -> Option<()> {
         self.whole(id);
         let tensor = self.tensor(id)?;
@@ -281,7 +277,7 @@ impl Counter<'_> {
         Some(())
     }
 
-    /// Counts bags; the elements of those that are not empty. The mean has one operation more for each.
+    /// Counts bags, and returns the number of elements of non-empty bags. The mean takes one more operation per bag.
     fn bags(&mut self, call: &Applied) -> Option<u64> {
         let (indices, offsets) = (call.stored("indices")?, call.stored("offsets")?);
         let (table, added) = (call.value("table")?, u64::from(call.mode() == Some(Mode::Mean)));
@@ -300,8 +296,8 @@ impl Counter<'_> {
         Some(filled.saturating_mul(self.width(table)))
     }
 
-    /// Counts the products of edges, with so many operations for each register of a row; the rows
-    /// that have edges.
+    /// Counts the products of edges, with this many operations per register of a row, and returns the number of rows
+    /// with edges.
     fn edges(&mut self, call: &Applied, operations: u64) -> Option<u64> {
         let (indices, offsets) = (call.stored("indices")?, call.stored("offsets")?);
         let (left, right) = (call.value("left")?, call.value("right")?);
@@ -319,11 +315,11 @@ impl Counter<'_> {
         Some(own.len() as u64)
     }
 
-    /// Counts multiply-adds, those of binary64 as four of binary32.
+    /// Counts multiply-adds; one of binary64 counts as four of binary32.
     fn multiply(&mut self, dtype: DType, macs: u64) {
         let lanes = (self.machine.core.simd_bytes / 4) as f64;
         let products = self.machine.matrix.products_per_cycle as f64 * lanes * lanes;
-        // The vector ports take two operations, and those of binary64 have half the lanes.
+        // The vector ports take two operations per multiply-add, and have half the lanes for binary64.
         let beside = self.machine.core.vector_ports as f64 * lanes / 2.0;
         let weight = if dtype == DType::F64 { 4.0 } else { 1.0 };
         let beside = if dtype == DType::F64 { 2.0 * beside } else { beside };
@@ -356,7 +352,7 @@ impl Counter<'_> {
     }
 }
 
-/// Whether an expression only copies elements.
+/// Returns true if an expression only copies elements.
 fn copies(expr: &Expr) -> bool {
     match expr.applied() {
         None => true,
@@ -367,14 +363,14 @@ fn copies(expr: &Expr) -> bool {
     }
 }
 
-/// Lines of rows that start at the beginning of a line with the first. Rows need not fill lines.
+/// Counts the distinct lines of rows. The first row starts at the beginning of a line, and rows need not fill lines.
 fn distinct_lines(mut rows: Vec<u64>, bits: u64) -> u64 {
     if bits == 0 {
         return 0;
     }
     rows.sort_unstable();
     rows.dedup();
-    // Lines before this one are counted.
+    // Lines before `counted` have already been counted.
     let (mut counted, mut lines) = (0, 0u64);
     for row in rows {
         let from = (row.saturating_mul(bits) / LINE_BITS).max(counted);

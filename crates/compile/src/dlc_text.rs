@@ -1,5 +1,4 @@
-//! DLC programs as text: the reader. [`ember_targets::print`] writes what is read here, and what it
-//! writes reads back as the same program.
+//! The reader of DLC programs in text form. Text that [`ember_targets::print`] writes reads back as the same program.
 //!
 //! ```text
 //! (dlc NAME
@@ -29,9 +28,9 @@
 //!            (iota LANES VALUE)
 //! ```
 //!
-//! The last index of an address may be `(lanes COUNT LIMIT INDEX)`: a run of elements, of which
-//! those below the limit are active. A type is an element type, with lanes if there are several:
-//! `f32x16`. Streams are defined before they are used; other names may be used anywhere.
+//! The last index of an address may be `(lanes COUNT LIMIT INDEX)`: a run of elements, with those below the limit
+//! active. A type is an element type, followed by the number of lanes if there are several: `f32x16`. Streams are
+//! defined before they are used; other names may be used anywhere.
 
 mod access;
 mod compute;
@@ -45,16 +44,16 @@ use ember_targets::verify::{self, Kind, Limits, Part, Place, Verified, VerifyErr
 use reader::{Forms, Reader};
 use std::collections::BTreeMap;
 
-/// A program and where its parts stand in the text.
+/// A program with the spans of its parts in the text.
 #[derive(Clone, Debug)]
 pub struct DlcText {
-    /// The program; well formed, not yet verified.
+    /// The program, which is well formed but not yet verified.
     pub program: Program,
-    /// Where its parts stand.
+    /// The spans of its parts.
     pub spans: Spans,
 }
 
-/// Where the parts of a program stand.
+/// The spans of the parts of a program.
 #[derive(Clone, Debug)]
 pub struct Spans {
     whole: Span,
@@ -62,7 +61,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// The span of a place, or of the smallest part around it that has one.
+    /// Returns the span of a place, or of the smallest enclosing part that has one.
     pub fn of(&self, place: &Place) -> Span {
         let mut place = place.clone();
         loop {
@@ -75,7 +74,7 @@ impl Spans {
         }
     }
 
-    /// What the verifier found, shown in the text.
+    /// Returns the verifier's errors as diagnostics in the text.
     pub fn diagnostics(&self, errors: &[VerifyError]) -> Vec<Diagnostic> {
         let show = |e: &VerifyError| {
             let label = format!("in this {}", part(e));
@@ -89,7 +88,7 @@ impl Spans {
     }
 }
 
-/// What keeps a law that is broken.
+/// Returns advice on keeping a law that is broken.
 fn help(law: Kind) -> Option<&'static str> {
     match law {
         Kind::Structure | Kind::Type | Kind::Limit => None,
@@ -104,7 +103,7 @@ fn help(law: Kind) -> Option<&'static str> {
     }
 }
 
-/// What the span of an error is.
+/// Returns the noun for the span of an error.
 fn part(error: &VerifyError) -> &'static str {
     match (error.place.part, error.place.path.is_empty()) {
         (Part::Unit | Part::Access, false) => "action",
@@ -115,8 +114,8 @@ fn part(error: &VerifyError) -> &'static str {
 }
 
 impl DlcText {
-    /// Reads a program. Reports every malformed form, unknown or doubly defined name, broken
-    /// structure and wrong type at once.
+    /// Reads a program. Reports every malformed form, unknown or doubly defined name, broken structure and wrong type
+    /// together.
     pub fn read(sources: &Sources, file: FileId) -> Checked<DlcText> {
         let forms = sexp::read(sources, file)?;
         let mut reader = Reader::default();
@@ -129,7 +128,7 @@ impl DlcText {
         if errors.is_empty() { Ok(DlcText { program, spans }) } else { Err(errors) }
     }
 
-    /// Verifies the program; errors are shown in its text.
+    /// Verifies the program; errors are reported in its text.
     pub fn verify(self, limits: &Limits) -> Checked<Verified> {
         verify::verify(self.program, limits).map_err(|errors| self.spans.diagnostics(&errors))
     }
@@ -181,7 +180,7 @@ impl Reader {
                     let error = Diagnostic::error(message, section.span, "a second time here");
                     self.errors.push(error.with_related(first, "first here"));
                 }
-                // What the second pass reads may be named anywhere, so names are declared first.
+                // Names may be used before their definition, so a first pass declares them all.
                 for item in items {
                     self.declare(item);
                 }
@@ -205,7 +204,7 @@ impl Reader {
         first.span
     }
 
-    /// Declares what a form of a section defines.
+    /// Declares the name that a form of a section defines.
     fn declare(&mut self, item: &Sexp) {
         let Some((head, items)) = item.form() else { return };
         let Some(name) = items.first() else { return };

@@ -1,8 +1,8 @@
-//! Whole models: several statements become one program.
+//! Whole models: the compilation of several statements to one program.
 //!
-//! Statements that have nothing to share are searched separately, each group of those that do in one
-//! e-graph; groups that are equal up to names are searched once. What was chosen for each is put
-//! together into one term, with a barrier wherever the two units would disturb each other.
+//! Statements that share nothing are searched separately, and statements that share something are searched as one group
+//! in one e-graph. Groups that are equal up to names are searched once. The terms chosen for the groups are composed
+//! into one term, with a barrier between groups whose units would otherwise interfere with each other.
 
 mod choose;
 mod compose;

@@ -1,5 +1,5 @@
-//! From a model to a program: costs, the search, several statements together, the two halves of a program and
-//! their text. Knows nothing of proofs.
+//! The compiler from a model to a program: costs, the search, groups of statements, the two halves of a program and
+//! their text form. The crate does not depend on proofs.
 //!
 //! ```
 //! use ember_compile::cost::Goal;

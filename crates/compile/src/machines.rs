@@ -1,4 +1,4 @@
-//! Machine descriptions by name or by file.
+//! Machine descriptions, loaded by name or from a file.
 
 use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
 use ember_language::load;
@@ -6,10 +6,10 @@ use ember_language::suggest;
 use ember_targets::machine::{Machine, TMU_CPU};
 use std::path::Path;
 
-/// The machines that come with the program.
+/// The machine descriptions that are part of the program.
 const KNOWN: [(&str, &str); 1] = [("tmu-cpu", TMU_CPU)];
 
-/// The machine of a name, or of a file where the name has a path separator or ends in `.toml`.
+/// Loads a machine by its name, or from a file if the name has a path separator or ends in `.toml`.
 pub fn load(sources: &mut Sources, target: &str) -> Checked<Machine> {
     let is_path = target.contains(std::path::MAIN_SEPARATOR) || target.ends_with(".toml");
     let file = if is_path {

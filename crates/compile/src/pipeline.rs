@@ -1,7 +1,6 @@
-//! The whole story on a page: read → saturate → extract → decouple → verify → simulate → compare.
+//! The stages of compilation in order: read → saturate → extract → decouple → verify → simulate → compare.
 //!
-//! Each stage is a plain function; the main crate composes them, for the main job and for a single
-//! program.
+//! Each stage is a plain function. The main crate composes them, both for a whole comparison and for a single program.
 
 use crate::cost::{Goal, Rates};
 use crate::coupled::coupled;
@@ -20,8 +19,8 @@ use ember_language::load::load;
 use ember_language::rules::{self, Definitions, Exactness, Operators, RuleBook, Schedule};
 use ember_language::term::Term;
 use ember_language::text::Words;
+use ember_model::Model;
 use ember_model::data::Instance;
-use ember_model::model::Model;
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
 use ember_sim::{Bindings, CoreKind, Outcome, SimError};
 use ember_targets::dlc::Program;
@@ -36,30 +35,30 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
-/// What a user may choose.
+/// The options of a user.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Folders and files of rules.
     pub rules: Vec<PathBuf>,
-    /// A machine's name, or the file that describes it.
+    /// The name of a machine, or the file that describes it.
     pub target: String,
     /// The schedule of the best program.
     pub schedule: String,
     /// The least exact rules that may run.
     pub exact: Exactness,
-    /// The seed of the data that programs are judged on; the model's own if none.
+    /// The seed of the data that programs are judged on; `None` for the model's own seed.
     pub seed: Option<u64>,
-    /// The seed of the data that candidates are ranked on; that of judging if none.
+    /// The seed of the data that candidates are ranked on; `None` for the seed of judging.
     pub tune_seed: Option<u64>,
-    /// The most e-nodes of a saturation.
+    /// The maximum number of e-nodes in a saturation.
     pub node_limit: usize,
-    /// The most iterations of a saturation.
+    /// The maximum number of iterations of a saturation.
     pub iter_limit: usize,
-    /// How many of the best candidates the simulator ranks, beside the best without prefetches. Of
-    /// programs that are there to compare with, other schedules' and those without a rule set, it ranks half
-    /// as many.
+    /// The number of best candidates that the simulator ranks, in addition to the best one without prefetches. For
+    /// programs that only serve for comparison (other schedules, and the search without a rule set), it ranks half as
+    /// many.
     pub candidates: usize,
-    /// Whether the simulator ranks them; else the cost model's best is taken.
+    /// True if the simulator ranks the candidates; otherwise the best by the cost model is chosen.
     pub rank: bool,
 }
 
@@ -80,21 +79,21 @@ impl Default for Options {
     }
 }
 
-/// Everything that is read before the work begins.
+/// The inputs of a compilation.
 pub struct Inputs {
     /// The checked rules.
     pub book: RuleBook,
-    /// The rules ready for the e-graph.
+    /// The rules compiled for the e-graph.
     pub compiled: Vec<CompiledRule>,
     /// The model.
     pub model: Model,
     /// The machine.
     pub machine: Machine,
-    /// What is odd about the rules.
+    /// The warnings about the rules.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads rules, model and machine. The errors of all of them are reported together.
+/// Reads rules, model and machine, and reports the errors of all of them together.
 pub fn read(sources: &mut Sources, model: &Path, options: &Options) -> Checked<Inputs> {
     let book = rules::load(sources, &options.rules);
     let machine = machines::load(sources, &options.target);
@@ -115,17 +114,17 @@ pub fn read(sources: &mut Sources, model: &Path, options: &Options) -> Checked<I
 }
 
 impl Inputs {
-    /// A schedule by name.
+    /// Finds a schedule by its name.
     pub fn schedule(&self, name: &str) -> Checked<&Schedule> {
         self.book.require_schedule(name)
     }
 
-    /// The words of program text for the model.
+    /// Returns the vocabulary of program text for the model.
     pub fn words(&self) -> Words<'_> {
         self.model.words(&self.book.signature)
     }
 
-    /// What programs for the model declare. Sizes stay symbolic: a program is for all data of the
+    /// Returns the declarations of programs for the model. Sizes stay symbolic, so a program works for all data of the
     /// declared shapes.
     pub fn context(&self) -> ModelContext {
         let declared = self.model.declarations(&BTreeMap::new());
@@ -137,25 +136,25 @@ impl Inputs {
     }
 }
 
-/// The data of one seed, and what the reference makes of it.
+/// The data of one seed, with the results of the reference.
 pub struct Case {
-    /// Tensors and sizes.
+    /// The tensors and sizes.
     pub instance: Instance,
-    /// The same for the interpreter of terms.
+    /// The tensors and sizes for the interpreter of terms.
     pub store: Store,
     /// The tensors that the model computes, by name.
     pub expected: BTreeMap<String, Tensor>,
-    /// The names of the outputs among them.
+    /// The names of the outputs among the computed tensors.
     outputs: Vec<String>,
-    /// How far their elements may be off where programs need not be exact.
+    /// The error bounds of their elements, if programs need not be exact.
     errors: BTreeMap<String, Vec<f64>>,
-    /// Measures of programs that were run here to be ranked, by their text; the same program comes up
-    /// in many searches.
+    /// The measures of programs that were ranked on this data, by their text, because many searches find the same
+    /// program.
     ranked: Mutex<FxHashMap<String, Result<Measure, NoProgram>>>,
 }
 
 impl Case {
-    /// Makes the data of a seed, checks it, and evaluates the model on it.
+    /// Generates the data of a seed, checks it, and evaluates the model on it.
     pub fn new(model: &Model, seed: Option<u64>, exact: Exactness) -> Checked<Case> {
         let instance = model.instantiate(seed)?;
         let fail = || vec![Diagnostic::global("the model's data does not fit its operation")];
@@ -171,12 +170,12 @@ impl Case {
         Ok(Case { instance, store, expected, outputs, errors, ranked: Mutex::default() })
     }
 
-    /// What the data says about the loops and loads of programs for the model.
+    /// Returns the statistics of the data for the loops and loads of programs for the model.
     pub fn statistics<'a>(&'a self, model: &Model) -> Statistics<'a> {
         Statistics::new(model, &self.instance, &self.store)
     }
 
-    /// What a program takes on this data, or why it does not come to its end.
+    /// Measures a program on this data; an error if it does not finish.
     pub fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, NoProgram> {
         let text = print(program);
         let known = || self.ranked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,7 +192,7 @@ impl Case {
         measure
     }
 
-    /// Compares the outputs of a program's run with the reference's.
+    /// Compares the outputs of a program's run with the reference.
     pub fn compare(
         &self,
         program: &Program,
@@ -215,7 +214,7 @@ impl Case {
     }
 }
 
-/// One run of the search over a model, each group of its statements by itself.
+/// Searches each group of a model's statements separately.
 pub fn search(
     inputs: &Inputs,
     statistics: &Statistics<'_>,
@@ -232,7 +231,7 @@ pub fn search(
     Searched { plan, found }
 }
 
-/// The search of one group of a plan, watched and recorded.
+/// Searches one group of a plan, with a watcher and with recording in the e-graphs.
 pub fn watch(
     inputs: &Inputs,
     statistics: &Statistics<'_>,
@@ -246,8 +245,8 @@ pub fn watch(
     run.with_search(plan, at, |search| search.watched(&plan.groups[at].term, watch))
 }
 
-/// The same without one rule set, given what was found with it: where none of its rules changed
-/// anything, nothing changes.
+/// Searches again without one rule set, given the result `with` it. A group for which none of the set's rules changed
+/// anything keeps its result.
 pub fn search_without(
     inputs: &Inputs,
     statistics: &Statistics<'_>,
@@ -270,7 +269,7 @@ pub fn search_without(
     Searched { plan, found }
 }
 
-/// What the searches of all groups have in common.
+/// The common inputs of the searches of all groups.
 struct Run<'a> {
     inputs: &'a Inputs,
     statistics: &'a Statistics<'a>,
@@ -286,7 +285,7 @@ impl Run<'_> {
         self.with_search(plan, at, |search| search.run(&plan.groups[at].term, &mut |p| progress(p)))
     }
 
-    /// Hands over the search of a group.
+    /// Calls `then` with the search of a group.
     fn with_search<T>(&self, plan: &Plan, at: usize, then: impl FnOnce(&Search<'_>) -> T) -> T {
         let Run { inputs, options, .. } = *self;
         let group = &plan.groups[at];
@@ -309,7 +308,7 @@ impl Run<'_> {
     }
 }
 
-/// What is known of a group's tensors and of the machine, for a fresh e-graph.
+/// Returns the facts about a group's tensors and the machine, for a fresh e-graph.
 pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
     let vector_unit = VectorUnit {
         simd_bytes: inputs.machine.core.simd_bytes,
@@ -319,7 +318,7 @@ pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
     Facts::new(&group.context.tensors, &group.sizes(), operators, vector_unit)
 }
 
-/// A finished term's program: decoupled or coupled, and verified. `Err` says why it is none.
+/// Lowers a finished term to a decoupled or coupled program, and verifies it.
 pub fn lower(
     operators: &Operators,
     machine: &Machine,
@@ -334,12 +333,12 @@ pub fn lower(
     Ok(verify(program?, &Limits::of(machine))?)
 }
 
-/// From a model to its program without running anything: the cost model chooses.
+/// Compiles a model to a program without running anything, by the choice of the cost model.
 pub fn compile(inputs: &Inputs, options: &Options, goal: Goal) -> Checked<Chosen> {
     compile_by(inputs, options, inputs.schedule(&options.schedule)?, goal)
 }
 
-/// The same by a schedule that need not be that of the options.
+/// [`compile`] with a schedule that may differ from the schedule in the options.
 pub fn compile_by(
     inputs: &Inputs,
     options: &Options,
@@ -356,7 +355,7 @@ pub fn compile_by(
         .map_err(|rejected| vec![no_program(&searched, name, &rejected)])
 }
 
-/// An error where the rules of a schedule contradict each other.
+/// Returns an error if the rules of a schedule contradict each other.
 pub fn consistent(searched: &Searched, schedule: &str) -> Checked<()> {
     let stop = searched.stop();
     if !matches!(stop, saturate::StopReason::Contradiction { .. }) {
@@ -366,7 +365,7 @@ pub fn consistent(searched: &Searched, schedule: &str) -> Checked<()> {
     Err(vec![error.with_help("one of these rules is wrong; take it out or correct it")])
 }
 
-/// The error that a schedule's search has led to nothing.
+/// Returns the error for a schedule whose search found no program.
 pub fn no_program(searched: &Searched, schedule: &str, rejected: &[NoProgram]) -> Diagnostic {
     let stop = searched.stop();
     let error =
@@ -377,7 +376,7 @@ pub fn no_program(searched: &Searched, schedule: &str, rejected: &[NoProgram]) -
     ))
 }
 
-/// An instance for the interpreter of terms.
+/// Returns an instance as a store for the interpreter of terms.
 pub fn store(instance: &Instance) -> Store {
     Store {
         tensors: instance.tensors.clone(),
@@ -394,7 +393,7 @@ pub fn simulate(
     timeline: bool,
 ) -> Result<Outcome, Failure> {
     let (mut tensors, sizes) = case.instance.bind(program).map_err(Failure::Input)?;
-    // What a program for some of the statements only reads, others have computed.
+    // A program for some of the statements reads tensors that other statements have computed.
     for (decl, tensor) in program.tensors.iter().zip(&mut tensors).filter(|(t, _)| !t.writable) {
         if let Some(computed) = case.expected.get(&decl.name) {
             *tensor = computed.clone();
@@ -404,19 +403,19 @@ pub fn simulate(
     ember_sim::run(program, machine, Bindings { tensors, sizes }, options).map_err(Failure::Run)
 }
 
-/// Why a term is no program that runs.
+/// The reason a term does not yield a program that runs.
 #[derive(Clone, Debug, Error)]
 pub enum NoProgram {
-    /// It cannot be split between the units, or written as one loop nest.
+    /// The term cannot be split between the units, or written as one loop nest.
     #[error(transparent)]
     Lower(#[from] DecoupleError),
-    /// The verifier rejects it.
+    /// The verifier rejects the program.
     #[error("{}", .0.iter().join("; "))]
     Verify(Vec<VerifyError>),
-    /// Groups of statements cannot be put together.
+    /// The groups of statements cannot be composed.
     #[error("the dialects declare no sequence or no barrier to put groups together")]
     Apart,
-    /// It does not come to its end.
+    /// The program does not finish.
     #[error("{0}")]
     Run(Failure),
 }
@@ -427,16 +426,16 @@ impl From<Vec<VerifyError>> for NoProgram {
     }
 }
 
-/// Why a program has no result.
+/// The reason a program has no result.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// The data does not fit it.
+    /// The data does not fit the program.
     Input(Vec<Diagnostic>),
-    /// It did not come to its end.
+    /// The program did not finish.
     Run(SimError),
 }
 
-/// What a program takes.
+/// The measured time and energy of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Measure {
     /// Cycles from the start to the last result.

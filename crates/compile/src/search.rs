@@ -1,48 +1,46 @@
-//! The search: a schedule run over a model's term, and the best programs of what it leaves.
+//! The search: the run of a schedule on a model's term, and the extraction of the best programs from the result.
 //!
-//! A schedule saturates with sets of rules in order; `keep` extracts the best finished programs and
-//! starts a fresh e-graph from them, so that what was given up costs nothing further.
+//! A schedule saturates with sets of rules in order. `keep` extracts the best finished programs and starts a fresh
+//! e-graph from them, so that discarded alternatives have no further cost.
 
 use crate::cost::{Cost, Goal, Model, Rates, Summary};
 use crate::workload::Statistics;
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, Progress, Saturation, StopReason, saturate};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Progress, Saturation, StopReason};
 use ember_extract::{CandidateId, CostModel, Extraction, extract};
 use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, Kind, RuleBook, Schedule, Sketch, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
-use siphasher::sip::SipHasher13;
 use std::collections::BTreeSet;
-use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-/// What is searched, with what.
+/// The inputs of a search.
 pub struct Search<'a> {
-    /// The rules' declarations.
+    /// The declarations of the rules.
     pub book: &'a RuleBook,
-    /// The rules, in the book's order.
+    /// The compiled rules, in the order of the book.
     pub rules: &'a [CompiledRule],
-    /// Which rules run when.
+    /// The schedule that determines when each rule runs.
     pub schedule: &'a Schedule,
-    /// A rule set that is left out, by its index in the book.
+    /// The rule set to leave out, by its index in the book.
     pub without: Option<usize>,
     /// The least exact rules that may run.
     pub exact: Exactness,
-    /// Which programs are asked for.
+    /// The kind of programs to extract.
     pub goal: Goal,
-    /// Facts of the model and machine, for a fresh e-graph.
+    /// The facts about the model and the machine, for a fresh e-graph.
     pub facts: &'a Facts,
-    /// What the data says.
+    /// The statistics of the data.
     pub statistics: &'a Statistics<'a>,
-    /// The machine's rates.
+    /// The rates of the machine.
     pub rates: &'a Rates,
-    /// Bounds on each saturation.
+    /// The limits of each saturation.
     pub limits: Limits,
-    /// How many programs are asked for.
+    /// The number of programs to extract at the end.
     pub best: usize,
 }
 
@@ -53,65 +51,65 @@ pub struct Candidate {
     pub term: Term,
     /// The cost model's estimate, in cycles.
     pub estimate: f64,
-    /// What the estimate is made of.
+    /// The components of the estimate.
     pub cost: Cost,
 }
 
-/// What happens in a search, told to whoever watches it.
+/// An event of a search, for its watcher.
 pub enum Event<'a> {
     /// Rules were applied until nothing changed or a limit was reached.
     Saturated {
-        /// The rules that were allowed to run, by their places in the book.
+        /// The rules that were allowed to run, by their positions in the book.
         rules: &'a [usize],
-        /// What they did.
+        /// The result of the saturation.
         saturation: &'a Saturation,
     },
-    /// The best programs were extracted; unless these are the last, the search starts again from them.
+    /// The best programs were extracted. Unless they are the last, the search continues from them.
     Extracted {
-        /// How many were asked for.
+        /// The number of programs that were requested.
         asked: usize,
-        /// The programs.
+        /// The extracted programs.
         candidates: &'a [Candidate],
-        /// Whether the search ends here.
+        /// True if the search ends here.
         last: bool,
     },
 }
 
-/// Who watches a search: told of each event with the e-graph as it is then, and the program's class.
+/// A watcher of a search, which is called for each event with the current e-graph and the program's e-class.
 pub type Watch<'w> = dyn FnMut(&EGraph, Id, Event<'_>) + 'w;
 
-/// What a search found, and what it took.
+/// The result and the effort of a search.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The programs, best estimate first.
+    /// The programs, with the best estimate first.
     pub candidates: Vec<Candidate>,
-    /// The most nodes that an e-graph had.
+    /// The e-nodes of the largest e-graph.
     pub nodes: usize,
-    /// The classes of that e-graph.
+    /// The e-classes of the largest e-graph.
     pub classes: usize,
-    /// Iterations of all saturations together.
+    /// The iterations of all saturations together.
     pub iterations: usize,
-    /// Why the last saturation that did not run to its end stopped, else saturated.
+    /// The stop reason of the last saturation that was cut short, or "saturated" if all completed.
     pub stop: StopReason,
-    /// What each saturation did, in order.
+    /// The result of each saturation, in order.
     pub saturations: Vec<Saturation>,
     /// The rules that changed something.
     pub fired: BTreeSet<&'static str>,
-    /// The least exact of those.
+    /// The least exact level of the rules that changed something.
     pub exactness: Exactness,
-    /// Time in saturation.
+    /// The time in saturation.
     pub saturate_time: Duration,
-    /// Time in extraction.
+    /// The time in extraction.
     pub extract_time: Duration,
 }
 
 impl Search<'_> {
-    /// Runs the schedule on a term and extracts.
+    /// Runs the schedule on a term and extracts the best programs.
     pub fn run(&self, root: &Term, progress: &mut dyn FnMut(Progress)) -> Found {
         self.start(root, progress, self.facts.clone(), None)
     }
 
-    /// The same, watched, with what happens recorded in the e-graphs.
+    /// [`Search::run`] with a watcher, and with recording in the e-graphs.
     pub fn watched(&self, root: &Term, watch: &mut Watch<'_>) -> Found {
         self.start(root, &mut |_| (), self.facts.clone().recording(), Some(watch))
     }
@@ -125,140 +123,121 @@ impl Search<'_> {
     ) -> Found {
         let mut egraph = EGraph::new(facts.clone());
         let statement = egraph.add_expr(root);
-        // Without a boundary to both units no program is decoupled, and the search finds none.
+        // Without a boundary to both units, no program is decoupled, and the search finds none.
         let boundary = self.facts.operators().boundary(Kind::Statement, Unit::Both);
         let root = match (self.goal, boundary) {
             (Goal::Decoupled, Some(name)) => egraph.add(Node::new(Head::Op(name), &[statement])),
             (Goal::Coupled, _) | (Goal::Decoupled, None) => statement,
         };
         egraph.rebuild();
+        let mut driver = Driver::new(egraph, self.rules, self.limits)
+            .allowing(|at, rule| self.allowed(at, rule));
         let mut state = State {
             search: self,
             facts,
             watch,
             progress,
-            egraph,
             root,
-            origin: 0,
-            found: Found {
-                candidates: Vec::new(),
-                nodes: 0,
-                classes: 0,
-                iterations: 0,
-                stop: StopReason::Saturated,
-                saturations: Vec::new(),
-                fired: BTreeSet::new(),
-                exactness: Exactness::Bitwise,
-                saturate_time: Duration::ZERO,
-                extract_time: Duration::ZERO,
-            },
+            nodes: 0,
+            classes: 0,
+            saturations: Vec::new(),
+            extract_time: Duration::ZERO,
         };
-        drive(&mut state, &self.schedule.steps, self.limits.iterations);
-        state.found.candidates = state.extract(self.best, true);
-        state.found
+        driver.run(&self.schedule.steps, &mut state);
+        let candidates = state.extract(&driver.egraph, self.best, true);
+        state.summed(driver, candidates)
     }
 
-    fn allowed(&self, rule: usize) -> bool {
-        let left_out = self.without.is_some_and(|set| self.book.rules[rule].set == set);
-        !left_out && self.rules[rule].exact <= self.exact
+    fn allowed(&self, at: usize, rule: &CompiledRule) -> bool {
+        let left_out = self.without.is_some_and(|set| self.book.rules[at].set == set);
+        !left_out && rule.exact <= self.exact
     }
 }
 
-/// A schedule's run.
+/// The state of running a schedule.
 struct State<'a, 'w> {
     search: &'a Search<'a>,
-    /// For a fresh e-graph.
+    /// The facts for a fresh e-graph.
     facts: Facts,
     watch: Option<&'a mut Watch<'w>>,
     progress: &'a mut dyn FnMut(Progress),
-    egraph: EGraph,
     root: Id,
-    /// What tells apart the programs that the e-graph was started from.
-    origin: u64,
-    found: Found,
+    /// The most nodes that an e-graph had, and its classes.
+    nodes: usize,
+    classes: usize,
+    saturations: Vec<Saturation>,
+    extract_time: Duration,
 }
 
-impl Driven for State<'_, '_> {
-    fn saturate(&mut self, rules: &[usize]) {
-        let start = clock::start();
-        let allowed: Vec<usize> =
-            rules.iter().copied().filter(|rule| self.search.allowed(*rule)).collect();
-        let rules: Vec<&CompiledRule> =
-            allowed.iter().map(|rule| &self.search.rules[*rule]).collect();
-        let saturation: Saturation =
-            saturate(&mut self.egraph, &rules, &self.search.limits, self.progress);
+impl Observer<Facts> for State<'_, '_> {
+    fn progress(&mut self, progress: Progress) {
+        (self.progress)(progress);
+    }
+
+    fn saturated(
+        &mut self,
+        driver: &mut Driver<'_, Facts>,
+        rules: &[usize],
+        done: Saturation,
+    ) -> AppliedAgain {
         if let Some(watch) = &mut self.watch {
-            let event = Event::Saturated { rules: &allowed, saturation: &saturation };
-            watch(&self.egraph, self.root, event);
+            watch(&driver.egraph, self.root, Event::Saturated { rules, saturation: &done });
         }
-        let found = &mut self.found;
-        found.iterations += saturation.iterations;
-        found.fired.extend(saturation.fired().map(|report| report.rule));
-        found.exactness = found.exactness.max(saturation.exact.unwrap_or(Exactness::Bitwise));
-        if saturation.stop != StopReason::Saturated {
-            found.stop = saturation.stop.clone();
+        if done.nodes > self.nodes {
+            (self.nodes, self.classes) = (done.nodes, done.classes);
         }
-        if saturation.nodes > found.nodes {
-            (found.nodes, found.classes) = (saturation.nodes, saturation.classes);
+        self.saturations.push(done);
+        AppliedAgain::No
+    }
+
+    /// Restarts from the best programs. Without a finished program, there is no choice to make, and the e-graph stays.
+    fn keep(&mut self, driver: &mut Driver<'_, Facts>, k: usize) {
+        let kept = self.extract(&driver.egraph, k, false);
+        let terms = kept.iter().map(|candidate| &candidate.term);
+        if let Some(root) = driver.restart(self.facts.clone(), terms) {
+            self.root = root;
         }
-        found.saturations.push(saturation);
-        found.saturate_time += start.elapsed();
     }
 
-    /// Starts again from the best programs. Without a finished program there is nothing to choose
-    /// between, and everything stays.
-    fn keep(&mut self, k: usize) {
-        let kept = self.extract(k, false);
-        let mut terms = kept.iter().map(|candidate| &candidate.term);
-        let Some(first) = terms.next() else { return };
-        let mut egraph = EGraph::new(self.facts.clone());
-        let root = egraph.add_expr(first);
-        for term in terms {
-            let other = egraph.add_expr(term);
-            egraph.union(root, other);
-        }
-        egraph.rebuild();
-        self.root = egraph.find(root);
-        self.egraph = egraph;
-        let mut hasher = SipHasher13::new();
-        kept.iter().for_each(|candidate| candidate.term.hash(&mut hasher));
-        self.origin = hasher.finish();
-    }
-
-    fn found(&self, sketch: &Sketch) -> bool {
-        ember_engine::holds(sketch, &self.egraph, self.root)
-    }
-
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, self.origin)
-    }
-
-    /// What a contradiction leaves behind is no basis for anything.
-    fn ended(&self) -> bool {
-        matches!(self.found.stop, StopReason::Contradiction { .. })
-    }
-
-    fn cut_short(&mut self) {
-        self.found.stop = StopReason::IterationLimit;
+    fn found(&self, egraph: &EGraph, sketch: &Sketch) -> bool {
+        ember_engine::holds(sketch, egraph, self.root)
     }
 }
 
 impl State<'_, '_> {
-    fn extract(&mut self, k: usize, last: bool) -> Vec<Candidate> {
+    fn summed(self, driver: Driver<'_, Facts>, candidates: Vec<Candidate>) -> Found {
+        let State { nodes, classes, saturations, extract_time, .. } = self;
+        let fired = saturations.iter().flat_map(Saturation::fired).map(|report| report.rule);
+        let exactness = saturations.iter().filter_map(|saturation| saturation.exact).max();
+        Found {
+            candidates,
+            nodes,
+            classes,
+            iterations: driver.iterations,
+            stop: driver.stop,
+            fired: fired.collect(),
+            exactness: exactness.unwrap_or(Exactness::Bitwise),
+            saturations,
+            saturate_time: driver.time,
+            extract_time,
+        }
+    }
+
+    fn extract(&mut self, egraph: &EGraph, k: usize, last: bool) -> Vec<Candidate> {
         let start = clock::start();
-        let workload = self.search.statistics.workload(&self.egraph);
+        let workload = self.search.statistics.workload(egraph);
         let limits = ember_extract::Limits::default();
         let best = |fetches: bool, k: usize| {
             let Search { goal, rates, .. } = *self.search;
             let model = Model { goal, rates, workload: &workload, fetches };
-            best(&model, &extract(&self.egraph, self.root, &model, &limits), k)
+            best(&model, &extract(egraph, self.root, &model, &limits), k)
         };
-        // Reading ahead seldom looks worse than handing over, though memory may be the limit of both and
-        // the L2 too small for what is ahead: the simulator tells, so that one without is always among them.
-        // Whether the execute unit loads anything that the access unit has read ahead.
-        let operators = self.egraph.analysis.operators();
+        // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be
+        // too small for the prefetched data. Only the simulator decides, so one program without prefetches is always a
+        // candidate. The second extraction is needed only if there is a load of prefetched data.
+        let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| operators.primitive(node) == Some(Primitive::Fetched);
-        let candidates = if self.egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
+        let candidates = if egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
             let (mut all, without) = threads::join(|| best(true, k), || best(false, 1));
             let new: Vec<Candidate> =
                 without.into_iter().filter(|c| all.iter().all(|a| a.term != c.term)).collect();
@@ -267,17 +246,17 @@ impl State<'_, '_> {
         } else {
             best(true, k)
         };
-        self.found.extract_time += start.elapsed();
+        self.extract_time += start.elapsed();
         if let Some(watch) = &mut self.watch {
             let event = Event::Extracted { asked: k, candidates: &candidates, last };
-            watch(&self.egraph, self.root, event);
+            watch(egraph, self.root, event);
         }
         candidates
     }
 }
 
-/// The k best programs of an extraction that differ: one whose cost is within a hundredth of a better
-/// one's in every component adds nothing for the simulator to tell apart.
+/// Returns the k best programs of an extraction that differ. A program whose cost is within one hundredth of a better
+/// one's in every component is omitted, because the simulator would not distinguish the two.
 fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     let mut chosen: Vec<CandidateId> = Vec::new();

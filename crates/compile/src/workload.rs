@@ -1,5 +1,5 @@
-//! What the data says about a program before it runs: how often loops turn, how often loads come
-//! back to a line.
+//! The statistics of a program's data before it runs: the trip counts of loops, and the share of loads that return to a
+//! line.
 
 use crate::cost::Workload;
 use egg::Symbol;
@@ -7,13 +7,13 @@ use ember_analysis::effects::variable_key;
 use ember_analysis::facts::EGraph;
 use ember_interpret::{Store, average_trip_count};
 use ember_model::data::Instance;
-use ember_model::model::{IndexUse, Model, OffsetsUse, TensorId};
+use ember_model::{IndexUse, Model, OffsetsUse, TensorId};
 use rustc_hash::FxHashMap;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Statistics of one instance of a model. Trip counts are computed when first asked for.
+/// The statistics of one instance of a model. Trip counts are computed on first use.
 pub struct Statistics<'a> {
     store: &'a Store,
     first_touch: FxHashMap<Symbol, f64>,
@@ -22,11 +22,11 @@ pub struct Statistics<'a> {
 }
 
 impl<'a> Statistics<'a> {
-    /// Statistics of an instance, whose tensors and sizes are also given as a store.
+    /// Collects the statistics of an instance, whose tensors and sizes are also given as a store.
     pub fn new(model: &Model, instance: &Instance, store: &'a Store) -> Statistics<'a> {
         let in_terms = |tensor: TensorId| Symbol::from(format!("%{}", model.tensor(tensor).name));
         let mut first_touch: FxHashMap<Symbol, f64> = FxHashMap::default();
-        // A table that is looked up several times is touched first by the use that touches most.
+        // If a table is looked up several times, the use with the greatest share of first touches counts.
         let mut touch = |tensor: TensorId, share: f64| {
             let before = first_touch.entry(in_terms(tensor)).or_insert(share);
             *before = before.max(share);
@@ -57,18 +57,18 @@ impl<'a> Statistics<'a> {
         Statistics { store, first_touch, occupied, trips: Mutex::default() }
     }
 
-    /// Statistics of a store of which nothing else is known: every load is the first to touch its line.
+    /// Returns the statistics of a store without further knowledge: every load is the first to touch its line.
     pub fn of_store(store: &'a Store) -> Statistics<'a> {
         let (first_touch, occupied) = (FxHashMap::default(), FxHashMap::default());
         Statistics { store, first_touch, occupied, trips: Mutex::default() }
     }
 
-    /// The symbolic sizes of the instance.
+    /// Returns the symbolic sizes of the instance.
     pub fn sizes(&self) -> &BTreeMap<String, i64> {
         &self.store.sizes
     }
 
-    /// The workload of the loops in an e-graph.
+    /// Returns the workload of the loops in an e-graph.
     pub fn workload(&self, egraph: &EGraph) -> Workload {
         let mut workload = Workload {
             first_touch: self.first_touch.clone(),
@@ -78,11 +78,11 @@ impl<'a> Statistics<'a> {
         for class in egraph.classes().filter(|class| class.data.variable.is_some()) {
             let Some(key) = variable_key(egraph, class.id) else { continue };
             let term = egraph.id_to_expr(class.id);
-            // A loop that cannot be evaluated on this data is not worth more than one guess.
+            // A loop that cannot be evaluated on this data is assumed to have one iteration.
             let text = term.to_string();
             let known = || self.trips.lock().unwrap_or_else(PoisonError::into_inner);
             let before = known().get(&text).copied();
-            // Counted without the lock: others need not wait, and would count the same.
+            // The count runs without the lock, because other threads need not wait and would get the same count.
             let trips = before.unwrap_or_else(|| {
                 let operators = egraph.analysis.operators();
                 let counted = average_trip_count(&term, operators, self.store).unwrap_or(1.0);

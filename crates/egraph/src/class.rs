@@ -1,20 +1,20 @@
-//! A class of equal nodes.
+//! The e-class: its e-nodes, its analysis data and its parents.
 
 use egg::Id;
 use smallvec::{Array, SmallVec};
 
-/// A class. Most have one node and few parents, so that one node and four parents stand in place.
+/// An e-class. Most classes have one e-node and few parents, so one e-node and four parents are stored inline.
 #[derive(Clone, Debug)]
 pub struct EClass<L, D> {
-    /// The id that stands for it.
+    /// The canonical id of the class.
     pub id: Id,
-    /// Its nodes; sorted, different, and over ids that stand for classes while the e-graph is clean.
+    /// The e-nodes. While the e-graph is clean they are sorted, distinct and have canonical children.
     pub nodes: SmallVec<[L; 1]>,
-    /// What is known of it.
+    /// The analysis data.
     pub data: D,
-    /// The ids of nodes that have it as a child.
+    /// The ids of the e-nodes that have this class as a child.
     pub(crate) parents: SmallVec<[Id; 4]>,
-    /// Whether its nodes may be out of order, or over ids that no longer stand for classes.
+    /// True if the e-nodes may be out of order or have children that are no longer canonical.
     pub(crate) changed: bool,
 }
 
@@ -24,7 +24,7 @@ impl<L, D> EClass<L, D> {
         EClass { id, nodes, data, parents: SmallVec::new(), changed: true }
     }
 
-    /// The ids of the nodes above it, which need not stand for their classes.
+    /// Returns the ids of the parent e-nodes, which need not be canonical.
     pub fn parents(&self) -> impl ExactSizeIterator<Item = Id> + '_ {
         self.parents.iter().copied()
     }

@@ -1,11 +1,11 @@
-//! The cheapest term of a class, by a cost that grows with size.
+//! Extraction: the cheapest term of an e-class, by a cost that grows with size.
 
 use crate::{Analysis, EGraph};
 use egg::{CostFunction, Id, Language, RecExpr};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 
-/// The cheapest node of each class; of equally cheap ones, always the same.
+/// The cheapest e-node of each class. Ties are always broken in the same way.
 pub struct Extractor<'a, CF: CostFunction<L>, L: Language, N: Analysis<L>> {
     egraph: &'a EGraph<L, N>,
     best: FxHashMap<Id, (CF::Cost, L)>,
@@ -39,19 +39,19 @@ impl<'a, CF: CostFunction<L>, L: Language, N: Analysis<L>> Extractor<'a, CF, L, 
         Extractor { egraph, best }
     }
 
-    /// The cost of the cheapest term of a class; `None` where there is none.
+    /// Returns the cost of the cheapest term of a class; `None` if the class has no finite term.
     pub fn find_best_cost(&self, class: Id) -> Option<CF::Cost> {
         self.best.get(&self.egraph.find(class)).map(|(cost, _)| cost.clone())
     }
 
-    /// The cheapest term of a class and its cost; `None` where every node of the class contains the
-    /// class itself. Equal subterms are shared.
+    /// Returns the cheapest term of a class and its cost; `None` if every e-node of the class contains the class
+    /// itself. Equal subterms are shared.
     pub fn find_best(&self, class: Id) -> Option<(CF::Cost, RecExpr<L>)> {
         let root = self.egraph.find(class);
         let cost = self.best.get(&root)?.0.clone();
         let mut term = RecExpr::default();
         let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
-        // A class is placed when those below it are; the stack holds those that wait.
+        // A class is placed after its children; the stack holds the classes that wait for theirs.
         let mut stack = vec![root];
         while let Some(&top) = stack.last() {
             let (_, node) = self.best.get(&top)?;

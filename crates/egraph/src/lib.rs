@@ -1,11 +1,10 @@
 //! An e-graph: classes of equal terms, closed under congruence.
 //!
-//! It speaks egg's language (nodes, ids and cost functions are egg's) and keeps egg's promises:
-//! congruence is restored by [`EGraph::rebuild`] and not before, and the same calls give the same
-//! e-graph with its classes in the same order. What differs is how it is stored. Ids are dense, so
-//! classes are found by index instead of by hash, and the table of known nodes holds ids instead of
-//! copies of the nodes and can be read ahead; on a million nodes, where almost every access misses
-//! the cache, that is most of the time. It knows nothing of what nodes mean and nothing of rules.
+//! The e-graph uses egg's nodes, ids and cost functions and gives egg's guarantees: only [`EGraph::rebuild`] restores
+//! congruence, and the same calls produce the same e-graph with its classes in the same order. The storage differs. Ids
+//! are dense, so a class is found by index and not by hash. The table of known nodes holds ids, not copies of nodes,
+//! and can be prefetched. On a million nodes almost every access misses the cache, and these accesses take most of the
+//! time. The crate knows neither the meaning of nodes nor rules.
 //!
 //! ```
 //! use egg::SymbolLang;
@@ -34,24 +33,23 @@ use rustc_hash::FxHashMap;
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
-/// What is known of the classes of an e-graph, computed from nodes and combined when classes are
-/// united.
+/// An e-class analysis: data computed from nodes and merged when classes are united.
 pub trait Analysis<L: Language>: Sized {
-    /// What is known of a class.
+    /// The data of one class.
     type Data;
 
-    /// What a node says of its class, from what is known of its children. `id` is that of the node,
-    /// which may not be in the e-graph yet: nothing is added or united here.
+    /// Computes the data that a node contributes to its class, from the data of its children. `id` is the id of the
+    /// node, which may not be in the e-graph yet, so an implementation must not add or unite anything.
     fn make(egraph: &mut EGraph<L, Self>, node: &L, id: Id) -> Self::Data;
 
-    /// Takes what is known of one part of a class into what is known of the other, and says which of
-    /// the two was not all there is to know.
+    /// Merges the data `b` of one part of a class into the data `a` of the other, and reports which of the two differs
+    /// from the result.
     fn merge(&mut self, a: &mut Self::Data, b: Self::Data) -> DidMerge;
 
-    /// Called when more is known of a class; may add nodes and unite classes.
+    /// Called when the data of a class changes; may add nodes and unite classes.
     fn modify(_egraph: &mut EGraph<L, Self>, _id: Id) {}
 
-    /// Whether `modify` does nothing for a class with one node of which no more than this is known.
+    /// Returns true if `modify` does nothing for a class with one node and this data.
     fn is_quiet(_data: &Self::Data) -> bool {
         false
     }
@@ -71,28 +69,28 @@ impl<L: Language> Analysis<L> for () {
     }
 }
 
-/// An e-graph.
+/// An e-graph with an e-class analysis.
 #[derive(Clone)]
 pub struct EGraph<L: Language, N: Analysis<L>> {
-    /// What the analysis keeps besides what it knows of classes.
+    /// The global state of the analysis; the data of classes is stored in the classes.
     pub analysis: N,
-    /// Whether nothing was added or united since congruence was last restored.
+    /// True if nothing was added or united since congruence was last restored.
     pub clean: bool,
-    /// For each id, another one of its class, or itself.
+    /// The union-find: for each id, another id of its class, or itself.
     parents: Vec<Id>,
     /// For each id, its node as it was added.
     nodes: Vec<L>,
-    /// For each id, its node over the classes of the time when it was last looked at.
+    /// For each id, its node with the children that were canonical when it was last visited.
     canonical: Vec<L>,
     memo: Memo,
-    /// The classes, one after the other; a class that goes leaves its place to the last.
+    /// The classes, without gaps; the last class fills the place of a removed one.
     classes: Vec<EClass<L, N::Data>>,
-    /// For each id that stands for its class, where that is.
+    /// For each canonical id, the index of its class in `classes`.
     places: Vec<u32>,
     by_operator: FxHashMap<L::Discriminant, Vec<Id>>,
-    /// Nodes to be looked at again because a class below them changed.
+    /// Nodes to be visited again because a child class changed.
     pending: Vec<Id>,
-    /// Nodes below which more is known.
+    /// Nodes whose children's data changed.
     informed: Queue,
 }
 
@@ -103,7 +101,7 @@ impl<L: Language, N: Analysis<L> + Default> Default for EGraph<L, N> {
 }
 
 impl<L: Language, N: Analysis<L>> EGraph<L, N> {
-    /// An empty e-graph.
+    /// Creates an empty e-graph.
     pub fn new(analysis: N) -> Self {
         EGraph {
             analysis,
@@ -120,38 +118,38 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         }
     }
 
-    /// The classes, always in the same order.
+    /// Returns the classes, always in the same order.
     pub fn classes(&self) -> impl ExactSizeIterator<Item = &EClass<L, N::Data>> {
         self.classes.iter()
     }
 
-    /// The classes that contain an operator, in the order of [`EGraph::classes`]; `None` where there
-    /// never was one. Right only while the e-graph is clean.
+    /// Returns the classes that contain an operator, in the order of [`EGraph::classes`]; `None` if the operator never
+    /// occurred. Valid only while the e-graph is clean.
     pub fn classes_for_op(&self, operator: &L::Discriminant) -> Option<&[Id]> {
         self.by_operator.get(operator).map(Vec::as_slice)
     }
 
-    /// Every node that was ever added, by id, as it was added.
+    /// Returns every node that was ever added, by id, as it was added.
     pub fn nodes(&self) -> &[L] {
         &self.nodes
     }
 
-    /// Whether nothing was ever added.
+    /// Returns true if nothing was ever added.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The nodes of all classes together.
+    /// Returns the number of nodes in all classes together.
     pub fn total_number_of_nodes(&self) -> usize {
         self.classes.iter().map(|class| class.nodes.len()).sum()
     }
 
-    /// The number of classes.
+    /// Returns the number of classes.
     pub fn number_of_classes(&self) -> usize {
         self.classes.len()
     }
 
-    /// The id that stands for a class.
+    /// Returns the canonical id of a class.
     pub fn find(&self, id: Id) -> Id {
         let mut id = id;
         loop {
@@ -163,40 +161,39 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         }
     }
 
-    /// The same; shortens the way for the next time.
+    /// [`EGraph::find`] with path compression.
     fn find_mut(&mut self, id: Id) -> Id {
         find_mut(&mut self.parents, id)
     }
 
-    /// The class of a node over classes, if it is known. A node given by reference gets the ids that
-    /// stand for its children's classes.
+    /// Returns the class of a node, if the node is known. The children of a node given by reference are made canonical.
     pub fn lookup<B: std::borrow::BorrowMut<L>>(&self, mut node: B) -> Option<Id> {
         let node = node.borrow_mut();
         node.update_children(|id| self.find(id));
         self.known(node, memo::hash(node)).map(|id| self.find(id))
     }
 
-    /// Reads what looking a node over classes up waits for first. Nothing depends on what was read, so
-    /// that several such reads wait together.
+    /// Prefetches the memory that a look-up of a node reads first. Nothing depends on the value read, so several
+    /// prefetches overlap.
     #[inline]
     pub fn touch(&self, node: L) {
         let node = node.map_children(|id| self.find(id));
         self.memo.touch(memo::hash(&node));
     }
 
-    /// The same for a class.
+    /// Prefetches a class.
     #[inline]
     pub fn touch_class(&self, id: Id) {
         std::hint::black_box(self[id].changed);
     }
 
-    /// The id of a node over ids that stand for classes, if it is known.
+    /// Returns the id of a node with canonical children, if the node is known.
     #[inline(always)]
     fn known(&self, node: &L, hash: u32) -> Option<Id> {
         self.memo.get(hash, |id| self.canonical[usize::from(id)] == *node)
     }
 
-    /// The class of a term, if it is known.
+    /// Returns the class of a term, if the term is known.
     pub fn lookup_expr(&self, term: &RecExpr<L>) -> Option<Id> {
         let mut ids: Vec<Id> = Vec::with_capacity(term.len());
         for node in term {
@@ -205,13 +202,13 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         ids.last().copied()
     }
 
-    /// Adds a term and gives its class.
+    /// Adds a term and returns its class.
     pub fn add_expr(&mut self, term: &RecExpr<L>) -> Id {
         let id = self.add_expr_uncanonical(term);
         self.find(id)
     }
 
-    /// Adds a term and gives its id, which may not be the one that stands for the class.
+    /// Adds a term and returns its id, which need not be canonical.
     pub fn add_expr_uncanonical(&mut self, term: &RecExpr<L>) -> Id {
         let mut ids: Vec<Id> = Vec::with_capacity(term.len());
         for node in term {
@@ -221,11 +218,11 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         ids.last().copied().unwrap_or_default()
     }
 
-    /// The term that an id was made from.
+    /// Returns the term from which an id was made.
     pub fn id_to_expr(&self, id: Id) -> RecExpr<L> {
         let mut term = RecExpr::default();
         let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
-        // A node was added after its children, so ids ascend on every way up.
+        // A node was added after its children, so ids ascend from children to parents.
         let mut needed = vec![id];
         let mut all = std::collections::BTreeSet::new();
         while let Some(id) = needed.pop() {
@@ -240,14 +237,14 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         term
     }
 
-    /// Adds a node over classes, and gives its class.
+    /// Adds a node and returns its class.
     #[inline]
     pub fn add(&mut self, node: L) -> Id {
         let id = self.add_uncanonical(node);
         self.find(id)
     }
 
-    /// Adds a node over classes, and gives its id, which may not be the one that stands for the class.
+    /// Adds a node and returns its id, which need not be canonical.
     #[inline]
     pub fn add_uncanonical(&mut self, node: L) -> Id {
         let (canonical, hash, known) = self.prepare(&node);
@@ -260,9 +257,8 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         id
     }
 
-    /// Adds a node over classes to a class: the same as adding it and uniting the two, and faster where
-    /// it is new. Gives its id, which may not be the one that stands for the class, and whether the
-    /// node was not in the class.
+    /// Adds a node to a class: equivalent to adding the node and uniting the two classes, but faster if the node is
+    /// new. Returns the node's id, which need not be canonical, and true if the node was not in the class before.
     #[inline]
     pub fn add_to(&mut self, class: Id, node: L) -> (Id, bool) {
         let (canonical, hash, known) = self.prepare(&node);
@@ -290,7 +286,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         (id, true)
     }
 
-    /// A node over the ids that stand for its children, its hash, and the id of an equal node.
+    /// Returns a node with canonical children, its hash, and the id of an equal node if one is known.
     #[inline(always)]
     fn prepare(&mut self, node: &L) -> (L, u32, Option<Id>) {
         let canonical = node.clone().map_children(|id| find_mut(&mut self.parents, id));
@@ -305,7 +301,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         id
     }
 
-    /// Makes a class of a new node.
+    /// Creates a class for a new node.
     fn add_class(&mut self, id: Id, node: L, canonical: L, hash: u32, data: N::Data) {
         self.places.push(self.classes.len() as u32);
         self.classes.push(EClass::new(id, canonical.clone(), data));
@@ -313,7 +309,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         N::modify(self, id);
     }
 
-    /// Notes a new node wherever it is looked for, but in its class.
+    /// Records a new node in every index except its class.
     fn record(&mut self, id: Id, node: L, canonical: L, hash: u32) {
         for &child in canonical.children() {
             let place = self.places[usize::from(child)] as usize;
@@ -325,14 +321,14 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         self.clean = false;
     }
 
-    /// Makes one class of two. Answers whether they were different.
+    /// Unites two classes. Returns true if they were different.
     pub fn union(&mut self, a: Id, b: Id) -> bool {
         self.clean = false;
         let (mut a, mut b) = (self.find_mut(a), self.find_mut(b));
         if a == b {
             return false;
         }
-        // The class with fewer parents goes.
+        // The class with fewer parents is removed.
         if self[a].parents.len() < self[b].parents.len() {
             std::mem::swap(&mut a, &mut b);
         }
@@ -355,7 +351,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         true
     }
 
-    /// Takes a class out; the last takes its place.
+    /// Removes a class; the last class takes its place.
     fn remove(&mut self, id: Id) -> EClass<L, N::Data> {
         let place = self.places[usize::from(id)];
         let class = self.classes.swap_remove(place as usize);
@@ -365,7 +361,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         class
     }
 
-    /// The classes as text: one line each, by id, their nodes in order.
+    /// Formats the classes as text: one line per class, by id, with its nodes in order.
     pub fn dump(&self) -> impl fmt::Debug + '_
     where
         N::Data: fmt::Debug,

@@ -1,10 +1,9 @@
 //! The table of known nodes: from the hash of a node to the id of an equal one.
 //!
-//! Nodes stand elsewhere; the table holds half of a hash, which tells most other nodes apart and is
-//! what it needs to grow. In a large e-graph every look-up waits for memory, so that an entry is one
-//! word among its neighbours (linear probing, at most half full): one wait a look-up and one for the
-//! node. An entry whose node has changed since stays behind and is never found: its children are no
-//! classes any more.
+//! Nodes are stored elsewhere. The table keeps half of each hash, which distinguishes most nodes and suffices to grow
+//! the table. In a large e-graph every look-up waits for memory, so an entry is one word and probing is linear (at most
+//! half of the slots are full): a look-up waits once for the table and once for the node. An entry whose node has
+//! changed remains but is never found, because the children in its node are no longer canonical.
 
 use egg::Id;
 use rustc_hash::FxHasher;
@@ -12,7 +11,7 @@ use std::hash::{Hash, Hasher};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Memo {
-    /// A power of two of them.
+    /// The slots; their number is a power of two.
     slots: Vec<Slot>,
     taken: usize,
 }
@@ -20,7 +19,7 @@ pub(crate) struct Memo {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     hash: u32,
-    /// [`FREE`], or that of a node.
+    /// The id of a node, or [`FREE`].
     id: u32,
 }
 
@@ -33,7 +32,7 @@ impl Default for Memo {
     }
 }
 
-/// The part of a node's hash that the table keeps.
+/// Returns the half of a node's hash that the table keeps.
 #[inline(always)]
 pub(crate) fn hash(node: &impl Hash) -> u32 {
     let mut hasher = FxHasher::default();
@@ -43,7 +42,7 @@ pub(crate) fn hash(node: &impl Hash) -> u32 {
 }
 
 impl Memo {
-    /// The slot of the node with this hash that is the one asked for, or the free one for it.
+    /// Returns the slot of the node that has this hash and satisfies `is_it`, or the free slot for it.
     #[inline(always)]
     fn slot(&self, hash: u32, is_it: impl Fn(Id) -> bool) -> usize {
         let last = self.slots.len() - 1;
@@ -57,34 +56,34 @@ impl Memo {
         }
     }
 
-    /// The first slot to look at. Every bit of the hash has a part in it.
+    /// Returns the first slot to probe. Every bit of the hash influences it.
     #[inline(always)]
     fn first(&self, hash: u32) -> usize {
         let spread = u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (spread >> 32) as usize & (self.slots.len() - 1)
     }
 
-    /// Reads the first slot that a look-up reads.
+    /// Prefetches the first slot that a look-up reads.
     #[inline(always)]
     pub fn touch(&self, hash: u32) {
         std::hint::black_box(self.slots[self.first(hash)].hash);
     }
 
-    /// The id of a node with this hash that is the one asked for.
+    /// Returns the id of the node that has this hash and satisfies `is_it`.
     #[inline(always)]
     pub fn get(&self, hash: u32, is_it: impl Fn(Id) -> bool) -> Option<Id> {
         let id = self.slots[self.slot(hash, is_it)].id;
         (id != FREE).then(|| Id::from(id as usize))
     }
 
-    /// Puts an id in for a node that is not known.
+    /// Inserts the id of a node that is not in the table.
     #[inline(always)]
     pub fn insert(&mut self, hash: u32, id: Id) {
         let at = self.slot(hash, |_| false);
         self.take(at, hash, usize::from(id) as u32);
     }
 
-    /// Puts an id in for a node, and gives the one that was there for it.
+    /// Inserts the id of a node and returns the id that it replaces, if there was one.
     #[inline]
     pub fn replace(&mut self, hash: u32, id: Id, is_it: impl Fn(Id) -> bool) -> Option<Id> {
         let at = self.slot(hash, is_it);
@@ -121,7 +120,7 @@ impl Memo {
 mod tests {
     use super::*;
 
-    /// Nodes are numbers; many share a hash, and the table grows several times.
+    /// Nodes are numbers here. Many of them share a hash, and the table grows several times.
     #[test]
     fn finds_the_node_asked_for_among_those_of_its_hash() {
         let hash = |n: usize| (n as u32 % 97).wrapping_mul(0x0101_0101);
@@ -131,7 +130,7 @@ mod tests {
         for n in 0..1000 {
             let known = (n % 2 == 0).then(|| Id::from(n));
             assert_eq!(memo.get(hash(n), is(n)), known);
-            // The entry of an even number then stands for the odd one after it.
+            // From here on, the entry of an even number holds the odd number after it.
             assert_eq!(memo.replace(hash(n), Id::from(n | 1), is(n)), known);
             assert_eq!(memo.get(hash(n), is(n)), (n % 2 == 1).then(|| Id::from(n)));
         }

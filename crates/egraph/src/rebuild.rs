@@ -1,11 +1,11 @@
-//! Restoring congruence: nodes that have become equal are united, until none are left.
+//! Restores congruence: nodes that have become equal are united until none are left.
 
 use crate::{Analysis, EGraph, find_mut, memo};
 use egg::{Id, Language};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-/// Ids in the order in which they came, each waiting once.
+/// A first-in, first-out queue of ids, in which each id waits at most once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     waiting: FxHashSet<Id>,
@@ -29,7 +29,7 @@ impl Queue {
 }
 
 impl<L: Language, N: Analysis<L>> EGraph<L, N> {
-    /// Restores congruence and the order of nodes in their classes.
+    /// Restores congruence and the order of the nodes in their classes.
     pub fn rebuild(&mut self) {
         loop {
             while let Some(id) = self.pending.pop() {
@@ -37,7 +37,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
             }
             let Some(id) = self.informed.pop() else { break };
             self.inform(id);
-            // More may be known above before congruence is looked at again.
+            // All data is propagated upwards before congruence is restored again.
             while let Some(id) = self.informed.pop() {
                 self.inform(id);
             }
@@ -46,10 +46,10 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         self.clean = true;
     }
 
-    /// Brings a node up to date, and unites it with the one that it has become equal to.
+    /// Makes the children of a node canonical, and unites it with the node that it has become equal to.
     fn restore(&mut self, id: Id) {
         let known = &self.canonical[usize::from(id)];
-        // Whatever else has become this node was united with it when that was found.
+        // An equal node was already united with this one when it was found.
         if known.children().iter().all(|child| self.parents[usize::from(*child)] == *child) {
             return;
         }
@@ -67,7 +67,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         }
     }
 
-    /// Computes again what a node says of its class.
+    /// Recomputes the data that a node contributes to its class.
     fn inform(&mut self, id: Id) {
         let node = self.canonical[usize::from(id)].clone();
         let class = self.find_mut(id);
@@ -80,7 +80,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
         }
     }
 
-    /// Sorts the nodes of the classes that changed, and notes which operators each class has.
+    /// Sorts the nodes of the changed classes, and indexes the classes by their operators.
     fn sort(&mut self) {
         self.by_operator.values_mut().for_each(Vec::clear);
         for class in &mut self.classes {
@@ -96,7 +96,7 @@ impl<L: Language, N: Analysis<L>> EGraph<L, N> {
             for node in &class.nodes {
                 if last.is_none_or(|last| !last.matches(node)) {
                     let ids = self.by_operator.entry(node.discriminant()).or_default();
-                    // Nodes of one operator need not stand together.
+                    // Nodes with one operator need not be adjacent.
                     if ids.last() != Some(&class.id) {
                         ids.push(class.id);
                     }

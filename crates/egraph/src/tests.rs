@@ -1,9 +1,9 @@
-//! The e-graph against egg's own, on random calls.
+//! Compares the e-graph with egg's own on random calls.
 
 use super::*;
 use egg::SymbolLang;
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers, equal in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -61,7 +61,7 @@ fn random_calls_give_the_same_e_graph_as_eggs() {
 fn same(ours: &EGraph<SymbolLang, ()>, theirs: &egg::EGraph<SymbolLang, ()>, at: &str) {
     assert_eq!(ours.total_number_of_nodes(), theirs.total_number_of_nodes(), "{at}");
     assert_eq!(ours.number_of_classes(), theirs.number_of_classes(), "{at}");
-    // Where egg's classes have an order, as they do here, it is the same.
+    // If egg's classes have an order, as they do here, it must be the same.
     let order: Vec<Id> = ours.classes().map(|class| class.id).collect();
     assert_eq!(order, theirs.classes().map(|class| class.id).collect::<Vec<_>>(), "{at}");
     for class in ours.classes() {

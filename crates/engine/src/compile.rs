@@ -1,5 +1,5 @@
-//! Rules made ready for the e-graph: variables become slots of a row, the left side a compiled
-//! matching program, the right side a list of steps, conditions places in the lists of what may be asked.
+//! Compiles rules for the e-graph: variables become slots of a row, the left side a matching program, the right side a
+//! list of steps, and conditions indices into the lists of predicates and generators.
 
 use crate::knowledge::{EGraph, Knowledge};
 use crate::matcher::{Compiler, Matcher};
@@ -11,37 +11,36 @@ use ember_language::term::Node;
 use ember_values::scalar::BinaryOp;
 use rustc_hash::FxHashMap;
 
-/// A rule made ready for the e-graph. A match of it is a row of classes: that of the left side,
-/// then one for each variable.
+/// A compiled rule. A match of it is a row of classes: the class of the left side, then one class per variable.
 #[derive(Clone, Debug)]
 pub struct CompiledRule {
     /// The rule's name.
     pub name: Symbol,
-    /// When it is meant to run.
+    /// The phase in which it is meant to run.
     pub phase: Phase,
-    /// How exactly it keeps results.
+    /// The degree of exactness with which it preserves results.
     pub exact: Exactness,
-    /// Whether what was matched is taken out of the search afterwards.
+    /// True if the matched node is removed from the search after the rule was applied.
     pub subsume: bool,
     /// The variables in the order of their slots: those bound by matching, then those of `fors`.
     pub variables: Vec<Var>,
-    /// Variables bound by matching; those of `fors` follow them.
+    /// The number of variables bound by matching; they come first in `variables`.
     pub matched: usize,
-    /// Conditions on matched variables.
+    /// The conditions on matched variables.
     pub early: Vec<Test>,
-    /// What the further variables range over, in order.
+    /// The ranges of the `fors` variables, in order.
     pub fors: Vec<Range>,
-    /// Conditions that need the further variables too.
+    /// The conditions that refer to `fors` variables.
     pub late: Vec<Test>,
     /// Conditions on loop variables that the right side makes.
     pub news: Vec<New>,
-    /// Builds the right side; the last step is its root.
+    /// The steps that build the right side; the last step is the root.
     pub plan: Vec<Step>,
-    /// The nodes of the right side whose children are all matched variables, over slots.
+    /// The nodes of the right side whose children are all matched variables; the children are slots.
     pub first: Vec<Node>,
-    /// Whether the right side has numbers to compute.
+    /// True if the right side contains computed numbers.
     pub computes: bool,
-    /// Builds the left side.
+    /// The steps that build the left side.
     pub left: Vec<Step>,
     matcher: Matcher,
 }
@@ -55,12 +54,12 @@ pub enum Operand {
     Int(i64),
 }
 
-/// A condition.
+/// A condition of a rule.
 #[derive(Clone, Debug)]
 pub struct Test {
-    /// The place of what is asked in the list of predicates.
+    /// The index of the predicate in the list of predicates.
     pub predicate: usize,
-    /// What it is asked about.
+    /// The arguments of the predicate.
     pub args: Vec<Operand>,
 }
 
@@ -73,23 +72,23 @@ pub struct New {
     pub within: usize,
 }
 
-/// What a variable ranges over.
+/// The range of a `fors` variable.
 #[derive(Clone, Debug)]
 pub struct Range {
-    /// The place of what is asked in the list of generators.
+    /// The index of the generator in the list of generators.
     pub generator: usize,
-    /// What it is asked about.
+    /// The arguments of the generator.
     pub args: Vec<Operand>,
 }
 
-/// A step in building a term. Children and arguments are earlier steps.
+/// A step in building a term. Its children and arguments are earlier steps.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// The class in a slot.
     Slot(usize),
-    /// A node; its children are the numbers of steps.
+    /// A node; its children are indices of steps.
     Node(Node),
-    /// The integer that an operation gives on two known integers.
+    /// The integer that results from an operation on two known integers.
     Compute(BinaryOp, usize, usize),
 }
 
@@ -140,31 +139,31 @@ impl CompiledRule {
         }
     }
 
-    /// The number of classes in a row: that of the left side, and one for each variable.
+    /// Returns the number of classes in a row: one for the left side, and one for each variable.
     pub fn width(&self) -> usize {
         1 + self.matched + self.fors.len()
     }
 
-    /// How far below a match's root lie the classes that decide whether it is one.
+    /// Returns the greatest depth below a match's root of a class that decides whether it matches.
     pub fn reach(&self) -> u16 {
         self.matcher.reach()
     }
 
-    /// Whether a match that is refused once may be accepted later.
+    /// Returns true if a match that was refused once may be accepted later.
     pub fn conditional(&self) -> bool {
         let asks = !(self.early.is_empty() && self.late.is_empty() && self.news.is_empty());
         self.computes || asks || !self.fors.is_empty()
     }
 
-    /// The classes in which a match may have its root.
+    /// Returns the classes in which a match may have its root.
     pub fn roots<'a, A: Knowledge>(&self, egraph: &'a EGraph<A>) -> &'a [Id] {
         self.matcher.roots(egraph)
     }
 
-    /// Calls `found` with every new match whose root is one of some classes, as the class of the left
-    /// side followed by those of the matched variables, until it answers false. A match is new if a class that it looks into
-    /// changed; `level` says how far above the nearest class that changed a class lies, for levels
-    /// up to [`CompiledRule::reach`]. The e-graph must be clean.
+    /// Calls `found` with every new match whose root is in `classes`, as the class of the left side followed by the
+    /// classes of the matched variables, until `found` returns false. A match is new if a class that it inspects
+    /// changed. `level` returns the distance of a class above the nearest changed class, exact up to
+    /// [`CompiledRule::reach`]. The e-graph must be clean.
     pub fn search<A: Knowledge>(
         &self,
         egraph: &EGraph<A>,
@@ -175,7 +174,7 @@ impl CompiledRule {
         self.matcher.search(egraph, classes, level, found);
     }
 
-    /// The integers that conditions name; they must be in the e-graph to be asked about.
+    /// Returns the integers that occur in conditions; they must be in the e-graph before a condition is evaluated.
     pub fn integers(&self) -> impl Iterator<Item = i64> + '_ {
         let tests = self.early.iter().chain(&self.late).flat_map(|t| &t.args);
         tests.chain(self.fors.iter().flat_map(|f| &f.args)).filter_map(|arg| match arg {
@@ -190,7 +189,7 @@ pub fn compile(book: &RuleBook) -> Vec<CompiledRule> {
     book.rules.iter().map(CompiledRule::new).collect()
 }
 
-/// The slots of a rule's variables, in the order in which they are bound.
+/// The slots of a rule's variables, in the order of their binding.
 struct Slots {
     known: FxHashMap<Var, usize>,
 }
@@ -210,11 +209,11 @@ impl Slots {
             .collect()
     }
 
-    fn test(&mut self, call: &Call<ember_language::conditions::Predicate>) -> Test {
+    fn test(&mut self, call: &Call) -> Test {
         Test { predicate: call.what.index(), args: self.operands(&call.args) }
     }
 
-    /// The steps that build a pattern, each distinct node once.
+    /// Returns the steps that build a pattern, with each distinct node once.
     fn plan(&mut self, pattern: &PatternAst<Node>) -> Vec<Step> {
         let numbers = Numbers::default().of(pattern);
         let needed = needed(pattern);
@@ -240,7 +239,7 @@ impl Slots {
     }
 }
 
-/// The node of a step over slots, where it has matched variables for children and nothing else.
+/// Returns the node of a step with slots for children, if all its children are matched variables.
 fn over_slots(plan: &[Step], step: &Step, matched: usize) -> Option<Node> {
     let Step::Node(node) = step else { return None };
     let mut node = node.clone();
@@ -253,8 +252,8 @@ fn over_slots(plan: &[Step], step: &Step, matched: usize) -> Option<Node> {
     (!node.is_leaf()).then_some(node)
 }
 
-/// Which nodes of a pattern its root is made of; abbreviations that are not used are not, nor is
-/// the operation's name in a computation.
+/// Marks the nodes of a pattern that its root needs. Unused abbreviations are not needed, nor is the operation's name
+/// in a computation.
 fn needed(pattern: &PatternAst<Node>) -> Vec<bool> {
     let mut needed = vec![false; pattern.len()];
     if let Some(root) = needed.last_mut() {
@@ -274,7 +273,7 @@ fn needed(pattern: &PatternAst<Node>) -> Vec<bool> {
     needed
 }
 
-/// The operation and arguments of a `!` node.
+/// Returns the operation and the arguments of a `!` node.
 fn computation(pattern: &PatternAst<Node>, node: &Node) -> Option<(BinaryOp, Id, Id)> {
     let [op, a, b] = node.children() else { return None };
     if node.name() != Some(COMPUTE) {

@@ -1,15 +1,15 @@
-//! What a saturation did, one equality after the other, for those who are asked to explain it.
+//! The journal of a saturation: every equality in the order in which it was found, for explanations.
 //!
-//! The journal stands in the e-graph's analysis, because both kinds of equalities are found where that
-//! is at hand: a rule's by saturation, a computed one by folding. It is empty unless somebody asked
-//! for it, and changes nothing.
+//! The journal is part of the e-graph's analysis, because both saturation (which finds a rule's equalities) and folding
+//! (which finds computed ones) can reach it there. It stays empty unless recording was requested, and does not
+//! influence the saturation.
 
 use egg::{Id, Symbol};
 
 /// One equality that was found or found again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// A rule was applied.
+    /// The application of a rule.
     Rule {
         /// The rule's name.
         rule: Symbol,
@@ -19,10 +19,10 @@ pub enum Entry {
         slots: Box<[Id]>,
         /// The class of its right side.
         right: Id,
-        /// Whether the two were not known to be equal.
+        /// True if the two classes were not known to be equal.
         united: bool,
     },
-    /// Facts of a class gave a shorter node for it.
+    /// A shorter node for a class, computed from its facts.
     Computed {
         /// The class.
         class: Id,
@@ -39,12 +39,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal that records.
+    /// Creates a journal that records.
     pub fn recording() -> Journal {
         Journal { recording: true, entries: Vec::new() }
     }
 
-    /// What was recorded.
+    /// Returns the recorded entries.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }

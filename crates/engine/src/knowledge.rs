@@ -1,4 +1,4 @@
-//! What the engine asks of the analysis that an e-graph carries; it knows nothing else of it.
+//! The interface that the engine requires of an e-graph's analysis; the engine knows nothing else of it.
 
 use crate::journal::Journal;
 use egg::Id;
@@ -9,37 +9,36 @@ use ember_values::scalar::Scalar;
 /// An e-graph of terms with an analysis.
 pub type EGraph<A> = ember_egraph::EGraph<Node, A>;
 
-/// An analysis that rules can be applied with: it answers their conditions, and may fold terms while a
-/// rule's are added.
+/// An analysis that supports rules: it evaluates their conditions, and may fold terms while a rule's nodes are added.
 pub trait Knowledge: Analysis<Node, Data: Sync> + Sync {
     /// The most nodes that folding adds for one node.
     const FOLDED_NODES: usize;
 
-    /// The answer of a predicate, by its place in [`ember_language::conditions::PREDICATES`].
+    /// Evaluates a predicate, given by its index in [`ember_language::conditions::PREDICATES`].
     fn holds(egraph: &EGraph<Self>, predicate: usize, classes: &[Id]) -> bool;
 
-    /// The constants of a generator, by its place in [`ember_language::conditions::GENERATORS`], in
+    /// Returns the constants of a generator, given by its index in [`ember_language::conditions::GENERATORS`], in
     /// ascending order.
     fn values(egraph: &EGraph<Self>, generator: usize, classes: &[Id]) -> Vec<i64>;
 
-    /// The integer that a class is known to be.
+    /// Returns the integer that a class is known to equal.
     fn integer(data: &Self::Data) -> Option<i64>;
 
-    /// True of a literal number of some type.
+    /// Returns true for a literal number of any type.
     fn is_literal(&self, node: &Node) -> bool;
 
-    /// The two different constants that met in one class, if that has happened.
+    /// Returns the two different constants that met in one class, if that has happened.
     fn contradiction(&self) -> Option<(Scalar, Scalar)>;
 
-    /// Ends folding after so many nodes have been made in all; `None` for no ceiling.
+    /// Stops folding once `ceiling` nodes have been made in all; `None` removes the ceiling.
     fn set_node_ceiling(&mut self, ceiling: Option<usize>);
 
-    /// Leaves room below the ceiling for nodes that are about to be made.
+    /// Keeps this many nodes below the ceiling free for nodes that are about to be made.
     fn reserve_nodes(&mut self, nodes: usize);
 
-    /// Whether something was not folded because of the ceiling.
+    /// Returns true if a fold was skipped because of the ceiling.
     fn ceiling_reached(&self) -> bool;
 
-    /// Where applications of rules are recorded.
+    /// Returns the journal in which applications of rules are recorded.
     fn journal(&mut self) -> &mut Journal;
 }

@@ -1,6 +1,5 @@
-//! Applies rules in an e-graph: rules made ready, saturation within limits, schedules, the journal of what
-//! was found equal. Knows nothing of what terms mean, nor of what an analysis knows of them beyond
-//! [`Knowledge`].
+//! Applies rules in an e-graph: compiled rules, saturation within limits, schedules, and the journal of the equalities
+//! found. The crate knows neither the meaning of terms nor anything of an analysis beyond [`Knowledge`].
 //!
 //! ```
 //! use ember_language::diagnostic::Sources;
@@ -17,7 +16,7 @@
 //! assert_eq!(ready[0].name.as_str(), "swap");
 //! ```
 //!
-//! [`saturate::saturate`] applies them in an e-graph that has an analysis.
+//! [`saturate::saturate`] applies the compiled rules in an e-graph that has an analysis.
 
 pub mod drive;
 pub mod journal;

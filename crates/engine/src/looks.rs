@@ -1,4 +1,4 @@
-//! Whether a class has a term that looks like a sketch.
+//! Sketch matching: decides if a class contains a term that fits a sketch.
 
 use crate::knowledge::EGraph;
 use crate::matcher::Query;
@@ -8,7 +8,7 @@ use ember_language::rules::{Part, Sketch};
 use ember_language::term::{Head, Node};
 use rustc_hash::FxHashSet;
 
-/// Whether a class has a term that looks like this. The e-graph must be clean.
+/// Returns true if the class contains a term that fits the sketch. The e-graph must be clean.
 pub fn holds<A: Analysis<Node>>(sketch: &Sketch, egraph: &EGraph<A>, class: Id) -> bool {
     let parts = sketch.parts();
     if let [Part::Pattern(pattern, _)] = parts {
@@ -44,7 +44,7 @@ pub fn holds<A: Analysis<Node>>(sketch: &Sketch, egraph: &EGraph<A>, class: Id) 
     parts[whole] == Part::Any || holds[whole].contains(&egraph.find(class))
 }
 
-/// The classes of a part that has been looked for.
+/// Returns the classes that fit a part whose entry in `holds` is complete.
 fn classes_of<A: Analysis<Node>>(
     parts: &[Part],
     egraph: &EGraph<A>,
@@ -57,7 +57,7 @@ fn classes_of<A: Analysis<Node>>(
     }
 }
 
-/// Classes, and those that have a node over one of them, and so on.
+/// Returns the classes themselves and all their ancestors.
 fn above<A: Analysis<Node>>(egraph: &EGraph<A>, mut classes: FxHashSet<Id>) -> FxHashSet<Id> {
     let mut open: Vec<Id> = classes.iter().copied().collect();
     while let Some(class) = open.pop() {

@@ -1,19 +1,17 @@
-//! Members of classes by chance: each node has a price that a number decides, so that any member of a class
-//! may be the cheapest.
+//! Random members of classes: each node has a pseudo-random price, so that any member of a class may be the cheapest.
 
 use egg::{CostFunction, Id, Language};
 use ember_language::term::Node;
 use std::hash::{Hash, Hasher};
 
-/// What is avoided costs so much, and is left where nothing else is there.
+/// The price of an avoided operator: its node is chosen only if the class contains nothing else.
 pub const DEAR: u64 = 1 << 40;
 
-/// Gives every node a price by chance. A number costs nothing: steps and numbers of lanes must be chosen as
-/// what they are.
+/// A cost function with pseudo-random prices. A number is free: steps and numbers of lanes must be chosen as literals.
 pub struct Lottery<F: Fn(&Node) -> bool> {
-    /// Decides the prices.
+    /// The seed of the prices.
     pub salt: u64,
-    /// Operators that are to be avoided.
+    /// Returns true for operators to be avoided.
     pub avoid: F,
 }
 

@@ -1,12 +1,13 @@
 //! Compiled matching: a left side as a short program over registers that hold classes.
 //!
-//! The machine is that of egg's patterns, with three differences that saturation needs: a match is
-//! a plain row of classes, subterms without variables are looked up once a search instead of once
-//! a class, and the program knows how far below the root it looks.
+//! The machine is the machine of egg's patterns, with three differences that saturation needs: a match is a plain row
+//! of classes, subterms without variables are looked up once a search and not once a class, and the program knows the
+//! greatest depth below the root that it inspects.
 
 use crate::knowledge::EGraph;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_egraph::Analysis;
+use ember_language::rebuild::try_rebuild;
 use ember_language::term::{Head, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -17,31 +18,31 @@ use std::rc::Rc;
 pub struct Matcher {
     root: (Head, usize),
     program: Vec<Instruction>,
-    /// Terms without variables that the program compares with.
+    /// Terms without variables, each the operand of a [`Instruction::Constant`].
     constants: Vec<Vec<Node>>,
-    /// Operators that must be in the e-graph for there to be a match.
+    /// Operators without which the e-graph cannot contain a match.
     operators: Vec<(Head, usize)>,
-    /// The register of each variable, in the order in which they were bound.
+    /// The register of each variable, in the order of binding.
     slots: Vec<usize>,
     reach: u16,
-    /// Whether it looks above the root too, so that a match may be new however far away the change is.
+    /// True if the program also looks above the root, so that a change at any distance may make a match new.
     anywhere: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Instruction {
-    /// For each node of this operator in the class: its children go into registers from `out`.
+    /// For each node of this operator in the class: puts its children into registers from `out`.
     Bind { class: usize, head: Head, arity: usize, out: usize },
-    /// The class must be that of a constant.
+    /// Requires the class to be the class of a constant.
     Constant { class: usize, constant: usize },
-    /// Two registers must hold one class.
+    /// Requires two registers to hold the same class.
     Same { class: usize, other: usize },
-    /// For each class with a node over the class: it goes into the register `out`.
+    /// For each class with a node that has the class as a child: puts it into the register `out`.
     Above { class: usize, out: usize },
 }
 
 impl Instruction {
-    /// The register of the class that it looks into.
+    /// Returns the register of the class that the instruction inspects.
     fn class(self) -> usize {
         match self {
             Instruction::Bind { class, .. }
@@ -57,13 +58,12 @@ pub struct Compiler {
     matcher: Matcher,
     registers: FxHashMap<Var, usize>,
     variables: Vec<Var>,
-    /// For each register, how far below the root its class lies.
+    /// For each register, the depth of its class below the root.
     depths: Vec<u16>,
 }
 
 impl Compiler {
-    /// Compiles a left side. One that is a variable alone, which no checked rule has, matches
-    /// nothing.
+    /// Compiles a left side. A left side that is a single variable, which no checked rule has, matches nothing.
     pub fn new(pattern: &PatternAst<Node>) -> Compiler {
         let root = match pattern.as_ref().last() {
             Some(ENodeOrVar::ENode(node)) => node.discriminant(),
@@ -88,8 +88,8 @@ impl Compiler {
         compiler
     }
 
-    /// Compiles a pattern that the class of a variable must contain as well. The class of a variable that
-    /// is not bound is looked for above a bound operand of the pattern.
+    /// Compiles a pattern that the class of a variable must contain as well. If the variable is not bound, its class is
+    /// searched above a bound operand of the pattern.
     pub fn also(&mut self, variable: Var, pattern: &PatternAst<Node>) {
         if let Some(&register) = self.registers.get(&variable) {
             self.add(register, pattern);
@@ -111,7 +111,7 @@ impl Compiler {
         self.add(out, pattern);
     }
 
-    /// The program, and the variables in the order of their slots in a match.
+    /// Returns the program, and the variables in the order of their slots in a match.
     pub fn finish(self) -> (Matcher, Vec<Var>) {
         (self.matcher, self.variables)
     }
@@ -119,7 +119,7 @@ impl Compiler {
     fn add(&mut self, register: usize, pattern: &PatternAst<Node>) {
         let closed = closed(pattern);
         let mut open = vec![(register, pattern.len() - 1)];
-        // What can fail at once stands before what has to try every node of a class.
+        // Instructions that can fail at once come before instructions that try every node of a class.
         while let Some((class, at)) = take_cheapest(&mut open, pattern, &closed) {
             match &pattern[Id::from(at)] {
                 ENodeOrVar::Var(v) => match self.registers.get(v) {
@@ -155,14 +155,14 @@ impl Compiler {
         }
     }
 
-    /// Notes that what a match depends on includes the content of a class.
+    /// Records that matches depend on the content of a class.
     fn look_at(&mut self, register: usize) {
         self.matcher.reach = self.matcher.reach.max(self.depths[register]);
     }
 }
 
-/// Takes the pair whose pattern is cheapest to check: variables and constants before operators, and
-/// otherwise the first.
+/// Takes the pair whose pattern is cheapest to check: variables and constants before operators, otherwise the first
+/// pair.
 fn take_cheapest(
     open: &mut Vec<(usize, usize)>,
     pattern: &PatternAst<Node>,
@@ -173,7 +173,7 @@ fn take_cheapest(
     (!open.is_empty()).then(|| open.remove(cheap.unwrap_or(0)))
 }
 
-/// Which nodes of a pattern have no variable below them.
+/// Marks the nodes of a pattern that have no variable below them.
 fn closed(pattern: &PatternAst<Node>) -> Vec<bool> {
     let mut closed: Vec<bool> = Vec::with_capacity(pattern.len());
     for node in pattern {
@@ -185,7 +185,7 @@ fn closed(pattern: &PatternAst<Node>) -> Vec<bool> {
     closed
 }
 
-/// The nodes of a pattern without variables, children before parents.
+/// Returns the nodes of a pattern without variables, children before parents.
 fn constant_nodes(pattern: &PatternAst<Node>, root: usize) -> Vec<Node> {
     let mut needed = vec![false; root + 1];
     needed[root] = true;
@@ -206,20 +206,20 @@ fn constant_nodes(pattern: &PatternAst<Node>, root: usize) -> Vec<Node> {
 }
 
 impl Matcher {
-    /// How far below the class of a match's root lie the classes that decide whether it is one.
+    /// Returns the greatest depth below a match's root of a class that decides whether it matches.
     pub fn reach(&self) -> u16 {
         self.reach
     }
 
-    /// The classes in which a match may have its root.
+    /// Returns the classes in which a match may have its root.
     pub fn roots<'a, A: Analysis<Node>>(&self, egraph: &'a EGraph<A>) -> &'a [Id] {
         egraph.classes_for_op(&self.root).unwrap_or_default()
     }
 
-    /// Calls `found` with every new match whose root is one of some classes, as the class of the root
-    /// followed by those of the variables, until it answers false. `level` says how far above the
-    /// nearest class that changed since the last search a class lies; a match is new if one of the
-    /// classes that it looks into changed. The e-graph must be clean.
+    /// Calls `found` with every new match whose root is in `classes`, as the class of the root followed by the classes
+    /// of the variables, until `found` returns false. `level` returns the distance of a class above the nearest class
+    /// that changed since the last search; a match is new if one of the classes that it inspects changed. The e-graph
+    /// must be clean.
     pub fn search<A: Analysis<Node>>(
         &self,
         egraph: &EGraph<A>,
@@ -254,10 +254,10 @@ impl Matcher {
     }
 }
 
-/// A pattern to be asked for in single classes.
+/// A compiled pattern that is searched in single classes.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// `None` for a variable alone, which every class contains.
+    /// `None` for a single variable, which every class contains.
     matcher: Option<Matcher>,
 }
 
@@ -268,7 +268,7 @@ impl Query {
         Query { matcher: (!is_variable).then(|| Compiler::new(pattern).finish().0) }
     }
 
-    /// Whether a class contains an instance of the pattern. The e-graph must be clean.
+    /// Returns true if the class contains an instance of the pattern. The e-graph must be clean.
     pub fn holds<A: Analysis<Node>>(&self, egraph: &EGraph<A>, class: Id) -> bool {
         let Some(matcher) = &self.matcher else { return true };
         let mut holds = false;
@@ -284,7 +284,7 @@ impl Query {
         holds
     }
 
-    /// The classes that contain an instance of the pattern. The e-graph must be clean.
+    /// Returns the classes that contain an instance of the pattern. The e-graph must be clean.
     pub fn classes<A: Analysis<Node>>(&self, egraph: &EGraph<A>) -> FxHashSet<Id> {
         match &self.matcher {
             Some(matcher) => {
@@ -296,13 +296,9 @@ impl Query {
     }
 }
 
-/// The class of a term without variables.
+/// Returns the class of a term without variables.
 fn look_up<A: Analysis<Node>>(egraph: &EGraph<A>, nodes: &[Node]) -> Option<Id> {
-    let mut ids: Vec<Id> = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        ids.push(egraph.lookup(node.clone().map_children(|child| ids[usize::from(child)]))?);
-    }
-    ids.last().copied()
+    try_rebuild(nodes, |_, node| egraph.lookup(node))
 }
 
 struct Run<'a, A: Analysis<Node>, L, F> {
@@ -311,15 +307,15 @@ struct Run<'a, A: Analysis<Node>, L, F> {
     constants: Vec<Id>,
     registers: Vec<Id>,
     row: Vec<Id>,
-    /// The classes above a class that an instruction has asked for.
+    /// The parent classes that an instruction needs, by instruction and class.
     above: FxHashMap<(usize, Id), Rc<BTreeSet<Id>>>,
     level: L,
     found: F,
 }
 
 impl<A: Analysis<Node>, L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, A, L, F> {
-    /// Runs the program from an instruction; `new` says whether a class that was looked into so
-    /// far changed. Answers whether the search goes on.
+    /// Runs the program from an instruction; `new` is true if a class inspected so far changed. Returns false if the
+    /// search must stop.
     fn step(&mut self, mut at: usize, mut new: bool) -> bool {
         while let Some(&instruction) = self.matcher.program.get(at) {
             at += 1;
@@ -337,7 +333,7 @@ impl<A: Analysis<Node>, L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, A, L,
                     }
                 }
                 Instruction::Above { out, .. } => {
-                    // A class such as that of 0 has many nodes above it, of which few are the pattern's.
+                    // The class of a common term, for example 0, has many parents, few of which fit the pattern.
                     let wanted = |id: &Id| match self.matcher.program.get(at) {
                         Some(Instruction::Bind { head, arity, .. }) => {
                             self.egraph.nodes()[usize::from(*id)].discriminant() == (*head, *arity)
@@ -365,7 +361,7 @@ impl<A: Analysis<Node>, L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, A, L,
                 }
                 Instruction::Bind { head, arity, out, .. } => {
                     let nodes = &self.egraph[class].nodes;
-                    // Nodes are sorted by head first. A few are compared faster than searched.
+                    // Nodes are sorted by head first. For a few nodes, comparing all is faster than a binary search.
                     let nodes = match nodes.len() {
                         0..16 => nodes.as_slice(),
                         _ => &nodes[nodes.partition_point(|node| node.head() < head)..],

@@ -1,4 +1,4 @@
-//! Runs the tests that stand in rules: each rule alone, on each of its own examples.
+//! Runs the tests inside rules: each rule alone, on each of its own examples.
 
 use crate::compile::CompiledRule;
 use crate::knowledge::{EGraph, Knowledge};
@@ -6,11 +6,11 @@ use crate::saturate::{Limits, saturate};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::rules::{Rule, RuleBook, Test};
 
-/// What one test may cost; a rule that needs more is no example.
+/// The limits of one test; a rule that needs more does not suit as an example.
 const LIMITS: Limits = Limits { iterations: 4, nodes: 10_000 };
 
-/// Every test of a book's rules, and what is wrong where it fails, as an error at the place of the test.
-/// `facts` holds the declarations that terms of the tests may mention.
+/// Runs every test of a book's rules. A test that fails comes with an error located at the test. `facts` holds the
+/// declarations that the terms of the tests may mention.
 pub fn run_tests<'a, A: Knowledge + Clone>(
     book: &'a RuleBook,
     facts: &A,
@@ -24,7 +24,7 @@ pub fn run_tests<'a, A: Knowledge + Clone>(
     tests
 }
 
-/// The tests of a book's rules that fail.
+/// Returns an error for each test of a book's rules that fails.
 pub fn failing_tests<A: Knowledge + Clone>(book: &RuleBook, facts: &A) -> Vec<Diagnostic> {
     run_tests(book, facts).into_iter().filter_map(|(_, _, failure)| failure).collect()
 }
@@ -38,7 +38,7 @@ fn failure<A: Knowledge + Clone>(
     let mut egraph = EGraph::new(facts.clone());
     let input = egraph.add_expr(&test.input);
     let expected = test.expected.as_ref().map(|term| egraph.add_expr(term));
-    let result = saturate(&mut egraph, &[compiled], &LIMITS, &mut |_| {});
+    let result = saturate(&mut egraph, &[compiled], &LIMITS);
     let report = &result.rules[0];
     let why = match expected {
         Some(expected) if egraph.find(expected) == egraph.find(input) => return None,

@@ -1,8 +1,8 @@
 //! Saturation: applies rules to an e-graph until nothing changes or a limit is reached.
 //!
-//! Every rule is matched in every iteration, against the same clean e-graph; then all matches are
-//! applied, rule by rule in the order given, and congruence is restored once. The same input gives
-//! the same e-graph, on however many threads. Knows nothing of what rules are about.
+//! In every iteration, all rules are matched against the same clean e-graph; then all matches are applied, rule by rule
+//! in the order given, and congruence is restored once. The same input produces the same e-graph for any number of
+//! threads. The module does not know the subject of the rules.
 
 mod apply;
 mod blame;
@@ -12,6 +12,7 @@ mod subsumed;
 mod touched;
 
 use crate::CompiledRule;
+use crate::drive::Observer;
 use crate::knowledge::{EGraph, Knowledge};
 use apply::Run;
 pub use apply::{are_new, compute};
@@ -23,18 +24,18 @@ use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 
-/// What a run may cost. Limits are counts and not times, so that a run can be repeated.
+/// The limits of a run. They are counts and not times, so that a run can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Iterations; in each, every rule is applied to every match.
+    /// Iterations; each applies every rule to every match.
     pub iterations: usize,
-    /// E-nodes: the sum over classes of their nodes. Never exceeded by what rules add.
+    /// E-nodes: the sum over classes of their nodes. Rules never exceed it.
     pub nodes: usize,
 }
 
 impl Limits {
-    /// Matches of one iteration, as a multiple of the node limit. Rules that match far more often
-    /// than the e-graph may grow are stopped before their matches fill the memory.
+    /// The limit on the matches of one iteration, as a multiple of the node limit. It stops rules that match far more
+    /// often than the e-graph may grow, before their matches fill the memory.
     const MATCHES_PER_NODE: usize = 64;
 
     fn matches(&self) -> usize {
@@ -42,17 +43,17 @@ impl Limits {
     }
 }
 
-/// Why a run ended.
+/// The reason why a run ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
     /// In the last iteration every rule was applied to every match and nothing changed.
     Saturated,
-    /// The run had found enough for its caller.
+    /// The caller's stopping condition held.
     Enough,
     /// The iterations were used up while the e-graph still changed.
     IterationLimit,
-    /// Applying this rule once more would have passed the node limit.
+    /// One more application of this rule would have exceeded the node limit.
     NodeLimit {
         /// The rule.
         rule: &'static str,
@@ -64,12 +65,12 @@ pub enum StopReason {
     },
     /// Two different constants met in one class, so some rule is wrong.
     Contradiction {
-        /// The rules whose equalities met in the class, the last to be applied first.
+        /// The rules whose equalities met in the class, the last applied first.
         rules: Vec<&'static str>,
         /// The constants.
         #[serde(skip)]
         constants: (Scalar, Scalar),
-        /// The class, as some of its terms.
+        /// The class, shown by some of its terms.
         class: String,
     },
 }
@@ -90,7 +91,7 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The iteration, from 1.
@@ -101,30 +102,30 @@ pub struct Progress {
     pub classes: usize,
 }
 
-/// What a rule did.
+/// The work of one rule in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleReport {
     /// The rule.
     pub rule: &'static str,
-    /// Matches found that it had not been applied to; one that waits for a condition is counted
-    /// again when its classes change.
+    /// New matches, to which the rule had not been applied. A match that waits for a condition counts again when its
+    /// classes change.
     pub matches: usize,
-    /// Matches that a condition refused, each counted in every iteration.
+    /// Matches that a condition refused, counted in every iteration.
     pub refused: usize,
-    /// Times that it was applied.
+    /// Applications.
     pub applications: usize,
-    /// Applications that found an equality that was not known.
+    /// Applications that found a new equality.
     pub unions: usize,
-    /// E-nodes that it added.
+    /// E-nodes that the rule added.
     pub nodes: usize,
-    /// The same for each iteration.
+    /// E-nodes that the rule added, for each iteration.
     pub growth: Vec<usize>,
-    /// Time spent matching and applying it.
+    /// Time spent matching and applying the rule.
     #[serde(skip)]
     pub time: Spent,
 }
 
-/// Time that something took. All times are equal, so that two runs which did the same are.
+/// The time that some work took. All times compare equal, so that two runs that did the same work are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent(pub Duration);
 
@@ -137,7 +138,7 @@ impl PartialEq for Spent {
 impl Eq for Spent {}
 
 impl RuleReport {
-    /// Of a rule that has done nothing yet.
+    /// Returns the report of a rule that has done nothing yet.
     pub fn new(rule: &'static str) -> RuleReport {
         RuleReport {
             rule,
@@ -151,7 +152,7 @@ impl RuleReport {
         }
     }
 
-    /// Adds what the rule did in another run.
+    /// Adds the rule's work in another run.
     pub fn add(&mut self, other: &RuleReport) {
         self.matches += other.matches;
         self.refused += other.refused;
@@ -162,60 +163,57 @@ impl RuleReport {
         self.time.0 += other.time.0;
     }
 
-    /// Whether it changed anything.
+    /// Returns true if the rule changed anything.
     pub fn fired(&self) -> bool {
         self.unions > 0 || self.nodes > 0
     }
 }
 
-/// What a run did.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Saturation {
     /// Iterations begun.
     pub iterations: usize,
-    /// Why it ended.
+    /// The reason why the run ended.
     pub stop: StopReason,
     /// E-nodes at the end.
     pub nodes: usize,
     /// E-classes at the end.
     pub classes: usize,
-    /// What each rule did, in the order given.
+    /// The reports of the rules, in the order given.
     pub rules: Vec<RuleReport>,
     /// The least exact of the rules that changed something; `None` if none did.
     pub exact: Option<Exactness>,
 }
 
 impl Saturation {
-    /// The rules that changed something, in the order given.
+    /// Returns the reports of the rules that changed something, in the order given.
     pub fn fired(&self) -> impl Iterator<Item = &RuleReport> {
         self.rules.iter().filter(|report| report.fired())
     }
 }
 
-/// Applies rules to an e-graph until nothing changes or a limit is reached. The e-graph is clean
-/// afterwards.
+/// Applies rules to an e-graph until nothing changes or a limit is reached. The e-graph is clean afterwards.
 pub fn saturate<A: Knowledge>(
     egraph: &mut EGraph<A>,
     rules: &[&CompiledRule],
     limits: &Limits,
-    progress: &mut dyn FnMut(Progress),
 ) -> Saturation {
-    saturate_until(egraph, rules, limits, &|_| false, progress)
+    saturate_observed(egraph, rules, limits, &mut ())
 }
 
-/// Does the same until `enough` holds before an iteration.
-pub fn saturate_until<A: Knowledge>(
+/// Does the same, observed: the observer hears of each iteration, and may end the run before the next.
+pub fn saturate_observed<A: Knowledge>(
     egraph: &mut EGraph<A>,
     rules: &[&CompiledRule],
     limits: &Limits,
-    enough: &dyn Fn(&EGraph<A>) -> bool,
-    progress: &mut dyn FnMut(Progress),
+    observer: &mut impl Observer<A>,
 ) -> Saturation {
     let mut run = Run::new(egraph, rules, limits);
     let mut iterations = 0;
     let stop = run.start().err().unwrap_or_else(|| {
         loop {
-            if enough(run.egraph) {
+            if observer.enough(run.egraph) {
                 break StopReason::Enough;
             }
             if iterations == limits.iterations {
@@ -223,7 +221,7 @@ pub fn saturate_until<A: Knowledge>(
             }
             iterations += 1;
             let result = iteration(&mut run);
-            progress(Progress {
+            observer.progress(Progress {
                 iteration: iterations,
                 nodes: run.nodes(),
                 classes: run.egraph.number_of_classes(),
@@ -248,12 +246,11 @@ pub fn saturate_until<A: Knowledge>(
     }
 }
 
-/// Applies every rule to every match that it has not been applied to. Answers whether anything
-/// changed.
+/// Applies every rule to every match that it has not been applied to. Returns true if anything changed.
 fn iteration<A: Knowledge>(run: &mut Run<'_, A>) -> Result<bool, StopReason> {
     let changes = run.changes();
     let found = run.search()?;
-    // Every rule has matches of its own, if only none.
+    // Every rule occurs in `found`, even if it has no matches.
     for matches in found.chunk_by(|a, b| a.rule == b.rule) {
         let start = clock::start();
         let rule = matches[0].rule;

@@ -1,4 +1,4 @@
-//! Time that work takes. It is reported and never decides anything.
+//! Measures elapsed time. Times are reported and never influence a result.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ pub struct Start {
     at: std::time::Instant,
 }
 
-/// The present; without a clock, a point that no time is measured from.
+/// Returns the present; without a clock, a placeholder whose elapsed time is zero.
 pub fn start() -> Start {
     Start {
         #[cfg(feature = "system")]
@@ -18,7 +18,7 @@ pub fn start() -> Start {
 }
 
 impl Start {
-    /// The time since then; zero without a clock.
+    /// Returns the time since then; zero without a clock.
     pub fn elapsed(self) -> Duration {
         #[cfg(feature = "system")]
         return self.at.elapsed();

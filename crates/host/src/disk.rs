@@ -4,7 +4,7 @@ use crate::files::{FileError, Files, Opened, normal};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The disk, with paths as the system has them.
+/// The disk, addressed by the system's paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
@@ -32,7 +32,7 @@ impl Files for Disk {
         })
     }
 
-    /// The path without links; of a file that is not there, without detours.
+    /// Returns the path with links resolved, or the path normalised by its text alone if no file exists there.
     fn key(&self, path: &Path) -> PathBuf {
         fs::canonicalize(path).unwrap_or_else(|_| normal(path))
     }

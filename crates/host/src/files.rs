@@ -1,5 +1,4 @@
-//! Files as the compiler reads them: the bytes of a path, the files of a folder, and the reasons for having
-//! neither. It writes none.
+//! Read access to files: the bytes of a path, the files of a folder, and the reasons for a failure. Nothing is written.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,20 +6,20 @@ use std::io::{Cursor, Read};
 use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
 
-/// Somewhere that files are read from.
+/// A source of files.
 pub trait Files: Debug + Send + Sync {
     /// Opens a regular file.
     fn open(&self, path: &Path) -> Result<Opened, FileError>;
 
-    /// The paths of the regular files that stand directly in a folder, in order; `None` if the path is no folder.
+    /// Returns the paths of the regular files directly in a folder, in order; `None` if the path is no folder.
     fn folder(&self, path: &Path) -> Option<Result<Vec<PathBuf>, FileError>>;
 
-    /// A path that is equal for two paths to one file.
+    /// Returns a key for the path. Two paths to one file have equal keys.
     fn key(&self, path: &Path) -> PathBuf {
         normal(path)
     }
 
-    /// The bytes of a regular file of at most `limit` bytes.
+    /// Reads a regular file of at most `limit` bytes.
     fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         let file = self.open(path)?;
         let mut bytes = Vec::new();
@@ -36,31 +35,31 @@ pub trait Files: Debug + Send + Sync {
 
 /// An open file.
 pub struct Opened {
-    /// Its length in bytes as the file system has it.
+    /// Its length in bytes according to the file system.
     pub length: u64,
-    /// Its bytes, to be read once.
+    /// Its bytes; they can be read only once.
     pub bytes: Box<dyn Read>,
 }
 
-/// The reason why a file could not be read, in equal words on every system if the reason is common.
+/// The reason why a file could not be read. Common reasons have the same wording on every system.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FileError {
-    /// Nothing has this path.
+    /// The path does not exist.
     #[error("no such file")]
     Missing,
-    /// The system does not allow it.
+    /// The system denies access.
     #[error("no permission to read it")]
     Denied,
-    /// The path is a folder's.
+    /// The path is a folder.
     #[error("is a directory, not a file")]
     Folder,
-    /// A pipe or a device may never end.
+    /// The path is a pipe or a device, which may never end.
     #[error("is not a regular file")]
     Irregular,
     /// The file is larger than its reader allows.
     #[error("is larger than {limit} bytes")]
     TooLarge {
-        /// The most bytes that are read.
+        /// The largest length accepted, in bytes.
         limit: u64,
     },
     /// A reason in the system's words.
@@ -78,12 +77,12 @@ impl From<std::io::Error> for FileError {
     }
 }
 
-/// Files in memory; none at first.
+/// Files in memory; initially none.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(BTreeMap<PathBuf, Vec<u8>>);
 
 impl Memory {
-    /// With a file of these bytes.
+    /// Adds a file with these bytes.
     pub fn with(mut self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) -> Memory {
         self.0.insert(normal(path.as_ref()), bytes.into());
         self
@@ -108,7 +107,7 @@ impl Files for Memory {
     }
 }
 
-/// A path without `.` and `x/..`.
+/// Returns a path without `.` and `x/..`.
 pub fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

@@ -1,10 +1,9 @@
-//! The computer that the compiler runs on, as the compiler asks it: for files, for the time that work took,
-//! and for more than one thing to be done at once.
+//! The compiler's access to its host: files, elapsed time and parallel work.
 //!
-//! Everything below the tools asks here and nowhere else. An operating system answers if the feature `system` is
-//! on, as it is in the command and in tests. Without the feature no file is there but those in memory, no time
-//! passes and work is done in order; results are equal, and nothing is needed that `wasm32-unknown-unknown`
-//! lacks. Knows nothing of languages, models or programs.
+//! Every crate below the tools reaches the host only through this one. With the feature `system`, which the command and
+//! the tests turn on, an operating system serves the requests. Without it, the only files are those in memory, no time
+//! passes and work is done in order; the results are equal, and the crate needs nothing that `wasm32-unknown-unknown`
+//! lacks. The crate knows nothing of languages, models or programs.
 //!
 //! ```
 //! use ember_host::{Files, Memory};

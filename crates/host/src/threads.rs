@@ -1,7 +1,7 @@
-//! Work on several things at once. The results stand in the order of the things, on however many threads, and
-//! on one if the feature `system` is off.
+//! Parallel work. Results have the order of the inputs, for any number of threads; without the feature `system` there
+//! is one thread.
 
-/// The results of a function for each item, in the order of the items.
+/// Applies a function to each item and returns the results in the order of the items.
 pub fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
     #[cfg(feature = "system")]
     return rayon::iter::ParallelIterator::collect(rayon::iter::ParallelIterator::map(
@@ -12,7 +12,7 @@ pub fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> 
     items.iter().map(f).collect()
 }
 
-/// The results of two functions.
+/// Runs two functions, in parallel if possible, and returns both results.
 pub fn join<A: Send, B: Send>(
     a: impl FnOnce() -> A + Send,
     b: impl FnOnce() -> B + Send,
@@ -23,7 +23,7 @@ pub fn join<A: Send, B: Send>(
     (a(), b())
 }
 
-/// Whether there is more than one thread to work on.
+/// Returns true if more than one thread is available.
 pub fn several() -> bool {
     #[cfg(feature = "system")]
     return rayon::current_num_threads() > 1;

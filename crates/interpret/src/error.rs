@@ -1,9 +1,9 @@
-//! What can go wrong while a term is interpreted, as values.
+//! The errors of interpreting a term.
 
 use ember_values::scalar::DType;
 use thiserror::Error;
 
-/// Why a term has no meaning on a store and in an environment.
+/// The reason a term has no meaning on a store and in an environment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
     /// An index outside of its dimension.
@@ -11,11 +11,11 @@ pub enum Error {
     OutOfBounds {
         /// The tensor.
         tensor: String,
-        /// The dimension, from 0.
+        /// The dimension, counted from 0.
         dimension: usize,
         /// The index.
         index: i64,
-        /// The dimension's extent.
+        /// The extent of the dimension.
         extent: u64,
     },
     /// An address with more or fewer indices than the tensor has dimensions.
@@ -28,32 +28,32 @@ pub enum Error {
         /// The number of indices.
         indices: usize,
     },
-    /// Operands of different types, or of a type that the operator does not take.
+    /// Operands of different types, or of a type that the operator does not accept.
     #[error("`{operator}` does not take {found}")]
     Type {
         /// The operator.
         operator: String,
-        /// The types that it met.
+        /// The types of the operands.
         found: String,
     },
-    /// Vectors of different lengths, or a vector where a scalar is needed.
+    /// Vectors of different lengths, or a vector in place of a scalar.
     #[error("`{operator}` does not take operands of {0} and {1} lanes", found.0, found.1)]
     Lanes {
         /// The operator.
         operator: String,
-        /// The numbers of lanes that it met, 1 for a scalar.
+        /// The numbers of lanes of the operands, 1 for a scalar.
         found: (usize, usize),
     },
-    /// A number of lanes that no vector has.
+    /// A vector width outside the supported range.
     #[error("a vector of {0} lanes; at least 2 and at most 65536 are possible")]
     LaneCount(i64),
-    /// A store of a lane that has no value.
+    /// An active lane of a store's address without a value.
     #[error("an active lane of the address meets an inactive lane of the value")]
     InactiveLane,
-    /// A loop variable outside of every loop over it.
+    /// A loop variable used outside every loop over it.
     #[error("the loop variable {0} is not bound here")]
     Unbound(String),
-    /// A loop that gives its variable a value which the variable's own range does not have.
+    /// A loop that gives its variable a value outside the variable's own range.
     #[error("a loop gives {variable} the value {value}, which is not in its range")]
     OutsideRange {
         /// The variable.
@@ -61,18 +61,18 @@ pub enum Error {
         /// The value.
         value: i64,
     },
-    /// A block of lanes that is not there because the loop ends before it.
+    /// A block of lanes that starts at or after the end of the loop.
     #[error("a block of lanes from {first}, where the loop ends at {hi}")]
     EmptyBlock {
-        /// The block's first lane.
+        /// The first lane of the block.
         first: i64,
         /// The end of the loop.
         hi: i64,
     },
-    /// A step that does not lead anywhere.
+    /// A step that is not positive.
     #[error("a loop with step {0}")]
     Step(i64),
-    /// The two units disagree about the bounds of a loop that both run.
+    /// Different bounds on the two units for a loop that both units run.
     #[error("the access unit loops from {0} to {1}, the execute unit from {2} to {3}",
         access.0, access.1, execute.0, execute.1)]
     Bounds {
@@ -81,38 +81,38 @@ pub enum Error {
         /// The bounds of the execute unit.
         execute: (i64, i64),
     },
-    /// A stream or a loop of both units that depends on a loop of the execute unit alone.
+    /// A stream, or a loop of both units, that depends on a loop of the execute unit alone.
     #[error("the access unit cannot know about {0}, a loop of the execute unit alone")]
     Unfed(String),
-    /// A load through the access unit of memory that the program writes.
+    /// A load by the access unit from memory that the program writes.
     #[error("the access unit loads from `{0}`, which the program writes")]
     MutableLoad(String),
-    /// A store to memory that the program must not write.
+    /// A store to read-only memory.
     #[error("a store to `{0}`, which is read-only")]
     ReadOnly(String),
-    /// A tensor that is written, and read as frozen, with no barrier between.
+    /// A tensor that is written and read as frozen without a barrier in between.
     #[error("`{0}` is written and read as frozen without a barrier between")]
     Unfrozen(String),
-    /// A tensor of another shape than the place where it goes.
+    /// A tensor whose shape does not fit its destination.
     #[error("a tensor of shape {found:?} where one of shape {expected:?} is needed")]
     Shape {
-        /// The shape that is needed.
+        /// The required shape.
         expected: Vec<i64>,
         /// The shape of the tensor.
         found: Vec<i64>,
     },
-    /// Offsets that are not those of a matrix in CSR form.
+    /// Offsets that do not form a matrix in CSR form.
     #[error("offsets do not rise from 0 to {0}, the number of entries")]
     Offsets(i64),
-    /// A tensor or size that the store does not have.
+    /// A tensor or size that is missing from the store.
     #[error("there is no {kind} called `{name}`")]
     UnknownName {
-        /// What was looked for.
+        /// The kind of thing that was looked up.
         kind: &'static str,
         /// Its name.
         name: String,
     },
-    /// An operator that has no meaning here.
+    /// An operator without a meaning.
     #[error("`{name}` with {arity} arguments has no meaning")]
     UnknownOperator {
         /// Its name.
@@ -120,7 +120,7 @@ pub enum Error {
         /// The number of its arguments.
         arity: usize,
     },
-    /// A term of another sort than the place where it stands asks for.
+    /// A term of the wrong sort for its position.
     #[error("expected {expected}, found `{found}`")]
     Sort {
         /// The sort that was expected.
@@ -128,16 +128,16 @@ pub enum Error {
         /// The head of the term.
         found: String,
     },
-    /// An id that is not of this term.
+    /// A node id that does not occur in the term.
     #[error("no such node in the term")]
     NoSuchNode,
-    /// More evaluated nodes than were allowed.
+    /// A run that evaluated more nodes than the step limit.
     #[error("gave up after {0} steps")]
     StepLimit(u64),
 }
 
 impl Error {
-    /// An operator that met values of these types.
+    /// Returns the error for operand types that an operator does not accept.
     pub(super) fn types(operator: String, found: &[DType]) -> Error {
         let found: Vec<&str> = found.iter().map(|d| d.name()).collect();
         Error::Type { operator, found: found.join(" and ") }

@@ -1,14 +1,13 @@
-//! The one sequential meaning of every operator of the dialects, term by term.
+//! The interpreter: the single sequential meaning of every operator of the dialects, term by term.
 //!
-//! A term of any level is run on a [`Store`] in order, as one processor would. Which primitive an operator is
-//! stands in the operator table; what each primitive does to values and memory stands here. Operators that only
-//! say *where* something runs mean what they contain. Rules are checked against this meaning, and trip counts are counted with it.
-//! Timing, queues and the two units belong to the simulator; what a term is called and which sort it
-//! has belongs to the rule files.
+//! A term of any level runs on a [`Store`] in order, as on one processor. The operator table assigns each operator a
+//! primitive; this crate defines the effect of each primitive on values and memory. Operators that only state *where*
+//! something runs have the meaning of their operand. Rules are checked against this meaning, and trip counts are
+//! computed with it. The simulator handles timing, queues and the two units; the rule files define the names and sorts
+//! of terms.
 //!
-//! A loop variable is a `var` node. Two of them are the same variable exactly where they are the same
-//! term, and a loop may only give its variable values that the variable's own range allows, because
-//! facts are drawn from that range alone.
+//! A loop variable is a `var` node. Two variables are equal exactly if they are the same term. A loop may only give its
+//! variable values within the range that the variable declares, because facts are derived from that range alone.
 //!
 //! ```
 //! use ember_interpret::{Interpreter, Store, Value};
@@ -31,16 +30,22 @@
 //! assert!(matches!(value, Ok(Value::Scalar(Scalar::I64(15)))));
 //! ```
 
+mod environment;
 mod error;
 mod eval;
+mod lanes;
+mod loops;
 mod memory;
 mod op;
+mod operations;
 mod outputs;
 mod program;
+mod statements;
 mod tensors;
 mod trace;
 mod trips;
 mod value;
+mod values;
 
 pub use error::Error;
 pub use trace::{Elements, Trace};
@@ -57,7 +62,7 @@ use program::Program;
 use std::collections::BTreeMap;
 use value::Place;
 
-/// Numbers that tell operations apart: both zeros, NaN, infinities, a denormal, sums that round.
+/// Numbers that distinguish operations: both zeros, NaN, infinities, a denormal, and sums that round.
 pub const EDGES: [f64; 14] = [
     0.0,
     -0.0,
@@ -85,9 +90,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// The first place where the tensors of two stores differ: the tensor's name and the row-major
-    /// position; `None` where every element is the same by bits, NaNs aside. A tensor that only one
-    /// has, or that differs in type or shape, differs at its first position.
+    /// Returns the first difference between the tensors of two stores, as the tensor's name and the row-major position;
+    /// `None` if all elements are equal by bits, with all NaNs equal. A tensor that only one store has, or that differs
+    /// in type or shape, differs at its first position.
     pub fn difference(&self, other: &Store) -> Option<(&str, u64)> {
         self.tensors.iter().find_map(|(name, a)| {
             let same = other.tensors.get(name);
@@ -100,26 +105,26 @@ impl Store {
     }
 }
 
-/// A variable's value in the environment.
+/// The value of a variable in the environment.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     value: i64,
-    /// Whether the access unit traverses the loop too, so that streams may mention the variable.
+    /// True if the access unit also runs the loop, so that streams may use the variable.
     fed: bool,
 }
 
-/// A term with the store it runs on and the environment it runs in.
+/// A term with the store and the environment in which it runs.
 #[derive(Debug)]
 pub struct Interpreter {
     program: Program,
     names: Vec<String>,
     tensors: Vec<Tensor>,
     sizes: BTreeMap<String, i64>,
-    /// By tensor, whether it was written since the last barrier, and whether it was read as frozen.
+    /// By tensor: true if it was written since the last barrier, and true if it was read as frozen since then.
     written: Vec<bool>,
     frozen: Vec<bool>,
     environment: Vec<Option<Bound>>,
-    /// Loops around that the execute unit runs alone.
+    /// The number of enclosing loops that the execute unit runs alone.
     alone: usize,
     steps: u64,
     limit: u64,
@@ -127,11 +132,11 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// How many nodes are evaluated before a run is given up, where no other limit is set.
+    /// The number of nodes that a run may evaluate if no other limit is set.
     pub const DEFAULT_STEPS: u64 = 1 << 32;
 
-    /// Makes a term ready to run on a store; its operators mean what the table says. What is wrong with the term is
-    /// said when the wrong part is evaluated.
+    /// Prepares a term to run on a store, with the operators of the table. An error in the term is reported when the
+    /// faulty part is evaluated.
     pub fn new(term: &Term, operators: &Operators, store: Store) -> Interpreter {
         let (names, tensors): (Vec<String>, Vec<Tensor>) = store.tensors.into_iter().unzip();
         let program = Program::new(term, operators, &names, &store.sizes);
@@ -151,18 +156,18 @@ impl Interpreter {
         }
     }
 
-    /// Gives up after this many evaluated nodes in all.
+    /// Sets the total number of nodes that may be evaluated.
     pub fn with_step_limit(mut self, limit: u64) -> Interpreter {
         self.limit = limit;
         self
     }
 
-    /// The last node of the term.
+    /// Returns the last node of the term.
     pub fn root(&self) -> Id {
         Id::from(self.program.canonical.len().saturating_sub(1))
     }
 
-    /// Gives the variable that is the `var` node `id` a value. Not checked against its range.
+    /// Binds the variable of the `var` node `id` to a value, which is not checked against the variable's range.
     pub fn bind(&mut self, id: Id, value: i64) -> Result<(), Error> {
         let at = self.node(id)?;
         match self.program.ops[at].primitive() {
@@ -174,13 +179,13 @@ impl Interpreter {
         }
     }
 
-    /// The value of a term of sort Value, Stream or EValue.
+    /// Evaluates a term of sort Value, Stream or EValue.
     pub fn eval(&mut self, id: Id) -> Result<Value, Error> {
         let at = self.node(id)?;
         self.value(at)
     }
 
-    /// The elements of a term of sort Tensor, in row-major order.
+    /// Returns the elements of a term of sort Tensor, in row-major order.
     pub fn elements(&mut self, id: Id) -> Result<Vec<Scalar>, Error> {
         let at = self.node(id)?;
         let shape = self.shape(at)?;
@@ -198,9 +203,9 @@ impl Interpreter {
         self.statement(at)
     }
 
-    /// The places that a term of sort Address, SAddress or EAddress stands for: one, or one for each
-    /// lane and `None` for inactive lanes; each as the tensor's name and the row-major position among
-    /// the elements of the dimensions that are fixed so far.
+    /// Returns the places that a term of sort Address, SAddress or EAddress refers to: one, or one for each lane with
+    /// `None` for inactive lanes. A place is the tensor's name and the row-major position among the elements of the
+    /// dimensions that are fixed so far.
     #[allow(clippy::type_complexity, reason = "a name for it would be used nowhere else")]
     pub fn places(&mut self, id: Id) -> Result<Vec<Option<(&str, u64)>>, Error> {
         let at = self.node(id)?;
@@ -209,23 +214,23 @@ impl Interpreter {
         Ok(address.into_iter().map(|p| p.map(name)).collect())
     }
 
-    /// The store as it is now.
+    /// Returns a copy of the current store.
     pub fn store(&self) -> Store {
         let tensors = self.names.iter().cloned().zip(self.tensors.iter().cloned()).collect();
         Store { tensors, sizes: self.sizes.clone() }
     }
 
-    /// The store, when all is done.
+    /// Returns the store after a run.
     pub fn into_store(self) -> Store {
         Store { tensors: self.names.into_iter().zip(self.tensors).collect(), sizes: self.sizes }
     }
 
-    /// The node that stands for `id` in the program.
+    /// Returns the program's node for `id`.
     fn node(&self, id: Id) -> Result<usize, Error> {
         self.program.canonical.get(usize::from(id)).copied().ok_or(Error::NoSuchNode)
     }
 
-    /// What the node at a position is called, for messages.
+    /// Returns the head of the node at a position, for messages.
     fn head(&self, at: usize) -> String {
         self.program.heads.get(at).map(ToString::to_string).unwrap_or_default()
     }

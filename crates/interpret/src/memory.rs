@@ -1,4 +1,4 @@
-//! Addresses, loads and stores, and what may be read as frozen.
+//! Addresses, loads, stores, and the rules for frozen tensors.
 
 use super::eval::{RED_ZONE, SEGMENT};
 use super::op::{At, Does, Op};
@@ -9,7 +9,7 @@ use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Interpreter {
-    /// The address that the node at a position is.
+    /// Evaluates the node at a position to an address.
     pub(super) fn address(&mut self, at: At) -> Result<Address, Error> {
         let op = self.program.ops[at];
         match op.does {
@@ -86,7 +86,7 @@ impl Interpreter {
         }
     }
 
-    /// The single place at a position.
+    /// Evaluates the node at a position to a single place.
     pub(super) fn place(&mut self, at: At) -> Result<Place, Error> {
         match self.address(at)? {
             Address::One(place) => Ok(place),
@@ -98,7 +98,7 @@ impl Interpreter {
         (&self.names[place.tensor as usize], &self.tensors[place.tensor as usize])
     }
 
-    /// The part of a place at an index of its first free dimension.
+    /// Returns the part of a place at an index of its first free dimension.
     pub(super) fn within(&self, place: Place, index: Scalar) -> Result<Place, Error> {
         let (name, tensor) = self.tensor(place);
         let depth = place.depth as usize;
@@ -106,7 +106,7 @@ impl Interpreter {
             return Err(self.rank_error(place, depth + 1));
         };
         let Scalar::I64(index) = index else {
-            return Err(Error::types("at".to_string(), &[index.dtype()]));
+            return Err(Error::types("an index".to_string(), &[index.dtype()]));
         };
         match u64::try_from(index) {
             Ok(i) if i < extent => {
@@ -126,13 +126,13 @@ impl Interpreter {
         Error::Rank { tensor: name.to_string(), rank: tensor.shape.len(), indices }
     }
 
-    /// What was written may be read as frozen from here on.
+    /// Ends a phase: tensors written before the barrier may be read as frozen after it.
     pub(super) fn barrier(&mut self) {
         self.written.fill(false);
         self.frozen.fill(false);
     }
 
-    /// The element at a place.
+    /// Reads the element at a place.
     pub(super) fn get(&mut self, place: Place) -> Result<Scalar, Error> {
         if place.frozen {
             if self.written[place.tensor as usize] {
@@ -170,7 +170,7 @@ impl Interpreter {
             self.record(place.tensor, place.position, true);
         }
         let written = self.tensors[place.tensor as usize].set(place.position, value);
-        // What is left are elements that are computed on demand.
+        // Writing still fails for tensors whose elements are computed on demand.
         if written { Ok(()) } else { Err(Error::ReadOnly(self.tensor(place).0.to_string())) }
     }
 
@@ -213,7 +213,7 @@ impl Interpreter {
         }
     }
 
-    /// `element := element op value` for an element or the active lanes of a vector, in order.
+    /// Computes `element := element op value` for an element or the active lanes of a vector, in order.
     pub(super) fn accumulate(
         &mut self,
         at: At,
@@ -229,7 +229,7 @@ impl Interpreter {
             Value::Lanes(lanes) => lanes,
         };
         for (place, value) in address.into_iter().zip(values) {
-            // An inactive lane of the value is the operation's identity, as in a reduction.
+            // An inactive lane of the value acts as the identity of the operation, as in a reduction.
             let (Some(place), Some(value)) = (place, value) else { continue };
             let element = self.get(place)?;
             let sum = self.apply(at, op, element, value)?;
@@ -238,7 +238,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// `a op b` of two scalars.
+    /// Returns `a op b` of two scalars.
     pub(super) fn apply(
         &self,
         at: At,
@@ -249,8 +249,8 @@ impl Interpreter {
         op.apply(a, b).ok_or_else(|| Error::types(self.head(at), &[a.dtype(), b.dtype()]))
     }
 
-    /// The tensor that an address is in, and how many of its indices are fixed. No index is
-    /// evaluated: a shape or type is asked of tensors, not of elements.
+    /// Returns the tensor of an address and the number of its fixed indices. No index is evaluated, because shapes and
+    /// types belong to tensors, not to elements.
     pub(super) fn declared(&self, mut at: At) -> Result<(&Tensor, usize), Error> {
         let mut depth = 0;
         loop {
@@ -269,32 +269,7 @@ impl Interpreter {
         }
     }
 
-    /// Runs `body` in the store that a statement leaves; what that changed is then as it was before.
-    pub(super) fn after<T>(
-        &mut self,
-        s: At,
-        body: impl FnOnce(&mut Self) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let before = self.tensors.clone();
-        let flags = (self.written.clone(), self.frozen.clone());
-        self.statement(s)?;
-        let changed = self.tensors.clone();
-        let result = body(self);
-        for (tensor, (before, changed)) in self.tensors.iter_mut().zip(before.iter().zip(&changed))
-        {
-            for at in 0..tensor.len() {
-                if let (Some(old), new) = (before.get(at), changed.get(at))
-                    && new != Some(old)
-                {
-                    tensor.set(at, old);
-                }
-            }
-        }
-        (self.written, self.frozen) = flags;
-        result
-    }
-
-    /// Writes zeros into a tensor that is written, given without indices.
+    /// Fills a written tensor, given without indices, with zeros.
     pub(super) fn clear(&mut self, at: At) -> Result<(), Error> {
         let Does::Root(tensor, true) = self.program.ops[at].does else {
             return Err(self.wrong(at, "a tensor that is written, without indices"));
@@ -307,15 +282,17 @@ impl Interpreter {
         Ok(())
     }
 
-    /// The element type of an address or a tensor.
+    /// Returns the element type of an address or a tensor.
     pub(super) fn dtype(&self, at: At) -> Result<DType, Error> {
         match self.program.ops[at].does {
-            Does::Operation(_) | Does::Primitive(Primitive::Stored) => self.element_type(at),
+            Does::Operation(_) | Does::Lowered(_) | Does::Primitive(Primitive::Stored) => {
+                self.element_type(at)
+            }
             _ => self.declared(at).map(|(tensor, _)| tensor.dtype),
         }
     }
 
-    /// An extent of the tensor that an address is in, counted from its first free dimension.
+    /// Returns an extent of the tensor of an address, counted from its first free dimension.
     pub(super) fn dimension(&mut self, of: At, k: At) -> Result<Value, Error> {
         let k = self.index(k)?;
         let (tensor, depth) = self.declared(of)?;
@@ -326,18 +303,13 @@ impl Interpreter {
             .ok_or(Error::Sort { expected: "a dimension of the tensor", found: k.to_string() })
     }
 
-    /// The element of a place with one free dimension.
-    pub(super) fn at(&mut self, place: Place, index: i64) -> Result<Scalar, Error> {
-        self.get(self.within(place, Scalar::I64(index))?)
-    }
-
-    /// An index that a tensor holds.
+    /// Returns an element of a tensor as an index.
     pub(super) fn integer(&self, x: Scalar) -> Result<i64, Error> {
         x.as_i64().ok_or_else(|| Error::types("an index".to_string(), &[x.dtype()]))
     }
 }
 
-/// A place that is only read behind a barrier.
+/// Returns the place as a read-only one that may be read only after a barrier.
 fn frozen(place: Place) -> Place {
     Place { writable: false, frozen: true, ..place }
 }

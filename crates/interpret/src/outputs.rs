@@ -1,25 +1,25 @@
-//! Statements that write whole tensors: outputs, their parts, and matrix products.
+//! Statements that write whole tensors: outputs, parts of outputs, and matrix products.
 
-use super::op::At;
+use super::op::{At, Does, Op};
 use super::tensors::Whole;
 use super::value::Place;
 use super::{Error, Interpreter};
-use ember_values::operation::Kernel;
+use ember_values::operation::{self, Kernel};
 use ember_values::scalar::Scalar;
 
-/// Where in an output a tensor is written.
+/// The part of an output that a tensor is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// All of it.
+    /// The whole output.
     Whole,
-    /// The second index is this.
+    /// The slot at this second index.
     Slot(At),
-    /// The second index starts from this.
+    /// The columns from this second index on.
     Columns(At),
 }
 
 impl Interpreter {
-    /// Writes every element of a tensor, or the part of an output that it is, in order.
+    /// Writes every element of a tensor to an output or to a part of it, in order.
     pub(super) fn output(&mut self, to: At, part: Part, from: At) -> Result<(), Error> {
         let to = self.place(to)?;
         let extents = &self.tensor(to).1.shape[to.depth as usize..];
@@ -32,7 +32,8 @@ impl Interpreter {
             }
             (Part::Slot(k), &[rows, _, columns]) => (vec![rows, columns], Some(self.index(k)?), 0),
             (Part::Columns(k), &[rows, _]) => {
-                let columns = self.extent_of(&self.shape(from)?, 1)?;
+                let shape = self.shape(from)?;
+                let columns = self.extent_of(&shape, 1)?;
                 (vec![rows, columns], None, self.index(k)?)
             }
             _ => return Err(self.rank_error(to, extents.len())),
@@ -52,7 +53,7 @@ impl Interpreter {
         })
     }
 
-    /// Calls `f` with every index below these extents, in row-major order.
+    /// Calls `f` with every index within these extents, in row-major order.
     pub(super) fn each_index(
         &mut self,
         extents: &[i64],
@@ -72,14 +73,18 @@ impl Interpreter {
         }
     }
 
-    /// What a tensor asks of an output that all of it goes to, beyond what its elements do.
+    /// Checks the requirements of a tensor on the output that it fills completely, beyond the checks of its elements.
     fn demand(&mut self, from: At, expected: &[i64]) -> Result<(), Error> {
-        let Whole::Computed(kernel, op) = self.whole(from)? else { return Ok(()) };
+        let (kernel, op) = match self.whole(from)? {
+            Whole::Stored(_) => return Ok(()),
+            Whole::Computed(kernel, op) => (kernel, op),
+            Whole::Lowered(_) => return self.has_shape(from, expected),
+        };
         let passes_messages = op.named("scratch").is_some();
         match kernel {
             Kernel::Edges if passes_messages => {
                 for row in 0..expected.first().copied().unwrap_or(0) {
-                    self.edges(from, &op, row)?;
+                    self.computed(from, op, (&[row], 0, 0), |_| {})?;
                 }
             }
             Kernel::Edges => {
@@ -105,14 +110,19 @@ impl Interpreter {
             Kernel::Blocks | Kernel::Triangle => {}
             _ => return Ok(()),
         }
-        let found = self.shape(from)?;
-        if found == expected || passes_messages {
+        if passes_messages { Ok(()) } else { self.has_shape(from, expected) }
+    }
+
+    /// Whether a tensor has these extents.
+    fn has_shape(&mut self, of: At, expected: &[i64]) -> Result<(), Error> {
+        let found = self.shape(of)?;
+        if found == expected {
             return Ok(());
         }
         Err(Error::Shape { expected: expected.to_vec(), found })
     }
 
-    /// `out := a · b`, element by element.
+    /// Computes `out := a · b`, element by element.
     pub(super) fn matmul(
         &mut self,
         at: At,
@@ -124,18 +134,21 @@ impl Interpreter {
         let to = self.place(out)?;
         let extents = self.extents(out)?;
         self.fits(&extents, a, b, transposed)?;
+        let product = operation::computed_by(Kernel::Product { transposed });
+        let product = product.ok_or_else(|| self.wrong(at, "a product"))?;
+        let product = Op::new(Does::Operation(product), None, [Some(a), Some(b)].into_iter());
         let mut products: Vec<(Place, Scalar)> = Vec::new();
         self.each_index(&extents, |this, index| {
             let place =
                 index.iter().try_fold(to, |place, i| this.within(place, Scalar::I64(*i)))?;
-            products.push((place, this.product(at, (a, b, transposed), index)?));
-            Ok(())
+            let Some((column, row)) = index.split_last() else { return Ok(()) };
+            this.computed(at, product, (row, *column, 1), |x| products.push((place, x)))
         })?;
-        // An operand that is the output itself is read before it is written.
+        // All products are computed before any is stored, because an operand may be the output itself.
         products.into_iter().try_for_each(|(place, value)| self.set(place, value))
     }
 
-    /// Whether a product of two matrices has these extents.
+    /// Checks that a product of two matrices has these extents.
     fn fits(&self, out: &[i64], a: At, b: At, transposed: bool) -> Result<(), Error> {
         let (a, b) = (self.extents(a)?, self.extents(b)?);
         let inner = |k, n, x, y| if transposed { [n, k] == [x, y] } else { [k, n] == [x, y] };

@@ -1,44 +1,173 @@
-//! A term made ready to run: equal subterms are one node, names are looked up, and operators are the primitives
-//! that the operator table says they are.
+//! Preparation of a term for running: equal subterms become one node, names are resolved, and operators become the
+//! primitives of the operator table.
 
 use super::Error;
 use super::op::{At, Does, Op};
-use egg::{Id, Language};
-use ember_language::rules::{Kind, OpInfo, Operators};
+use egg::{ENodeOrVar, Id, Language, Symbol};
+use ember_language::rules::{Kind, Meaning, OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
 use ember_values::operation::{self, Operation};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::{Primitive, Typing};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A term made ready to run.
+/// A term that is ready to run.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub ops: Vec<Op>,
     /// The head of each operation, for messages.
     pub heads: Vec<Head>,
-    /// The operands of each operation as they stand in the term.
+    /// The operands of each operation, in the order of the term.
     pub operands: Vec<Box<[At]>>,
-    /// For each node of the term the position of its operation.
+    /// The position of the operation for each node of the term.
     pub canonical: Vec<At>,
-    /// What is wrong with the nodes that have no meaning.
+    /// The errors of the nodes that have no meaning.
     pub errors: Vec<Error>,
+    /// The operators that mean something by rules.
+    pub lowered: Vec<Lowered>,
 }
 
-/// What names stand for.
+/// A node that stands for a value once some numbers are given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    /// The first of the nodes that stand for the numbers, one after another.
+    pub first: At,
+    /// How many there are.
+    pub count: usize,
+    /// What stands for the value.
+    pub body: At,
+}
+
+/// An operator on tensors that means what rules say of it.
+#[derive(Debug)]
+pub(super) struct Lowered {
+    /// The required element type.
+    pub typing: Option<Typing<At>>,
+    /// What else is declared.
+    pub info: Option<OpInfo>,
+    /// An element, for each number of indices.
+    pub elements: Vec<Given>,
+    /// An extent.
+    pub extent: Option<Given>,
+}
+
+/// The tables that resolve names.
 struct Names<'a> {
     operators: &'a Operators,
-    /// The store's tensors in order.
+    /// The names of the store's tensors, in order.
     tensors: &'a [String],
     sizes: &'a BTreeMap<String, i64>,
 }
 
-/// About how long a term in a message may be, in bytes.
+/// The approximate maximum length of a term in a message, in bytes.
 const MAX_TEXT: usize = 120;
 
+/// The most nodes of a program: what operators mean by rules is written out wherever they stand.
+const MOST_NODES: usize = 1 << 20;
+
+/// How deep the meanings of operators may be nested that mean something by rules.
+const MOST_DEEP: usize = 100;
+
+/// A program that is being made.
+struct Linker<'a> {
+    program: Program,
+    known: FxHashMap<Node, At>,
+    names: Names<'a>,
+    /// The operators that are being written out by what rules say of them.
+    depth: usize,
+}
+
+impl Linker<'_> {
+    /// The position of a node, of operands by their positions.
+    fn add(&mut self, node: &Node, children: &[At]) -> At {
+        let operators = self.names.operators;
+        let same = operators.of(node).filter(|info| info.is_transparent());
+        if let Some([x]) = same.and_then(|info| info.arranged(children)) {
+            return x;
+        }
+        let ids: Vec<Id> = children.iter().map(|c| Id::from(*c)).collect();
+        let key = Node::new(node.head(), &ids);
+        if let Some(at) = self.known.get(&key) {
+            return *at;
+        }
+        let at = match self.lowered(node, children) {
+            Some(Ok(at)) => at,
+            Some(Err(error)) => self.program.push(node.head(), children, Err(error)),
+            None => {
+                let op = self.program.op(node, children, &self.names);
+                self.program.push(node.head(), children, op)
+            }
+        };
+        self.known.insert(key, at);
+        at
+    }
+
+    /// An operator on tensors that means what rules say of it; `None` for any other.
+    fn lowered(&mut self, node: &Node, children: &[At]) -> Option<Result<At, Error>> {
+        let Head::Op(name) = node.head() else { return None };
+        let operators = self.names.operators;
+        let lowering = operators.lowering(name, children.len())?;
+        if self.depth == MOST_DEEP || self.program.ops.len() > MOST_NODES {
+            return Some(Err(unknown(name.as_str(), children)));
+        }
+        self.depth += 1;
+        let at = match &lowering.whole {
+            Some(whole) => self.meaning(whole, children).body,
+            None => {
+                let of = |operand: usize| children.get(operand).copied();
+                let info = operators.of(node);
+                let lowered = Lowered {
+                    typing: info.and_then(|info| info.typing.as_ref()).and_then(|typing| {
+                        Some(match typing {
+                            Typing::I64 => Typing::I64,
+                            Typing::Of(at) => Typing::Of(of(*at)?),
+                            Typing::Named(at) => Typing::Named(of(*at)?),
+                        })
+                    }),
+                    info: info.cloned(),
+                    elements: lowering.elements.iter().map(|m| self.meaning(m, children)).collect(),
+                    extent: lowering.extent.as_ref().map(|m| self.meaning(m, children)),
+                };
+                self.program.lowered.push(lowered);
+                let op = Op::leaf(Does::Lowered(self.program.lowered.len() - 1));
+                self.program.push(node.head(), children, Ok(op))
+            }
+        };
+        self.depth -= 1;
+        Some(Ok(at))
+    }
+
+    /// What a rule says of an operator, of its operands and of indices that are yet to be given.
+    fn meaning(&mut self, meaning: &Meaning, children: &[At]) -> Given {
+        let first = self.program.ops.len();
+        for index in &meaning.indices {
+            let name = Head::Op(Symbol::from(index.to_string()));
+            self.program.push(name, &[], Ok(Op::leaf(Does::Given)));
+        }
+        let mut ids: Vec<At> = Vec::with_capacity(meaning.body.len());
+        for node in &meaning.body {
+            let at = match node {
+                ENodeOrVar::Var(v) => {
+                    let index = meaning.indices.iter().position(|other| other == v);
+                    let operand = meaning.parameters.iter().position(|other| other == v);
+                    let operand = operand.and_then(|at| children.get(at).copied());
+                    index.map(|at| first + at).or(operand).unwrap_or(first)
+                }
+                ENodeOrVar::ENode(node) => {
+                    let operands: Vec<At> =
+                        node.children().iter().map(|c| ids[usize::from(*c)]).collect();
+                    self.add(node, &operands)
+                }
+            };
+            ids.push(at);
+        }
+        Given { first, count: meaning.indices.len(), body: ids.pop().unwrap_or(first) }
+    }
+}
+
 impl Program {
-    /// Compiles a term. `tensors` are the names of the store's tensors in order.
+    /// Compiles a term. `tensors` are the names of the store's tensors, in order.
     pub fn new(
         term: &Term,
         operators: &Operators,
@@ -46,38 +175,22 @@ impl Program {
         sizes: &BTreeMap<String, i64>,
     ) -> Program {
         let names = Names { operators, tensors, sizes };
-        let mut program = Program::default();
-        let mut known: FxHashMap<Node, At> = FxHashMap::default();
+        let (program, known) = (Program::default(), FxHashMap::default());
+        let mut linker = Linker { program, known, names, depth: 0 };
+        let mut canonical: Vec<At> = Vec::with_capacity(term.len());
         for node in term {
-            let children: Option<Vec<At>> = node
-                .children()
-                .iter()
-                .map(|c| program.canonical.get(usize::from(*c)).copied())
-                .collect();
-            let Some(children) = children else {
-                // A child after its parent: not a term that was built bottom-up.
-                program.canonical.push(program.ops.len());
-                program.push(node.head(), &[], Err(Error::NoSuchNode));
-                continue;
-            };
-            let same = operators.parts(node, Primitive::Same);
-            let same = same.and_then(|[x]| program.canonical.get(usize::from(x)));
-            if let Some(x) = same {
-                program.canonical.push(*x);
-                continue;
-            }
-            let ids: Vec<Id> = children.iter().map(|c| Id::from(*c)).collect();
-            let at = *known.entry(Node::new(node.head(), &ids)).or_insert_with(|| {
-                let op = program.op(node, &children, &names);
-                program.push(node.head(), &children, op);
-                program.ops.len() - 1
+            let children: Option<Vec<At>> =
+                node.children().iter().map(|c| canonical.get(usize::from(*c)).copied()).collect();
+            canonical.push(match children {
+                Some(children) => linker.add(node, &children),
+                // A child that follows its parent cannot occur in a term that was built bottom-up.
+                None => linker.program.push(node.head(), &[], Err(Error::NoSuchNode)),
             });
-            program.canonical.push(at);
         }
-        program
+        Program { canonical, ..linker.program }
     }
 
-    fn push(&mut self, head: Head, operands: &[At], op: Result<Op, Error>) {
+    fn push(&mut self, head: Head, operands: &[At], op: Result<Op, Error>) -> At {
         let op = op.unwrap_or_else(|error| {
             self.errors.push(error);
             Op::leaf(Does::Wrong(self.errors.len() - 1))
@@ -85,9 +198,10 @@ impl Program {
         self.ops.push(op);
         self.heads.push(head);
         self.operands.push(operands.into());
+        self.ops.len() - 1
     }
 
-    /// The name that an operand is, for operands that are names.
+    /// Returns the name of a node that is a name, else an empty string.
     pub fn name(&self, at: At) -> &'static str {
         match self.heads.get(at) {
             Some(Head::Op(name)) => name.as_str(),
@@ -95,7 +209,7 @@ impl Program {
         }
     }
 
-    /// A term as text, cut where it gets long.
+    /// Returns a term as text, shortened if it is long.
     pub fn text(&self, at: At) -> String {
         let mut text = String::new();
         let mut stack = vec![(at, 0)];
@@ -120,12 +234,12 @@ impl Program {
         text
     }
 
-    /// The error for a node that is none of what is expected.
+    /// Returns the error for a node of the wrong kind.
     pub fn unexpected(&self, at: At, expected: &'static str) -> Error {
         Error::Sort { expected, found: self.heads[at].to_string() }
     }
 
-    /// The binary operation that an operand names.
+    /// Returns the binary operation that an operand names.
     pub fn binary_op(&self, at: At) -> Result<BinaryOp, Error> {
         match self.ops[at].does {
             Does::Binary(op) => Ok(op),
@@ -133,7 +247,7 @@ impl Program {
         }
     }
 
-    /// The element type that an operand names.
+    /// Returns the element type that an operand names.
     pub fn dtype(&self, at: At) -> Result<DType, Error> {
         match self.ops[at].does {
             Does::Type(dtype) => Ok(dtype),
@@ -141,7 +255,7 @@ impl Program {
         }
     }
 
-    /// What a node does, of operands that are nodes of the program.
+    /// Returns the operation of a node, whose operands are nodes of the program.
     fn op(&self, node: &Node, children: &[At], names: &Names) -> Result<Op, Error> {
         let name = match node.head() {
             Head::Int(n) => return Ok(Op::leaf(Does::Known(Scalar::I64(n)))),
@@ -180,7 +294,7 @@ impl Program {
         Ok(op)
     }
 
-    /// A literal of a type; an integer stands for the number that it names.
+    /// Returns a typed literal; an integer is converted to the type.
     fn constant(&self, dtype: At, real: At) -> Result<Scalar, Error> {
         let dtype = self.dtype(dtype)?;
         match self.heads[real] {
@@ -192,7 +306,7 @@ impl Program {
 }
 
 impl Names<'_> {
-    /// The tensor that a name stands for.
+    /// Returns the number of the tensor with this name.
     fn tensor(&self, name: &str) -> Result<u32, Error> {
         let name = plain(name);
         let found = self.tensors.binary_search_by(|tensor| tensor.as_str().cmp(name)).ok();
@@ -201,7 +315,7 @@ impl Names<'_> {
             .ok_or_else(|| Error::UnknownName { kind: "tensor", name: name.to_owned() })
     }
 
-    /// The size that a name stands for.
+    /// Returns the size with this name.
     fn size(&self, name: &str) -> Result<i64, Error> {
         let name = plain(name);
         let found = self.sizes.get(name).copied();
@@ -209,7 +323,7 @@ impl Names<'_> {
     }
 }
 
-/// A name that the operator around it reads.
+/// Resolves a name that only the operator around it reads.
 fn label(name: &str, info: &OpInfo) -> Does {
     let named = match info.kind {
         Some(Kind::Operation) => BinaryOp::parse(name).map(Does::Binary),
@@ -219,7 +333,7 @@ fn label(name: &str, info: &OpInfo) -> Does {
     named.unwrap_or(Does::Name)
 }
 
-/// An operation on whole tensors.
+/// Builds the node of an operation on whole tensors.
 fn whole(operation: &'static Operation, children: &[At]) -> Op {
     Op::new(Does::Operation(operation), None, children.iter().copied().map(Some))
 }
@@ -228,7 +342,7 @@ fn unknown(name: &str, operands: &[At]) -> Error {
     Error::UnknownOperator { name: name.to_owned(), arity: operands.len() }
 }
 
-/// A name of the model as the store has it.
+/// Returns a model's name as it is stored, without `%`.
 fn plain(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }

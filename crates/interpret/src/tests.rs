@@ -26,7 +26,7 @@ fn integers(data: &[i64]) -> Tensor {
     Tensor { dtype, shape: vec![data.len() as u64], data: Data::I64(Arc::new(data.to_vec())) }
 }
 
-/// Three rows of three, four bags: two rows, none, none, one row.
+/// Returns the data of a table of three rows of three, and four bags: two rows, none, none, one row.
 fn bag_store() -> Store {
     let table = (0..9).map(|i| i as f32 + 0.5).collect::<Vec<_>>();
     Store {
@@ -62,7 +62,7 @@ fn scalar(x: f32) -> Value {
 const B: &str = "(var (depth 0) 0 (size %batch) 1)";
 const E: &str = "(var (depth 1) 0 3 1)";
 
-/// A term with `B`, `E`, `V` (blocks of 2 of `E`) and `L` (the lookups of a bag) written out.
+/// Replaces the abbreviations for `B`, `E`, `V` (blocks of 2 of `E`) and `L` (the lookups of a bag) in a term.
 fn expand(text: &str) -> String {
     let l = "(var (depth 2) LO HI 1)";
     let v = format!("(var (outer {E} 2) 0 3 2)");
@@ -95,7 +95,7 @@ fn every_level_of_a_bag_means_the_same() {
            (scf.store (at (at (out %out) (iv $B)) (iv $E))
              (scf.reduce add $L LO HI 1 (const f32 0.0) LOOKUP))))",
     );
-    // A block loop with its block evaluated lane by lane, and pushed down.
+    // A block loop, with its block evaluated lane by lane, and with the vectorisation pushed down.
     check_bag(
         "(scf.for $B 0 (dim (out %out) 0) 1 (scf.for $V 0 3 2 (vec $V $E 2 3
            (scf.store (at (at (out %out) (iv $B)) (iv $E))
@@ -108,7 +108,7 @@ fn every_level_of_a_bag_means_the_same() {
                (scf.load (vec $V $E 2 3
                  (at (at (in %table) (scf.load (at (in %indices) (iv $L)))) (iv $E))))))))",
     );
-    // In memory, half of it split between the units.
+    // The bag in memory, with half of it split between the units.
     check_bag(
         "(slc.for $B (slc.const 0) (slc.const 4) 1 (slc.seq
            (slc.callback (exe.for $E (exe.const 0) (exe.const 3) 1
@@ -233,7 +233,7 @@ fn trips_are_averaged_over_the_loops_around() {
     assert_eq!(average("(var (depth 0) 3 12 4)"), 3.0);
     assert_eq!(average("(var (depth 0) 12 3 4)"), 0.0);
     assert_eq!(average("$L"), 0.75);
-    // The triangle: the average of 0..=9 trips; where every loop around is empty, none.
+    // The triangle has the average of 0..=9 trips. If every enclosing loop is empty, the average is 0.
     assert_eq!(average("(var (depth 1) 0 (iv (var (depth 0) 0 10 1)) 1)"), 4.5);
     assert_eq!(average("(var (depth 1) 0 (iv (var (depth 0) 10 0 1)) 1)"), 0.0);
 }
@@ -246,7 +246,7 @@ fn trips_of_many_iterations_are_sampled() {
         let c = format!("(var (depth 2) 0 (iv {b}) 1)");
         average_trip_count(&c.parse().unwrap(), &OPERATORS, &Store::default()).unwrap()
     };
-    // Σ b over b < a < n by the number of such pairs: (n - 2) / 3.
+    // The average is Σ b over b < a < n, divided by the number of these pairs: (n - 2) / 3.
     assert!((average(100) - 98.0 / 3.0).abs() < 1e-9);
     assert!((average(1_000_000) / 333_332.7 - 1.0).abs() < 0.03);
     assert_eq!(average(1_000_000), average(1_000_000));

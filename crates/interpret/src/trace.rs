@@ -1,35 +1,35 @@
-//! The elements that a run reads and writes, and what is known of a term besides its value.
+//! The elements that a run reads and writes, and other facts about a term than its value.
 
 use super::{Error, Interpreter};
 use egg::Id;
 use ember_values::scalar::DType;
 use std::collections::BTreeSet;
 
-/// Elements by their tensors' names and row-major positions.
+/// A set of elements, each as the tensor's name and the row-major position.
 pub type Elements = BTreeSet<(String, u64)>;
 
-/// The elements that were touched since tracing began.
+/// The elements that were accessed since tracing began.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// Read.
+    /// The elements that were read.
     pub reads: Elements,
-    /// Written.
+    /// The elements that were written.
     pub writes: Elements,
 }
 
 impl Interpreter {
-    /// Records every element that is read or written from here on.
+    /// Starts recording every element that is read or written.
     pub fn traced(mut self) -> Interpreter {
         self.trace = Some(Box::default());
         self
     }
 
-    /// What was touched since tracing began; nothing where it did not.
+    /// Returns the elements that were accessed since tracing began; an empty trace if tracing is off.
     pub fn trace(self) -> Trace {
         self.trace.map(|trace| *trace).unwrap_or_default()
     }
 
-    /// The elements that a term of sort Address stands for: all below the places that it is.
+    /// Returns the elements that a term of sort Address refers to: all elements within its places.
     pub fn covered(&mut self, id: Id) -> Result<Elements, Error> {
         let at = self.node(id)?;
         let mut elements = Elements::new();
@@ -42,10 +42,19 @@ impl Interpreter {
         Ok(elements)
     }
 
-    /// The element type of a value, an address or a tensor.
+    /// Returns the element type of a value, an address or a tensor.
     pub fn type_at(&mut self, id: Id) -> Result<DType, Error> {
         let at = self.node(id)?;
         self.type_of(at)
+    }
+
+    /// Returns the number of dimensions of a tensor, or of those that an address leaves free.
+    pub fn rank_at(&mut self, id: Id) -> Result<usize, Error> {
+        let at = self.node(id)?;
+        match self.whole(at) {
+            Ok(_) => self.shape(at).map(|shape| shape.len()),
+            Err(_) => self.extents(at).map(|extents| extents.len()),
+        }
     }
 
     pub(super) fn record(&mut self, tensor: u32, position: u64, write: bool) {

@@ -1,4 +1,4 @@
-//! How often a loop runs on average, counted on the data.
+//! The average trip count of a loop, measured on the data.
 
 use super::op::At;
 use super::{Bound, Error, Interpreter, Store};
@@ -8,24 +8,24 @@ use ember_language::term::Term;
 use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 
-/// Up to how many iterations of the loops around are all counted; beyond, some are sampled.
+/// The greatest number of iterations of the enclosing loops that are all counted; beyond it, a sample is counted.
 const EXHAUSTIVE: u64 = 1 << 14;
 
 /// The number of samples.
 const SAMPLES: u64 = 1 << 12;
 
-/// The seed of the samples: a fixed one, so that equal inputs give equal counts.
+/// The seed of the samples, which is fixed so that equal inputs give equal counts.
 const SEED: u64 = 0x5eed;
 
-/// Evaluated nodes in all, so that bounds which are themselves long reductions take bounded time.
+/// The limit of evaluated nodes in all, so that bounds that are themselves long reductions take bounded time.
 const STEPS: u64 = 1 << 26;
 
-/// The average number of iterations of a loop, over all iterations of the loops around it that its
-/// bounds depend on. The term's root is the loop's `var` node. Where those loops run more than
-/// 16384 iterations in all, 4096 of them are sampled (seeded, without bias).
+/// Returns the average trip count of a loop over all iterations of the enclosing loops that its bounds depend on. The
+/// root of the term is the loop's `var` node. If those loops run more than 16384 iterations in all, 4096 of them are
+/// sampled (seeded, without bias).
 ///
 /// # Errors
-/// Whatever goes wrong in evaluating the bounds; a term that is no variable.
+/// Fails if the bounds cannot be evaluated, or if the term is not a variable.
 pub fn average_trip_count(
     variable: &Term,
     operators: &Operators,
@@ -41,8 +41,7 @@ pub fn average_trip_count(
     let mut rng = fastrand::Rng::with_seed(SEED);
     let mut sum = Average::default();
     for _ in 0..SAMPLES {
-        // An iteration is drawn level by level; its weight undoes that levels with few iterations
-        // are drawn as often as levels with many.
+        // Drawing level by level favours the iterations of levels with few iterations; the weight undoes this bias.
         let mut weight = 1.0;
         for &var in &around {
             let (lo, trips, step) = counter.range(var)?;
@@ -61,7 +60,7 @@ pub fn average_trip_count(
     Ok(sum.value())
 }
 
-/// A weighted average; of nothing, 0.
+/// A weighted average; 0 if nothing was added.
 #[derive(Default)]
 struct Average {
     weight: f64,
@@ -80,10 +79,10 @@ impl Average {
 }
 
 impl Interpreter {
-    /// What values the `var` node `id` may have: the first, how many, and the step between them.
+    /// Returns the values that the `var` node `id` may have: the first value, their number, and the step between them.
     ///
     /// # Errors
-    /// Whatever goes wrong in evaluating its bounds; a term that is no variable.
+    /// Fails if the bounds cannot be evaluated, or if the term is not a variable.
     pub fn values_of(&mut self, id: Id) -> Result<(i64, u64, i64), Error> {
         let at = self.node(id)?;
         self.range(at)
@@ -102,10 +101,10 @@ impl Interpreter {
         self.environment[var] = Some(Bound { value: value as i64, fed: true });
     }
 
-    /// Adds up every iteration of the loops around, outermost first; `false` where they are too many.
+    /// Adds up the trips of every iteration of the enclosing loops, outermost first; `false` if there are too many.
     fn count_all(&mut self, root: At, around: &[At], sum: &mut Average) -> Result<bool, Error> {
         let mut left = EXHAUSTIVE;
-        // For each open loop its first value, its step, and how many iterations are done and left.
+        // For each open loop: its first value, its step, and the numbers of iterations done and left.
         let mut open: Vec<(i64, i64, u64, u64)> = Vec::new();
         loop {
             let Some(&var) = around.get(open.len()) else {
@@ -117,15 +116,15 @@ impl Interpreter {
             };
             let (lo, trips, step) = self.range(var)?;
             open.push((lo, step, 0, trips));
-            // A loop starts before its first iteration and is advanced into it.
+            // A loop is opened before its first iteration and then advanced into it.
             if !self.advance(around, &mut open, &mut left) {
                 return Ok(left > 0);
             }
         }
     }
 
-    /// Goes to the next iteration of the innermost open loop that has one; `false` at the end of all
-    /// loops, or where nothing is `left` of what may be counted.
+    /// Advances to the next iteration of the innermost open loop that has one; `false` at the end of all loops, or if
+    /// nothing is `left` of the iterations that may be counted.
     fn advance(
         &mut self,
         around: &[At],
@@ -145,8 +144,8 @@ impl Interpreter {
         false
     }
 
-    /// The variables that the bounds of a variable depend on, and those that theirs do, outermost
-    /// first: operands stand before what uses them, so a variable stands after those of its bounds.
+    /// Returns the variables that the bounds of a variable depend on, transitively, outermost first. Operands precede
+    /// their users in the term, so a variable follows the variables of its bounds.
     fn around(&self, var: At) -> Result<Vec<At>, Error> {
         let free = self.free_variables();
         let mut found: BTreeSet<At> = BTreeSet::new();
@@ -159,7 +158,7 @@ impl Interpreter {
         Ok(found.into_iter().collect())
     }
 
-    /// The free variables of every node.
+    /// Returns the free variables of every node.
     fn free_variables(&self) -> Vec<BTreeSet<At>> {
         let mut free: Vec<BTreeSet<At>> = Vec::with_capacity(self.program.ops.len());
         for (at, op) in self.program.ops.iter().enumerate() {

@@ -1,19 +1,19 @@
-//! Values, lanes and places.
+//! Values, lanes, places and addresses.
 
 use ember_values::scalar::Scalar;
 use std::fmt;
 
-/// What a term of sort Value evaluates to. Equality is that of [`Scalar`].
+/// The result of evaluating a term of sort Value. Equality is the equality of [`Scalar`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// One scalar.
     Scalar(Scalar),
-    /// A vector; `None` in inactive lanes.
+    /// A vector, with `None` in inactive lanes.
     Lanes(Vec<Option<Scalar>>),
 }
 
 impl Value {
-    /// The number of lanes, 1 for a scalar.
+    /// Returns the number of lanes, 1 for a scalar.
     pub fn lanes(&self) -> usize {
         match self {
             Value::Scalar(_) => 1,
@@ -41,19 +41,19 @@ impl fmt::Display for Value {
     }
 }
 
-/// A part of a tensor: the first `depth` indices are fixed, and the part is the `position`-th of
-/// its size in row-major order.
+/// A part of a tensor. The first `depth` indices are fixed, and `position` is the number of the part in row-major
+/// order, in units of its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub tensor: u32,
     pub depth: u32,
     pub position: u64,
     pub writable: bool,
-    /// Whether what stands there must not change between two barriers.
+    /// True if the tensor must not change between two barriers.
     pub frozen: bool,
 }
 
-/// What a term of sort Address evaluates to.
+/// The result of evaluating a term of sort Address.
 #[derive(Clone, Debug)]
 pub(super) enum Address {
     One(Place),
@@ -61,7 +61,7 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// The number of lanes, 1 for a single place.
+    /// Returns the number of lanes, 1 for a single place.
     pub fn lanes(&self) -> usize {
         match self {
             Address::One(_) => 1,
@@ -69,7 +69,7 @@ impl Address {
         }
     }
 
-    /// The places, lane by lane.
+    /// Iterates over the places, lane by lane.
     pub fn into_iter(self) -> impl Iterator<Item = Option<Place>> {
         let (one, lanes) = match self {
             Address::One(place) => (Some(Some(place)), Vec::new()),

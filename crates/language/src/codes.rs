@@ -1,5 +1,5 @@
-//! The codes of the diagnostics of the rule language, by which tools know them. rules/README.md documents
-//! each, and a case of `tests/cases/fail/` has it.
+//! The codes by which tools identify the diagnostics of the rule language. rules/README.md documents each, and a case
+//! of `tests/cases/fail/` covers it.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ macro_rules! codes {
             /// Every code, in the order in which rules/README.md lists them.
             pub const ALL: &[Code] = &[$(Code::$code,)*];
 
-            /// Its name.
+            /// Returns the name.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Code::$code => $name,)*

@@ -7,15 +7,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The texts that spans point into, in the order in which they were read, and where more are read from: by
-/// default there are no files, and every text is added by hand.
+/// The texts that spans refer to, in the order of reading, and the files from which more texts are read. By default
+/// there are no files, and every text is added by hand.
 #[derive(Clone, Debug)]
 pub struct Sources {
     texts: Vec<Source>,
     files: Arc<dyn Files>,
 }
 
-/// One text and the path it came from.
+/// A text and its path.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The path as the user gave it, or a name in angle brackets for text of other origin.
@@ -24,7 +24,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// A text in a [`Sources`].
+/// The id of a text in a [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
 
@@ -35,12 +35,12 @@ impl Default for Sources {
 }
 
 impl Sources {
-    /// No texts yet, to be read from these files.
+    /// Creates an empty list of texts, to be read from these files.
     pub fn new(files: impl Files + 'static) -> Sources {
         Sources { texts: Vec::new(), files: Arc::new(files) }
     }
 
-    /// The files that texts are read from.
+    /// Returns the files that texts are read from.
     pub fn files(&self) -> &Arc<dyn Files> {
         &self.files
     }
@@ -51,13 +51,13 @@ impl Sources {
         FileId(self.texts.len() as u32 - 1)
     }
 
-    /// The text of a path that was added before, the last one if there are several.
+    /// Returns the text with this path; the last one if there are several.
     pub fn find(&self, path: &Path) -> Option<FileId> {
         let at = self.texts.iter().rposition(|text| text.path == path)?;
         Some(FileId(at as u32))
     }
 
-    /// The text with this id.
+    /// Returns the text with this id.
     pub fn get(&self, id: FileId) -> &Source {
         &self.texts[id.0 as usize]
     }
@@ -75,47 +75,46 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of a range of bytes.
+    /// Creates the span of a range of bytes.
     pub fn new(file: FileId, range: Range<usize>) -> Span {
         Span { file, start: range.start as u32, end: range.end as u32 }
     }
 
-    /// The range of bytes.
+    /// Returns the range of bytes.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// How bad a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The input cannot be used.
     Error,
-    /// The input can be used, and probably says something else than was meant.
+    /// The input can be used, but its meaning probably differs from its author's intention.
     Warning,
 }
 
-/// Something wrong with an input.
+/// A problem in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// Its kind, which diagnostics of the rule language have.
+    /// Its kind; only diagnostics of the rule language have one.
     pub code: Option<Code>,
-    /// What is wrong, in one line without a full stop.
+    /// The problem, in one line without a full stop.
     pub message: String,
-    /// Where, and what stands there; the text is underlined and the label written beside it.
-    /// `None` only for a text that could not be read at all.
+    /// The place, and a label printed beside the underlined text. `None` only for a text that could not be read at all.
     pub at: Option<(Span, String)>,
-    /// Other places that matter (where a name was first declared, say).
+    /// Other relevant places, for example the first declaration of a name.
     pub related: Vec<(Span, String)>,
-    /// What to do about it.
+    /// A suggested correction.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error at a place. The label says what stands there or why it is wrong.
+    /// Creates an error at a place. The label describes the text there or the reason why it is wrong.
     pub fn error(message: impl Into<String>, span: Span, label: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -127,7 +126,7 @@ impl Diagnostic {
         }
     }
 
-    /// An error of a file as a whole (unreadable, not UTF-8) or of the command line.
+    /// Creates an error of a whole file (unreadable, not UTF-8) or of the command line.
     pub fn global(message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -139,25 +138,25 @@ impl Diagnostic {
         }
     }
 
-    /// The same as a warning.
+    /// Turns the diagnostic into a warning.
     pub fn warning(mut self) -> Diagnostic {
         self.severity = Severity::Warning;
         self
     }
 
-    /// With its kind.
+    /// Sets the kind.
     pub fn with_code(mut self, code: Code) -> Diagnostic {
         self.code = Some(code);
         self
     }
 
-    /// With another place that matters.
+    /// Adds another relevant place.
     pub fn with_related(mut self, span: Span, label: impl Into<String>) -> Diagnostic {
         self.related.push((span, label.into()));
         self
     }
 
-    /// With what to do about it.
+    /// Sets the suggested correction.
     pub fn with_help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
         self

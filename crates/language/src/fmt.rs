@@ -1,8 +1,7 @@
-//! Formatting: rule files, models, cases, terms and programs, any S-expressions, laid out in one way.
+//! The formatter: one layout for rule files, models, cases, terms, programs and all other S-expressions.
 //!
-//! An author says what belongs on one line by writing it there; indentation, spaces, blank lines and what
-//! does not fit are decided here. Comments, texts and words stay as they are, in their order. What is
-//! formatted once does not change again.
+//! The author keeps items on one line by writing them there. The formatter decides indentation, spaces, blank lines and
+//! the breaking of long lines. Comments, texts and words remain unchanged, in their order. Formatting is idempotent.
 
 mod columns;
 mod layout;
@@ -16,20 +15,20 @@ use columns::Page;
 use layout::Layout;
 use pretty::Arena;
 
-/// The width that lines are broken at.
+/// The width at which lines are broken.
 pub const WIDTH: usize = 100;
 
-/// The width of a row of a table: of a form among others of its kind, each on a line.
+/// The width of a table row: a form among others of its kind, each on one line.
 pub const TABLE_WIDTH: usize = 132;
 
-/// A text, formatted. One that cannot be read is an error.
+/// Formats a text. A text that cannot be read is an error.
 pub fn format(sources: &Sources, file: FileId) -> Checked<String> {
     sexp::read(sources, file)?;
     let (tokens, list) = tree::read(&sources.get(file).text);
     let arena = Arena::new();
     let layout = Layout { arena: &arena, tokens: &tokens };
     let mut page = Page::new(&tokens);
-    // What is written to is memory, so that nothing can fail.
+    // The output is memory, so rendering cannot fail.
     let _ = layout.file(&list).render_raw(WIDTH, &mut page);
     Ok(page.finish())
 }

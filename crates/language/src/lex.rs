@@ -1,19 +1,19 @@
-//! The lexer: text to tokens with their places, comments among them. Nothing here knows what tokens make up.
+//! The lexer: text to tokens with their places, comments included. It knows nothing of the syntax above tokens.
 //!
-//! Both readers share it: `sexp` drops the comments, `fmt` keeps them.
+//! Both readers use it: `sexp` drops the comments, `fmt` keeps them.
 
 use std::ops::Range;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// `(`
     Open,
     /// `)`
     Close,
-    /// Text in double quotes; `closed` unless it lacks its second one.
+    /// A text in double quotes.
     Text {
-        /// Whether it ends with a quote; otherwise it is taken to end with its line.
+        /// True if it ends with a quote; otherwise it is taken to end with its line.
         closed: bool,
     },
     /// A word: everything else up to white space, a parenthesis, a quote or a comment.
@@ -25,13 +25,13 @@ pub enum TokenKind {
 /// A token and its place, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// Its place.
     pub range: Range<usize>,
 }
 
-/// The tokens of a text, in order. What lies between them is white space.
+/// Returns the tokens of a text, in order. Only white space separates them.
 pub fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -63,17 +63,17 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
     })
 }
 
-/// Whether a byte ends a word.
+/// Returns true if a byte ends a word.
 fn is_delimiter(b: u8) -> bool {
     b.is_ascii_whitespace() || matches!(b, b'(' | b')' | b'"' | b';')
 }
 
-/// Where the line of a byte ends.
+/// Returns the end of the line that contains a byte.
 fn line_end(bytes: &[u8], start: usize) -> usize {
     bytes[start..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| start + n)
 }
 
-/// Where the text ends that starts at a quote, and whether it does so with a quote.
+/// Returns the end of the text that starts at a quote, and true if a quote ends it.
 fn text_end(bytes: &[u8], start: usize) -> (usize, bool) {
     let mut at = start + 1;
     while let Some(b) = bytes.get(at) {

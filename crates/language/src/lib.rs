@@ -1,6 +1,5 @@
-//! The languages that people write: tokens, S-expressions, diagnostics, terms, and rule files with their
-//! dialects, rules and schedules; and the formatter. Knows nothing of e-graphs, of what operators mean, or of
-//! machines.
+//! The textual languages: tokens, S-expressions, diagnostics, terms, rule files with their dialects, rules and
+//! schedules, and the formatter. The crate knows nothing of e-graphs, of the semantics of operators, or of machines.
 //!
 //! ```
 //! use ember_language::diagnostic::Sources;
@@ -22,10 +21,12 @@
 pub mod codes;
 pub mod conditions;
 pub mod diagnostic;
+pub mod erase;
 pub mod fmt;
 pub mod lex;
 pub mod load;
 pub mod print_term;
+pub mod rebuild;
 pub mod rules;
 pub mod sexp;
 pub mod suggest;

@@ -1,4 +1,4 @@
-//! Reading a text into the sources, and the errors if it cannot be read.
+//! Loads a text into the sources, or reports why it cannot be read.
 
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use std::path::Path;
@@ -6,9 +6,9 @@ use std::path::Path;
 /// The largest text that is read, in bytes.
 pub const TEXT_LIMIT: u64 = 64 << 20;
 
-/// Reads a text and adds it to the sources, unless they hold the text of that path already: what an
-/// editor holds unsaved comes before what is on disk. A missing or unreadable file, one that is no regular
-/// file, one above [`TEXT_LIMIT`] and one that is not UTF-8 are errors.
+/// Reads a text and adds it to the sources, unless they already contain the text of that path: an editor's unsaved text
+/// takes precedence over the disk. The following are errors: a missing or unreadable file, a file that is not regular,
+/// a file above [`TEXT_LIMIT`] and a file that is not UTF-8.
 pub fn load(sources: &mut Sources, path: &Path) -> Checked<FileId> {
     if let Some(held) = sources.find(path) {
         return Ok(held);

@@ -1,16 +1,16 @@
-//! Terms as text: SCF and SLC programs, which are S-expressions of their operators.
+//! Prints terms as text: SCF and SLC programs, which are S-expressions of their operators.
 
 use crate::term::{Head, Term};
 use egg::{Id, Language};
 use ember_values::layout::WIDTH;
 use ember_values::layout::{Keep, Layout};
 
-/// A term shares equal parts and its text does not; a text of more words than this is not written.
+/// The limit on the words of a text. A term shares equal parts and its text repeats them; a longer text is not written.
 const MAX_WORDS: u64 = 4_000_000;
 
-/// The term as an indented S-expression of at most 100 columns where single words allow it.
-/// Iterative, so that any depth prints. A term whose shared parts would make more than four million
-/// words gives a comment that says so.
+/// Prints a term as an indented S-expression of at most 100 columns, as far as single words allow. The function is
+/// iterative, so that any depth prints. If a term's shared parts would make more than four million words, it prints a
+/// comment with this reason.
 pub fn print_term(term: &Term) -> String {
     let nodes = term.as_ref();
     let mut words: Vec<u64> = Vec::with_capacity(nodes.len());
@@ -49,7 +49,8 @@ pub fn print_term(term: &Term) -> String {
     out.render(WIDTH)
 }
 
-/// Statements that follow one another stand below one another; other operands share lines.
+/// Returns the line breaking of a node: consecutive statements are put on lines of their own; other operands share
+/// lines.
 fn keep(head: Head) -> Keep {
     match head {
         Head::Op(name) if name.as_str().ends_with(".seq") => Keep::Items(1),

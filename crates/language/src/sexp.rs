@@ -1,33 +1,33 @@
-//! The reader: text to S-expressions with spans. Iterative, so that no nesting overflows the stack.
+//! The reader: text to S-expressions with spans. It is iterative, so that no nesting overflows the stack.
 //!
-//! Every text format of the project (models, rules, SCF, SLC and DLC programs) is read here first.
-//! A comment runs from `;` to the end of the line.
+//! Every text format of the project (models, rules, SCF, SLC and DLC programs) is read here first. A comment runs from
+//! `;` to the end of the line.
 
 use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::lex::{Token, TokenKind, tokens};
 use std::fmt;
 
-/// The deepest nesting that is read. Later stages may recurse over what the reader returns.
+/// The deepest nesting accepted. Later stages may recurse over the reader's result.
 pub const MAX_DEPTH: usize = 10_000;
 
-/// Stack for one level of a text, and by how much the stack grows where less is left.
+/// The stack that one level of recursion may need, and the size by which the stack grows if less is left.
 const RED_ZONE: usize = 64 << 10;
 const SEGMENT: usize = 1 << 20;
 
-/// An S-expression and where it stands.
+/// An S-expression and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sexp {
-    /// Its text.
+    /// The place of its text.
     pub span: Span,
-    /// What it is.
+    /// Its kind and content.
     pub kind: Kind,
 }
 
-/// What an S-expression is.
+/// The kind of an S-expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// A bare word: a name, a number, a keyword such as `:when`, a pattern variable such as `?x`.
+    /// A bare word: a name, a number, a keyword (`:when`) or a pattern variable (`?x`).
     Atom(String),
     /// Text in double quotes, with `\"`, `\\` and `\n` resolved.
     Text(String),
@@ -36,7 +36,7 @@ pub enum Kind {
 }
 
 impl Sexp {
-    /// The word, if it is one.
+    /// Returns the word, if it is one.
     pub fn atom(&self) -> Option<&str> {
         match &self.kind {
             Kind::Atom(word) => Some(word),
@@ -44,7 +44,7 @@ impl Sexp {
         }
     }
 
-    /// The quoted text, if it is one.
+    /// Returns the quoted text, if it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
@@ -52,7 +52,7 @@ impl Sexp {
         }
     }
 
-    /// The items, if it is a list.
+    /// Returns the items, if it is a list.
     pub fn list(&self) -> Option<&[Sexp]> {
         match &self.kind {
             Kind::List(items) => Some(items),
@@ -60,7 +60,7 @@ impl Sexp {
         }
     }
 
-    /// All words in it, in no particular order.
+    /// Returns all words in it, in no particular order.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         let mut open = vec![self];
         std::iter::from_fn(move || {
@@ -71,20 +71,20 @@ impl Sexp {
         .flatten()
     }
 
-    /// For a list that starts with a word: that word and the other items.
+    /// Returns the first word and the other items of a list that starts with a word.
     pub fn form(&self) -> Option<(&str, &[Sexp])> {
         let (head, rest) = self.list()?.split_first()?;
         Some((head.atom()?, rest))
     }
 
-    /// For a list that starts with a certain word: the other items.
+    /// Returns the other items of a list that starts with the word `head`.
     pub fn items(&self, head: &str) -> Option<&[Sexp]> {
         self.form().filter(|(word, _)| *word == head).map(|(_, items)| items)
     }
 }
 
 impl fmt::Display for Sexp {
-    /// The text in one line, which reads as the same.
+    /// Prints the text on one line, which reads back to the same expression.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         deeper(|| match &self.kind {
             Kind::Atom(word) => f.write_str(word),
@@ -102,14 +102,14 @@ impl fmt::Display for Sexp {
     }
 }
 
-/// Keywords such as `:when` behind a form's other items, each with what follows it.
+/// Splits a form's items at keywords, for example `:when`: returns each keyword with the items that follow it.
 pub fn clauses(items: &[Sexp]) -> impl Iterator<Item = (&str, &[Sexp])> {
     let keyword = |item: &Sexp| item.atom().is_some_and(|word| word.starts_with(':'));
     let clauses = items.chunk_by(move |_, next| !keyword(next));
     clauses.filter_map(|clause| Some((clause[0].atom()?, &clause[1..])))
 }
 
-/// Runs one level of a recursion over what may nest as deep as a text.
+/// Runs one level of a recursion whose depth may be the nesting of a text.
 pub fn deeper<R>(run: impl FnOnce() -> R) -> R {
     stacker::maybe_grow(RED_ZONE, SEGMENT, run)
 }
@@ -118,8 +118,8 @@ pub fn deeper<R>(run: impl FnOnce() -> R) -> R {
 pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
     let text = sources.get(file).text.as_str();
     let mut errors = Vec::new();
-    // The lists still open, outermost first: where each starts and what it holds so far. The last
-    // entry of `top` is what is being read into.
+    // The lists still open, outermost first, each with its start and the items of the list around it. `top` is the list
+    // being read.
     let mut open: Vec<(Span, Vec<Sexp>)> = Vec::new();
     let mut top: Vec<Sexp> = Vec::new();
     for Token { kind, range } in tokens(text) {
@@ -137,7 +137,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
                         .with_code(Code::TooDeep)
                         .with_help("split the expression into smaller ones"),
                     );
-                    // Nothing below would be used, and the expression could not be dropped safely.
+                    // The rest would not be used, and an expression of this depth could not be dropped safely.
                     return Err(errors);
                 }
                 open.push((span, std::mem::take(&mut top)));
@@ -186,7 +186,7 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
     if errors.is_empty() { Ok(top) } else { Err(errors) }
 }
 
-/// A text in double quotes, from which the reader has the same text.
+/// Returns a text in double quotes, which the reader reads back to the same text.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -201,7 +201,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// The content of a quoted text.
+/// Returns the content of a quoted text.
 fn unescaped(raw: &str) -> String {
     let mut content = String::with_capacity(raw.len());
     let mut chars = raw.chars();

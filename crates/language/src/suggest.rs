@@ -3,13 +3,13 @@
 use crate::diagnostic::{Diagnostic, Span};
 use itertools::Itertools;
 
-/// Names longer than this get no suggestion: the distance takes quadratic time, and nobody mistypes
-/// a name of this length.
+/// The length above which a name gets no suggestion: the distance takes quadratic time, and names of this length are
+/// not typing errors.
 const LONGEST: usize = 64;
 
-/// The candidate nearest to a word, where one is near enough to be what was meant: at most one edit
-/// for every three letters, with a transposition as one edit. A word without its dialect
-/// (`mem_stream`) is near the name with it (`slc.mem_stream`). Of equally near ones, the first.
+/// Returns the candidate nearest to a word, if it is near enough to be meant: at most one edit for every three letters,
+/// with a transposition as one edit. A word without its dialect (`mem_stream`) is near the full name
+/// (`slc.mem_stream`). Among equally near candidates, the first one is returned.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
@@ -24,7 +24,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Edits between a word and a candidate; a missing dialect counts as one.
+/// Returns the number of edits between a word and a candidate; a missing dialect counts as one.
 fn distance(word: &str, candidate: &str) -> usize {
     let whole = strsim::damerau_levenshtein(word, candidate);
     match candidate.rsplit_once('.') {
@@ -35,12 +35,12 @@ fn distance(word: &str, candidate: &str) -> usize {
     }
 }
 
-/// Help that names the known word nearest to a misspelt one, where one is near enough to be meant.
+/// Returns a help text with the known word nearest to a misspelt one, if it is near enough to be meant.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// The help for an unknown word: the nearest candidate, else all of them where they are few.
+/// Returns the help for an unknown word: the nearest candidate, or all candidates if they are few.
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let candidates = candidates.into_iter().collect_vec();
     match did_you_mean(word, candidates.iter().copied()) {
@@ -49,12 +49,12 @@ pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     }
 }
 
-/// Names as they stand in a message: `` `a`, `b`, `c` ``.
+/// Formats names for a message: `` `a`, `b`, `c` ``.
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).join(", ")
 }
 
-/// The error for a word that names nothing: ``unknown {what} `word` ``, with a suggestion.
+/// Returns the error for an unknown word: ``unknown {what} `word` ``, with a suggestion.
 pub fn unknown<'a>(
     what: &str,
     word: &str,

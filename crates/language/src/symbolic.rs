@@ -1,7 +1,7 @@
-//! S-expressions as values of the crate `symbolic_expressions`, which other programs take and give: to text that
-//! the reader reads, so that its bounds and its spans are theirs too, and from what the reader has read.
+//! Converts between S-expressions and values of the crate `symbolic_expressions`, which other programs use. A value
+//! becomes text for the reader, so that the reader's limits and spans apply to it; the reader's result becomes a value.
 //!
-//! A quoted text keeps its quotes in such a value, so that it is told from a word: `"a b"` is a string of five
+//! A quoted text keeps its quotes in a value, which distinguishes it from a word: `"a b"` is a string of five
 //! characters.
 
 use crate::diagnostic::Diagnostic;
@@ -9,8 +9,8 @@ use crate::lex::{TokenKind, tokens};
 use crate::sexp::{Kind, MAX_DEPTH, Sexp, deeper};
 use symbolic_expressions::Sexp as Symbolic;
 
-/// The text of a value. A string that is no word and no quoted text is an error, and so is nesting that is deeper
-/// than the reader reads.
+/// Returns the text of a value. A string that is neither a word nor a quoted text is an error, and so is nesting deeper
+/// than the reader accepts.
 pub fn text(value: &Symbolic) -> Result<String, Diagnostic> {
     enum Step<'a> {
         Enter(&'a Symbolic),
@@ -49,14 +49,14 @@ pub fn text(value: &Symbolic) -> Result<String, Diagnostic> {
     Ok(text)
 }
 
-/// A space, unless a list or the text has just begun.
+/// Appends a space, unless the text is empty or a list has just begun.
 fn separate(text: &mut String) {
     if !text.is_empty() && !text.ends_with('(') {
         text.push(' ');
     }
 }
 
-/// Whether the reader reads exactly one word or quoted text.
+/// Returns true if the reader reads exactly one word or quoted text.
 fn is_word(word: &str) -> bool {
     let mut read = tokens(word);
     let one = read.next().is_some_and(|token| {
@@ -66,7 +66,7 @@ fn is_word(word: &str) -> bool {
     one && read.next().is_none()
 }
 
-/// The value of what was read.
+/// Converts an expression to a value.
 pub fn value(read: &Sexp) -> Symbolic {
     match &read.kind {
         Kind::Atom(word) => Symbolic::String(word.clone()),
@@ -75,7 +75,7 @@ pub fn value(read: &Sexp) -> Symbolic {
     }
 }
 
-/// The text in quotes, as the reader resolves them.
+/// Returns the text in quotes, escaped as the reader expects.
 fn quoted(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{text}\"")

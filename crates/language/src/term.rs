@@ -1,25 +1,27 @@
-//! Terms: the e-graph's language. An operator is an interned name, so that dialects are data.
+//! Terms, the language of the e-graph. An operator is an interned name, so that dialects are data.
 
+use crate::rebuild::{rebuild, rebuild_part};
 use egg::{FromOp, Id, Language, RecExpr, Symbol};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
+use std::ops::Index;
 
-/// What a node is, its children aside.
+/// The head of a node: the node without its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Head {
-    /// An operator, or a name such as a tensor's.
+    /// An operator, or a name, for example of a tensor.
     Op(Symbol),
     /// An integer.
     Int(i64),
-    /// A real number, by its bits; a NaN has one pattern.
+    /// A real number, by its bits; all NaNs have one bit pattern.
     Real(u64),
 }
 
 impl Head {
-    /// A real number.
+    /// Creates the head of a real number.
     pub fn real(x: f64) -> Head {
         Head::Real(if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() })
     }
@@ -37,11 +39,11 @@ impl fmt::Display for Head {
 
 /// A node of a term: a head and its children.
 ///
-/// An e-graph holds each node several times over, so it is kept small: up to four children stand in
-/// the node itself, which covers all but loops.
+/// An e-graph contains each node several times, so a node is kept small: up to four children are stored inline, which
+/// suffices for all operators but loops.
 ///
-/// A node is most often looked up right after its children were written one by one. It is hashed in the same
-/// way, for whoever reads them together waits until all writes before have reached the cache.
+/// A node is most often looked up right after its children were written one by one. Hashing reads the children one by
+/// one too, because a wider read would wait until all earlier writes have reached the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node(Repr);
 
@@ -59,7 +61,7 @@ enum Repr {
 }
 
 impl Node {
-    /// A node with the given children. A number has none: it stays one without them.
+    /// Creates a node with these children. A number has no children, so they are ignored.
     pub fn new(head: Head, children: &[Id]) -> Node {
         Node(match (head, children) {
             (Head::Op(name), []) => Repr::Leaf(name),
@@ -73,17 +75,17 @@ impl Node {
         })
     }
 
-    /// An operator applied to children.
+    /// Creates an operator applied to children.
     pub fn op(name: &str, children: &[Id]) -> Node {
         Node::new(Head::Op(Symbol::from(name)), children)
     }
 
-    /// An integer.
+    /// Creates an integer.
     pub fn int(n: i64) -> Node {
         Node::new(Head::Int(n), &[])
     }
 
-    /// What it is, its children aside.
+    /// Returns the head of the node.
     #[inline]
     pub fn head(&self) -> Head {
         match self.0 {
@@ -98,7 +100,7 @@ impl Node {
         }
     }
 
-    /// The operator's name; `None` for a number.
+    /// Returns the operator's name; `None` for a number.
     pub fn name(&self) -> Option<&'static str> {
         match self.head() {
             Head::Op(name) => Some(name.as_str()),
@@ -123,7 +125,7 @@ impl Hash for Node {
 }
 
 impl Ord for Node {
-    /// By head, then by the number of children, then by them.
+    /// Orders nodes by head, then by the number of children, then by the children.
     fn cmp(&self, other: &Node) -> Ordering {
         let (children, others) = (self.children(), other.children());
         self.head()
@@ -196,15 +198,14 @@ impl fmt::Display for Node {
 impl FromOp for Node {
     type Error = std::convert::Infallible;
 
-    /// Reads a head: an integer, a real number (with a point, an exponent, `inf` or `nan`), or a
-    /// name.
+    /// Parses a head: an integer, a real number (with a point, an exponent, `inf` or `nan`), or a name.
     fn from_op(op: &str, children: Vec<Id>) -> Result<Self, Self::Error> {
         Ok(Node::new(parse_head(op), &children))
     }
 }
 
-/// The head that an atom of text stands for. Numbers start with a digit or a sign and a digit;
-/// `inf`, `-inf` and `nan` are real numbers too.
+/// Parses an atom of text as a head. Numbers start with a digit or a sign and a digit; `inf`, `-inf` and `nan` are real
+/// numbers too.
 pub fn parse_head(text: &str) -> Head {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let numeric =
@@ -223,16 +224,24 @@ pub fn parse_head(text: &str) -> Head {
 /// A concrete term.
 pub type Term = RecExpr<Node>;
 
-/// Builds terms in which equal subterms are one, children first in the order of the arguments, so that
-/// two terms are equal exactly where their texts are.
-#[derive(Default)]
+/// A builder of terms with maximal sharing, children first in the order of the arguments. Two of its terms are equal if
+/// and only if their texts are.
+#[derive(Clone, Debug, Default)]
 pub struct Terms {
     term: Term,
     known: FxHashMap<Node, Id>,
 }
 
+impl Index<Id> for Terms {
+    type Output = Node;
+
+    fn index(&self, id: Id) -> &Node {
+        &self.term[id]
+    }
+}
+
 impl Terms {
-    /// Adds a node over what was added before.
+    /// Adds a node whose children were added before.
     pub fn add(&mut self, node: Node) -> Id {
         if let Some(id) = self.known.get(&node) {
             return *id;
@@ -242,37 +251,45 @@ impl Terms {
         id
     }
 
-    /// A node that was added before.
+    /// Adds an operator applied to added terms.
+    pub fn op(&mut self, name: &str, children: &[Id]) -> Id {
+        self.add(Node::op(name, children))
+    }
+
+    /// Adds an integer.
+    pub fn int(&mut self, n: i64) -> Id {
+        self.add(Node::int(n))
+    }
+
+    /// Returns everything that was added as one term.
+    pub fn all(&self) -> &Term {
+        &self.term
+    }
+
+    /// Returns a node that was added before.
     pub fn get(&self, id: Id) -> Option<&Node> {
         self.term.as_ref().get(usize::from(id))
     }
 
-    /// What was added, as a term by itself.
+    /// Returns an added node and its descendants as a separate term.
     pub fn part(&self, id: Id) -> Term {
         Terms::of(&self.term, id)
     }
 
-    /// The term; what was added last is its root.
+    /// Returns the term; its root is the node added last.
     pub fn finish(self) -> Term {
         self.term
     }
 
-    /// A subterm by itself, in the one way in which it can be built.
+    /// Adds a term and returns its id.
+    pub fn put(&mut self, term: &Term) -> Id {
+        rebuild(term.as_ref(), |_, node| self.add(node))
+    }
+
+    /// Returns a subterm in its canonical form.
     pub fn of(term: &Term, root: Id) -> Term {
         let mut terms = Terms::default();
-        let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
-        let mut todo = vec![root];
-        while let Some(&at) = todo.last() {
-            let node = &term[at];
-            let missing = node.children().iter().rev().filter(|c| !placed.contains_key(c));
-            let before = todo.len();
-            todo.extend(missing.copied().collect::<Vec<_>>());
-            if todo.len() == before {
-                let node = node.clone().map_children(|c| placed[&c]);
-                placed.insert(at, terms.add(node));
-                todo.pop();
-            }
-        }
+        rebuild_part(term.as_ref(), root, &mut FxHashMap::default(), |node| terms.add(node));
         terms.finish()
     }
 }

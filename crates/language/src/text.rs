@@ -1,6 +1,6 @@
 //! Program text for people: SCF, SLC and SLCV programs in which loops name their variables.
 //!
-//! A *word* stands for what its place needs, by the sorts that the dialects declare:
+//! A *word* is short for the term that its place needs, by the sorts that the dialects declare:
 //!
 //! ```text
 //! (scf.for b 0 bags 1 S T)  a loop; `b` is its variable, and its body is S and then T
@@ -12,13 +12,12 @@
 //! (vec v (var e 0 64 1) …)  a variable whose range is not that of its operator's bounds
 //! ```
 //!
-//! `words` says what a word stands for, once for both directions; `read` writes text out in full, with the
-//! spans of the text, and `write` is its inverse. What is written out in full already is left as it is.
-//! Nothing here knows an operator: the dialects say what each is.
+//! `words` defines the meaning of words for both directions. `read` writes a text out in full, keeping the spans of the
+//! original, and `write` is its inverse. Parts that are already written out in full remain unchanged. No operator is
+//! known here: the dialects define each of them.
 
 mod names;
 mod pieces;
-mod plain;
 mod read;
 mod words;
 mod write;
@@ -31,13 +30,13 @@ pub use write::{name, written};
 
 use crate::term::Term;
 
-/// A program on lines of at most 100 columns, where single words allow it. A term whose shared parts would
-/// make millions of words gives a comment that says so.
+/// Prints a program on lines of at most 100 columns, as far as single words allow. If a term's shared parts would make
+/// millions of words, prints a comment with this reason.
 pub fn program(term: &Term, words: &Words) -> String {
     written(term, words, &mut Names::default()).lines()
 }
 
-/// A term on one line of so many characters at most: parts that lie too deep are `…`.
+/// Prints a term on one line of at most `most` characters; parts that are too deep are shown as `…`.
 pub fn line(term: &Term, words: &Words, most: usize) -> String {
     written(term, words, &mut Names::default()).line(most)
 }

@@ -1,15 +1,15 @@
-//! Data: the tensors and sizes of one run of a model, generated from a seed or read from files.
+//! The data of a model: the tensors and sizes of one run, generated from a seed or read from files.
 //!
-//! - Tables and weights that are generated are computed on demand, at any size; everything else is
-//!   held, [`HELD_LIMIT`] bytes at most in all.
-//! - `(ragged (mean M) (empty P))` makes offsets: a bag is empty with probability P, and else its
-//!   length is uniform from 1 to `2 M / (1 - P) - 1`, which makes the mean of all bags M.
-//! - `(zipf S)` draws Zipf-distributed ranks and scatters them over the rows by a seeded permutation,
-//!   so that frequent rows are no neighbours. `(locality L)` is defined in [`ReuseHistogram`]'s module.
-//! - Sizes follow from what is given: from `(size …)`, from the shapes of files and values, and for
-//!   the lookups from the end of the last bag.
-//! - Every instance is checked: offsets start at 0, never fall and end at the number of lookups;
-//!   indices name rows of the table.
+//! - Generated tables and weights are computed on demand, at any size. All other tensors are held in memory, at most
+//!   [`HELD_LIMIT`] bytes in total.
+//! - `(ragged (mean M) (empty P))` generates offsets: a bag is empty with probability P; otherwise its length is
+//!   uniform from 1 to `2 M / (1 - P) - 1`, so that the mean over all bags is M.
+//! - `(zipf S)` draws Zipf-distributed ranks and scatters them over the rows by a seeded permutation, so that frequent
+//!   rows are not neighbours. `(locality L)` is defined in [`ReuseHistogram`]'s module.
+//! - Sizes follow from the given data: from `(size …)`, from the shapes of files and values, and for the lookups from
+//!   the end of the last bag.
+//! - Every instance is checked: offsets start at 0, never fall and end at the number of lookups; indices are valid rows
+//!   of the table.
 
 pub mod blocks;
 mod check;
@@ -34,36 +34,36 @@ use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::{DType, Scalar};
 use std::collections::BTreeMap;
 
-/// The most bytes that the tensors of one instance hold.
+/// The maximum number of bytes that the tensors of one instance hold.
 pub const HELD_LIMIT: u64 = 4 << 30;
 
-/// The most elements of tables that one run reads; beyond, no interpreter would come to an end.
+/// The maximum number of table elements that one run reads; an interpreter would not finish with more.
 pub const WORK_LIMIT: u64 = 100_000_000_000;
 
 /// The data of one run of a model.
 #[derive(Clone, Debug)]
 pub struct Instance {
-    /// The inputs and the output by name; the output holds zeros.
+    /// The inputs and the computed tensors by name; the computed tensors hold zeros.
     pub tensors: BTreeMap<String, Tensor>,
-    /// Every size by name, also those with a number added, such as `bags+1`.
+    /// Every size by name, including sizes with a number added, such as `bags+1`.
     pub sizes: BTreeMap<String, u64>,
-    /// The seed that it was made from.
+    /// The seed of the data.
     pub seed: u64,
 }
 
 impl Model {
-    /// Makes the data of one run from a seed, the model's own if none is given. Missing sources and
-    /// sizes, contradicting shapes, unreadable files, data that is too large and data that the
-    /// operation cannot take are errors.
+    /// Builds the data of one run from a seed, or from the model's own seed if none is given. Errors are missing
+    /// sources and sizes, contradicting shapes, unreadable files, data that is too large, and data that the operation
+    /// cannot use.
     pub fn instantiate(&self, seed: Option<u64>) -> Checked<Instance> {
         instantiate::instantiate(self, seed.unwrap_or(self.data.seed))
     }
 }
 
 impl Instance {
-    /// The tensors and sizes of a program, in its order. A size takes its value from the tensors
-    /// whose shapes mention it, else from the instance's size of that name. A tensor or size that
-    /// the instance does not have, and types or shapes that differ, are errors.
+    /// Returns the tensors and sizes of a program, in its order. A size takes its value from the tensors whose shapes
+    /// mention it, or else from the instance's size of that name. Errors are a tensor or size that the instance does
+    /// not have, and types or shapes that differ.
     pub fn bind(&self, program: &Program) -> Checked<(Vec<Tensor>, Vec<i64>)> {
         let mut errors = Vec::new();
         let mut sizes: Vec<Option<u64>> = vec![None; program.sizes.len()];
@@ -120,7 +120,7 @@ fn missing<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-/// Held data of scalars, each converted to the element type.
+/// Returns held data of scalars, each converted to the element type.
 pub(crate) fn held(dtype: DType, scalars: impl Iterator<Item = Scalar>) -> Data {
     Data::held(dtype, scalars.map(|x| x.cast(dtype)))
 }

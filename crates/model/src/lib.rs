@@ -1,9 +1,9 @@
-//! Models: their files, the data of a run, and what they compute on whole tensors. Knows nothing of e-graphs,
-//! programs or costs.
+//! Models: their files, the data of a run, and the reference evaluation on whole tensors. The crate does not depend on
+//! e-graphs, programs or costs.
 //!
 //! ```
 //! use ember_language::diagnostic::Sources;
-//! use ember_model::model::Model;
+//! use ember_model::Model;
 //! use ember_model::reference::evaluate;
 //!
 //! let mut sources = Sources::default();
@@ -20,5 +20,11 @@
 //! ```
 
 pub mod data;
-pub mod model;
+mod model;
 pub mod reference;
+
+pub use model::{
+    Applied, Argument, Computed, DataSpec, Declarations, Declared, Expr, Extent, GraphFrom,
+    HandWritten, IndexUse, Input, Kind, Model, OffsetsUse, Op, Origin, OriginPart, Part, Role,
+    Source, Statement, TensorId, Values,
+};

@@ -1,4 +1,4 @@
-//! Models: what is computed, on which tensors, and where their data comes from.
+//! Models: the computation, its tensors, and the sources of their data.
 //!
 //! ```text
 //! (model embedding_bag
@@ -11,10 +11,9 @@
 //!     (table (uniform -1.0 1.0)) (offsets (ragged (mean 80) (empty 0.05))) (indices (zipf 1.05))))
 //! ```
 //!
-//! A [`Model`] is a checked list of statements, each of which computes one tensor or a part of one.
-//! Operators that are made of several (`nn.softmax`, `nn.stack`, …) and operands that must be stored
-//! have become statements of their own. Data is made, or read from files, by [`Model::instantiate`];
-//! this module knows how data is described, not how it is made.
+//! A [`Model`] is a checked list of statements, each of which computes one tensor or a part of one. Operators that
+//! consist of several others (`nn.softmax`, `nn.stack`, …) and operands that must be stored become separate statements.
+//! [`Model::instantiate`] generates the data or reads it from files; this module only describes it.
 
 mod composite;
 mod defined;
@@ -22,6 +21,7 @@ mod dense;
 mod expression;
 mod extent;
 mod kinds;
+mod lowered;
 mod names;
 mod operand;
 mod operator;
@@ -40,79 +40,82 @@ pub use uses::{IndexUse, OffsetsUse};
 
 use ember_language::diagnostic::{Checked, FileId, Sources, Span};
 use ember_language::rules::Definitions;
-use ember_language::rules::Signature;
+use ember_language::rules::{Operators, Signature};
 use ember_language::text::{Named, Words};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// A checked model: its inputs, what is computed from them, and the description of their data.
+/// A checked model: its inputs, the statements that compute from them, and the description of their data.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The inputs in the order of their declaration. Each is used.
+    /// The inputs in the order of their declaration. Each of them is used.
     pub inputs: Vec<Input>,
     /// The tensors that statements write, in the order of the statements.
     pub computed: Vec<Computed>,
-    /// What is computed, in order: no statement reads what a later one writes.
+    /// The statements in order: no statement reads a tensor that a later one writes.
     pub statements: Vec<Statement>,
-    /// Where the inputs' data comes from.
+    /// The sources of the inputs' data.
     pub data: DataSpec,
-    /// Hand-written programs that compute the same, to compare with.
+    /// Hand-written programs of the same computation, for comparison.
     pub programs: Vec<HandWritten>,
+    /// The operators that it was read with: what some of its operations mean stands in rules alone.
+    pub(crate) operators: Arc<Operators>,
 }
 
 /// A hand-written program for a model.
 #[derive(Clone, Debug)]
 pub struct HandWritten {
-    /// What it is called in reports.
+    /// The name in reports.
     pub name: String,
     /// The file of its DLC text.
     pub path: PathBuf,
-    /// Where it is named.
+    /// The span of the declaration.
     pub span: Span,
 }
 
-/// What every tensor of a model has.
+/// The properties that every tensor of a model has.
 #[derive(Clone, Debug)]
 pub struct Declared {
-    /// Its name, unlike that of any other tensor or size.
+    /// The name, which differs from the names of all other tensors and sizes.
     pub name: String,
-    /// Its element type.
+    /// The element type.
     pub dtype: DType,
-    /// Its extents.
+    /// The extents.
     pub shape: Vec<Extent>,
-    /// Where it is named.
+    /// The span of the name.
     pub span: Span,
 }
 
 /// An input tensor.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Name, type and shape.
+    /// The name, type and shape.
     pub tensor: Declared,
-    /// What the statements use it as.
+    /// The use of the tensor in the statements.
     pub role: Role,
-    /// Where each extent is written.
+    /// The span of each extent.
     pub extent_spans: Vec<Span>,
 }
 
-/// What statements use an input as. No input is used as two of these.
+/// The use of an input in the statements. Each input has exactly one role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// Elements that are computed with or copied: tables, weights, features.
+    /// Elements that take part in computation or are copied: tables, weights, features.
     Values,
     /// Positions in other tensors.
     Indices,
-    /// Where each bag starts and the last one ends, of rank 1: from 0, never falling, to the number
-    /// of lookups.
+    /// The start of each bag and the end of the last one, of rank 1. Offsets start at 0, never fall, and end at the
+    /// number of lookups.
     Offsets,
 }
 
 impl Role {
-    /// How messages call an input of this role.
+    /// Returns the noun for inputs of this role in messages.
     pub fn name(self) -> &'static str {
         match self {
             Role::Values => "values",
@@ -121,7 +124,7 @@ impl Role {
         }
     }
 
-    /// Whether its elements are positions, and so integers that are checked before a run.
+    /// Returns true if the elements are positions, which are integers and checked before a run.
     pub fn is_index(self) -> bool {
         matches!(self, Role::Indices | Role::Offsets)
     }
@@ -130,21 +133,21 @@ impl Role {
 /// A tensor that statements write.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// Name, type and shape. A name that the model file does not give is that of the statement it
-    /// is needed for with a number behind it, such as `out.1`.
+    /// The name, type and shape. A tensor without a name in the model file is named after the statement that needs it,
+    /// followed by a number, such as `out.1`.
     pub tensor: Declared,
-    /// What it is for.
+    /// The purpose.
     pub kind: Kind,
 }
 
-/// What a computed tensor is for.
+/// The purpose of a computed tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A result of the model.
     Output,
-    /// Written by a statement and read by later ones.
+    /// A tensor that one statement writes and later ones read.
     Temporary,
-    /// Memory that a program may use within one statement; nobody looks at what it holds.
+    /// Memory that a program may use within one statement; nothing reads its contents afterwards.
     Scratch,
 }
 
@@ -153,25 +156,25 @@ pub enum Kind {
 pub struct Statement {
     /// The tensor that is written.
     pub target: TensorId,
-    /// Which part of it.
+    /// The written part of the target.
     pub part: Part,
-    /// What is written.
+    /// The value to write.
     pub value: Expr,
 }
 
 /// The part of its target that a statement writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The whole target.
     Whole,
     /// `target[b][k][e]` for every `b` and `e`.
     Slot(u64),
-    /// The columns of a matrix from this one on.
+    /// The columns of a matrix starting from this one.
     Columns(u64),
 }
 
 impl Statement {
-    /// The tensors that it reads, in order, each once.
+    /// Returns the tensors that the statement reads, sorted and without duplicates.
     pub fn reads(&self) -> Vec<TensorId> {
         let mut reads: Vec<TensorId> = self.value.walk().flat_map(Expr::tensors).collect();
         reads.sort();
@@ -179,7 +182,7 @@ impl Statement {
         reads
     }
 
-    /// The tensors that it writes: its target and the scratch memory it may use.
+    /// Returns the tensors that the statement writes: its target and the scratch memory it may use.
     pub fn writes(&self) -> Vec<TensorId> {
         let scratch = self.value.walk().flat_map(Expr::scratch);
         std::iter::once(self.target).chain(scratch).collect()
@@ -189,16 +192,15 @@ impl Statement {
 /// The tensors and sizes that a program for a model declares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declarations {
-    /// The inputs in order, then the computed tensors in order, which alone are writable. A tensor
-    /// stands at its [`TensorId`].
+    /// The inputs in order, then the computed tensors in order; only the latter are writable. The position of a tensor
+    /// is its [`TensorId`].
     pub tensors: Vec<TensorDecl>,
-    /// The names of the sizes that extents mention. An extent with a number added is a size of its
-    /// own, such as `bags+1`.
+    /// The names of the sizes that extents mention. An extent with a number added is a separate size, such as `bags+1`.
     pub sizes: Vec<String>,
 }
 
 impl Model {
-    /// The words of program text for this model.
+    /// Returns the vocabulary of program text for this model.
     pub fn words<'a>(&self, signature: &'a Signature) -> Words<'a> {
         let mut words = Words::new(signature);
         let inputs = self.inputs.iter().map(|input| (&input.tensor, Named::Input));
@@ -212,12 +214,12 @@ impl Model {
         words
     }
 
-    /// Reads the one model of a text, and reports all that is wrong with it.
+    /// Reads the single model of a text, and reports all errors.
     pub fn parse(sources: &Sources, file: FileId) -> Checked<Model> {
         read::read(sources, file, &Definitions::default())
     }
 
-    /// The same, where the model may use operators that rule files define over tensors.
+    /// [`Model::parse`] for a model that may use operators defined over tensors in rule files.
     pub fn parse_with(
         sources: &Sources,
         file: FileId,
@@ -226,7 +228,7 @@ impl Model {
         read::read(sources, file, definitions)
     }
 
-    /// A tensor's name, type and shape.
+    /// Returns the name, type and shape of a tensor.
     ///
     /// # Panics
     /// If the model has no such tensor; the identifiers in its statements are valid.
@@ -237,22 +239,22 @@ impl Model {
         }
     }
 
-    /// Whether a tensor is an input.
+    /// Returns true if the tensor is an input.
     pub fn is_input(&self, id: TensorId) -> bool {
         id.0 < self.inputs.len()
     }
 
-    /// The outputs in order.
+    /// Iterates over the outputs in order.
     pub fn outputs(&self) -> impl Iterator<Item = &Declared> {
         self.computed.iter().filter(|c| c.kind == Kind::Output).map(|c| &c.tensor)
     }
 
-    /// Every tensor in the order of their identifiers.
+    /// Iterates over all tensors in the order of their identifiers.
     pub fn tensors(&self) -> impl Iterator<Item = &Declared> {
         self.inputs.iter().map(|i| &i.tensor).chain(self.computed.iter().map(|c| &c.tensor))
     }
 
-    /// What a statement is called: the tensor that it writes, or the part of it.
+    /// Returns the name of a statement: the tensor that it writes, or the part of it.
     pub fn statement_name(&self, i: usize) -> String {
         let statement = &self.statements[i];
         let name = &self.tensor(statement.target).name;
@@ -263,9 +265,9 @@ impl Model {
         }
     }
 
-    /// What a program for this model declares. Extents whose sizes are among `known` are constants;
-    /// with none known, the program is for all data of the declared shapes, with all those of an
-    /// [`Instance`](crate::data::Instance), for data of its shapes only.
+    /// Returns the declarations of a program for this model. Extents whose sizes are among `known` are constants. With
+    /// no known sizes, the program works for all data of the declared shapes; with all sizes of an
+    /// [`Instance`](crate::data::Instance), it works only for data of that instance's shapes.
     pub fn declarations(&self, known: &BTreeMap<String, u64>) -> Declarations {
         let mut all = Declarations::default();
         for (i, tensor) in self.tensors().enumerate() {
@@ -279,7 +281,7 @@ impl Model {
 }
 
 impl Declarations {
-    /// An extent as a constant where its value is known, else as a size, declared if it is not yet.
+    /// Returns an extent as a constant if its value is known, else as a size, which is declared on first use.
     fn dim(&mut self, extent: &Extent, known: &BTreeMap<String, u64>) -> Dim {
         if let Some(n) = extent.value(known) {
             return Dim::Const(n);

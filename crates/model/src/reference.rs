@@ -1,38 +1,11 @@
-//! The reference interpreter: what a model computes on whole tensors, in the one order of operations
-//! that defines it. It shares no code with lowering.
-//!
-//! Statements are evaluated in order. Each line below is one element of an operator's result; `Σ` adds
-//! in the order that is given, from +0.0, `max` is IEEE 754-2019 maximum, products are rounded before
-//! they are added, integers wrap, and nothing is contracted or reassociated.
-//!
-//! | operator | element |
-//! |---|---|
-//! | `emb.bag`, over the bag's lookups `l` in order, `x(l) = table[indices[l]][e]`, or `weights[l] * x(l)` | sum: `Σ x(l)`; mean: the sum divided by `max(count, 1)` in the table's type; max: the maximum folded from its identity, 0 where there are no lookups |
-//! | `emb.gather` | `table[indices[j]][e]`, copied |
-//! | `emb.spmm` | `Σ values[l] * x(l)` over the lookups of the row |
-//! | `emb.sddmm`, for edge `l` of row `r` | `Σ left[r][k] * right[indices[l]][k]` over `k` |
-//! | `emb.mp`, `p(l)` that sum | `Σ f(p(l)) * right[indices[l]][e]` over the edges of the row |
-//! | `emb.kg` transe | `0 - Σ max(x, 0 - x)`, `x = (h + r) - t` |
-//! | `emb.kg` distmult | `Σ (h * r) * t` |
-//! | `emb.kg` complex, `a + bi` of the head, `c + di` of the relation, `x + yi` of the tail | `Σ (a * c - b * d) * x + (a * d + b * c) * y` |
-//! | `emb.kg` rotate, `u = (a * c - b * d) - x`, `v = (a * d + b * c) - y` | `0 - Σ sqrt(u * u + v * v)` |
-//! | `emb.block_gather` | `table[indices[j]][r][e]`, copied |
-//! | `emb.dequantise` | `codes[r][e] * scales[r][0] + scales[r][1]` |
-//! | `nn.relu` | `max(x, 0)` |
-//! | `nn.sigmoid` | `1 / (1 + exp(0 - x))` |
-//! | `nn.row_max`, `nn.row_sum` | the last dimension folded: the maximum from its identity, `Σ` |
-//! | `nn.matmul` | `Σ a[i][k] * b[k][j]` over `k` |
-//! | `nn.triangle` | `x[b][i][j]` for `i > j`, at `i (i - 1) / 2 + j` |
-//! | `nn.softmax` | `e = exp(x - row_max x)`, `e / row_sum e` |
-//!
-//! The functions are `libm`'s. What is left out is what its name says.
+//! The reference of models: what a model computes on whole tensors, its statements in order, each operation by its
+//! kernel in the one order of operations that defines it ([`ember_kernels`]). It shares no code with lowering; an
+//! operation of which rules alone say the meaning is interpreted.
 
-mod bounded;
 mod compare;
-mod dense;
-mod element;
 mod evaluate;
-mod lookups;
+mod lowered;
+mod operands;
 
 pub use compare::{Mismatch, compare};
 
@@ -42,14 +15,14 @@ use ember_targets::tensor::Tensor;
 use evaluate::{Evaluator, Exact, WithBounds};
 use std::collections::BTreeMap;
 
-/// The tensors that a model computes on an instance of it, by name: outputs and temporaries, without
-/// scratch memory. An instance of another model gives `None`.
+/// Returns the tensors that a model computes on one of its instances, by name: outputs and temporaries, without scratch
+/// memory. Returns `None` for an instance of another model.
 pub fn evaluate(model: &Model, instance: &Instance) -> Option<BTreeMap<String, Tensor>> {
     Evaluator::<Exact>::run(model, instance)?.tensors()
 }
 
-/// How far each element of what a model computes may be from the result of exact arithmetic, by
-/// tensor, whichever order sums are added in: see [`compare`]. 0 where nothing rounds.
+/// Returns the error bound of each element of the computed tensors, by tensor: the greatest distance from the result of
+/// exact arithmetic, in any order of adding sums; see [`compare`]. The bound is 0 if nothing rounds.
 pub fn error_bounds(model: &Model, instance: &Instance) -> Option<BTreeMap<String, Vec<f64>>> {
     Evaluator::<WithBounds>::run(model, instance)?.errors()
 }

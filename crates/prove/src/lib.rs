@@ -1,4 +1,4 @@
-//! Rules tested and proved, and programs proved equal. Knows nothing of the search for fast programs.
+//! Tests and proves rules, and proves programs equal. This crate is independent of the search for fast programs.
 //!
 //! ```
 //! use ember_host::Disk;
@@ -21,5 +21,6 @@
 
 pub mod chains;
 pub mod equiv;
+pub mod random;
 pub mod soundness;
 pub mod verify;

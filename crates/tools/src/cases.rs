@@ -1,8 +1,7 @@
-//! Case files: a term, the rules that are applied to it, and what it must equal then or must not.
+//! Case files: a term, the rules that are applied to it, and the terms that it must or must not then equal.
 //!
-//! What a case must become is a sketch, so that it says as much or as little as matters; see
-//! `rules/README.md`. Here is what stands in the files and what becomes of a case ([`Case::run`]), and
-//! nothing of how that is printed.
+//! An expectation is a sketch, so that it states as much or as little as matters; see `rules/README.md`. This module
+//! reads case files and runs cases ([`Case::run`]); it does not print them.
 
 mod read;
 mod run;
@@ -14,7 +13,7 @@ use egg::{Id, RecExpr};
 use ember_language::sexp::{Kind, Sexp};
 use ember_language::term::{Node, Term, parse_head};
 
-/// An S-expression as a term, whatever its words mean: sketches are printed like terms.
+/// Converts an S-expression to a term without interpreting its words; sketches are printed like terms.
 pub(crate) fn as_term(sexp: &Sexp) -> Term {
     let mut term: Term = RecExpr::default();
     let mut open: Vec<(&Sexp, bool)> = vec![(sexp, false)];

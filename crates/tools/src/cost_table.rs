@@ -1,8 +1,7 @@
-//! Tables of costs: a number for each operator, from a TOML file, and the cheapest term of a class.
+//! Cost tables: a number for each operator, from a TOML file, and the cheapest term of a class.
 //!
-//! The cost of a term is that of its operator and of all its operands, as a tree: what stands in a
-//! term twice is paid for twice. The machine's costs, which depend on where a term stands, are in
-//! [`ember_compile::cost`].
+//! The cost of a term is the cost of its operator and of all its operands, as a tree: a subterm that occurs twice
+//! counts twice. The machine's costs, which depend on the context of a term, are in [`ember_compile::cost`].
 
 use egg::{CostFunction, Id, Language, Symbol};
 use ember_analysis::facts::EGraph;
@@ -21,21 +20,20 @@ use toml::de::{DeTable, DeValue};
 /// Costs by operator, none below zero.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// Of operators that are not listed, of numbers and of names.
+    /// The cost of operators that are not listed, of numbers and of names.
     default: f64,
-    /// Of an operator by its name, whatever its number of arguments.
+    /// The costs of operators by name, for any number of arguments.
     listed: FxHashMap<Symbol, f64>,
 }
 
-/// The greatest cost of an operator, so that sums stay numbers.
+/// The greatest cost of an operator, so that sums stay finite.
 const MOST: f64 = 1e100;
 
 const KEYS: [&str; 2] = ["default", "costs"];
 
 impl Costs {
-    /// Reads a table: `default = 1.0` (1 where it is missing), and a section `[costs]` with lines
-    /// `"OPERATOR" = COST`. Reports all unknown operators and all costs that are no number of at
-    /// least 0 at once.
+    /// Reads a table: `default = 1.0` (1 if it is missing), and a section `[costs]` with lines `"OPERATOR" = COST`.
+    /// Reports all unknown operators and all costs that are not numbers of at least 0 at once.
     pub fn load(sources: &mut Sources, path: &Path, signature: &Signature) -> Checked<Costs> {
         let file = load(sources, path)?;
         let text = sources.get(file).text.clone();
@@ -44,7 +42,7 @@ impl Costs {
         for error in &broken {
             reader.error(error.span().unwrap_or_default(), error.message(), "not TOML");
         }
-        // What a text that is not TOML lacks is anybody's guess.
+        // A text that is not TOML gives no further meaningful errors.
         let costs = if broken.is_empty() {
             reader.costs(root.get_ref(), signature)
         } else {
@@ -54,7 +52,7 @@ impl Costs {
         if reader.errors.is_empty() { Ok(costs) } else { Err(reader.errors) }
     }
 
-    /// The cost of a node, its operands aside.
+    /// Returns the cost of a node without its operands.
     fn of(&self, node: &Node) -> f64 {
         match node.head() {
             Head::Op(name) => self.listed.get(&name).copied().unwrap_or(self.default),
@@ -62,7 +60,7 @@ impl Costs {
         }
     }
 
-    /// The cost of a term.
+    /// Returns the cost of a term.
     pub fn of_term(&self, term: &Term) -> f64 {
         let mut costs: Vec<f64> = Vec::with_capacity(term.len());
         for node in term {
@@ -72,15 +70,15 @@ impl Costs {
         costs.last().copied().unwrap_or(0.0)
     }
 
-    /// The cheapest term of each class, with its cost; of equally cheap ones, always the same. `None`
-    /// where what was taken out of the search leaves no finite term. The e-graph must be clean.
+    /// Returns the cheapest term of each class with its cost. Ties are always broken in the same way. `None` if the
+    /// nodes removed from the search leave no finite term. The e-graph must be clean.
     pub fn cheapest(&self, egraph: &EGraph, classes: &[Id]) -> Vec<Option<(f64, Term)>> {
         let extractor = Extractor::new(egraph, Paid(self));
         classes.iter().map(|class| extractor.find_best(*class)).collect()
     }
 }
 
-/// The costs as the extractor asks for them.
+/// Adapts the costs to the extractor.
 struct Paid<'a>(&'a Costs);
 
 impl CostFunction<Node> for Paid<'_> {

@@ -1,6 +1,6 @@
-//! What a search leads to, printed alone: the program at a level, or the e-graph after the last stage.
+//! Prints the result of a search by itself: the program at a level, or the e-graph after the last stage.
 //!
-//! `program` prints programs. `snapshot` takes what is shown of an e-graph; `dot` writes it as Graphviz text, and
+//! `program` prints programs. `snapshot` selects the shown content of an e-graph; `dot` writes it as Graphviz text, and
 //! `json` in the format of the crate `egraph-serialize`, which other tools read.
 
 mod dot;

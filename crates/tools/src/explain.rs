@@ -1,6 +1,6 @@
-//! Why a program equals the model that it came from: `program` finds the chain of rules, from its
-//! statements to what was chosen; `lines` puts steps of one kind on one line, `computed` does the arithmetic of a chain
-//! everywhere at once, `print` shows it to people, and `price` gives the cost of each term.
+//! Explains why a program equals its model: `program` finds the chain of rules from the model's statements to the
+//! chosen program; `lines` puts steps of one kind on one line, `computed` does the arithmetic of a chain everywhere at
+//! once, `print` prints the chain, and `price` computes the cost of each term.
 
 mod computed;
 mod lines;

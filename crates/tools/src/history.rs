@@ -1,40 +1,40 @@
-//! What a search did, stage by stage, kept whole so that it can be asked about afterwards.
+//! The record of a search, stage by stage, so that questions about it can be answered afterwards.
 
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts};
 use ember_compile::search::{Candidate, Event};
 use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, Saturation, StopReason, saturate};
-use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Saturation};
+use ember_language::rules::{Exactness, RuleBook, Schedule, ScheduleStep, Sketch};
 use ember_language::term::Term;
 
-/// One stage of a search: the e-graph as it was when the stage ended, and what had happened.
+/// One stage of a search: the e-graph at the end of the stage, and the event that ended it.
 pub struct Stage {
     /// The e-graph, with its journal since the search last started again.
     pub egraph: EGraph,
     /// The class of the program.
     pub root: Id,
-    /// What happened.
+    /// The event.
     pub what: What,
 }
 
-/// What happened in a stage.
+/// The event that ended a stage.
 pub enum What {
     /// Rules were applied.
     Saturated {
-        /// The rules that were allowed to run, by their places in the book.
+        /// The rules that were allowed to run, by their indices in the book.
         rules: Vec<usize>,
-        /// What each did, and why it ended.
+        /// The report of each rule, and the reason for the end.
         saturation: Saturation,
     },
     /// The best programs were extracted, and the search started again from them or ended.
     Extracted {
-        /// How many were asked for.
+        /// The number of programs requested.
         asked: usize,
         /// The programs, best estimate first.
         candidates: Vec<Candidate>,
-        /// Whether the search ended here.
+        /// True if the search ended here.
         last: bool,
     },
 }
@@ -52,80 +52,60 @@ pub struct Plain<'a> {
     pub book: &'a RuleBook,
     /// The rules, in the book's order.
     pub compiled: &'a [CompiledRule],
-    /// The rules that run, in order; every rule of the book at once if none.
+    /// The schedule; `None` runs every rule of the book at once.
     pub schedule: Option<&'a Schedule>,
-    /// The least exact rules that may run.
+    /// The exactness of the least exact rules that may run.
     pub exact: Exactness,
-    /// Bounds on each saturation.
+    /// The limits of each saturation.
     pub limits: Limits,
 }
 
 impl Plain<'_> {
-    /// Applies the rules to terms. The first is what stages call the program. A schedule's steps that
-    /// choose between programs are passed over, since nothing is to be chosen.
+    /// Applies the rules to terms. The first term is the program of the stages. A schedule's steps that choose between
+    /// programs are skipped, because there is nothing to choose.
     pub fn run(&self, terms: &[Term]) -> History {
         let facts = Facts::new(&[], &[], self.book.signature.table().clone(), Default::default());
         let mut egraph = EGraph::new(facts.recording());
         let ids: Vec<Id> = terms.iter().map(|term| egraph.add_expr(term)).collect();
         egraph.rebuild();
-        let root = ids.first().copied();
-        let mut run = Run { plain: self, egraph, root, ended: false, history: History::default() };
+        let root = ids.first().copied().unwrap_or_default();
+        let mut run = Run { root, history: History::default() };
+        let mut driver = Driver::new(egraph, self.compiled, self.limits)
+            .allowing(|_, rule| rule.exact <= self.exact);
         match self.schedule {
-            Some(schedule) => drive(&mut run, &schedule.steps, self.limits.iterations),
-            None => run.saturate(&(0..self.compiled.len()).collect::<Vec<usize>>()),
+            Some(schedule) => driver.run(&schedule.steps, &mut run),
+            None => driver.run(&[ScheduleStep::all(self.book)], &mut run),
         }
         run.history
     }
 }
 
-/// A run of rules on terms.
-struct Run<'a> {
-    plain: &'a Plain<'a>,
-    egraph: EGraph,
-    /// The first term, if there is one.
-    root: Option<Id>,
-    /// Whether two constants met.
-    ended: bool,
+/// A run of rules on terms, recorded.
+struct Run {
+    /// The class of the first term.
+    root: Id,
     history: History,
 }
 
-impl Run<'_> {
-    fn root(&self) -> Id {
-        self.root.map_or_else(Id::default, |id| self.egraph.find(id))
-    }
-}
-
-impl Driven for Run<'_> {
-    fn saturate(&mut self, rules: &[usize]) {
-        let Plain { compiled, exact, limits, .. } = self.plain;
-        let allowed = |rule: &usize| compiled[*rule].exact <= *exact;
-        let rules: Vec<usize> = rules.iter().copied().filter(allowed).collect();
-        let chosen: Vec<&CompiledRule> = rules.iter().map(|at| &compiled[*at]).collect();
-        let saturation = saturate(&mut self.egraph, &chosen, limits, &mut |_| ());
-        self.ended = matches!(saturation.stop, StopReason::Contradiction { .. });
-        let event = Event::Saturated { rules: &rules, saturation: &saturation };
-        self.history.record(&self.egraph, self.root(), event);
+impl Observer<Facts> for Run {
+    fn saturated(
+        &mut self,
+        driver: &mut Driver<'_, Facts>,
+        rules: &[usize],
+        done: Saturation,
+    ) -> AppliedAgain {
+        let (egraph, event) = (&driver.egraph, Event::Saturated { rules, saturation: &done });
+        self.history.record(egraph, egraph.find(self.root), event);
+        AppliedAgain::No
     }
 
-    fn keep(&mut self, _: usize) {}
-
-    fn found(&self, sketch: &Sketch) -> bool {
-        ember_engine::holds(sketch, &self.egraph, self.root())
+    fn found(&self, egraph: &EGraph, sketch: &Sketch) -> bool {
+        ember_engine::holds(sketch, egraph, self.root)
     }
-
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, 0)
-    }
-
-    fn ended(&self) -> bool {
-        self.ended
-    }
-
-    fn cut_short(&mut self) {}
 }
 
 impl History {
-    /// Keeps what an event of a search tells.
+    /// Records an event of a search.
     pub fn record(&mut self, egraph: &EGraph, root: Id, event: Event<'_>) {
         let what = match event {
             Event::Saturated { rules, saturation } => {
@@ -138,7 +118,7 @@ impl History {
         self.stages.push(Stage { egraph: egraph.clone(), root, what });
     }
 
-    /// The stages in which rules were applied, each with its place among all stages.
+    /// Returns the stages in which rules were applied, each with its index among all stages.
     pub fn saturations(&self) -> impl Iterator<Item = (usize, &Stage, &[usize], &Saturation)> {
         self.stages.iter().enumerate().filter_map(|(at, stage)| match &stage.what {
             What::Saturated { rules, saturation } => Some((at, stage, &rules[..], saturation)),
@@ -146,7 +126,7 @@ impl History {
         })
     }
 
-    /// The e-graphs that the search went through, each as it was at its end.
+    /// Returns the e-graphs of the search, each in its final state.
     pub fn egraphs(&self) -> impl Iterator<Item = &EGraph> {
         let ends = |at: &usize| {
             let next = self.stages.get(at + 1);

@@ -1,5 +1,5 @@
-//! What people ask of the compiler beside programs: explanations, the language server, case files, rules
-//! tested with random programs. Knows nothing of the command line.
+//! Tools around the compiler: explanations, the language server, case files, and tests of rules with random programs.
+//! The crate knows nothing of the command line.
 //!
 //! ```
 //! use ember_language::diagnostic::{Diagnostic, Sources, Span};

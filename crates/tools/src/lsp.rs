@@ -1,8 +1,8 @@
-//! The language server: rule files in an editor. It reads messages of the language server protocol from one
-//! stream and writes its answers to another; nothing runs beside.
+//! The language server: rule files in an editor. It reads messages of the language server protocol from one stream and
+//! writes its answers to another; nothing runs in the background.
 //!
-//! Here is the protocol: which message asks for what, in which state, and what happens when it makes no
-//! sense. What is answered comes from the modules below.
+//! This file implements the protocol: the dispatch of messages, the phases of a session, and errors. The modules below
+//! compute the answers.
 
 mod answer;
 mod describe;
@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use state::State;
 use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
 
 /// Errors of JSON-RPC and of the protocol.
 mod code {
@@ -32,7 +33,7 @@ mod code {
     pub const NOT_INITIALIZED: i64 = -32002;
 }
 
-/// How far a session is.
+/// The phase of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Fresh,
@@ -40,10 +41,19 @@ enum Phase {
     ShutDown,
 }
 
-/// Serves until the client says that it is enough, or ends. Answers whether it ended as the protocol says:
+/// Serves until the client sends `exit` or closes the stream. Returns true if the session ended as the protocol requires:
 /// `shutdown`, then `exit`.
-pub fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bool> {
-    let mut server = Server { state: State::default(), phase: Phase::Fresh, out: Vec::new() };
+///
+/// A file is checked with the rules of these paths, unless the client's settings name others; a setting `default`
+/// stands for the path `default`.
+pub fn serve(
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+    rules: Vec<PathBuf>,
+    default: Option<PathBuf>,
+) -> io::Result<bool> {
+    let state = State::new(rules, default);
+    let mut server = Server { state, phase: Phase::Fresh, out: Vec::new() };
     loop {
         match wire::read(input)? {
             wire::Incoming::End => return Ok(false),
@@ -66,7 +76,7 @@ pub fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bo
 struct Server {
     state: State,
     phase: Phase,
-    /// What is to be sent.
+    /// The messages to be sent.
     out: Vec<Value>,
 }
 
@@ -74,7 +84,8 @@ impl Server {
     fn handle(&mut self, message: Value) {
         let id = message.get("id").cloned();
         let Some(method) = message.get("method").and_then(Value::as_str) else {
-            // An answer to a request: none was made. Anything else is no message.
+            // A response needs no reaction, because the server makes no requests. Any other message without a method is
+            // invalid.
             let answer = message.get("result").is_some() || message.get("error").is_some();
             if !answer {
                 self.refuse(id.unwrap_or_default(), code::INVALID_REQUEST, "no method");
@@ -116,7 +127,7 @@ impl Server {
         }
     }
 
-    /// What a request is answered with; `None` for one that is not known.
+    /// Answers a request; `None` if the method is unknown.
     fn request(&mut self, method: &str, params: Value) -> Option<serde_json::Result<Value>> {
         let state = &mut self.state;
         Some(match method {
@@ -137,14 +148,14 @@ impl Server {
         })
     }
 
-    /// What the client says without asking. What makes no sense changes nothing.
+    /// Handles a notification. Malformed parameters change nothing.
     fn notified(&mut self, method: &str, params: Value) {
         let found = match method {
             "textDocument/didOpen" => parse(params).map(|params: DidOpenTextDocumentParams| {
                 self.state.open(&params.text_document.uri, params.text_document.text)
             }),
             "textDocument/didChange" => parse(params).map(|params: DidChangeTextDocumentParams| {
-                // Texts are sent as a whole.
+                // The client sends whole texts.
                 let text = params.content_changes.into_iter().next_back().map(|change| change.text);
                 text.map_or_else(Vec::new, |text| self.state.open(&params.text_document.uri, text))
             }),
@@ -179,7 +190,7 @@ fn parse<T: DeserializeOwned>(params: Value) -> serde_json::Result<T> {
     serde_json::from_value(params)
 }
 
-/// What the server can do.
+/// Returns the capabilities of the server.
 fn capabilities() -> Value {
     json!({
         "capabilities": {

@@ -1,4 +1,4 @@
-//! Progress on a terminal: one line on standard error while the work goes on, nothing elsewhere.
+//! Progress on a terminal: one line on standard error during the work; nothing if it is no terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
@@ -9,7 +9,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line that is drawn where standard error is a terminal.
+    /// Creates a line that is drawn if standard error is a terminal.
     pub fn on_terminal() -> Line {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}{msg} ({elapsed})") {
@@ -19,27 +19,27 @@ impl Line {
         Line { bar }
     }
 
-    /// A line that is never drawn.
+    /// Creates a line that is never drawn.
     pub fn hidden() -> Line {
         Line { bar: ProgressBar::hidden() }
     }
 
-    /// Says what all that follows is a part of; it stands before what is being done.
+    /// Sets the prefix of all following messages.
     pub fn within(&self, what: impl Into<String>) {
         self.bar.set_prefix(what.into());
     }
 
-    /// Lets something else write to standard error, without the line in between.
+    /// Runs a function that writes to standard error, with the line hidden meanwhile.
     pub fn aside(&self, write: impl FnOnce()) {
         self.bar.suspend(write);
     }
 
-    /// Says what is being done.
+    /// Sets the message.
     pub fn say(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn done(&self) {
         self.bar.finish_and_clear();
     }

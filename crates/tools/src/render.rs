@@ -1,4 +1,4 @@
-//! Diagnostics as text for people and as JSON for tools; nothing else prints one.
+//! Renders diagnostics as text for people and as JSON for tools; no other module prints diagnostics.
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use ember_language::diagnostic::{Diagnostic, FileId, Severity, Source, Sources, Span};
@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// How many diagnostics are written out as text; the rest are counted. JSON holds all.
+/// The limit on the diagnostics rendered as text; the rest are counted. JSON contains all.
 pub const SHOWN: usize = 100;
 
-/// How many bytes of text the renderer walks before the rest of the diagnostics are counted only: a
+/// The limit on the bytes of text that the renderer walks, after which the remaining diagnostics are only counted. A
 /// text of a single line is walked for each of them.
 const WALKED: usize = 16 << 20;
 
-/// Diagnostics as text: for each its message, file, line and column, the text underlined, the
-/// label beside it, and the help. `color` adds ANSI styles.
+/// Renders diagnostics as text: for each its message, file, line and column, the underlined text with the label beside
+/// it, and the help. `color` adds ANSI styles.
 pub fn render(sources: &Sources, diagnostics: &[Diagnostic], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
@@ -47,15 +47,15 @@ pub fn render(sources: &Sources, diagnostics: &[Diagnostic], color: bool) -> Str
     out
 }
 
-/// Writes diagnostics to standard error, with colour where that is a terminal that shows it.
+/// Writes diagnostics to standard error, with colour if it is a terminal that supports it.
 pub fn emit(sources: &Sources, diagnostics: &[Diagnostic]) {
     anstream::eprint!("{}", render(sources, diagnostics, true));
 }
 
-/// One place of a diagnostic and its label.
+/// A place of a diagnostic and its label.
 type Place<'a> = (AnnotationKind, Span, &'a str);
 
-/// The texts of a diagnostic's places and their lengths in bytes, one snippet a file, that of the
+/// Returns the texts of a diagnostic's places with their lengths in bytes: one snippet for each file, the file of the
 /// main place first.
 fn snippets<'a>(
     sources: &Sources,
@@ -71,8 +71,8 @@ fn snippets<'a>(
     files.into_iter().map(|((_, file), places)| snippet(sources.get(file), &places)).collect()
 }
 
-/// The lines of a text that hold the places, and their length. The renderer walks all that it is given, and a long
-/// text may have many errors, so it is given no more.
+/// Returns the lines of a text that contain the places, and their length. The renderer walks all the text that it
+/// receives, and a long text may have many errors, so it receives only these lines.
 fn snippet<'a>(source: &Source, places: &[Place<'a>]) -> (Snippet<'a, Annotation<'a>>, usize) {
     let text = source.text.as_str();
     let ranges: Vec<_> = places.iter().map(|(_, span, _)| clamp(text, span.range())).collect();
@@ -91,7 +91,7 @@ fn snippet<'a>(source: &Source, places: &[Place<'a>]) -> (Snippet<'a, Annotation
     (snippet, to - from)
 }
 
-/// A range cut to the text and to whole characters.
+/// Returns a range clipped to the text and to whole characters.
 fn clamp(text: &str, range: Range<usize>) -> Range<usize> {
     let floor = |at: usize| {
         let mut at = at.min(text.len());
@@ -104,9 +104,9 @@ fn clamp(text: &str, range: Range<usize>) -> Range<usize> {
     start..floor(range.end).max(start)
 }
 
-/// Diagnostics as a JSON array of objects with `severity`, `message`, `label`, `help`, a place
-/// (`file`, and `line`, `column`, `end_line`, `end_column`, all from 1, columns in characters) and
-/// `related` places; `null` where there is none.
+/// Converts diagnostics to a JSON array of objects with `severity`, `message`, `label`, `help`, a place (`file`, and
+/// `line`, `column`, `end_line`, `end_column`, all from 1, columns in characters) and `related` places; an absent field
+/// is `null`.
 pub fn to_json(sources: &Sources, diagnostics: &[Diagnostic]) -> Value {
     let place = |span: &Span, label: &str| {
         let source = sources.get(span.file);
@@ -130,8 +130,8 @@ pub fn to_json(sources: &Sources, diagnostics: &[Diagnostic]) -> Value {
     diagnostics.iter().map(one).collect()
 }
 
-/// Diagnostics in the shape of the language server protocol: an object with a list for each file, by
-/// its URI. Lines and characters count from 0, characters in units of UTF-16.
+/// Converts diagnostics to the form of the language server protocol: an object with a list for each file, by its URI.
+/// Lines and characters count from 0, characters in units of UTF-16.
 pub fn to_lsp(sources: &Sources, files: &[FileId], diagnostics: &[Diagnostic]) -> Value {
     let mut by_file: BTreeMap<FileId, Vec<Value>> =
         files.iter().map(|file| (*file, Vec::new())).collect();
@@ -144,7 +144,8 @@ pub fn to_lsp(sources: &Sources, files: &[FileId], diagnostics: &[Diagnostic]) -
     Value::Object(lists.collect())
 }
 
-/// One diagnostic in the shape of the language server protocol; one without a place is at the start.
+/// Converts one diagnostic to the form of the language server protocol. A diagnostic without a place is put at the
+/// start.
 pub fn lsp_diagnostic(sources: &Sources, diagnostic: &Diagnostic) -> Value {
     let (span, label) = match &diagnostic.at {
         Some((span, label)) => (Some(span), label.as_str()),
@@ -180,7 +181,7 @@ pub fn lsp_diagnostic(sources: &Sources, diagnostic: &Diagnostic) -> Value {
     object
 }
 
-/// A span as a range of the language server protocol.
+/// Converts a span to a range of the language server protocol.
 pub fn lsp_range(text: &str, span: Span) -> Value {
     let range = clamp(text, span.range());
     let position = |byte: usize| {
@@ -192,7 +193,7 @@ pub fn lsp_range(text: &str, span: Span) -> Value {
     json!({"start": position(range.start), "end": position(range.end)})
 }
 
-/// The `file` URI of a path.
+/// Returns the `file` URI of a path.
 pub fn uri(path: &Path) -> String {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~".contains(&b);
@@ -203,7 +204,7 @@ pub fn uri(path: &Path) -> String {
     format!("file://{}", escaped.collect::<String>())
 }
 
-/// Line and column, both from 1, of a byte of a text; columns count characters.
+/// Returns the line and column of a byte of a text, both from 1; columns count characters.
 fn position(text: &str, byte: usize) -> (usize, usize) {
     let before = &text[..byte];
     let line = 1 + before.matches('\n').count();
@@ -215,7 +216,7 @@ fn position(text: &str, byte: usize) -> (usize, usize) {
 mod tests {
     use super::*;
 
-    /// Renders an error about the part of a text between two `|` marks, which are removed.
+    /// Renders an error at the part of a text between two `|` marks, which are removed.
     fn show(marked: &str) -> String {
         let start = marked.find('|').expect("a first mark");
         let end = marked.rfind('|').expect("a second mark") - 1;

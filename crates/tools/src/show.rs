@@ -1,4 +1,4 @@
-//! Classes of an e-graph as text: their smallest terms, their places, what is known of them; and patterns.
+//! Shows classes of an e-graph as text: their smallest terms, positions and facts; and shows patterns.
 
 use egg::{AstSize, ENodeOrVar, Id, Language, PatternAst};
 use ember_analysis::effects::{Effects, Place};
@@ -10,21 +10,21 @@ use itertools::Itertools;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many characters of a term are shown.
+/// The limit on the characters of a shown term.
 pub(crate) const WIDTH: usize = 92;
 
-/// How many operators of a class, and levels of a place, are shown.
+/// The limit on the operators of a class, and on the levels of a position, that are shown.
 const FEW: usize = 6;
 
-/// The words for one e-graph.
+/// The text forms for one e-graph.
 pub(crate) struct Show<'a> {
     pub egraph: &'a EGraph,
     root: Id,
     smallest: Extractor<'a, AstSize, Node, ember_analysis::facts::Facts>,
-    /// For each class below the program: the node above it and the argument that it is.
+    /// For each class below the program: the parent node on the shortest path, its class, and the argument position.
     above: BTreeMap<Id, (Id, Node, usize)>,
     words: &'a Words<'a>,
-    /// Names of loop variables, which are the same in all that is shown.
+    /// The names of loop variables, which are the same in all texts.
     names: RefCell<Names>,
 }
 
@@ -48,45 +48,37 @@ impl<'a> Show<'a> {
         Show { egraph, root, smallest, above, words, names: RefCell::default() }
     }
 
-    /// A term on one line.
+    /// Returns a term on one line.
     pub fn line(&self, term: &Term, most: usize) -> String {
         written(term, self.words, &mut self.names.borrow_mut()).line(most)
     }
 
-    /// The smallest term of a class.
+    /// Returns the smallest term of a class.
     pub fn smallest(&self, class: Id) -> Term {
-        // A class of which only what contains it is left in the search still has the term of its id.
+        // If all remaining nodes of a class contain the class itself, the term of its id still exists.
         let found = self.smallest.find_best(class);
         found.map_or_else(|| self.egraph.id_to_expr(class), |(_, term)| term)
     }
 
-    /// How many words that has.
+    /// Returns the number of words of the smallest term.
     pub fn size(&self, class: Id) -> usize {
         self.smallest.find_best_cost(class).unwrap_or(usize::MAX)
     }
 
-    /// The smallest term of a class on one line.
+    /// Returns the smallest term of a class on one line.
     pub fn term(&self, class: Id) -> String {
         self.line(&self.smallest(class), WIDTH)
     }
 
-    /// A node over the smallest terms of its operands, on one line.
+    /// Returns a node over the smallest terms of its operands, on one line.
     pub fn node(&self, node: &Node) -> String {
         let mut terms = ember_prove::chains::Terms::default();
-        let node = node.clone().map_children(|child| {
-            let mut ids: Vec<Id> = Vec::new();
-            for node in &self.smallest(child) {
-                let node = node.clone().map_children(|c| ids[usize::from(c)]);
-                ids.push(terms.add(node));
-            }
-            ids.last().copied().unwrap_or_default()
-        });
+        let node = node.clone().map_children(|child| terms.put(&self.smallest(child)));
         terms.add(node);
         self.line(&terms.finish(), WIDTH)
     }
 
-    /// How many nodes are above a class on the shortest way from the program; `None` where none leads
-    /// there.
+    /// Returns the number of nodes above a class on the shortest path from the program; `None` if there is no path.
     pub fn depth(&self, class: Id) -> Option<usize> {
         let mut at = self.egraph.find(class);
         let mut depth = 0;
@@ -96,7 +88,7 @@ impl<'a> Show<'a> {
         (at == self.root).then_some(depth)
     }
 
-    /// Where a class stands: the operators on the shortest way to it from the program.
+    /// Returns the position of a class: the operators on the shortest path from the program.
     pub fn place(&self, class: Id) -> String {
         let mut words = Vec::new();
         let mut at = self.egraph.find(class);
@@ -113,12 +105,12 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// The operators of a class.
+    /// Returns the operators of a class.
     pub fn operators(&self, class: Id) -> String {
         few(self.egraph[class].nodes.iter())
     }
 
-    /// The operators of which a class is an operand.
+    /// Returns the operators of which a class is an operand.
     pub fn operators_over(&self, class: Id) -> String {
         let parents = self.egraph[class].parents().map(|parent| self.egraph.find(parent));
         let nodes = parents.sorted().dedup().flat_map(|parent| &self.egraph[parent].nodes);
@@ -127,19 +119,19 @@ impl<'a> Show<'a> {
         }))
     }
 
-    /// What is known of a class, and what is not, in words.
+    /// Returns the known facts of a class and the missing ones, in words.
     pub fn facts(&self, class: Id) -> String {
         let (mut known, unknown) = self.words(class);
         known.extend(unknown.iter().map(|word| (*word).to_owned()));
         known.join("; ")
     }
 
-    /// What is known of a class, in words.
+    /// Returns the known facts of a class, in words.
     pub fn known(&self, class: Id) -> String {
         self.words(class).0.join("; ")
     }
 
-    /// What is known, and what is not or goes without saying.
+    /// Returns the known facts of a class, and the facts that are missing or go without saying.
     fn words(&self, class: Id) -> (Vec<String>, Vec<&'static str>) {
         let fact = &self.egraph[class].data;
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
@@ -199,7 +191,7 @@ impl<'a> Show<'a> {
         (known, unknown)
     }
 
-    /// A loop variable by its name, without its bounds.
+    /// Returns the name of a loop variable, without its bounds.
     fn variable(&self, key: Id) -> String {
         let variable = self.smallest(self.egraph.find(key));
         match name(&variable, self.words, &mut self.names.borrow_mut()) {
@@ -221,7 +213,7 @@ impl<'a> Show<'a> {
             .collect()
     }
 
-    /// A place in memory.
+    /// Returns a place in memory, in words.
     fn memory(&self, place: &Place) -> String {
         let index = |index: &ember_analysis::effects::Index| match index {
             None => "any".to_owned(),
@@ -247,7 +239,7 @@ impl<'a> Show<'a> {
     }
 }
 
-/// A pattern as text, with one of its parts between marks.
+/// Returns a pattern as text, with one of its parts between marks.
 pub(crate) fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
     let mut texts: Vec<String> = Vec::with_capacity(pattern.len());
     for (at, node) in pattern.as_ref().iter().enumerate() {
@@ -264,7 +256,7 @@ pub(crate) fn pattern(pattern: &PatternAst<Node>, mark: Option<Id>) -> String {
     texts.pop().unwrap_or_default()
 }
 
-/// The operators of some nodes, not too many.
+/// Returns the operators of some nodes, limited in number.
 fn few<'a>(nodes: impl Iterator<Item = &'a Node>) -> String {
     let names: Vec<String> = nodes.map(|node| format!("`{node}`")).unique().collect();
     match names.len().checked_sub(FEW) {

@@ -1,18 +1,18 @@
-//! SMT solvers that are installed, each run as a process: any that reads SMT-LIB 2 from standard input will
-//! do; two are looked for.
+//! Installed SMT solvers, each run as a process. Any solver that reads SMT-LIB 2 from standard input would do; two are
+//! searched for.
 
 use ember_prove::verify::Solver;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What one question may cost, in the solver's own count of its work, so that the answer does not
-/// depend on how busy the machine is: some ten seconds of z3.
+/// The limit on one query, in the solver's own units of work, so that the answer does not depend on the load of the
+/// machine: about ten seconds of z3.
 const WORK: u32 = 100_000_000;
 
-/// Milliseconds after which a question is given up in any case: not every loop of a solver counts.
+/// Milliseconds after which a query is given up in any case, because not every loop of a solver counts its work.
 const PATIENCE: u32 = 120_000;
 
-/// A solver that is installed.
+/// An installed solver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     command: &'static str,
@@ -20,7 +20,7 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// The first solver that is installed: z3, or else cvc5.
+    /// Returns the first installed solver: z3, otherwise cvc5.
     pub fn find() -> Option<Installed> {
         let known = [
             (
@@ -63,8 +63,8 @@ impl Solver for Installed {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        // The answer to a question is short, so the solver never waits for it to be read while it is
-        // still being written to.
+        // The answer to a query is short, so the solver never blocks on its output while its input is still being
+        // written.
         if let Some(mut input) = process.stdin.take() {
             input.write_all(script.as_bytes())?;
         }

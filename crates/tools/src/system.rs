@@ -1,14 +1,13 @@
-//! Any rules on any terms: several roots in one e-graph, a schedule, what must be equal in the end,
-//! and the cheapest term of each root. Knows nothing of machines and models.
+//! Applies any rules to any terms: several roots in one e-graph, a schedule, goals, and the cheapest term of each root.
+//! The module knows nothing of machines and models.
 
 use crate::cases::as_term;
 use crate::cost_table::Costs;
 use crate::tables::EGraphReport;
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts};
-use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, Progress, RuleReport, Saturation, StopReason, saturate};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Progress, RuleReport, Saturation, StopReason};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
 use ember_language::load::load;
 use ember_language::print_term::print_term;
@@ -16,47 +15,48 @@ use ember_language::rules::{RuleBook, ScheduleStep, Signature, Sketch, Sort};
 use ember_language::sexp::{self, Sexp};
 use ember_language::suggest;
 use ember_language::term::Term;
+use ember_language::text::{Names, Words, written, written_out};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A term to be rewritten, and what is asked of its class.
+/// A term to be rewritten, with the goals of its class.
 #[derive(Clone, Debug)]
 pub struct Root {
     /// The term.
     pub term: Term,
-    /// What is taken to be equal to it from the start.
+    /// The terms that are equal to it from the start.
     pub same: Vec<Term>,
-    /// What is asked in the end.
+    /// The goals, checked at the end.
     pub goals: Vec<Goal>,
 }
 
-/// What is asked of a class: whether it has a term that looks like a sketch.
+/// A goal of a class: it must have a term that fits a sketch, or must not.
 #[derive(Clone, Debug)]
 pub struct Goal {
     /// The sketch.
     pub sketch: Sketch,
     /// The sketch as it was written, on one line.
     pub text: String,
-    /// Whether the class must have such a term, or must not.
+    /// True if the class must have a term that fits; false if it must not.
     pub wanted: bool,
 }
 
 const KEYS: [&str; 3] = [":same", ":goal", ":never"];
 
-/// Reads a file of terms. Behind a term may stand `:same TERM`, `:goal SKETCH` and `:never SKETCH`,
-/// each any number of times. Reports all errors at once.
+/// Reads a file of terms, in which loops may name their variables. A term may be followed by `:same TERM`, `:goal SKETCH` and `:never SKETCH`, each any number
+/// of times. Reports all errors at once.
 pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checked<Vec<Root>> {
     let file = load(sources, path)?;
     let items = sexp::read(sources, file)?;
     let mut errors = Vec::new();
     let mut roots: Vec<Root> = Vec::new();
-    // The sort of the last term; `None` where that could not be read.
+    // The sort of the last term; `None` if the term could not be read.
     let mut sort = None;
     let mut rest = items.iter();
     while let Some(item) = rest.next() {
         let Some(key) = item.atom().filter(|word| word.starts_with(':')) else {
-            sort = take(signature.read_term(item), &mut errors).map(|(term, sort)| {
+            sort = take(term(item, signature), &mut errors).map(|(term, sort)| {
                 roots.push(Root { term, same: Vec::new(), goals: Vec::new() });
                 sort
             });
@@ -70,11 +70,10 @@ pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checke
             continue;
         };
         let read = if key == ":same" {
-            take(signature.read_term(value), &mut errors)
-                .map(|(term, found)| (Some(found), Err(term)))
+            take(term(value, signature), &mut errors).map(|(term, found)| (Some(found), Err(term)))
         } else {
             Sketch::read(signature, value, &mut errors).map(|sketch| {
-                let (text, wanted) = (one_line(&as_term(value)), key == ":goal");
+                let (text, wanted) = (on_one_line(&print_term(&as_term(value))), key == ":goal");
                 (sketch.sort(signature), Ok(Goal { sketch, text, wanted }))
             })
         };
@@ -96,6 +95,11 @@ pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checke
     if errors.is_empty() { Ok(roots) } else { Err(errors) }
 }
 
+/// A term, whose loops may name their variables.
+fn term(text: &Sexp, signature: &Signature) -> Checked<(Term, Sort)> {
+    signature.read_term(&written_out(text, &Words::new(signature), &[])?)
+}
+
 fn take<T>(read: Checked<T>, errors: &mut Vec<Diagnostic>) -> Option<T> {
     read.map_err(|found| errors.extend(found)).ok()
 }
@@ -109,31 +113,31 @@ fn differs(sort: Sort, found: Option<Sort>, value: &Sexp) -> Option<Diagnostic> 
     ))
 }
 
-/// What is printed of a run.
+/// The report of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The e-graph in the end.
+    /// The e-graph at the end.
     pub egraph: EGraphReport,
-    /// What each rule did, in the order in which the rules were read.
+    /// The reports of the rules, in the order in which the rules were read.
     pub rules: Vec<RuleReport>,
     /// The terms, in order.
     pub terms: Vec<TermReport>,
-    /// Where the time went.
+    /// The time of each stage.
     pub time_ms: Times,
-    /// Why the run must not be trusted, where two constants met in one class.
+    /// The reason why the run must not be trusted, if two constants met in one class.
     #[serde(skip)]
     pub contradiction: Option<StopReason>,
 }
 
-/// What became of a term.
+/// The result for one term.
 #[derive(Clone, Debug, Serialize)]
 pub struct TermReport {
     /// The term as it was given.
     pub term: String,
-    /// With a table of costs: the cost of the term, the cheapest one that equals it, and its cost.
+    /// The cheapest equal term and the costs, if there is a cost table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cheapest: Option<Cheapest>,
-    /// What was asked of it.
+    /// The results of its goals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub goals: Vec<GoalReport>,
 }
@@ -143,20 +147,20 @@ pub struct TermReport {
 pub struct Cheapest {
     /// The cost of the term as it was given.
     pub cost_before: f64,
-    /// The cost of the cheapest.
+    /// The cost of the cheapest term.
     pub cost: f64,
-    /// The cheapest.
+    /// The cheapest term.
     pub term: String,
 }
 
-/// What was asked of a class, and the answer.
+/// A goal of a class and its result.
 #[derive(Clone, Debug, Serialize)]
 pub struct GoalReport {
     /// The sketch.
     pub pattern: String,
-    /// Whether the class was to have a term that looks so.
+    /// True if the class was required to have a term that fits.
     pub wanted: bool,
-    /// Whether it does.
+    /// True if it has one.
     pub found: bool,
 }
 
@@ -170,27 +174,20 @@ pub struct Times {
 }
 
 impl Report {
-    /// Whether every goal is as wanted, and no two constants met.
+    /// Returns true if every goal is as wanted and no two constants met.
     pub fn passed(&self) -> bool {
         let goals = self.terms.iter().flat_map(|term| &term.goals);
         self.contradiction.is_none() && goals.into_iter().all(|goal| goal.found == goal.wanted)
     }
 }
 
-/// The steps of a schedule, or all rules at once without one. A schedule that keeps programs is an
-/// error: which are the best is a question about a machine.
+/// Returns the steps of a schedule; without a schedule, all rules at once. A schedule that keeps programs is an error,
+/// because only a machine can rank programs.
 pub fn steps(book: &RuleBook, schedule: Option<&str>) -> Checked<Vec<ScheduleStep>> {
     let Some(name) = schedule else {
-        return Ok(vec![ScheduleStep::Saturate((0..book.rules.len()).collect())]);
+        return Ok(vec![ScheduleStep::all(book)]);
     };
-    let Some(schedule) = book.schedule(name) else {
-        let error = Diagnostic::global(format!("no schedule is named `{name}`"));
-        let known = book.schedules.iter().map(|schedule| schedule.name.as_str());
-        return Err(vec![match suggest::help(name, known) {
-            Some(help) => error.with_help(help),
-            None => error,
-        }]);
-    };
+    let schedule = book.require_schedule(name)?;
     if schedule.keeps() {
         return Err(vec![keep_error(name, schedule.span)]);
     }
@@ -222,30 +219,25 @@ pub fn run(
     let classes: Vec<Id> = roots.iter().map(|root| add(&mut egraph, root)).collect();
     egraph.rebuild();
     let reports = compiled.iter().map(|rule| RuleReport::new(rule.name.as_str())).collect();
-    let mut state = State {
-        rules: &compiled,
-        limits,
-        egraph,
-        classes: &classes,
-        progress,
-        iterations: 0,
-        stop: StopReason::Saturated,
-        reports,
-    };
-    drive(&mut state, steps, limits.iterations);
-    let State { egraph, iterations, stop, reports, .. } = state;
+    let mut state = State { classes: &classes, progress, reports };
+    let mut driver = Driver::new(egraph, &compiled, limits);
+    driver.run(steps, &mut state);
+    let Driver { egraph, iterations, stop, .. } = driver;
     let saturate = start.elapsed();
     let start = Instant::now();
     let cheapest = costs.map(|costs| costs.cheapest(&egraph, &classes));
     let extract = start.elapsed();
+    // A term and the cheapest one that equals it name their variables alike.
+    let (words, mut names) = (Words::new(&book.signature), Names::default());
+    let mut shown = |term: &Term| on_one_line(&written(term, &words, &mut names).lines());
     let terms = roots.iter().zip(&classes).enumerate().map(|(i, (root, class))| TermReport {
-        term: one_line(&root.term),
+        term: shown(&root.term),
         cheapest: costs.zip(cheapest.as_ref()).map(|(costs, cheapest)| {
             let cost_before = costs.of_term(&root.term);
-            // Where no finite term is left in the search, the given one is still equal.
+            // If no finite term is left in the search, the given term is still equal.
             let given = || (cost_before, root.term.clone());
             let (cost, term) = cheapest[i].clone().unwrap_or_else(given);
-            Cheapest { cost_before, cost, term: one_line(&term) }
+            Cheapest { cost_before, cost, term: shown(&term) }
         }),
         goals: root.goals.iter().map(|goal| asked(&egraph, *class, goal)).collect(),
     });
@@ -257,7 +249,7 @@ pub fn run(
             iterations,
             stop_reason: stop.to_string(),
         },
-        rules: reports,
+        rules: state.reports,
         time_ms: Times { saturate: ms(saturate), extract: ms(extract) },
         contradiction: matches!(stop, StopReason::Contradiction { .. }).then_some(stop),
     }
@@ -267,7 +259,7 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// A root's class, with what is the same from the start.
+/// Adds a root with the terms that are equal from the start; returns its class.
 fn add(egraph: &mut EGraph, root: &Root) -> Id {
     let class = egraph.add_expr(&root.term);
     for other in &root.same {
@@ -282,52 +274,36 @@ fn asked(egraph: &EGraph, class: Id, goal: &Goal) -> GoalReport {
     GoalReport { pattern: goal.text.clone(), wanted: goal.wanted, found }
 }
 
-/// A term as words in one line.
-fn one_line(term: &Term) -> String {
-    print_term(term).split_whitespace().collect::<Vec<_>>().join(" ")
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A schedule's run.
+/// The state of a schedule's run.
 struct State<'a> {
-    rules: &'a [CompiledRule],
-    limits: Limits,
-    egraph: EGraph,
-    /// Those of the terms.
+    /// The classes of the terms.
     classes: &'a [Id],
     progress: &'a mut dyn FnMut(Progress),
-    iterations: usize,
-    stop: StopReason,
     reports: Vec<RuleReport>,
 }
 
-impl Driven for State<'_> {
-    fn saturate(&mut self, rules: &[usize]) {
-        let chosen: Vec<&CompiledRule> = rules.iter().map(|rule| &self.rules[*rule]).collect();
-        let result: Saturation = saturate(&mut self.egraph, &chosen, &self.limits, self.progress);
-        self.iterations += result.iterations;
-        for (rule, report) in rules.iter().zip(&result.rules) {
+impl Observer<Facts> for State<'_> {
+    fn progress(&mut self, progress: Progress) {
+        (self.progress)(progress);
+    }
+
+    fn saturated(
+        &mut self,
+        _: &mut Driver<'_, Facts>,
+        rules: &[usize],
+        done: Saturation,
+    ) -> AppliedAgain {
+        for (rule, report) in rules.iter().zip(&done.rules) {
             self.reports[*rule].add(report);
         }
-        if result.stop != StopReason::Saturated {
-            self.stop = result.stop;
-        }
-    }
-    /// No such schedule gets here.
-    fn keep(&mut self, _: usize) {}
-
-    fn found(&self, sketch: &Sketch) -> bool {
-        self.classes.iter().all(|class| ember_engine::holds(sketch, &self.egraph, *class))
+        AppliedAgain::No
     }
 
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, 0)
-    }
-
-    fn ended(&self) -> bool {
-        matches!(self.stop, StopReason::Contradiction { .. })
-    }
-
-    fn cut_short(&mut self) {
-        self.stop = StopReason::IterationLimit;
+    fn found(&self, egraph: &EGraph, sketch: &Sketch) -> bool {
+        self.classes.iter().all(|class| ember_engine::holds(sketch, egraph, *class))
     }
 }

@@ -1,10 +1,10 @@
-//! Tables and numbers as people read them, and what is reported of an e-graph.
+//! Tables and numbers in readable form, and the report of an e-graph.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-/// A table with a header, numbers to the right.
+/// Creates a table with a header; all columns but the first are aligned to the right.
 pub fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_header(header.iter().copied());
@@ -14,7 +14,7 @@ pub fn table(header: &[&str]) -> Table {
     table
 }
 
-/// A number with its thousands apart.
+/// Returns a number with its digits in groups of three.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -27,15 +27,15 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
-/// The e-graph of the search.
+/// The report of the e-graph of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct EGraphReport {
-    /// The most e-nodes it had; over all groups together, where there are several.
+    /// The greatest number of e-nodes; the sum over groups if there are several.
     pub nodes: usize,
-    /// The e-classes it had then.
+    /// The number of e-classes at that time.
     pub classes: usize,
-    /// Iterations of all saturations.
+    /// The iterations of all saturations.
     pub iterations: usize,
-    /// Why saturation stopped.
+    /// The reason why saturation stopped.
     pub stop_reason: String,
 }

@@ -1,4 +1,4 @@
-//! What each rule did in a search, stage by stage: `--trace`.
+//! The trace of a search (`--trace`): the work of each rule, stage by stage.
 
 use crate::tables::{grouped, table};
 use ember_compile::groups::Searched;
@@ -8,13 +8,13 @@ use itertools::Itertools;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// A rule that made more than half of at least this many e-nodes is warned of.
+/// The number of e-nodes from which on a rule that made more than half of them causes a warning.
 const MANY: usize = 1_000;
 
-/// A rule that made more e-nodes in each of this many iterations than in the one before is warned of.
+/// The number of iterations in a row in which a rule must make more and more e-nodes to cause a warning.
 const RISING: usize = 4;
 
-/// The search of one group of statements.
+/// The trace of the search of one group of statements.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupTrace {
     /// The names of its statements.
@@ -23,12 +23,12 @@ pub struct GroupTrace {
     pub stages: Vec<StageTrace>,
 }
 
-/// One saturation.
+/// The trace of one saturation.
 #[derive(Clone, Debug, Serialize)]
 pub struct StageTrace {
     /// Iterations begun.
     pub iterations: usize,
-    /// Why it ended.
+    /// The reason why it ended.
     pub stop_reason: String,
     /// E-nodes at its end.
     pub nodes: usize,
@@ -36,11 +36,11 @@ pub struct StageTrace {
     pub classes: usize,
     /// The rules that matched, in the order in which they ran.
     pub rules: Vec<RuleTrace>,
-    /// What is odd about their growth.
+    /// Warnings about the growth of rules.
     pub warnings: Vec<String>,
 }
 
-/// What one rule did.
+/// The trace of one rule.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleTrace {
     /// Its counts.
@@ -51,7 +51,7 @@ pub struct RuleTrace {
 }
 
 impl StageTrace {
-    /// The trace of a saturation. Rules that never matched are left out.
+    /// Returns the trace of a saturation. Rules that never matched are left out.
     pub fn new(saturation: &Saturation) -> StageTrace {
         let rules = saturation.rules.iter().filter(|rule| rule.matches > 0);
         let rule = |report: &RuleReport| RuleTrace {
@@ -68,7 +68,7 @@ impl StageTrace {
         }
     }
 
-    /// The trace as a table, the rules that made most first, and the warnings below.
+    /// Prints the trace as a table, the rules that made the most e-nodes first, and the warnings below.
     pub fn print(&self) -> String {
         let header =
             ["rule", "matches", "refused", "applied", "unions", "e-nodes", "growth", "time_ms"];
@@ -95,20 +95,20 @@ impl StageTrace {
             self.stop_reason
         );
         for warning in &self.warnings {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(out, "warning: {warning}");
         }
         out
     }
 }
 
-/// The e-nodes of the first iterations.
+/// Returns the e-nodes of the first iterations.
 fn growth(growth: &[usize]) -> String {
     let shown = growth.iter().take(6).join(" ");
     if growth.len() > 6 { format!("{shown} …") } else { shown }
 }
 
-/// The rules that blow the e-graph up.
+/// Returns warnings about the rules that blow up the e-graph.
 fn warnings(saturation: &Saturation) -> Vec<String> {
     let all: usize = saturation.rules.iter().map(|rule| rule.nodes).sum();
     let mut found = Vec::new();
@@ -133,7 +133,7 @@ fn warnings(saturation: &Saturation) -> Vec<String> {
     found
 }
 
-/// The trace of a search.
+/// Returns the trace of a search.
 pub fn of(inputs: &Inputs, searched: &Searched) -> Vec<GroupTrace> {
     let group = |(at, found): (&usize, &ember_compile::search::Found)| {
         let statements = searched.plan.groups[*at].statements.iter();
@@ -145,7 +145,7 @@ pub fn of(inputs: &Inputs, searched: &Searched) -> Vec<GroupTrace> {
     searched.found.iter().map(group).collect()
 }
 
-/// The trace of a search as text.
+/// Prints the trace of a search.
 pub fn print(groups: &[GroupTrace]) -> String {
     let mut out = String::new();
     for group in groups {

@@ -1,4 +1,4 @@
-//! What programs of a model are searched and chosen for, and the best of one schedule.
+//! The context of searching and choosing programs of a model, and the best program of a schedule.
 
 use crate::progress::Line;
 use ember_compile::cost::Goal;
@@ -9,26 +9,26 @@ use ember_language::diagnostic::Checked;
 use ember_language::rules::Schedule;
 use std::time::{Duration, Instant};
 
-/// What programs are searched and chosen for.
+/// The context for which programs are searched and chosen.
 pub struct Tuning<'a> {
     /// Rules, model and machine.
     pub inputs: &'a Inputs,
-    /// The data that candidates are ranked on.
+    /// The data on which candidates are ranked.
     pub case: &'a Case,
-    /// What that data says of loops and loads.
+    /// The statistics of loops and loads in that data.
     pub statistics: Statistics<'a>,
-    /// What the user chose.
+    /// The user's options.
     pub options: &'a Options,
 }
 
 impl<'a> Tuning<'a> {
-    /// Takes what is known and counts what the data says.
+    /// Computes the statistics of the data.
     pub fn new(inputs: &'a Inputs, case: &'a Case, options: &'a Options) -> Tuning<'a> {
         Tuning { inputs, case, statistics: case.statistics(&inputs.model), options }
     }
 
-    /// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error
-    /// that says why, and so is one whose rules contradict each other.
+    /// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error with its reason,
+    /// and so is a schedule whose rules contradict each other.
     pub fn best_of(
         &self,
         schedule: &Schedule,

@@ -1,10 +1,9 @@
-//! Why a rule did not fire, or fired and has no part in the program that was chosen.
+//! Explains why a rule did not fire, or fired without a part in the chosen program.
 //!
-//! `stage` finds how far a rule came in a recorded search: `near` finds what almost matched and `missed`
-//! tells of it, `conditions` finds what its conditions saw and `refused` tells of that. Of a rule that
-//! fired, `choice` compares the best program that has what it made with the chosen one, `pruned` with
-//! those that were kept, and `unfinished` finds where it got stuck. `ask` puts it all together, and
-//! `print` writes the answer.
+//! `stage` finds how far a rule came in a recorded search: `near` finds its nearest misses and `missed` describes them;
+//! `conditions` finds the refusals of its conditions and `refused` describes them. For a rule that fired, `choice`
+//! compares the best program that contains its results with the chosen one, `pruned` compares it with the kept
+//! programs, and `unfinished` finds where it got stuck. `ask` combines these answers, and `print` writes the result.
 
 mod ask;
 mod choice;
@@ -22,62 +21,62 @@ mod unfinished;
 pub use ask::{why_not, why_not_terms};
 pub use print::{print, to_json};
 
-/// The answer to why a rule did not fire.
+/// The answer to the question why a rule did not fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The rule.
     pub rule: String,
-    /// What stopped it, or nothing.
+    /// The obstacle that stopped it, if any.
     pub cause: Cause,
     /// The answer in a sentence.
     pub verdict: String,
-    /// What supports it, each with a word for what it is; a text may have several lines.
+    /// The evidence, each item with a word for its kind; a text may have several lines.
     pub evidence: Vec<(&'static str, String)>,
-    /// What to do about it.
+    /// A suggestion.
     pub help: Option<String>,
 }
 
-/// What stopped a rule, from the first hurdle to the last.
+/// The obstacle that stopped a rule, from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// The schedule does not run it.
     NotInSchedule,
-    /// It is less exact than what may run.
+    /// It is less exact than the run permits.
     NotExact,
-    /// No term has the operator that its left side starts with.
+    /// No term has the root operator of its left side.
     OperatorMissing,
-    /// A part of its left side is nowhere below what does match.
+    /// A part of its left side is missing below the parts that match.
     NoMatch,
-    /// A variable that stands twice would be two different terms.
+    /// A variable that occurs twice would be two different terms.
     TwoTerms,
-    /// A `:where` pattern is not there.
+    /// A `:where` pattern is missing.
     WhereMissing,
     /// A `:when` is false.
     ConditionFalse,
-    /// A `:for` gives no number.
+    /// A `:for` has no value.
     NothingToRangeOver,
     /// A number that it computes does not exist.
     NumberMissing,
-    /// It would match in a run that it is no part of.
+    /// It would match in a run that does not include it.
     OutOfTurn,
     /// A limit ended the run before it was applied.
     Limit,
-    /// What it would add was known.
+    /// Its result was known already.
     KnownAlready,
-    /// It fired, and no finished program contains what it made.
+    /// It fired, and no finished program contains its result.
     NotFinished,
-    /// What it made was given up when the best programs were kept.
+    /// Its result was pruned when the best programs were kept.
     Pruned,
-    /// What it made was there to the end, and another program was chosen.
+    /// Its result was kept to the end, and another program was chosen.
     NotChosen,
-    /// It fired; nothing was to be chosen.
+    /// It fired, and there was nothing to choose.
     Fired,
-    /// It has a part in the chosen program.
+    /// It contributed to the chosen program.
     Used,
 }
 
 impl Cause {
-    /// The name used in JSON.
+    /// Returns the name used in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Cause::NotInSchedule => "not-in-schedule",
@@ -100,7 +99,7 @@ impl Cause {
         }
     }
 
-    /// Whether nothing stopped the rule.
+    /// Returns true if nothing stopped the rule.
     pub fn is_none(self) -> bool {
         matches!(self, Cause::Fired | Cause::Used)
     }

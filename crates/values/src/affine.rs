@@ -1,33 +1,33 @@
 //! Affine forms over loop variables: `constant + Σ coefficient · variable`.
 //!
-//! Knows nothing of terms; a variable is whatever orderable key the caller uses.
+//! A variable is any orderable key that the caller chooses; this module does not depend on terms.
 
 use crate::scalar::BinaryOp;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// An affine form. A variable with coefficient 0 is never stored.
+/// An affine form. It never stores a variable with coefficient 0.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Affine<V: Ord> {
     /// The constant part.
     pub constant: i64,
-    /// The coefficients.
+    /// The coefficients, by variable.
     pub terms: BTreeMap<V, i64>,
 }
 
 impl<V: Ord + Clone> Affine<V> {
-    /// A constant.
+    /// Returns the form of a constant.
     pub fn constant(constant: i64) -> Self {
         Affine { constant, terms: BTreeMap::new() }
     }
 
-    /// A variable.
+    /// Returns the form of a single variable.
     pub fn variable(v: V) -> Self {
         Affine { constant: 0, terms: BTreeMap::from([(v, 1)]) }
     }
 
-    /// The form of an operation on two forms; `None` where there is none, or a coefficient overflows.
+    /// Returns the form of an operation on two forms; `None` if the result is not affine or a coefficient overflows.
     pub fn apply(op: BinaryOp, a: &Self, b: &Self) -> Option<Self> {
         match (op, a.as_constant(), b.as_constant()) {
             (BinaryOp::Add, ..) => a.add(b),
@@ -38,7 +38,7 @@ impl<V: Ord + Clone> Affine<V> {
         }
     }
 
-    /// The sum of two forms; `None` where a coefficient overflows.
+    /// Returns the sum of two forms; `None` if a coefficient overflows.
     pub fn add(&self, other: &Self) -> Option<Self> {
         let mut sum = self.clone();
         sum.constant = sum.constant.checked_add(other.constant)?;
@@ -52,7 +52,7 @@ impl<V: Ord + Clone> Affine<V> {
         Some(sum)
     }
 
-    /// The form times a constant; `None` where a coefficient overflows.
+    /// Returns the form times a constant; `None` if a coefficient overflows.
     pub fn scale(&self, by: i64) -> Option<Self> {
         if by == 0 {
             return Some(Affine::constant(0));
@@ -65,18 +65,18 @@ impl<V: Ord + Clone> Affine<V> {
         Some(Affine { constant: self.constant.checked_mul(by)?, terms })
     }
 
-    /// The difference of two forms; `None` where a coefficient overflows.
+    /// Returns the difference of two forms; `None` if a coefficient overflows.
     pub fn sub(&self, other: &Self) -> Option<Self> {
         self.add(&other.scale(-1)?)
     }
 
-    /// The form with another in the place of a variable; `None` where a coefficient overflows.
+    /// Substitutes a form for a variable; `None` if a coefficient overflows.
     pub fn with(&self, v: V, other: &Self) -> Option<Self> {
         let k = self.coefficient(&v);
         self.add(&other.sub(&Affine::variable(v))?.scale(k)?)
     }
 
-    /// The coefficient of a variable, 0 where it does not occur.
+    /// Returns the coefficient of a variable, or 0 if it does not occur.
     pub fn coefficient<Q: Ord + ?Sized>(&self, v: &Q) -> i64
     where
         V: Borrow<Q>,
@@ -84,7 +84,7 @@ impl<V: Ord + Clone> Affine<V> {
         self.terms.get(v).copied().unwrap_or(0)
     }
 
-    /// The form as a constant, if no variable occurs.
+    /// Returns the form as a constant; `None` if a variable occurs.
     pub fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
@@ -117,7 +117,7 @@ impl<V: Ord + fmt::Debug> fmt::Debug for Affine<V> {
 mod tests {
     use super::*;
 
-    /// `constant + x X + y Y`.
+    /// Returns `constant + x X + y Y`.
     fn form(constant: i64, x: i64, y: i64) -> Affine<String> {
         let terms = [("x", x), ("y", y)].into_iter().filter(|(_, k)| *k != 0);
         Affine { constant, terms: terms.map(|(v, k)| (v.to_owned(), k)).collect() }

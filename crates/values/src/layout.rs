@@ -1,21 +1,22 @@
-//! Layout of S-expressions on lines of bounded width. Iterative, so that any depth prints.
+//! Layout of S-expressions on lines of bounded width. The algorithm is iterative, so that it prints any depth.
 //!
-//! Knows parentheses and words only; what is printed, and in which order, is the caller's.
+//! This module handles parentheses and words only; the caller decides what to print and in which order.
 
-/// Columns that the text aims to stay within.
+/// The width in columns that the text aims to stay within.
 pub const WIDTH: usize = 100;
 
-/// Deeper lists are not indented further, so that the text stays linear in the expression.
+/// The maximum indentation in columns. Deeper lists are not indented further, so that the text stays linear in the
+/// expression.
 const MAX_INDENT: usize = 60;
 
-/// How much of a list that does not fit on one line stays on the line of its parenthesis.
+/// The number of items that a list keeps on the line of its parenthesis when it does not fit on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// This many items.
+    /// Exactly this many items.
     Items(usize),
-    /// This many items, or as many of them as fit.
+    /// At most this many items, as far as they fit.
     AtMost(usize),
-    /// As many leading items as fit.
+    /// The leading items that fit.
     Fitting,
 }
 
@@ -26,7 +27,7 @@ enum Piece {
     Close,
 }
 
-/// S-expressions in the order in which they are written.
+/// A sequence of S-expressions in writing order.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     pieces: Vec<Piece>,
@@ -63,8 +64,8 @@ impl Layout {
         self.pieces.push(Piece::Close);
     }
 
-    /// The text, each top-level expression on lines of its own, at most `width` columns wide where
-    /// single words allow it.
+    /// Returns the text. Each top-level expression starts on a new line. Lines are at most `width` columns wide, unless
+    /// a single word is wider.
     pub fn render(&self, width: usize) -> String {
         let widths = self.widths();
         let mut text = String::new();
@@ -116,11 +117,11 @@ impl Layout {
         text
     }
 
-    /// For every piece that starts an expression: the bytes it takes on one line, with the
-    /// parentheses that close after it.
+    /// Returns, for every piece that starts an expression, the bytes that the expression takes on one line together
+    /// with the parentheses that close after it.
     fn widths(&self) -> Vec<usize> {
         let mut widths = vec![0; self.pieces.len()];
-        // The end of each list still open, seen from the back: bytes written so far from the end.
+        // The end of each open list, scanning from the back: bytes written so far, counted from the end.
         let mut ends: Vec<(usize, usize)> = Vec::new();
         let (mut written, mut closing) = (0, 0);
         for (at, piece) in self.pieces.iter().enumerate().rev() {
@@ -137,7 +138,7 @@ impl Layout {
                 }
                 Piece::Open(_) => {
                     let (end, after) = ends.pop().unwrap_or_default();
-                    // The last item counted a space after it that is not written.
+                    // The last item counted a space after it, but that space is not written.
                     written += 1;
                     widths[at] = written - end - 1 + after;
                     closing = 0;
@@ -148,7 +149,7 @@ impl Layout {
     }
 }
 
-/// A name as the reader takes it: bare where it is one word that is no number, else in quotes.
+/// Returns a name in a form that the reader accepts: bare if it is one word that is not a number, else in quotes.
 pub fn quote(name: &str) -> String {
     let bare = !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit() || "-+.:".contains(c))

@@ -1,5 +1,5 @@
-//! Scalars, the tables of primitives and of operations on whole tensors, affine forms, and how lists of words are laid out on lines: what stands below all other
-//! crates. Knows nothing of terms, rules, models or machines.
+//! Scalars, the tables of primitives and of operations on whole tensors, affine forms, and the layout of S-expressions
+//! on lines. All other crates build on this one; it does not depend on terms, rules, models or machines.
 //!
 //! ```
 //! use ember_values::affine::Affine;

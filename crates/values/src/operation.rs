@@ -1,141 +1,161 @@
-//! The table of operations on whole tensors, a row each: the name in models and terms, the operands with what
-//! each is to the operation, and the kernel that computes it. Whoever reads, builds or evaluates such an
-//! operation asks its row; operations are named here and in the dialects alone.
+//! The table of operations on whole tensors, one row each: the name in models and terms, the operands and their roles,
+//! and the kernel that computes the result. Code that reads, builds or evaluates an operation looks up its row; only
+//! this table and the dialects name operations.
 
 use crate::scalar::BinaryOp;
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// An operation on whole tensors.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Operation {
     /// The name in models and terms.
     pub name: &'static str,
-    /// The operands in the order of terms.
-    pub operands: &'static [Operand],
-    /// The operands that models write, in their order, by their positions in terms.
-    pub written: &'static [usize],
-    /// What computes it.
+    /// The operands in the order that terms use.
+    pub operands: Cow<'static, [Operand]>,
+    /// The positions in terms of the operands that models write, in the order that models use.
+    pub written: Cow<'static, [usize]>,
+    /// The kernel that computes it.
     pub kernel: Kernel,
-    /// What one element of the result takes.
+    /// The cost class of one element of the result.
     pub element: Element,
 }
 
 /// An operand of an operation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Operand {
-    /// The name in the dialect, by which kernels ask for it.
+    /// The name in the dialect, which kernels use to find the operand.
     pub name: &'static str,
-    /// The word in the usage of the operation.
+    /// The word in the usage text of the operation.
     pub label: &'static str,
-    /// The words in messages.
+    /// The phrase for the operand in messages.
     pub phrase: &'static str,
-    /// What it is to the operation.
+    /// The role of the operand in the operation.
     pub role: Role,
-    /// Whether it may be missing; only the last one may.
+    /// True if the operand is optional; only the last one may be.
     pub optional: bool,
 }
 
-/// What an operand is to its operation.
+/// The role of an operand in its operation.
 #[derive(Clone, Debug)]
 pub enum Role {
-    /// One of several words.
+    /// One of several fixed words.
     Word(&'static Words),
     /// An element type.
     DType,
     /// A literal number.
     Number,
-    /// A tensor of one of some ranks, which may be computed in place.
+    /// A tensor of a rank in this range, which may be computed in place.
     Tensor(RangeInclusive<usize>, Reads),
-    /// A tensor of one of some ranks that has a place in memory.
+    /// A tensor of a rank in this range that has a location in memory.
     Stored(RangeInclusive<usize>),
-    /// An input of positions in the first dimension of another operand.
+    /// An input of positions in the first dimension of the named operand.
     Indices(RangeInclusive<usize>, &'static str),
-    /// An input that parts the elements of another operand into bags.
+    /// An input that divides the elements of the named operand into bags.
     Offsets(&'static str),
-    /// Memory that programs may use; models do not write it.
+    /// Scratch memory of the program; models do not write it.
     Scratch,
 }
 
-/// How often an element of an operand is read.
+/// The number of times an element of an operand is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// Once.
+    /// Exactly once.
     Once,
-    /// Perhaps many times.
+    /// Possibly many times.
     Often,
-    /// Many times: the operand is computed before.
+    /// Many times; the operand is computed in advance.
     Many,
 }
 
-/// What one element of a result takes.
+/// The cost class of one element of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// No more than loads and simple arithmetic.
+    /// At most loads and simple arithmetic.
     Cheap,
-    /// More than that.
+    /// More than loads and simple arithmetic.
     Dear,
-    /// It cannot be had without all others.
+    /// One element cannot be computed without all the others.
     Whole,
 }
 
-/// What computes an operation. Operands are those that the variants name.
+/// The kernel that computes an operation. The variants name the operands they use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// Rows of a `table` at `indices`, each times one of the `weights` if there are some; those of a bag are
-    /// combined by the `mode`, or added, if there are `offsets`.
+    /// Rows of a `table` at `indices`, each multiplied by one of the `weights` if there are any. If there are
+    /// `offsets`, the rows of a bag are combined by the `mode`, or added if there is no `mode`.
     Rows,
-    /// For each edge the product of its rows of `left` and `right`; with an `edge` function, the rows of `right`
-    /// are added up with the function's values as weights.
+    /// For each edge, the product of its rows of `left` and `right`. With an `edge` function, the rows of `right` are
+    /// summed with the function's values as weights.
     Edges,
     /// The `score` of rows of `entities` and `relations` at `heads`, `rels` and `tails`.
     Triples,
     /// Blocks of a `table` at `indices`, one after another.
     Blocks,
-    /// The `codes` times their row's scale plus its bias, from `scales`.
+    /// The `codes` times the scale of their row plus its bias, both from `scales`.
     Dequantise,
-    /// Conversion of `x` to the type of the result.
+    /// Conversion of `x` to the element type of the result.
     Convert,
     /// A function of each element of `x`.
     Map(Function),
-    /// An operation on the elements of `a` and `b`.
+    /// A binary operation on the elements of `a` and `b`.
     Zip(BinaryOp),
     /// A number `by` times each element of `x`.
     Scale,
     /// A vector `bias` added to each row of `x`.
     Bias,
-    /// The last dimension of `x` folded.
+    /// A fold over the last dimension of `x`.
     Fold(BinaryOp),
-    /// An operation on the elements of each row of `x` and the row's one of the `numbers`.
+    /// A binary operation on the elements of each row of `x` and the number of that row in `numbers`.
     ByRow(BinaryOp),
-    /// The product of matrices `a` and `b`, of which the second may be transposed.
+    /// The product of matrices `a` and `b`.
     Product {
-        /// Whether the second is given transposed.
+        /// True if `b` is given transposed.
         transposed: bool,
     },
-    /// The part of each matrix of `x` that stands under the diagonal, by rows.
+    /// The part of each matrix of `x` below the diagonal, in row order.
     Triangle,
+    /// What lowering rules say of an operation that only rule files know.
+    Lowered,
 }
 
-/// The words of an operand.
+impl Kernel {
+    /// Whether an element of the result needs no more than the elements at its own place of what it is computed from,
+    /// so that computing it again costs little.
+    pub fn is_elementwise(self) -> bool {
+        matches!(
+            self,
+            Kernel::Dequantise
+                | Kernel::Convert
+                | Kernel::Map(_)
+                | Kernel::Zip(_)
+                | Kernel::Scale
+                | Kernel::Bias
+                | Kernel::ByRow(_)
+        )
+    }
+}
+
+/// The words that an operand accepts.
 #[derive(Debug)]
 pub struct Words {
-    /// What messages call one of them.
+    /// The noun for one of the words in messages.
     pub what: &'static str,
-    /// What terms write before them.
+    /// The prefix of the words in terms.
     pub prefix: &'static str,
-    /// The words as models write them.
+    /// The words in the form that models use.
     pub names: &'static [&'static str],
 }
 
 impl Words {
-    /// The place of a word as terms write it.
+    /// Returns the position of a word in the form that terms use; `None` if it is not one of the words.
     pub fn parse(&self, word: &str) -> Option<usize> {
         let word = word.strip_prefix(self.prefix)?;
         self.names.iter().position(|name| *name == word)
     }
 }
 
-/// The words of all operands that are one of several.
+/// The word lists of all operands that take one of several words.
 pub static WORDS: [&Words; 3] = [&MODES, &FUNCTIONS, &SCORES];
 
 macro_rules! words {
@@ -162,7 +182,7 @@ macro_rules! words {
 }
 
 words! {
-    /// How a bag combines its rows.
+    /// The combination of the rows of a bag.
     Mode, MODES, "mode", "mode.",
     /// Added in order, from +0.0.
     Sum "sum",
@@ -175,9 +195,9 @@ words! {
 words! {
     /// A function of one element, or of the product of an edge.
     Function, FUNCTIONS, "edge function", "edge.",
-    /// Itself.
+    /// The element itself.
     Identity "identity",
-    /// Nothing below 0.
+    /// The maximum of the element and 0.
     Relu "relu",
     /// The logistic function.
     Sigmoid "sigmoid",
@@ -186,27 +206,32 @@ words! {
 }
 
 words! {
-    /// How triples of a knowledge graph are scored.
+    /// The score of a triple of a knowledge graph.
     Score, SCORES, "score", "score.",
     /// Translation: minus the 1-norm of head + relation - tail.
     TransE "transe",
-    /// The sum of the products of the three.
+    /// The sum of the elementwise products of head, relation and tail.
     DistMult "distmult",
-    /// The real part of the same with complex numbers and the tail's conjugate.
+    /// The real part of the [`Score::DistMult`] sum over complex numbers, with the tail conjugated.
     ComplEx "complex",
     /// Rotation: minus the sum of the moduli of head times relation minus tail, all complex.
     RotatE "rotate",
 }
 
 impl Function {
-    /// Whether it needs a floating-point type.
+    /// Returns true if the function requires a floating-point type.
     pub fn is_float(self) -> bool {
         matches!(self, Function::Sigmoid | Function::Exp)
     }
 }
 
 impl Score {
-    /// Whether rows hold complex numbers: the real parts in the first half, the imaginary ones in the second.
+    /// Whether it takes roots, which needs a floating-point type.
+    pub fn has_roots(self) -> bool {
+        self == Score::RotatE
+    }
+
+    /// Returns true if rows hold complex numbers: the real parts in the first half, the imaginary parts in the second.
     pub fn is_complex(self) -> bool {
         matches!(self, Score::ComplEx | Score::RotatE)
     }
@@ -225,12 +250,12 @@ const fn word(name: &'static str, words: &'static Words) -> Operand {
     operand(name, "", "", Role::Word(words))
 }
 
-/// A tensor of any rank that an operation on elements takes, each once.
+/// Returns an operand of an elementwise operation: a tensor of any rank, read once.
 const fn x(name: &'static str) -> Operand {
     operand(name, "TENSOR", "a tensor", Role::Tensor(1..=3, Reads::Once))
 }
 
-/// A tensor that has rows.
+/// Returns an operand that is a tensor with rows.
 const fn rows(name: &'static str) -> Operand {
     operand(name, "TENSOR", "a tensor", Role::Tensor(2..=3, Reads::Once))
 }
@@ -244,7 +269,7 @@ const fn stored(
     operand(name, label, phrase, Role::Stored(ranks))
 }
 
-/// A table of which rows are looked up.
+/// Returns an operand that is a table whose rows are looked up.
 const fn table(name: &'static str, label: &'static str, phrase: &'static str) -> Operand {
     operand(name, label, phrase, Role::Tensor(2..=2, Reads::Often))
 }
@@ -262,7 +287,7 @@ const OFFSETS: Operand = operand("offsets", "OFFSETS", "offsets", Role::Offsets(
 const WEIGHTS: Operand =
     Operand { optional: true, ..stored("weights", "WEIGHTS", "weights", 1..=1) };
 
-/// A row whose operands models write in the order of terms.
+/// Returns a row whose operands models write in the order of terms.
 const fn row(
     name: &'static str,
     operands: &'static [Operand],
@@ -270,23 +295,34 @@ const fn row(
     element: Element,
 ) -> Operation {
     const IN_ORDER: &[usize] = &[0, 1, 2, 3, 4, 5];
-    let (written, _) = IN_ORDER.split_at(operands.len());
+    written_as(IN_ORDER.split_at(operands.len()).0, name, operands, kernel, element)
+}
+
+/// A row whose operands models write in an order of their own.
+const fn written_as(
+    written: &'static [usize],
+    name: &'static str,
+    operands: &'static [Operand],
+    kernel: Kernel,
+    element: Element,
+) -> Operation {
+    let (operands, written) = (Cow::Borrowed(operands), Cow::Borrowed(written));
     Operation { name, operands, written, kernel, element }
 }
 
-/// Every operation, the embedding bag first.
+/// All operations, the embedding bag first.
 #[rustfmt::skip]
 pub static OPERATIONS: [Operation; 24] = [
     row("emb.bag", &[word("mode", &MODES), TABLE, INDICES, OFFSETS, WEIGHTS], Kernel::Rows, Element::Dear),
     row("emb.gather", &[TABLE, INDICES], Kernel::Rows, Element::Dear),
-    Operation { written: &[3, 1, 0, 2], ..row("emb.spmm",
+    written_as(&[3, 1, 0, 2], "emb.spmm",
         &[OFFSETS, INDICES, stored("weights", "VALUES", "values", 1..=1), TABLE],
-        Kernel::Rows, Element::Dear) },
-    Operation { written: &[2, 3, 1, 0], ..row("emb.sddmm",
-        &[OFFSETS, NEIGHBOURS, LEFT, RIGHT], Kernel::Edges, Element::Whole) },
-    Operation { written: &[0, 3, 4, 2, 1], ..row("emb.mp",
+        Kernel::Rows, Element::Dear),
+    written_as(&[2, 3, 1, 0], "emb.sddmm",
+        &[OFFSETS, NEIGHBOURS, LEFT, RIGHT], Kernel::Edges, Element::Whole),
+    written_as(&[0, 3, 4, 2, 1], "emb.mp",
         &[word("edge", &FUNCTIONS), OFFSETS, NEIGHBOURS, LEFT, RIGHT, operand("scratch", "", "", Role::Scratch)],
-        Kernel::Edges, Element::Whole) },
+        Kernel::Edges, Element::Whole),
     row("emb.kg",
         &[word("score", &SCORES), table("entities", "ENTITIES", "entities"),
           table("relations", "RELATIONS", "relations"), indices("heads", "HEADS", "entities"),
@@ -327,34 +363,33 @@ const fn matrix(name: &'static str, phrase: &'static str) -> Operand {
     stored(name, "TENSOR", phrase, 2..=3)
 }
 
-/// One number for each row of another operand.
+/// Returns an operand that holds one number for each row of another operand.
 const fn numbers() -> Operand {
     operand("numbers", "NUMBERS", "numbers of rows", Role::Tensor(1..=2, Reads::Many))
 }
 
-/// The operation with a name.
+/// Finds the operation with this name.
 pub fn named(name: &str) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|operation| operation.name == name)
 }
 
-/// The operation with a kernel; of several, the first.
+/// Finds the first operation with this kernel.
 pub fn computed_by(kernel: Kernel) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|operation| operation.kernel == kernel)
 }
 
 impl Operation {
-    /// The position of an operand in terms.
+    /// Finds the position of an operand in terms by its name.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|operand| operand.name == name)
     }
 
-    /// The operands that models write, in their order.
-    pub fn written(&self) -> impl Iterator<Item = &'static Operand> + use<> {
-        let operands = self.operands;
-        self.written.iter().map(move |at| &operands[*at])
+    /// Iterates over the operands that models write, in the order that models use.
+    pub fn written(&self) -> impl Iterator<Item = &Operand> {
+        self.written.iter().map(|at| &self.operands[*at])
     }
 
-    /// What models write after the name.
+    /// Returns the usage text of the operands, as models write them after the name.
     pub fn usage(&self) -> String {
         let word = |operand: &Operand| match &operand.role {
             Role::Word(words) => words.names.join("|"),
@@ -364,13 +399,13 @@ impl Operation {
         self.written().map(word).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether terms may have so many operands.
+    /// Returns true if terms may have this number of operands.
     pub fn fits(&self, operands: usize) -> bool {
         let required = self.operands.iter().filter(|operand| !operand.optional).count();
         (required..=self.operands.len()).contains(&operands)
     }
 
-    /// The shortest form in which models may write it.
+    /// Returns the shortest form in which models may write the operation.
     pub fn example(&self) -> String {
         let word = |operand: &Operand| match &operand.role {
             Role::Word(words) => words.names.first().copied().unwrap_or_default(),
@@ -381,7 +416,7 @@ impl Operation {
         format!("({})", words.join(" "))
     }
 
-    /// Whether models may write so many operands.
+    /// Returns true if models may write this number of operands.
     pub fn takes(&self, operands: usize) -> bool {
         let required = self.written().filter(|operand| !operand.optional).count();
         (required..=self.written.len()).contains(&operands)

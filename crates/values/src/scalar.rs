@@ -1,7 +1,7 @@
-//! Scalars: the element types, their values, and the one definition of arithmetic on them.
+//! Scalars: the element types, their values, and the only definition of arithmetic on them.
 //!
-//! The interpreter, the simulator and the constant folder all call these functions, so an
-//! operation has one meaning everywhere. What operations do stands in `op`.
+//! The interpreter, the simulator and the constant folder all call these functions, so that an operation has one
+//! meaning everywhere. The submodule `op` defines the operations.
 
 mod op;
 
@@ -37,7 +37,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// Every element type, in the order of their names in diagnostics.
+    /// Every element type, in the order that diagnostics use.
     pub const ALL: [DType; 8] = [
         DType::F32,
         DType::F64,
@@ -49,10 +49,10 @@ impl DType {
         DType::U4,
     ];
 
-    /// The types that there is arithmetic on.
+    /// The element types that support arithmetic.
     pub const ARITHMETIC: [DType; 4] = [DType::F32, DType::F64, DType::I32, DType::I64];
 
-    /// Size of one element in bits, a power of two.
+    /// Returns the size of one element in bits, a power of two.
     pub fn bits(self) -> u64 {
         match self {
             DType::F64 | DType::I64 => 64,
@@ -63,28 +63,28 @@ impl DType {
         }
     }
 
-    /// Bytes that so many contiguous elements take from the start of a byte; saturates.
+    /// Returns the number of bytes that contiguous elements take from the start of a byte; saturates.
     pub fn bytes_of(self, elements: u64) -> u64 {
         let bits = u128::from(elements) * u128::from(self.bits());
         u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
     }
 
-    /// Elements of this type in so many bytes.
+    /// Returns the number of elements of this type that fit in a number of bytes.
     pub fn elements_in(self, bytes: u64) -> u64 {
         bytes.saturating_mul(8) / self.bits()
     }
 
-    /// Whether the type is a floating-point type.
+    /// Returns true if the type is a floating-point type.
     pub fn is_float(self) -> bool {
         matches!(self, DType::F32 | DType::F64 | DType::F16 | DType::BF16)
     }
 
-    /// Whether elements are only stored, moved and converted: there is no arithmetic on them.
+    /// Returns true if elements are only stored, moved and converted, and have no arithmetic.
     pub fn is_storage(self) -> bool {
         matches!(self, DType::F16 | DType::BF16 | DType::U8 | DType::U4)
     }
 
-    /// The name used in every text format.
+    /// Returns the name used in every text format.
     pub fn name(self) -> &'static str {
         match self {
             DType::F32 => "f32",
@@ -98,7 +98,7 @@ impl DType {
         }
     }
 
-    /// The type with this name.
+    /// Finds the type with this name.
     pub fn parse(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
@@ -139,7 +139,7 @@ impl PartialEq for Scalar {
 }
 
 impl Scalar {
-    /// The type of the value.
+    /// Returns the type of the value.
     #[inline(always)]
     pub fn dtype(self) -> DType {
         match self {
@@ -154,12 +154,12 @@ impl Scalar {
         }
     }
 
-    /// Zero (+0.0) of a type.
+    /// Returns the zero (+0.0) of a type.
     pub fn zero(dtype: DType) -> Scalar {
         Scalar::from_bits(dtype, 0)
     }
 
-    /// The value's bits, integers extended to 64 bits by their sign.
+    /// Returns the bits of the value; integers are extended to 64 bits by their sign.
     #[inline(always)]
     pub fn to_bits(self) -> u64 {
         match self {
@@ -173,7 +173,7 @@ impl Scalar {
         }
     }
 
-    /// The value of [`Scalar::to_bits`]; bits beyond the type's are dropped.
+    /// Inverts [`Scalar::to_bits`]; bits beyond the width of the type are dropped.
     #[inline(always)]
     pub fn from_bits(dtype: DType, bits: u64) -> Scalar {
         match dtype {
@@ -188,7 +188,7 @@ impl Scalar {
         }
     }
 
-    /// Whether the value is a NaN.
+    /// Returns true if the value is a NaN.
     pub fn is_nan(self) -> bool {
         match self {
             Scalar::F32(x) => x.is_nan(),
@@ -199,8 +199,7 @@ impl Scalar {
         }
     }
 
-    /// The value of `x` in the given type, rounded once to nearest even; integers truncate towards
-    /// zero and saturate.
+    /// Converts `x` to the given type, rounded once to nearest even; integers truncate towards zero and saturate.
     pub fn from_f64(dtype: DType, x: f64) -> Scalar {
         match dtype {
             DType::F32 => Scalar::F32(x as f32),
@@ -214,7 +213,7 @@ impl Scalar {
         }
     }
 
-    /// The value as binary64 (exact for every type but large `i64`).
+    /// Returns the value as binary64 (exact for every type but large `i64`).
     pub fn as_f64(self) -> f64 {
         match self {
             Scalar::F32(x) => f64::from(x),
@@ -227,7 +226,7 @@ impl Scalar {
         }
     }
 
-    /// The value as an index; `None` for floating-point values.
+    /// Returns the value as an index; `None` for floating-point values.
     #[inline(always)]
     pub fn as_i64(self) -> Option<i64> {
         match self {
@@ -238,8 +237,8 @@ impl Scalar {
         }
     }
 
-    /// Conversion to another type, rounding to nearest even; float to integer truncates and
-    /// saturates, integer to integer wraps.
+    /// Converts to another type, rounding to nearest even. Float to integer truncates and saturates; integer to integer
+    /// wraps.
     pub fn cast(self, to: DType) -> Scalar {
         match (self.as_i64(), to) {
             (Some(x), DType::F32) => Scalar::F32(x as f32),
@@ -252,9 +251,9 @@ impl Scalar {
     }
 }
 
-/// The binary32 value at or next towards zero from `x`, with its last bit set where it is not
-/// exact: a further rounding to a type of at most 22 bits of precision is then that of `x` itself
-/// (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Conversions of
+/// Returns the binary32 value at or next towards zero from `x`, with its last bit set if it is not exact. Rounding it
+/// further to a type of at most 22 bits of precision then gives the same result as rounding `x` itself (Boldo and
+/// Melquiond, "Emulation of FMA and correctly rounded sums", 2008). The function is needed because conversions of
 /// binary64 in the crate `half` round twice on some processors.
 fn rounded_to_odd(x: f64) -> f32 {
     let nearest = x as f32;
@@ -265,7 +264,7 @@ fn rounded_to_odd(x: f64) -> f32 {
     f32::from_bits((nearest.to_bits() - u32::from(beyond)) | 1)
 }
 
-/// An integer as binary64, its last bit set where that is not exact, as in [`rounded_to_odd`].
+/// Converts an integer to binary64, with the last bit set if the result is not exact, like [`rounded_to_odd`].
 fn sticky(x: i64) -> f64 {
     if x.unsigned_abs() < 1 << 53 {
         return x as f64;
@@ -288,8 +287,8 @@ impl fmt::Display for Scalar {
 }
 
 impl DType {
-    /// The number that a text spells in this type: a whole number in range for an integer type,
-    /// else a real number, `inf` or `nan`, rounded once.
+    /// Parses a number in this type: a whole number in range for an integer type, else a real number, `inf` or `nan`,
+    /// rounded once.
     pub fn number(self, text: &str) -> Option<Scalar> {
         match self {
             DType::F32 => text.parse().ok().map(Scalar::F32),

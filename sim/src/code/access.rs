@@ -1,8 +1,8 @@
-//! Compiles the access half: which fetcher makes each stream, and the marshaller's steps.
+//! Compiles the access half: the fetcher of each stream, and the marshaller's steps.
 //!
-//! The streams of a unit are made in levels. Level 0 steps the loop and makes what needs no load of
-//! the same unit; a stream that is indexed by a load of its own unit is one level above that load.
-//! Each level runs ahead by itself, so that a gather does not hold up the indices it needs next.
+//! The streams of a unit are assigned to levels. Level 0 steps the loop and makes the streams that need no load of the
+//! same unit; a stream that is indexed by a load of its own unit is one level above that load. Each level runs ahead by
+//! itself, so that a gather does not delay the indices it needs next.
 
 use super::{Address, Context, address, check_index, check_lanes};
 use crate::data::raw;
@@ -12,8 +12,7 @@ use ember_targets::dlc::{Action, Addr, Hint, Program, StreamId, StreamKind, Type
 use ember_targets::machine::Machine;
 use ember_values::scalar::BinaryOp;
 
-/// The access half. Unit 0 stands for the program itself: one iteration that holds the streams of
-/// no unit.
+/// The access half. Unit 0 represents the program itself: one iteration that holds the streams of no unit.
 #[derive(Debug)]
 pub(crate) struct AccessCode {
     pub(crate) streams: Vec<StreamCode>,
@@ -21,7 +20,7 @@ pub(crate) struct AccessCode {
     /// Outermost first.
     pub(crate) fetchers: Vec<FetcherCode>,
     pub(crate) steps: Vec<Step>,
-    /// What runs between two root actions that the engine is configured for.
+    /// The root traversals; the engine is configured for each in turn.
     pub(crate) epochs: Vec<Epoch>,
     /// Bytes of storage that the units of one root traversal share.
     pub(crate) storage: u64,
@@ -31,8 +30,7 @@ pub(crate) struct AccessCode {
 #[derive(Debug, Default)]
 pub(crate) struct Epoch {
     pub(crate) fetchers: Vec<usize>,
-    /// Whether it may be begun while what the one before has fetched is marshalled: no barrier
-    /// lies between.
+    /// True if it may begin while the marshaller still drains the previous traversal: no barrier lies between them.
     pub(crate) ahead: bool,
 }
 
@@ -40,23 +38,23 @@ pub(crate) struct Epoch {
 #[derive(Debug)]
 pub(crate) struct StreamCode {
     pub(crate) unit: usize,
-    /// Its maker; `None` for a constant.
+    /// The fetcher that makes it; `None` for a constant.
     pub(crate) fetcher: Option<usize>,
     pub(crate) ty: Type,
     pub(crate) format: Format,
     pub(crate) kind: Kind,
-    /// Only prefetches take it: its lines are requested and nothing is kept.
+    /// True if only prefetches use it: its lines are requested and no value is kept.
     pub(crate) dropped: bool,
 }
 
-/// How a stream's elements are made.
+/// The source of a stream's elements.
 #[derive(Debug)]
 pub(crate) enum Kind {
     Const(u64),
     IndVar,
     Mem(Address<usize>, Hint),
     Alu(BinaryOp, usize, usize),
-    /// Another stream's scalar in every lane; as a single lane, that scalar by itself.
+    /// Another stream's scalar in every lane; with a single lane, that scalar itself.
     Spread(usize),
 }
 
@@ -68,31 +66,31 @@ pub(crate) struct UnitCode {
     pub(crate) lo: usize,
     pub(crate) hi: usize,
     pub(crate) step: i64,
-    /// Records that it keeps: what the storage of its roomiest fetcher holds.
+    /// The number of records it keeps: the capacity of its roomiest fetcher.
     pub(crate) capacity: u64,
     /// The fetcher that steps it.
     pub(crate) stepper: usize,
     /// The fetcher that completes an iteration.
     pub(crate) last: usize,
-    /// The fetchers that step the units within.
+    /// The fetchers that step the units directly inside it.
     pub(crate) children: Vec<usize>,
 }
 
-/// What makes the streams of one level of one unit.
+/// The fetcher of the streams of one level of one unit.
 #[derive(Debug)]
 pub(crate) struct FetcherCode {
     pub(crate) unit: usize,
-    /// The level below, which it follows; `None` at level 0.
+    /// The fetcher of the level below, which it follows; `None` at level 0.
     pub(crate) after: Option<usize>,
     /// The root traversal that it belongs to.
     pub(crate) epoch: usize,
     /// Its streams, in definition order.
     pub(crate) streams: Vec<usize>,
-    /// Cycles that one iteration occupies it.
+    /// The number of cycles that one iteration occupies it.
     pub(crate) cycles: u64,
-    /// Iterations that its storage holds.
+    /// The number of iterations that its storage holds.
     pub(crate) capacity: u64,
-    /// Bytes of storage that one iteration takes; none outside every unit.
+    /// The bytes of storage that one iteration takes; 0 outside every unit.
     pub(crate) bytes: u64,
 }
 
@@ -104,11 +102,11 @@ pub(crate) enum Step {
     Token(usize),
     Store(Address<usize>, usize),
     Barrier,
-    /// A root traversal or a barrier is over: the next has the engine to itself.
+    /// The end of a root traversal or a barrier: the next traversal has the engine to itself.
     Epoch,
-    /// Waits for the unit's next iteration; an empty traversal goes on at the step named.
+    /// Waits for the unit's next iteration; an empty traversal continues at the given step.
     Enter(usize, usize),
-    /// Ends an iteration; if it was not the last, goes to the step named.
+    /// Ends an iteration; if it was not the last, continues at the given step.
     Next(usize, usize),
 }
 
@@ -151,15 +149,15 @@ pub(super) struct Compiler<'a> {
     line_bytes: u64,
     pub(super) context: Context<'a>,
     pub(super) streams: Vec<StreamCode>,
-    /// For each unit, the unit (by its number here) that traverses it, once known.
+    /// For each unit, the number of the unit that traverses it, once known.
     pub(super) parents: Vec<Option<usize>>,
     pub(super) depths: Vec<u64>,
     pub(super) epochs: Vec<usize>,
-    /// For each stream that something needs, the first epoch that does.
+    /// For each used stream, the first epoch that uses it.
     pub(super) used: Vec<Option<usize>>,
     pub(super) steps: Vec<Step>,
     pub(super) epoch: usize,
-    /// For each epoch, whether no barrier comes right before it.
+    /// For each epoch, true if no barrier directly precedes it.
     pub(super) ahead: Vec<bool>,
 }
 
@@ -190,7 +188,7 @@ impl Compiler<'_> {
                     return Err(SimError::invalid(format!("{place} needs a scalar")));
                 }
                 let ty = match stream.kind {
-                    // Integers are held sign-extended, so that converting one changes nothing.
+                    // Integers are held sign-extended, so that a conversion changes nothing.
                     StreamKind::IndexCast(_) => {
                         check_index(of.ty, &place)?;
                         INDEX
@@ -226,7 +224,7 @@ impl Compiler<'_> {
         Ok(StreamCode { unit, fetcher: None, ty, format, kind, dropped: false })
     }
 
-    /// The position of a stream that has been defined.
+    /// Returns the position of a stream that has been defined.
     fn known(&self, id: StreamId, place: &str) -> Result<usize, SimError> {
         if id.index() < self.streams.len() {
             return Ok(id.index());
@@ -347,7 +345,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Marks a stream, and what it is made from, as used in a unit; they must be in scope there.
+    /// Marks a stream and its inputs as used in a unit; they must be in scope there.
     fn used_in(&mut self, id: StreamId, unit: usize, place: &str) -> Result<usize, SimError> {
         let s = self.known(id, place)?;
         let mut open = vec![s];

@@ -13,20 +13,20 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub(crate) struct ExecuteCode {
     pub(crate) insts: Vec<Inst>,
-    /// The program's registers, then constants and intermediate values.
+    /// The program's registers, followed by constants and intermediate values.
     pub(crate) regs: Vec<Reg>,
-    /// The lanes of all registers at the start.
+    /// The initial lanes of all registers.
     pub(crate) init: Vec<u64>,
-    /// Parts of registers with a time of their own.
+    /// The number of pieces of registers; each piece has its own ready time.
     pub(crate) pieces: usize,
-    /// Where each case starts; [`Program::main`] starts at 0.
+    /// The first instruction of each case; [`Program::main`] starts at 0.
     pub(crate) cases: Vec<usize>,
     pub(crate) case_names: Vec<String>,
-    /// Loops, each with a branch to predict.
+    /// The number of loops; each has a branch to predict.
     pub(crate) loops: usize,
 }
 
-/// A value: where its lanes are, and the vector registers it takes.
+/// A value: the position of its lanes, and the vector registers it takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reg {
     pub(crate) ty: Type,
@@ -42,7 +42,7 @@ pub(crate) struct Place {
     pub(crate) piece: usize,
 }
 
-/// An instruction; registers and addresses are by number.
+/// An instruction; registers and addresses are given by number.
 #[derive(Debug)]
 pub(crate) enum Inst {
     Binary {
@@ -70,7 +70,7 @@ pub(crate) enum Inst {
         dst: u32,
         src: u32,
     },
-    /// All lanes to one.
+    /// Folds all lanes to one.
     Fold {
         op: BinaryOp,
         dst: u32,
@@ -86,7 +86,7 @@ pub(crate) enum Inst {
         dst: u32,
         src: u32,
     },
-    /// Copies; where `free`, by naming alone.
+    /// Copies a register; if `free`, by renaming alone.
     Copy {
         dst: u32,
         src: u32,
@@ -100,7 +100,7 @@ pub(crate) enum Inst {
         src: u32,
         addr: Address<Place>,
     },
-    /// `old` receives what was there.
+    /// Accumulates into memory; `old` receives the previous value.
     Accumulate {
         op: BinaryOp,
         src: u32,
@@ -114,7 +114,7 @@ pub(crate) enum Inst {
     },
     /// A product of whole matrices.
     Multiply(Box<Product>),
-    /// Begins a loop, or goes to `exit`.
+    /// Begins a loop, or jumps to `exit`.
     Begin {
         var: u32,
         lo: u32,
@@ -122,7 +122,7 @@ pub(crate) enum Inst {
         exit: usize,
         id: usize,
     },
-    /// Advances a loop, and goes to `body` if it goes on.
+    /// Advances a loop, and jumps to `body` if it continues.
     Next {
         var: u32,
         hi: u32,
@@ -134,10 +134,10 @@ pub(crate) enum Inst {
     Done,
 }
 
-/// Lanes that all values of a program may have together: a bound on the host's memory.
+/// The maximum number of lanes of all values of a program together: a bound on the host's memory.
 const MAX_TOTAL_LANES: usize = 1 << 24;
 
-/// How deep expressions and loops may nest: compiling them recurs.
+/// The maximum nesting depth of expressions and loops, since compiling them recurs.
 const MAX_DEPTH: usize = 500;
 
 /// Compiles and checks `main` and the cases for one kind of core.
@@ -179,7 +179,7 @@ pub(super) struct Compiler<'a> {
     pub(super) context: Context<'a>,
     pub(super) core: &'a Core,
     pub(super) code: ExecuteCode,
-    /// Registers that the innermost loop assigns; `None` outside loops, where everything is new.
+    /// The registers that the innermost loop assigns; `None` outside loops, where every value counts as varying.
     pub(super) varying: Option<BTreeSet<RegisterId>>,
     pub(super) place: String,
     pub(super) depth: usize,
@@ -250,7 +250,7 @@ impl Compiler<'_> {
         for r in [var, lo, bound] {
             check_index(self.ty(r), &self.place)?;
         }
-        // The bound keeps its value even if the body assigns the register it came from.
+        // The bound keeps its value even if the body assigns the register that it was copied from.
         let hi = self.reg(self.ty(bound))?;
         self.code.insts.push(Inst::Copy { dst: hi, src: bound, free: true });
         let id = self.code.loops;
@@ -293,7 +293,7 @@ impl Compiler<'_> {
         Err(self.invalid("uses a register that is not declared"))
     }
 
-    /// A new register of zeros.
+    /// Allocates a register of zeros.
     pub(super) fn reg(&mut self, ty: Type) -> Result<u32, SimError> {
         let pieces = ty.bytes().div_ceil(self.core.simd_bytes) as usize;
         let slot = self.code.init.len();
@@ -310,7 +310,7 @@ impl Compiler<'_> {
         Ok(self.code.regs.len() as u32 - 1)
     }
 
-    /// A register that holds a constant from the start.
+    /// Allocates a register that holds a constant from the start.
     pub(super) fn constant(&mut self, value: Scalar, lanes: u32) -> Result<u32, SimError> {
         let reg = self.reg(Type { dtype: value.dtype(), lanes })?;
         let slot = self.code.regs[reg as usize].slot;

@@ -8,7 +8,7 @@ use ember_targets::dlc::{Addr, Expr, Lanes, Type};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Compiler<'_> {
-    /// Evaluates an expression into `into`, or wherever it is.
+    /// Evaluates an expression into `into`, or into any register, and returns the register.
     pub(super) fn expr(&mut self, expr: &Expr, into: Option<u32>) -> Result<u32, SimError> {
         self.deeper()?;
         let reg = self.expr_inner(expr, into)?;
@@ -102,7 +102,7 @@ impl Compiler<'_> {
                 return self.emit(into, ty, |dst| Inst::Iota { dst, src });
             }
         };
-        // A value that is somewhere already.
+        // The value already has a register.
         match into {
             None => Ok(src),
             Some(dst) => {
@@ -151,9 +151,9 @@ impl Compiler<'_> {
         Ok((address(addr, &place, self.address_uops(addr), index), ty))
     }
 
-    /// What computing an address costs each time: one multiply-add for every leading index if any
-    /// of them changes in the innermost loop (the last is an addressing mode), and one for the mask
-    /// of a run if that changes.
+    /// Returns the number of micro-operations that compute an address: one multiply-add for every leading index if any
+    /// of them changes in the innermost loop (the last is an addressing mode), and one for the mask of a run if it
+    /// changes.
     fn address_uops(&self, addr: &Addr<Expr>) -> u32 {
         let (leading, last) = match addr.index.split_last() {
             Some((last, leading)) => (leading, Some(last)),
@@ -180,7 +180,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Checks that there is arithmetic on a type.
+    /// Checks that a type supports arithmetic.
     pub(super) fn computes(&self, ty: Type) -> Result<(), SimError> {
         self.same(ty.dtype.is_storage(), false, "computes with a type that is only stored")
     }
@@ -201,12 +201,12 @@ impl Compiler<'_> {
     }
 }
 
-/// Where an operation on a type runs: floating-point scalars share the vector pipes.
+/// Returns the port of an operation on a type: floating-point scalars share the vector pipes.
 fn port(ty: Type) -> Port {
     if ty.dtype.is_float() || ty.lanes > 1 { Port::Vector } else { Port::Int }
 }
 
-/// Whether an expression is known before the program runs.
+/// Returns true if an expression is known before the program runs.
 fn fixed(expr: &Expr) -> bool {
     matches!(expr, Expr::Const(_) | Expr::Size(_))
 }

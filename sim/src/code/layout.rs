@@ -1,4 +1,4 @@
-//! Lays out the access half: which fetcher makes each stream, and how storage is divided.
+//! Lays out the access half: the fetcher of each stream, and the division of storage.
 
 use super::access::{AccessCode, Compiler, Epoch, FetcherCode, Kind, UnitCode};
 use crate::error::SimError;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 impl Compiler<'_> {
     /// Assigns streams to fetchers and storage to units.
     pub(super) fn finish(mut self, machine: &Machine) -> Result<AccessCode, SimError> {
-        // Keyed so that iteration is outermost first: by depth, unit, epoch and level.
+        // The key makes the iteration outermost first: by depth, unit, epoch and level.
         let mut groups: BTreeMap<(u64, usize, usize, u32), Vec<usize>> = BTreeMap::new();
         groups.insert((0, 0, 0, 0), Vec::new());
         for (i, parent) in self.parents.iter().enumerate() {
@@ -31,7 +31,7 @@ impl Compiler<'_> {
             }
             let epoch = if unit == 0 { first } else { self.epochs[unit] };
             let key = (self.depths[unit], unit, epoch, levels[s]);
-            // A level may hold no stream of its own; its successor must still find it.
+            // A level may have no stream of its own; the next level still needs a fetcher to follow.
             for level in 0..=levels[s] {
                 groups.entry((key.0, key.1, key.2, level)).or_default();
             }
@@ -46,7 +46,7 @@ impl Compiler<'_> {
             for &s in &streams {
                 self.streams[s].fetcher = Some(f);
                 if matches!(self.streams[s].kind, Kind::Mem(..)) {
-                    // What is prefetched does not come here.
+                    // Prefetched data does not enter the access unit.
                     let comes =
                         if self.streams[s].dropped { 1 } else { self.streams[s].ty.bytes() };
                     cycles += comes.div_ceil(per_cycle);
@@ -83,7 +83,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// The units, each with room for the records of its roomiest fetcher.
+    /// Returns the units, each with room for the records of its roomiest fetcher.
     fn units(&self, ends: &[(usize, usize)], fetchers: &[FetcherCode]) -> Vec<UnitCode> {
         let children = |unit: usize| {
             let within = self.parents.iter().enumerate().filter(|(_, p)| **p == Some(unit));
@@ -113,9 +113,9 @@ impl Compiler<'_> {
         units
     }
 
-    /// Divides the storage. Root traversals have it in turn, so each has all of it.
-    /// Its fetchers get room for as many iterations as requests may be in flight, those with small
-    /// iterations first, or an equal share of what is left.
+    /// Divides the storage. Root traversals use it in turn, so each has all of it. Its fetchers get room for as many
+    /// iterations as there may be requests in flight, those with small iterations first, or an equal share of the
+    /// remaining storage.
     fn divide(&self, machine: &Machine, fetchers: &mut [FetcherCode]) -> Result<(), SimError> {
         for epoch in 0..=self.epoch {
             let mut left = machine.access.lanes * machine.access.storage_bytes;

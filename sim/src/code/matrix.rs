@@ -1,4 +1,4 @@
-//! Compiles a product of matrices: which tensors, and how the matrix unit blocks them.
+//! Compiles a product of matrices: its tensors, and its blocks on the matrix unit.
 
 use super::Context;
 use crate::error::SimError;
@@ -12,30 +12,30 @@ pub(crate) struct Product {
     pub(crate) a: usize,
     pub(crate) b: usize,
     pub(crate) dtype: DType,
-    /// Whether `b` is `[n, k]`.
+    /// True if `b` is `[n, k]`.
     pub(crate) transposed: bool,
-    /// Whether every batch has a `b` of its own.
+    /// True if every batch has its own `b`.
     pub(crate) own_b: bool,
     pub(crate) batches: u64,
     pub(crate) rows: u64,
     pub(crate) columns: u64,
-    /// The dimension that is folded.
+    /// The extent of the folded dimension.
     pub(crate) depth: u64,
-    /// Elements of one vector register: the side of an accumulator tile, and the depth of a step.
+    /// The elements of one vector register: the side of an accumulator tile, and the depth of a step.
     pub(crate) side: u64,
-    /// Tiles of a block, in its rows and in its columns.
+    /// The number of tiles in the rows and in the columns of a block.
     pub(crate) tiles: [u64; 2],
 }
 
 impl Product {
-    /// Rows and columns of a whole block.
+    /// Returns the rows and columns of a whole block.
     pub(crate) fn block(&self) -> [u64; 2] {
         self.tiles.map(|n| n * self.side)
     }
 }
 
 impl Context<'_> {
-    /// Checks a product's types and shapes, and lays out its blocks for registers of so many bytes.
+    /// Checks a product's types and shapes, and lays out its blocks for registers of the given size.
     pub(super) fn product(
         &self,
         [out, a, b]: [TensorId; 3],
@@ -86,7 +86,7 @@ impl Context<'_> {
         })
     }
 
-    /// A tensor's extents.
+    /// Returns a tensor's extents.
     fn extents(&self, decl: &TensorDecl) -> Result<Vec<u64>, SimError> {
         let extent = |dim: &Dim| match *dim {
             Dim::Const(n) => Ok(n),
@@ -96,8 +96,8 @@ impl Context<'_> {
     }
 }
 
-/// The side of a tile and the tiles of a block. The accumulator is a square of registers by bytes,
-/// as in Arm's SME, so that there are as many tiles as an element has bytes. Blocks are as square
+/// Returns the side of a tile and the tiles of a block. The accumulator is a square, one register by as many rows as a
+/// register has bytes, as in Arm's SME, so that there are as many tiles as an element has bytes. Blocks are as square
 /// as the tiles allow, but no wider than the columns.
 fn blocks(simd_bytes: u64, dtype: DType, columns: u64) -> (u64, [u64; 2]) {
     let side = dtype.elements_in(simd_bytes).max(1);

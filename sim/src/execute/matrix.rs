@@ -1,11 +1,10 @@
 //! The matrix unit: products of whole matrices by outer products of vector registers.
 //!
-//! A block of the output stays in accumulator tiles while the folded dimension passes, one register
-//! of it a step: loads of both operands through the core's caches, outer products, and after the
-//! last step the stores. Each has its micro-operation in the core's pipeline, so that the reorder
-//! buffer, the ports and the caches limit the unit as they limit everything else. Vectors that lie
-//! along the folded dimension are turned first, by one permutation each. Operands are read where they
-//! lie: they are neither packed nor blocked for the caches.
+//! A block of the output stays in accumulator tiles while the unit walks the folded dimension, one register per step. A
+//! step loads both operands through the core's caches and forms outer products; the last step is followed by the
+//! stores. Each of these is a micro-operation in the core's pipeline, so that the reorder buffer, the ports and the
+//! caches limit the unit like everything else. Vectors along the folded dimension are transposed first, by one
+//! permutation each. Operands are read in place: they are neither packed nor blocked for the caches.
 
 use crate::code::Product;
 use crate::core::{Port, Ready};
@@ -13,19 +12,19 @@ use crate::data::Held;
 use crate::scheduler::Sim;
 use ember_values::scalar::DType;
 
-/// A product on its way: the block and the step that come next.
+/// A product in progress: the next block and step.
 #[derive(Debug)]
 pub(super) struct Multiplication {
     batch: u64,
     row: u64,
     column: u64,
     depth: u64,
-    /// When each tile of the block is there.
+    /// The ready time of each tile of the block.
     tiles: Vec<Ready>,
     values: Values,
 }
 
-/// The values of a block and of one step, in the type that they are computed in.
+/// The values of a block and of one step, in the type of the computation.
 #[derive(Debug)]
 enum Values {
     F32(Block<f32>),
@@ -63,7 +62,7 @@ impl Multiplication {
         Multiplication { batch: 0, row: 0, column: 0, depth: 0, tiles, values }
     }
 
-    /// The step that comes next; `None` behind the last.
+    /// Returns the next step; `None` after the last.
     fn step(&self, product: &Product) -> Option<Step> {
         let [rows, columns] = product.block();
         let some = self.batch < product.batches && product.rows > 0 && product.columns > 0;
@@ -78,7 +77,7 @@ impl Multiplication {
         })
     }
 
-    /// Goes on to the next step; whether the block was done.
+    /// Advances to the next step. Returns true if the block is complete.
     fn advance(&mut self, product: &Product, step: &Step) -> bool {
         self.depth += step.depths;
         if self.depth < product.depth {
@@ -99,13 +98,13 @@ impl Multiplication {
 }
 
 impl Product {
-    /// Where row `row` of the left operand stands at a depth.
+    /// Returns the position of row `row` of the left operand at the step's depth.
     fn a_at(&self, step: &Step, row: u64) -> u64 {
         (step.batch * self.rows + row) * self.depth + step.depth
     }
 
-    /// Where the right operand stands: at a depth, from the first column of the step on; or if it
-    /// is transposed at a column, from the first depth of the step on.
+    /// Returns a position in the right operand: at depth `outer` and the step's first column, or, if it is transposed,
+    /// at column `outer` and the step's first depth.
     fn b_at(&self, step: &Step, outer: u64) -> u64 {
         let batch = if self.own_b { step.batch * self.depth * self.columns } else { 0 };
         match self.transposed {
@@ -114,14 +113,14 @@ impl Product {
         }
     }
 
-    /// Where a row of the output stands, from the first column of the step on.
+    /// Returns the position of a row of the output at the step's first column.
     fn out_at(&self, step: &Step, row: u64) -> u64 {
         (step.batch * self.rows + row) * self.columns + step.column
     }
 }
 
 impl Sim<'_> {
-    /// Runs one step of a product; whether it was the last.
+    /// Runs one step of a product. Returns true if it was the last.
     pub(super) fn multiply(&mut self, product: &Product) -> bool {
         let mut at = match self.execution.product.take() {
             Some(at) => at,
@@ -149,7 +148,7 @@ impl Sim<'_> {
         done
     }
 
-    /// Loads the operands of a step and forms its outer products.
+    /// Schedules the loads of a step's operands and its outer products.
     fn step_time(&mut self, product: &Product, step: &Step, tiles: &mut [Ready]) {
         let side = product.side as usize;
         let mut left = vec![Ready::default(); product.tiles[0] as usize];
@@ -190,7 +189,7 @@ impl Sim<'_> {
         self.memory.counters.macs += step.rows * step.columns * step.depths;
     }
 
-    /// Stores a block, tile row by tile row, and clears its tiles.
+    /// Schedules the stores of a block, tile row by tile row, and clears its tiles.
     fn store_time(&mut self, product: &Product, step: &Step, tiles: &mut [Ready]) {
         for row in 0..step.rows {
             let at = product.out_at(step, step.row + row);
@@ -204,14 +203,14 @@ impl Sim<'_> {
         tiles.fill(Ready::default());
     }
 
-    /// Loads a vector.
+    /// Schedules the load of a vector; returns its ready time.
     fn load_vector(&mut self, tensor: usize, position: u64, n: u64) -> Ready {
         let (from, to) = self.tensors[tensor].bytes(position, n);
         self.memory.counters.elements += n;
         self.load_span(from, to, Ready::default())
     }
 
-    /// Loads a vector that lies along the folded dimension, and turns it.
+    /// Schedules the load of a vector along the folded dimension and its transposition.
     fn load_turned(&mut self, tensor: usize, position: u64, n: u64) -> Ready {
         if n == 0 {
             return Ready::default();
@@ -280,8 +279,8 @@ impl<T: Real> Block<T> {
                 read(b, at, &mut self.lanes, to.iter_mut());
             }
         }
-        // Depths are innermost but one, so that each element is folded in their order while the
-        // columns run side by side.
+        // The depths are the second innermost loop, so that each element is folded in their order while the columns are
+        // processed together.
         for (row, sums) in self.sums.chunks_exact_mut(columns).enumerate() {
             let a = &self.a[row * depths..][..depths];
             let (fours, rest) = a.as_chunks();
@@ -317,7 +316,7 @@ impl<T: Real> Block<T> {
     }
 }
 
-/// Reads as many contiguous elements as there are places for.
+/// Reads contiguous elements, as many as the destination holds.
 #[inline(always)]
 fn read<'a, T: Real + 'a>(
     from: &Held,

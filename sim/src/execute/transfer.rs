@@ -7,7 +7,7 @@ use crate::error::SimError;
 use crate::scheduler::{Sim, Status, Wait};
 use crate::timeline::Stall;
 
-/// The registers an address needs, evaluated.
+/// An evaluated address: the registers it needs have been read.
 pub(super) struct Reached {
     position: u64,
     active: usize,
@@ -17,7 +17,7 @@ pub(super) struct Reached {
 }
 
 impl Sim<'_> {
-    /// Evaluates an address and what computing it costs.
+    /// Evaluates an address and schedules the operations that compute it.
     #[inline]
     pub(super) fn reach(&mut self, addr: &Address<Place>) -> Result<Reached, SimError> {
         let execution = &self.execution;
@@ -33,11 +33,11 @@ impl Sim<'_> {
         Ok(Reached { position, active, address, end, ready })
     }
 
-    /// The addresses of the active bytes of piece `p`; empty if it has none.
+    /// Returns the address range of the active bytes of piece `p`; empty if it has none.
     fn span(&self, reg: &Reg, at: &Reached, p: usize) -> (u64, u64) {
         let simd = self.core_figures.simd_bytes;
         let first = at.address + p as u64 * simd;
-        // A run that starts within a byte may reach one byte further than its registers.
+        // A run that starts within a byte may extend one byte past its registers.
         let until = if p + 1 == reg.pieces { at.end } else { first + simd };
         (first.min(at.end), until.min(at.end))
     }
@@ -70,7 +70,7 @@ impl Sim<'_> {
         }
     }
 
-    /// One load of a range of addresses, at most a register wide: when its data is there.
+    /// Schedules one load of an address range, at most a register wide; returns its ready time.
     #[inline(always)]
     pub(super) fn load_span(&mut self, first: u64, end: u64, ready: Ready) -> Ready {
         let start = self.core.start(Port::Load, ready);
@@ -84,7 +84,7 @@ impl Sim<'_> {
         self.core.finish(done)
     }
 
-    /// One store to a range of addresses, at most a register wide.
+    /// Schedules one store to an address range, at most a register wide.
     #[inline(always)]
     pub(super) fn store_span(&mut self, first: u64, end: u64, ready: Ready) {
         let start = self.core.start(Port::Store, ready);
@@ -98,12 +98,12 @@ impl Sim<'_> {
         }
     }
 
-    /// Pops an operand; false if none is visible.
+    /// Pops an operand. Returns false if none is visible.
     pub(super) fn pop(&mut self, dst: &Reg) -> Result<bool, SimError> {
         let me = self.execute_id();
         let mut front = self.data.front();
         if front.is_none() {
-            // A marshaller that waits anyway gives what it has.
+            // A waiting marshaller makes its partly filled chunk visible.
             let now = self.core.clock;
             let other = self.marshaller_id();
             let waits = self.status[other] != Status::Ready
@@ -147,8 +147,8 @@ impl Sim<'_> {
             self.execution.ready[dst.piece + p] = self.core.finish(Ready::at(done));
         }
         if fresh {
-            // A chunk can end only where a line does: there the pointer is compared with its end.
-            // Its increment is an addressing mode.
+            // A chunk can end only at the end of a line, so only there is the pointer compared with the chunk's end.
+            // The pointer's increment is an addressing mode.
             self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
         }
         self.execution.popped = self.execution.popped.max(read);

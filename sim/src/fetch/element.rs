@@ -10,8 +10,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 impl Sim<'_> {
-    /// The place of a stream's element that belongs to record `k` of a unit; waits if it has not
-    /// been made.
+    /// Returns the slot of a stream's element that belongs to record `k` of a unit; waits if it has not been made.
     #[inline(always)]
     pub(super) fn produced(
         &mut self,
@@ -34,7 +33,7 @@ impl Sim<'_> {
         Some(ring(k, self.streams[stream].ready.len()))
     }
 
-    /// Makes the current record's element of a stream; false if the fetcher must wait or yield.
+    /// Makes the current record's element of a stream. Returns false if the fetcher must wait or yield.
     #[inline(always)]
     pub(super) fn make(
         &mut self,
@@ -78,7 +77,7 @@ impl Sim<'_> {
         Ok(true)
     }
 
-    /// Loads an element: one request for each line that its neighbour did not request already.
+    /// Loads an element: one request for each line that the previous element did not request.
     #[inline(always)]
     fn load_element(
         &mut self,
@@ -113,7 +112,7 @@ impl Sim<'_> {
         }
         let stream = &mut self.streams[s];
         let slot = ring(k, stream.ready.len());
-        // What is only prefetched has no place for values.
+        // A stream that is only prefetched has no space for values.
         let values = &mut stream.values[slot * stream.lanes..(slot + 1) * stream.lanes];
         if !values.is_empty() {
             let (active, inactive) = values.split_at_mut(located.active);
@@ -127,8 +126,7 @@ impl Sim<'_> {
         Ok(true)
     }
 
-    /// Requests the lines of one element; false if the fetcher must let others go first, in which
-    /// case it goes on at the same line.
+    /// Requests the lines of one element. Returns false if the fetcher must yield; it then continues at the same line.
     #[inline(always)]
     fn request(
         &mut self,
@@ -165,7 +163,7 @@ impl Sim<'_> {
         true
     }
 
-    /// Waits until one more request may be in flight; false if the fetcher must let others go first.
+    /// Waits until one more request may be in flight. Returns false if the fetcher must yield.
     fn admit(&mut self, f: usize) -> bool {
         let free = self.outstanding.peek().map_or(0, |free| free.0);
         self.stall(f, free, Stall::Memory);

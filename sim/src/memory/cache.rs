@@ -1,4 +1,4 @@
-//! One cache: real tags, least recently used replacement, dirty lines, lines still on their way.
+//! One cache: real tags, least-recently-used replacement, dirty lines, and lines still in flight.
 
 use ember_targets::machine;
 
@@ -9,7 +9,7 @@ pub(super) struct Cache {
     ways: usize,
     /// The line plus one; 0 is an empty entry.
     tags: Vec<u64>,
-    /// When the line's data arrives, and whether it is dirty in the lowest bit.
+    /// The arrival of the line's data, with the dirty flag in the lowest bit.
     state: Vec<u64>,
     used: Vec<u32>,
     clock: u32,
@@ -38,7 +38,7 @@ impl Cache {
         set as usize * self.ways
     }
 
-    /// The entry that holds a line, which becomes the set's most recently used.
+    /// Returns the entry that holds a line, and makes it the set's most recently used.
     #[inline]
     pub(super) fn find(&mut self, line: u64) -> Option<usize> {
         if self.tags[self.recent] == line + 1 {
@@ -57,7 +57,7 @@ impl Cache {
         self.used[entry] = self.clock;
     }
 
-    /// When the data of an entry is there.
+    /// Returns the cycle in which the data of an entry is available.
     #[inline]
     pub(super) fn ready(&self, entry: usize) -> u64 {
         self.state[entry] >> 1
@@ -69,7 +69,7 @@ impl Cache {
         self.state[entry] |= 1;
     }
 
-    /// Takes an entry's line for written back; whether it was dirty.
+    /// Marks a line as written back. Returns true if it was dirty.
     pub(super) fn clean(&mut self, line: u64) -> bool {
         let first = self.set(line);
         let entries = first..first + self.ways;
@@ -78,8 +78,8 @@ impl Cache {
         dirty.inspect(|&e| self.state[e] &= !1).is_some()
     }
 
-    /// Puts a line that is not there in place of the set's least recently used one; that one, if
-    /// it must be written back.
+    /// Inserts a missing line in place of the set's least recently used one, and returns the replaced line if it must
+    /// be written back.
     pub(super) fn insert(&mut self, line: u64, ready: u64, dirty: bool) -> Option<u64> {
         let first = self.set(line);
         let mut entry = first;
@@ -89,7 +89,7 @@ impl Cache {
                 entry = i;
                 break;
             }
-            // Ages are differences, so that the counter may wrap.
+            // Ages are differences, so the counter may wrap.
             let age = self.clock.wrapping_sub(self.used[i]);
             if age >= oldest {
                 (entry, oldest) = (i, age);
@@ -103,7 +103,7 @@ impl Cache {
         victim
     }
 
-    /// Forgets a line whose newer value is elsewhere.
+    /// Drops a line whose newer value is elsewhere.
     pub(super) fn drop_line(&mut self, line: u64) {
         let first = self.set(line);
         if let Some(way) = self.tags[first..first + self.ways].iter().position(|&t| t == line + 1) {

@@ -1,15 +1,15 @@
-//! Main memory: channels, banks with an open row each, and the core's share of the bandwidth.
+//! Main memory: channels, banks with one open row each, and the core's share of the bandwidth.
 
 use crate::calendar::Pipe;
 use ember_targets::machine::Machine;
 
-/// The row no bank has open at the start.
+/// The row of a bank at the start: no row is open.
 const CLOSED: u64 = u64::MAX;
 
-/// Main memory as one of several cores with equal shares sees it.
+/// Main memory as seen by one of several cores with equal shares.
 ///
-/// The share is a rate limit in front of all channels: the other cores use the rest of the buses,
-/// and their effect on the banks is not simulated.
+/// The share is a rate limit before all channels: the other cores use the rest of the buses, and their effect on the
+/// banks is not simulated.
 #[derive(Debug)]
 pub(super) struct Dram {
     share: Pipe,
@@ -47,8 +47,8 @@ impl Dram {
         }
     }
 
-    /// When a line's column can be read or written: consecutive lines go to consecutive channels,
-    /// consecutive rows of a channel to banks in an order that strides do not defeat.
+    /// Returns the cycle in which a line's column can be read or written. Consecutive lines map to consecutive
+    /// channels, and consecutive rows of a channel to banks in an order that spreads strided accesses too.
     fn column(&mut self, line: u64, at: u64) -> u64 {
         let channel = line % self.channels;
         let row = line / self.channels / self.lines_per_row;
@@ -68,14 +68,14 @@ impl Dram {
         column
     }
 
-    /// When a line has reached the last-level cache.
+    /// Reads a line; returns the cycle in which it has reached the last-level cache.
     pub(super) fn read(&mut self, line: u64, at: u64) -> u64 {
         self.reads += 1;
         let data = self.column(line, at) + self.t_cas;
         self.share.transfer(data).1 + self.controller
     }
 
-    /// Takes a line to write; nobody waits for it.
+    /// Accepts a line to write; nothing waits for it.
     pub(super) fn write(&mut self, line: u64, at: u64) {
         self.writes += 1;
         let data = self.column(line, at);
@@ -83,7 +83,7 @@ impl Dram {
     }
 }
 
-/// The least time of a read: an open row and an idle bus.
+/// Returns the minimum time of a read: with an open row and an idle bus.
 pub(super) fn unloaded_latency(machine: &Machine) -> u64 {
     machine.cycles(machine.dram.t_cas_ns) + machine.cycles(machine.dram.controller_ns)
 }
@@ -112,7 +112,7 @@ mod tests {
         let first = dram.read(0, 0);
         let open = dram.read(4, 10_000) - 10_000;
         let other = dram.read(4 << 20, 20_000) - 20_000;
-        // Slots of the share make times uneven by less than ten cycles.
+        // Slots of the share vary the times by less than ten cycles.
         assert!(open + 10 < first && first < other + 10, "{open} {first} {other}");
         assert!(open >= unloaded_latency(&machine));
     }

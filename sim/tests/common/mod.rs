@@ -1,4 +1,4 @@
-//! Embedding bags for tests and benchmarks: data, and the programs of the usual hierarchy by hand.
+//! Embedding bags for tests and benchmarks: data, and hand-written programs of each optimisation level.
 #![allow(dead_code, reason = "every test file and benchmark uses a part of it")]
 
 use ember_sim::Bindings;
@@ -8,7 +8,7 @@ use ember_targets::tensor::{Data, Hashed, Tensor};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::sync::Arc;
 
-/// The default machine.
+/// Returns the default machine.
 pub fn machine() -> Machine {
     Machine::parse(TMU_CPU).expect("the default description reads")
 }
@@ -22,7 +22,7 @@ pub struct Bag {
     pub indices: Vec<i64>,
 }
 
-/// SplitMix64, enough for test data.
+/// SplitMix64, which is good enough for test data.
 pub struct Random(pub u64);
 
 impl Random {
@@ -36,8 +36,8 @@ impl Random {
 }
 
 impl Bag {
-    /// Bags of `average` lookups (from none to twice as many) over rows drawn from a Zipf-like
-    /// distribution: rank = rows^u, the continuous law with exponent 1, or uniform.
+    /// Builds bags of `average` lookups (from none to twice as many) over rows drawn from a Zipf-like distribution
+    /// (rank = rows^u, the continuous law with exponent 1) or uniformly.
     pub fn random(rows: u64, dim: u64, bags: u64, average: u64, zipf: bool, seed: u64) -> Bag {
         let mut random = Random(seed);
         let mut offsets = vec![0];
@@ -56,7 +56,7 @@ impl Bag {
         Bag { rows, dim, offsets, indices }
     }
 
-    /// Bags of the given sizes over rows in order.
+    /// Builds bags of the given sizes over rows in order.
     pub fn of(rows: u64, dim: u64, sizes: &[i64]) -> Bag {
         let mut offsets = vec![0];
         for n in sizes {
@@ -102,7 +102,7 @@ impl Bag {
         }
     }
 
-    /// The sums, in the order of the lookups.
+    /// Returns the sums, in the order of the lookups.
     pub fn expected(&self) -> Vec<f32> {
         let table = self.table();
         let mut out = vec![0.0f32; (self.bags() * self.dim) as usize];
@@ -117,7 +117,7 @@ impl Bag {
         out
     }
 
-    /// Distinct lines of table, indices and offsets.
+    /// Returns the number of distinct lines of table, indices and offsets.
     pub fn lines(&self) -> u64 {
         let mut rows: Vec<i64> = self.indices.clone();
         rows.sort_unstable();
@@ -196,14 +196,14 @@ impl Builder {
         self.stream(Type::scalar(dtype), StreamKind::Mem { addr, hint })
     }
 
-    /// A run of the table's row.
+    /// Adds a stream that loads a run of a row of the table.
     pub fn row(&mut self, row: StreamId, e: StreamId, count: u32, limit: StreamId) -> StreamId {
         let lanes = Some(Lanes { count, limit });
         let addr = Addr { tensor: TABLE, index: vec![row, e], lanes };
         self.stream(f32s(count), StreamKind::Mem { addr, hint: Hint::Temporal })
     }
 
-    /// A unit without actions, and its induction variable.
+    /// Adds a unit without actions, and its induction variable.
     pub fn unit(
         &mut self,
         name: &str,
@@ -239,8 +239,8 @@ impl Builder {
         CaseId(self.0.cases.len() as u32 - 1)
     }
 
-    /// The loops over bags and lookups: units and variables of both, the bounds of the second, and
-    /// the row that is looked up.
+    /// Adds the loops over bags and lookups: units and variables of both, the bounds of the second, and the row that is
+    /// looked up.
     pub fn lookups(&mut self) -> Lookups {
         let zero = self.int(0);
         let one = self.int(1);
@@ -282,18 +282,18 @@ pub fn add_to(b: RegisterId, e: RegisterId, lanes: u32, value: RegisterId) -> St
     Stmt::Accumulate(BinaryOp::Add, out(reg(b), reg(e), lanes), reg(value))
 }
 
-/// How a bag is decoupled.
+/// The level of decoupling of a bag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Level {
     /// A token for every element or vector; its index and value are popped.
     PerElement,
-    /// A token for every row; index and value of every element or vector are popped.
+    /// A token for every row; the index and value of every element or vector are popped.
     PerRow,
     /// A token for every row; the execute unit counts.
     Counted,
 }
 
-/// A bag that accumulates in memory, with elements or runs of `lanes`.
+/// Builds a bag that accumulates in memory, with elements or runs of `lanes`.
 pub fn bag(name: &str, level: Level, lanes: u32) -> Program {
     let mut p = Builder::new(name);
     let k = p.lookups();
@@ -351,7 +351,7 @@ pub fn bag(name: &str, level: Level, lanes: u32) -> Program {
     p.0
 }
 
-/// One callback for everything: whole rows of `lanes` into a register, one store a bag.
+/// Builds a bag with one callback: it walks whole rows of `lanes` into a register, with one store per bag.
 pub fn walked(lanes: u32) -> Program {
     let mut p = Builder::new("walked");
     let k = p.lookups();
@@ -389,7 +389,7 @@ pub fn walked(lanes: u32) -> Program {
     p.0
 }
 
-/// The coupled loop nest, with elements or runs of `lanes`.
+/// Builds the coupled loop nest, with elements or runs of `lanes`.
 pub fn coupled(lanes: u32) -> Program {
     let mut p = Builder::new("coupled");
     let (rb, rl, re) = (p.register("b", I64), p.register("l", I64), p.register("e", I64));
@@ -423,7 +423,7 @@ pub fn coupled(lanes: u32) -> Program {
     p.0
 }
 
-/// What a sum of bags demands of any program: its data once, every row added.
+/// Returns the demand of a sum of bags on any program: reading its data once, adding every row.
 pub fn demand(bag: &Bag) -> ember_sim::Demand {
     let row_ops = (bag.dim * 4).div_ceil(64);
     ember_sim::Demand {
@@ -435,7 +435,7 @@ pub fn demand(bag: &Bag) -> ember_sim::Demand {
     }
 }
 
-/// The demand of a decoupled program: every row passes the lanes and the queue.
+/// Returns the demand of a decoupled program: every row passes through the lanes and the queue.
 pub fn decoupled(bag: &Bag) -> ember_sim::Demand {
     let bytes = bag.elements() * 4;
     ember_sim::Demand { lane_bytes: bytes, row_bytes: bytes, ..demand(bag) }

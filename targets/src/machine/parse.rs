@@ -1,28 +1,28 @@
-//! Reading a machine description: TOML text to checked figures, every error at once.
+//! Reads a machine description: TOML text to checked figures, with every error at once.
 
 use super::{Field, Figure, Kind, SECTIONS};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Something wrong with a description.
+/// An error in a description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineError {
-    /// The bytes of the text it is about; `None` where something is missing.
+    /// The byte range of the error in the text; `None` if something is missing.
     pub range: Option<Range<usize>>,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do about it; empty where nothing better than the message is known.
+    /// A suggested correction; empty if there is none beyond the message.
     pub help: String,
 }
 
-/// A description whose every number passed its own checks and those between numbers.
+/// A description in which every number passed its own checks and the checks between numbers.
 pub(super) struct Figures {
     pub name: String,
     pub figures: Vec<Figure>,
 }
 
-/// The parts of a figure, and whether a figure must have them.
+/// The parts of a figure, each with true if it is required.
 const PARTS: [(&str, bool); 5] = [
     ("value", true),
     ("unit", true),
@@ -44,13 +44,13 @@ pub(super) fn figures(text: &str) -> Result<Figures, Vec<MachineError>> {
             })
             .collect(),
     };
-    // What a text that is not TOML lacks is anybody's guess.
+    // A text that is not valid TOML cannot be searched for missing keys.
     if !reader.errors.is_empty() {
         return Err(reader.errors);
     }
     let name = reader.name(root.get_ref());
     let figures = reader.sections(root.get_ref());
-    // Checks between numbers need all of them.
+    // Checks between numbers need all numbers.
     if reader.errors.is_empty() {
         reader.relations(&figures);
     }
@@ -190,13 +190,13 @@ impl Reader {
             value: number,
             unit: field.unit.to_string(),
             source: source.map_or(String::new(), |(s, _)| s),
-            // What was fitted was not read from its source either.
+            // A fitted number was not read from its source, so it counts as an estimate.
             estimated: estimated || calibrated.is_some(),
             calibrated,
         })
     }
 
-    /// The range within which a number was fitted; the number must lie in it.
+    /// Reads the range within which a number was fitted; the number must lie in it.
     fn range(
         &mut self,
         field: &Field,
@@ -220,7 +220,7 @@ impl Reader {
         Some([low, high])
     }
 
-    /// The number, if it is one that the schema admits.
+    /// Returns the number if the schema admits it.
     fn number(&mut self, field: &Field, value: &Spanned<DeValue<'_>>) -> Option<f64> {
         let number = match value.get_ref() {
             DeValue::Integer(i) if i.radix() == 10 => i.as_str().parse::<f64>().ok(),
@@ -278,7 +278,7 @@ impl Reader {
     }
 }
 
-/// The known name nearest to a misspelt one, if any is near.
+/// Returns the known name nearest to a misspelt one, if any is near.
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     known
         .map(|k| (strsim::damerau_levenshtein(name, k), k))

@@ -5,7 +5,7 @@ use super::{Errors, Kind, Limits, Part, Place};
 use crate::dlc::{Action, Addr, Expr, Program, RegisterId, Stmt, Type, UnitId};
 use std::collections::BTreeMap;
 
-/// Checks what the program needs against what the target has.
+/// Checks the needs of the program against the limits of the target.
 pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Errors) {
     let whole = Place::new(Part::Program, &program.name);
     let mut at_most = |needs: u64, has: u64, what: &str, place: &Place| {
@@ -24,7 +24,7 @@ pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Error
             at_most(stream.ty.bytes(), limits.operand_bytes, "bytes in one operand", &place);
         }
     }
-    // Traversals at the root have the access unit in turn.
+    // Traversals at the root use the access unit in turn.
     let mut units: BTreeMap<UnitId, u64> = BTreeMap::new();
     for at in 0..program.units.len() {
         *units.entry(tree.root_of(UnitId(at as u32))).or_default() += 1;
@@ -54,13 +54,13 @@ pub fn check(program: &Program, tree: &Tree, limits: &Limits, errors: &mut Error
     }
 }
 
-/// Vector registers that a value takes; a scalar takes none.
+/// Returns the number of vector registers that a value occupies; a scalar occupies none.
 fn registers(ty: Type, limits: &Limits) -> u64 {
     if ty.lanes == 1 { 0 } else { ty.bytes().div_ceil(limits.vector_bytes.max(1)) }
 }
 
-/// Between which points of a body each register is in use, loops taken whole where a value lives
-/// through them. What lives from one case to the next counts only where it is mentioned.
+/// The live range of each register in a body. A value that is live across a loop is live in all of it. A value that is
+/// live from one case to the next counts only from its first to its last mention.
 struct Liveness<'a> {
     program: &'a Program,
     now: usize,
@@ -76,7 +76,7 @@ impl<'a> Liveness<'a> {
         liveness
     }
 
-    /// The most that is in use at one point.
+    /// Returns the largest total weight that is live at one point.
     fn most(&self, weight: impl Fn(Type) -> u64) -> u64 {
         let mut changes: Vec<(usize, bool, u64)> = Vec::new();
         for (register, (from, to)) in &self.uses {
@@ -84,7 +84,7 @@ impl<'a> Liveness<'a> {
             changes.push((*from, true, weight));
             changes.push((*to, false, weight));
         }
-        // At one point, what starts is in use together with what ends.
+        // A range that starts at a point overlaps one that ends there.
         changes.sort_by_key(|(at, starts, _)| (*at, !starts));
         let (mut now, mut most) = (0, 0);
         for (_, starts, weight) in changes {

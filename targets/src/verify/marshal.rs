@@ -1,9 +1,9 @@
-//! Marshalling balance: both halves are run side by side on symbolic values, in program order, and
-//! every pop meets its push.
+//! Marshalling balance: both halves are run side by side on symbolic values, in program order, and every pop must meet
+//! its push.
 //!
-//! A loop's body is run once, from a state that holds at the start of every iteration: registers
-//! that the loop writes have no known value there, except a counter, whose value is supposed to be
-//! the unit's induction variable and shown to be so again after a step.
+//! A loop's body is run from a state that holds at the start of every iteration: registers that the loop writes have no
+//! known value there, except counters. A counter is assumed to equal the unit's induction variable, and the body must
+//! show that it does so again after a step.
 
 use super::summary::{Class, classes, written_by, written_by_units};
 use super::symbols::{Symbol, Symbols};
@@ -14,10 +14,10 @@ use crate::dlc::{
 use ember_values::scalar::{BinaryOp, Scalar};
 use std::collections::BTreeSet;
 
-/// Statements that are looked at, counted each time; more is a program that no target holds.
+/// The maximum number of statements run, counted each time; no target holds a longer program.
 const MAX_STEPS: usize = 1_000_000;
 
-/// Checks the balance, that walks follow their units, and that registers are set before use.
+/// Checks that pushes and pops balance, that walks follow their units, and that registers are set before use.
 pub fn check(program: &Program, errors: &mut Errors) {
     let mut symbols = Symbols::default();
     let streams = symbols.streams(program);
@@ -44,12 +44,12 @@ pub fn check(program: &Program, errors: &mut Errors) {
     }
 }
 
-/// What a case or a walk's body pops from, and how far it has come.
+/// The actions that a case or a walk's body pops from, and the current position.
 struct Cursor<'a> {
     actions: &'a [Action],
     at: usize,
     place: Place,
-    /// Whether an error has been reported, so that what follows from it is not.
+    /// True if an error has been reported, so that errors that follow from it are not.
     broken: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where a body's pops come from.
+/// The source of a body's pops.
 enum Feed<'c, 'a> {
     Operands(&'c mut Cursor<'a>),
     /// The body of an `exe.for`: nothing may be popped.
@@ -73,17 +73,17 @@ struct Checker<'a, 'e> {
     errors: &'e mut Errors,
     symbols: Symbols,
     streams: Vec<Option<Symbol>>,
-    /// Whether each register has been set on every path to here.
+    /// True for each register that is set on every path to this point.
     set: Vec<bool>,
-    /// What each register is known to hold.
+    /// The known value of each register.
     value: Vec<Option<Symbol>>,
-    /// The variables of the loops around here.
+    /// The loop variables of the enclosing loops.
     running: Vec<RegisterId>,
     steps: usize,
 }
 
 impl<'a> Checker<'a, '_> {
-    /// What a list of actions pushes, callback by callback.
+    /// Runs a list of actions, callback by callback.
     fn actions(&mut self, actions: &'a [Action], place: &Place) {
         let mut at = 0;
         while let Some(action) = actions.get(at) {
@@ -120,7 +120,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Whether an action belongs to the callback before it.
+    /// Returns true if an action belongs to the preceding callback.
     fn continues(&self, action: &Action) -> bool {
         match action {
             Action::Operand(_) | Action::Prefetch(_) | Action::Store { .. } => true,
@@ -129,7 +129,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// A unit that pushes tokens.
+    /// Runs a unit that pushes tokens.
     fn unit(&mut self, id: UnitId) {
         self.steps += self.state_cost();
         if self.steps >= MAX_STEPS {
@@ -156,17 +156,17 @@ impl<'a> Checker<'a, '_> {
             if supposed.len() == counters {
                 break;
             }
-            // Some were no counters of this unit: what followed from them is taken back.
+            // Some registers were no counters of this unit: discard the errors that followed from the assumption.
             self.errors.list.truncate(errors);
             (self.set, self.value) = (set.clone(), value.clone());
         }
-        // The loop may not have run at all.
+        // The loop may not run at all.
         (self.set, self.value) = (set, value);
         self.forget(&written);
         self.actions(&unit.end, &place.then(2));
     }
 
-    /// What copying the state costs, in statements.
+    /// Returns the cost of copying the state, in statements.
     fn state_cost(&self) -> usize {
         1 + self.set.len() / 64
     }
@@ -183,7 +183,7 @@ impl<'a> Checker<'a, '_> {
         self.left_over(&cursor, &format!("case `{}`", case.name));
     }
 
-    /// Reports what is marshalled and not popped.
+    /// Reports operands that are marshalled but not popped.
     fn left_over(&mut self, cursor: &Cursor, by: &str) {
         if cursor.broken {
             return;
@@ -279,7 +279,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The next action that concerns the execute unit; `walked` does even if it pushes nothing.
+    /// Returns the next action that concerns the execute unit; `walked` does even if it pushes nothing.
     fn next(&self, cursor: &mut Cursor<'a>, walked: Option<UnitId>) -> Option<&'a Action> {
         while let Some(action) = cursor.actions.get(cursor.at) {
             let silent = match action {
@@ -399,7 +399,7 @@ impl<'a> Checker<'a, '_> {
         addr.lanes.iter().for_each(|l| self.reads(&l.limit, place));
     }
 
-    /// Reports registers that an expression reads and that may not have been set.
+    /// Reports registers that an expression reads before they are set on every path.
     fn reads(&mut self, expr: &Expr, place: &Place) {
         match expr {
             Expr::Register(register) => {
@@ -422,14 +422,14 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What an expression is known to be.
+    /// Returns the symbolic value of an expression, if it is known.
     fn symbol(&mut self, expr: &Expr) -> Option<Symbol> {
         match expr {
             Expr::Register(register) => self.value[register.index()],
             Expr::Const(value) => Some(self.symbols.constant(*value)),
             Expr::Size(size) => Some(self.symbols.size(*size)),
             Expr::Load(addr) if addr.lanes.is_none() => {
-                // What the execute unit itself may write in between is not known.
+                // The execute unit itself may have written the tensor in between, so the value is unknown.
                 if self.program.tensors[addr.tensor.index()].writable {
                     return None;
                 }

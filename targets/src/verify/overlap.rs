@@ -1,5 +1,5 @@
-//! Overlap: the access unit runs ahead of the execute unit, so between two barriers neither may
-//! write what the other touches.
+//! Overlap: the access unit runs ahead of the execute unit, so between two barriers neither may write a tensor that the
+//! other uses.
 
 use super::structure::{Tree, events};
 use super::{Errors, Kind, Part, Place};
@@ -7,7 +7,7 @@ use crate::dlc::{Action, Addr, Expr, Program, Stmt, StreamId, StreamKind, Tensor
 use crate::uses::action_streams;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What happens between two barriers at the root.
+/// The effects between two barriers at the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// Tensors that streams load.
@@ -18,11 +18,11 @@ pub struct Footprint {
     reads: BTreeSet<TensorId>,
     /// Tensors that the execute unit writes.
     writes: BTreeSet<TensorId>,
-    /// Whether a callback is pushed.
+    /// True if a callback is pushed.
     callbacks: bool,
 }
 
-/// Checks that effects of the two units commute.
+/// Checks that the effects of the two units commute.
 pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
     let advancing = advancing(program, tree);
     let mut epochs = vec![Footprint::default()];
@@ -30,7 +30,7 @@ pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
     for action in &program.access {
         if matches!(action, Action::Barrier) {
             let mut next = Footprint::default();
-            // A barrier waits for callbacks; `main` is known to be over only behind one of them.
+            // A barrier waits for callbacks; `main` is known to be over only after one of them.
             if let Some(last) = epochs.last().filter(|e| !e.callbacks) {
                 (next.reads, next.writes) = (last.reads.clone(), last.writes.clone());
             }
@@ -44,7 +44,7 @@ pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
     }
     let written: BTreeSet<TensorId> =
         epochs.iter().flat_map(|e| e.stores.iter().chain(&e.writes)).copied().collect();
-    // A stream of no unit may be loaded before anything else happens.
+    // A stream that depends on no unit may be loaded before everything else.
     for (at, stream) in program.streams.iter().enumerate() {
         if let (None, StreamKind::Mem { addr, .. }) = (tree.innermost[at], &stream.kind)
             && written.contains(&addr.tensor)
@@ -60,7 +60,7 @@ pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
 }
 
 impl Footprint {
-    /// What a whole program does, taken as if it had no barrier.
+    /// Returns the effects of a whole program as if it had no barrier.
     pub fn of(program: &Program) -> Footprint {
         let mut whole = Footprint::default();
         effects(&program.main, &mut whole);
@@ -73,12 +73,12 @@ impl Footprint {
         whole
     }
 
-    /// The tensors that either unit writes.
+    /// Returns the tensors that either unit writes.
     pub fn written(&self) -> impl Iterator<Item = TensorId> + '_ {
         self.stores.union(&self.writes).copied()
     }
 
-    /// The same with tensors told apart by other ids; one without an id is left out.
+    /// Returns the footprint with other tensor ids; a tensor without a new id is left out.
     pub fn renumbered(&self, id: impl Fn(TensorId) -> Option<TensorId>) -> Footprint {
         let set = |set: &BTreeSet<TensorId>| set.iter().filter_map(|t| id(*t)).collect();
         Footprint {
@@ -90,7 +90,7 @@ impl Footprint {
         }
     }
 
-    /// Both together, without a barrier between; `None` where one is needed.
+    /// Returns the union of both footprints without a barrier between them; `None` if one is needed.
     pub fn beside(&self, other: &Footprint) -> Option<Footprint> {
         let union = |a: &BTreeSet<TensorId>, b| a.union(b).copied().collect();
         let both = Footprint {
@@ -104,7 +104,7 @@ impl Footprint {
         free.then_some(both)
     }
 
-    /// Tensors that one unit must not touch as it does while the other does as it does, and why.
+    /// Returns pairs of tensor sets that must be disjoint, each with the message of its violation.
     fn clashes(&self) -> [(&BTreeSet<TensorId>, &BTreeSet<TensorId>, &'static str); 4] {
         let Footprint { loads, stores, reads, writes, .. } = self;
         [
@@ -125,7 +125,7 @@ fn report(program: &Program, epoch: &Footprint, errors: &mut Errors) {
     }
 }
 
-/// For every unit at the root: the tensors that streams load while it runs.
+/// Returns, for every unit at the root, the tensors that streams load while it runs.
 fn advancing(program: &Program, tree: &Tree) -> BTreeMap<UnitId, BTreeSet<TensorId>> {
     let mut loads: BTreeMap<UnitId, BTreeSet<TensorId>> = BTreeMap::new();
     for (at, stream) in program.streams.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Structure and scope: ids lead somewhere, names are unique, units form a tree, and a stream is
-//! used only where its units run.
+//! Structure and scope: ids are valid, names are unique, units form a tree, and a stream is used only where its units
+//! run.
 
 use super::{Errors, Kind, MAX_UNIT_DEPTH, Part, Place};
 use crate::dlc::{
@@ -12,18 +12,18 @@ use std::collections::BTreeSet;
 /// The events of a unit, in the order of [`Place::path`].
 const EVENTS: [&str; 3] = ["beg", "ite", "end"];
 
-/// The tree of units and what depends on them.
+/// The tree of units, and the unit of each stream.
 pub struct Tree {
     /// The unit whose `ite` traverses each unit; `None` at the root.
     pub parent: Vec<Option<UnitId>>,
-    /// How many units run around each unit, itself included.
+    /// The nesting depth of each unit, itself included.
     pub depth: Vec<usize>,
     /// The innermost unit that each stream depends on.
     pub innermost: Vec<Option<UnitId>>,
 }
 
 impl Tree {
-    /// Whether `inner` is `outer` or runs inside it.
+    /// Returns true if `inner` is `outer` or runs inside it.
     pub fn runs_in(&self, inner: UnitId, outer: UnitId) -> bool {
         let mut at = Some(inner);
         while let Some(unit) = at {
@@ -35,7 +35,7 @@ impl Tree {
         false
     }
 
-    /// The unit at the root of the tree in which a unit stands.
+    /// Returns the root of the tree that contains a unit.
     pub fn root_of(&self, unit: UnitId) -> UnitId {
         let mut at = unit;
         while let Some(parent) = self.parent[at.index()] {
@@ -45,12 +45,12 @@ impl Tree {
     }
 }
 
-/// The actions of a unit's three events.
+/// Returns the actions of a unit's three events.
 pub fn events(unit: &crate::dlc::TraversalUnit) -> [&[Action]; 3] {
     [&unit.beg, &unit.ite, &unit.end]
 }
 
-/// Checks the structure; `None` where an id leads nowhere or units form no tree.
+/// Checks the structure; returns `None` if an id is invalid or the units form no tree.
 pub fn check(program: &Program, errors: &mut Errors) -> Option<Tree> {
     let before = errors.list.len();
     let mut checker = Checker { program, errors, pushed: BTreeSet::new() };
@@ -105,7 +105,7 @@ pub fn check(program: &Program, errors: &mut Errors) -> Option<Tree> {
     (errors.list.len() == before).then_some(tree)
 }
 
-/// The innermost units of what a stream is made from.
+/// Returns the innermost units of the inputs of a stream.
 fn stream_units(kind: &StreamKind, tree: &Tree) -> Vec<UnitId> {
     match kind {
         StreamKind::IndVar(unit) => vec![*unit],
@@ -133,7 +133,7 @@ pub fn check_scope(program: &Program, tree: &Tree, errors: &mut Errors) {
         let outside = tree.parent[at];
         used(&[unit.lo, unit.hi], outside, &place, "is bounded by");
         for (event, actions) in events(unit).into_iter().enumerate() {
-            // At `beg` and `end` there is no element of the unit's own streams.
+            // The unit's own streams have no element at `beg` and `end`.
             let around = if event == 1 { Some(UnitId(at as u32)) } else { outside };
             for (k, action) in actions.iter().enumerate() {
                 used(&action_streams(action), around, &place.then(event).then(k), "uses");
@@ -177,7 +177,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Reports an id at or beyond the end of its list.
+    /// Reports an id past the end of its list.
     fn id(&mut self, at: usize, len: usize, what: &str, place: &Place) {
         if at >= len {
             self.structure(place, format!("{what} {at} of {len} does not exist"));
@@ -204,7 +204,7 @@ impl Checker<'_, '_> {
         self.id(id.index(), self.program.registers.len(), "register", place);
     }
 
-    /// The parts of an address that do not depend on what indexes it.
+    /// Checks the parts of an address that do not depend on its kind of index.
     fn address<I>(&mut self, addr: &Addr<I>, place: &Place) {
         let Some(tensor) = self.program.tensors.get(addr.tensor.index()) else {
             return self.tensor(addr.tensor, place);
@@ -300,7 +300,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The unit that traverses each unit.
+    /// Returns the unit that traverses each unit.
     fn parents(&mut self) -> Vec<Option<UnitId>> {
         let program = self.program;
         let mut parent = vec![None; program.units.len()];

@@ -1,21 +1,21 @@
-//! Summaries: what each unit pushes, and which registers its iterations write.
+//! Summaries of units: the class of their pushes, and the registers that their iterations write.
 
 use super::structure::events;
 use crate::dlc::{Action, Program, RegisterId, Stmt};
 use std::collections::BTreeSet;
 
-/// What a unit pushes, its children included.
+/// The pushes of a unit, its children included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Neither tokens nor operands: the execute unit takes no part.
     Silent,
-    /// Operands only: a walk follows it.
+    /// Operands only: a walk follows the unit.
     Operands,
     /// Tokens.
     Tokens,
 }
 
-/// The class of every unit.
+/// Returns the class of every unit.
 pub fn classes(program: &Program) -> Vec<Class> {
     let mut classes = vec![Class::Silent; program.units.len()];
     // A child has a higher id than its parent.
@@ -31,9 +31,9 @@ pub fn classes(program: &Program) -> Vec<Class> {
     classes
 }
 
-/// The registers that are written in the iterations of each unit, its children included.
+/// Returns the registers written in the iterations of each unit, its children included.
 pub fn written_by_units(program: &Program) -> Vec<BTreeSet<RegisterId>> {
-    // What a whole traversal writes, and what its iterations alone do.
+    // The registers of a whole traversal, and those of its iterations alone.
     let mut traversal: Vec<BTreeSet<RegisterId>> = vec![BTreeSet::new(); program.units.len()];
     let mut iterations = traversal.clone();
     for (at, unit) in program.units.iter().enumerate().rev() {

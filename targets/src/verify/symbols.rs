@@ -1,14 +1,14 @@
-//! Symbolic values: equal symbols are equal values, wherever both units could compute them.
+//! Symbolic values: equal symbols are equal values, whichever unit computes them.
 
 use crate::dlc::{Program, SizeId, StreamKind, TensorId, UnitId};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 
-/// A symbolic value, by its place in [`Symbols`].
+/// A symbolic value: its position in [`Symbols`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Symbol(usize);
 
-/// How a symbolic value is made. Loads are of tensors that hold still between barriers.
+/// The definition of a symbolic value. Loads are of tensors that do not change between barriers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Meaning {
     Const(DType, u64),
@@ -19,12 +19,12 @@ enum Meaning {
     Binary(BinaryOp, Symbol, Symbol),
 }
 
-/// Symbolic values, each once.
+/// Interned symbolic values.
 #[derive(Default)]
 pub struct Symbols {
     known: FxHashMap<Meaning, Symbol>,
     constants: FxHashMap<Symbol, Scalar>,
-    /// For each symbol, whether it loads from a tensor that the program may write.
+    /// True for each symbol that loads from a tensor that the program may write.
     mutable: Vec<bool>,
 }
 
@@ -38,31 +38,31 @@ impl Symbols {
         symbol
     }
 
-    /// A constant.
+    /// Returns the symbol of a constant.
     pub fn constant(&mut self, value: Scalar) -> Symbol {
         let symbol = self.intern(Meaning::Const(value.dtype(), value.to_bits()), false);
         self.constants.insert(symbol, value);
         symbol
     }
 
-    /// A symbolic size.
+    /// Returns the symbol of a symbolic size.
     pub fn size(&mut self, size: SizeId) -> Symbol {
         self.intern(Meaning::Size(size), false)
     }
 
-    /// A unit's induction variable in its current iteration.
+    /// Returns the symbol of a unit's induction variable in its current iteration.
     pub fn ind_var(&mut self, unit: UnitId) -> Symbol {
         self.intern(Meaning::IndVar(unit), false)
     }
 
-    /// One element of a tensor.
+    /// Returns the symbol of one element of a tensor.
     pub fn load(&mut self, program: &Program, tensor: TensorId, index: Vec<Symbol>) -> Symbol {
         let mutable =
             program.tensors[tensor.index()].writable || index.iter().any(|s| self.mutable[s.0]);
         self.intern(Meaning::Load(tensor, index), mutable)
     }
 
-    /// Conversion; folded on constants.
+    /// Returns the symbol of a conversion; folded on constants.
     pub fn cast(&mut self, dtype: DType, x: Symbol) -> Symbol {
         if let Some(value) = self.constants.get(&x) {
             return self.constant(value.cast(dtype));
@@ -71,7 +71,7 @@ impl Symbols {
         self.intern(Meaning::Cast(dtype, x), mutable)
     }
 
-    /// Arithmetic; folded on constants.
+    /// Returns the symbol of an arithmetic operation; folded on constants.
     pub fn binary(&mut self, op: BinaryOp, a: Symbol, b: Symbol) -> Symbol {
         if let (Some(a), Some(b)) = (self.constants.get(&a), self.constants.get(&b))
             && let Some(folded) = op.apply(*a, *b)
@@ -82,13 +82,13 @@ impl Symbols {
         self.intern(Meaning::Binary(op, a, b), mutable)
     }
 
-    /// Whether the value may change at a barrier.
+    /// Returns true if the value may change at a barrier.
     pub fn is_mutable(&self, symbol: Symbol) -> bool {
         self.mutable[symbol.0]
     }
 
-    /// The value of every stream of a program in the current iterations of its units; `None` for a
-    /// run of lanes.
+    /// Returns the value of every stream of a program in the current iterations of its units; `None` for a run of
+    /// lanes.
     pub fn streams(&mut self, program: &Program) -> Vec<Option<Symbol>> {
         let mut values: Vec<Option<Symbol>> = Vec::with_capacity(program.streams.len());
         for stream in &program.streams {

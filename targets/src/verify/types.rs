@@ -1,5 +1,5 @@
-//! Types of streams, registers, expressions and stores. Indices and bounds are scalars of
-//! type i64; arithmetic never mixes types, and there is none on storage types.
+//! Types of streams, registers, expressions and stores. Indices and bounds are scalars of type i64; arithmetic never
+//! mixes types, and storage types have no arithmetic.
 
 use super::structure::events;
 use super::{Errors, Kind, Part, Place};
@@ -9,7 +9,7 @@ use crate::dlc::{
 };
 use ember_values::scalar::{BinaryOp, DType};
 
-/// Checks every type. Ids must lead somewhere.
+/// Checks every type. Ids must be valid.
 pub fn check(program: &Program, errors: &mut Errors) {
     let mut checker = Checker { program, errors };
     program.streams.iter().for_each(|s| checker.stream(s));
@@ -28,7 +28,7 @@ pub fn check(program: &Program, errors: &mut Errors) {
     }
 }
 
-/// The shape of a product of matrices or batches of them; `None` where the shapes do not match.
+/// Returns the shape of a product of matrices or batches of them; `None` if the shapes do not match.
 fn product(a: &[Dim], b: &[Dim], transposed: bool) -> Option<Vec<Dim>> {
     let (batches, &[m, k]) = a.split_last_chunk()?;
     let (others, &[rows, columns]) = b.split_last_chunk()?;
@@ -55,7 +55,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Arithmetic is on types that are not for storage alone.
+    /// Checks that a type supports arithmetic, which storage types do not.
     fn computes(&mut self, what: &str, ty: Type, place: &Place) {
         if ty.dtype.is_storage() {
             let message = format!("`{what}` on {ty}, a type that is only stored: cast it first");
@@ -63,8 +63,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// A product of matrices: one arithmetic floating-point type, shapes that are the same as
-    /// declared, and an output of its own.
+    /// Checks a product of matrices: one arithmetic floating-point type, declared shapes that match, and an output that
+    /// is neither operand.
     fn matmul(&mut self, [out, a, b]: [TensorId; 3], transposed: bool, place: &Place) {
         let [o, x, y] = [out, a, b].map(|id| &self.program.tensors[id.index()]);
         let computed = x.dtype.is_float() && !x.dtype.is_storage();
@@ -92,7 +92,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// A shape as it is declared.
+    /// Formats a shape as it is declared.
     fn shape(&self, shape: &[Dim]) -> String {
         let extents = shape.iter().map(|dim| match dim {
             Dim::Const(n) => n.to_string(),
@@ -237,7 +237,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// An expression's type; `None` where an error in it has been reported.
+    /// Returns an expression's type; `None` if an error in it has been reported.
     fn expr(&mut self, expr: &Expr, place: &Place) -> Option<Type> {
         match expr {
             Expr::Register(register) => Some(self.program.registers[register.index()].ty),

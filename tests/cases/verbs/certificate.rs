@@ -1,4 +1,4 @@
-//! Certificates, right and forged, checked against the rules beside them.
+//! Checks certificates, valid and forged, against the rules in the same folder.
 
 use ember_certify::{Rules, check};
 use ember_host::Disk;
@@ -9,7 +9,7 @@ use ember_tools::render::render;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What is said of each certificate of a file, under the comment before it.
+/// Returns the checker's answer on each certificate of a file, under the comment that precedes it.
 pub fn answers(path: &Path) -> Result<String, String> {
     let mut sources = Sources::new(Disk);
     let read = Rules::read(&mut sources, &[path.with_file_name("asked.rules")]).and_then(|rules| {

@@ -1,5 +1,4 @@
-//! Verbs that run the command itself: what it prints, what it says of bad input, and how the
-//! programs of a model compare.
+//! Verbs that run the command itself: its output, its errors on bad input, and the comparison of a model's programs.
 
 use crate::{entries, extension, file_name};
 use ember_host::Disk;
@@ -12,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The model that programs and machines of `fail/` are tried on.
+/// The model for the programs and machines of `fail/`.
 const MODEL: &str = "tests/models/bag.sexp";
 
-/// Bad input: what stands on standard error. The command must exit with 2 and print nothing else.
+/// Returns the standard error for bad input. The command must exit with 2 and print nothing else.
 pub fn fail(path: &Path) -> Result<String, String> {
     let name = path.display().to_string();
     let words = match extension(path) {
@@ -36,8 +35,8 @@ pub fn fail(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Writes the project's machine with one change a line: `[SECTION] KEY = …` replaces a figure or adds
-/// it, `[SECTION] -KEY` leaves it out. Gives the path of what was written.
+/// Writes the project's machine with one change per line: `[SECTION] KEY = …` replaces or adds a figure, `[SECTION]
+/// -KEY` removes it. Returns the path of the written file.
 fn edited(path: &Path) -> Result<String, String> {
     let mut lines: Vec<String> =
         ember_targets::machine::TMU_CPU.lines().map(str::to_owned).collect();
@@ -63,8 +62,8 @@ fn edited(path: &Path) -> Result<String, String> {
     Ok(written.display().to_string())
 }
 
-/// Rules are read without the command, because warnings count here and do not stop a run. They may
-/// mention every operator of the project's dialects.
+/// Reads rules without the command, because warnings count here although they do not stop a run. The rules may mention
+/// every operator of the project's dialects.
 fn fail_rules(path: &Path) -> Result<String, String> {
     let mut paths = entries(Path::new("rules"));
     paths.retain(|path| file_name(path).starts_with("dialect-"));
@@ -78,7 +77,7 @@ fn fail_rules(path: &Path) -> Result<String, String> {
     }
 }
 
-/// The text, formatted, which must not change again.
+/// Returns the formatted text, which a second formatting must not change.
 pub fn format(path: &Path) -> Result<String, String> {
     let mut sources = Sources::new(Disk);
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
@@ -90,7 +89,7 @@ pub fn format(path: &Path) -> Result<String, String> {
     if format(&once)? == once { Ok(once) } else { Err(format!("changes again:\n{once}")) }
 }
 
-/// What the command prints. It must exit with 0 and say nothing on standard error.
+/// Returns the command's output. The command must exit with 0 and print nothing on standard error.
 pub fn print(path: &Path) -> Result<String, String> {
     let output = command(&arguments(path)?)?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -100,7 +99,7 @@ pub fn print(path: &Path) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }
 
-/// What the command answers, on either stream, and its exit code.
+/// Returns the command's output on both streams, and its exit code.
 pub fn answer(path: &Path) -> Result<String, String> {
     say(&arguments(path)?)
 }
@@ -113,8 +112,7 @@ fn say(words: &[String]) -> Result<String, String> {
     Ok(format!("{text}exit code {code}\n"))
 }
 
-/// What the command says of two programs, and its exit code. Options stand in the first line, behind
-/// `; equiv`.
+/// Returns the output for two programs, and the exit code. The first line contains the options after `; equiv`.
 pub fn equiv(path: &Path) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let options = text.lines().next().and_then(|line| line.strip_prefix("; equiv")).unwrap_or("");
@@ -123,7 +121,7 @@ pub fn equiv(path: &Path) -> Result<String, String> {
     say(&words)
 }
 
-/// The programs of a model: whether each is valid, from the slowest to the fastest.
+/// Returns the programs of a model from the slowest to the fastest, each with its validity.
 pub fn compare(path: &Path) -> Result<String, String> {
     let mut words = arguments(path)?;
     words.push("--json".to_owned());
@@ -143,7 +141,7 @@ pub fn compare(path: &Path) -> Result<String, String> {
     Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
 
-/// What `saturate` says of rules and terms, times aside: the exit code, what is wrong, the report.
+/// Returns the output of `saturate` for rules and terms, without times: the exit code, the errors, the report.
 pub fn saturate(path: &Path) -> Result<String, String> {
     let mut words = arguments(path)?;
     words.insert(0, "saturate".to_owned());
@@ -158,7 +156,7 @@ pub fn saturate(path: &Path) -> Result<String, String> {
     Ok(format!("exit code {code}\n{said}{report}\n"))
 }
 
-/// The words of an `.args` file; a line that starts with `#` is a comment.
+/// Returns the words of an `.args` file; a line that starts with `#` is a comment.
 fn arguments(path: &Path) -> Result<Vec<String>, String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let lines = text.lines().filter(|line| !line.starts_with('#'));

@@ -1,7 +1,7 @@
-//! A term and sets of rules: every form of the term once they are saturated.
+//! Rewrites a term with sets of rules and lists every form of the term after saturation.
 //!
-//! A case is `(rules SET …)`, `(model "FILE")` for the tensors that the term speaks of, and the term.
-//! Each e-node of the term's class is one form, its operands written by their smallest terms.
+//! A case consists of `(rules SET …)`, `(model "FILE")` for the tensors that the term mentions, and the term. Each
+//! e-node of the term's class is one form, its operands written as their smallest terms.
 
 use egg::{AstSize, Language, RecExpr};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
@@ -18,7 +18,7 @@ use ember_language::term::{Node, Term};
 use ember_tools::render::render;
 use std::path::Path;
 
-/// The forms of a case's term.
+/// Returns the forms of a case's term.
 pub fn forms(path: &Path) -> Result<String, String> {
     let mut sources = Sources::new(Disk);
     let file = load(&mut sources, path).map_err(|e| show(&sources, &e))?;
@@ -62,11 +62,11 @@ fn saturated(inputs: &Inputs, rules: &[&CompiledRule], term: &Term) -> (EGraph, 
     egraph.add_expr(term);
     egraph.rebuild();
     let limits = Limits { iterations: 30, nodes: 10_000 };
-    let stop = saturate(&mut egraph, rules, &limits, &mut |_| ()).stop.to_string();
+    let stop = saturate(&mut egraph, rules, &limits).stop.to_string();
     (egraph, stop)
 }
 
-/// The nodes of a class, in the order of their texts.
+/// Returns the nodes of a class, in the order of their texts.
 fn listed(egraph: &EGraph, class: egg::Id) -> String {
     let smallest = Extractor::new(egraph, AstSize);
     let form = |node: &Node| {
@@ -83,7 +83,7 @@ fn listed(egraph: &EGraph, class: egg::Id) -> String {
     forms.concat()
 }
 
-/// Adds a term to another and gives its root there.
+/// Appends a term to another and returns its root there.
 fn append(to: &mut Term, term: &Term) -> egg::Id {
     let mut ids: Vec<egg::Id> = Vec::with_capacity(term.len());
     for node in term {

@@ -1,4 +1,4 @@
-//! Folding: the shorter node that a class is also equal to, where facts or declarations tell it.
+//! Folding: adds to a class the shorter node that facts or declarations prove equal to it.
 
 use super::make::{dimension, dtype_named};
 use super::{EGraph, Fact};
@@ -7,10 +7,10 @@ use ember_language::term::{Head, Node};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{DType, Scalar};
 
-/// The most nodes that folding one class adds: a cast with its type, and its constant.
+/// The largest number of nodes that folding one class adds: a cast with its type, and a constant with its type.
 pub const FOLDED_NODES: usize = 5;
 
-/// Adds to a class the shorter nodes that it is equal to.
+/// Adds to a class the shorter nodes that are equal to it.
 pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     if egraph[id].data.is_nothing() {
         return;
@@ -59,7 +59,7 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     }
 }
 
-/// Whether the ceiling leaves room to fold a class; that it did not is remembered.
+/// Returns true if the ceiling leaves room to fold a class; otherwise records that the ceiling was reached.
 fn room_to_fold(egraph: &mut EGraph) -> bool {
     let made = egraph.nodes().len().saturating_add(FOLDED_NODES + egraph.analysis.node_reserve);
     let room = egraph.analysis.node_ceiling.is_none_or(|ceiling| made <= ceiling);
@@ -67,17 +67,17 @@ fn room_to_fold(egraph: &mut EGraph) -> bool {
     room
 }
 
-/// What a class means in fewer words, where only the declarations of tensors can tell.
+/// A shorter form of a class that follows from the declarations of tensors and element types.
 enum Simplified {
-    /// This class.
+    /// An existing class.
     Same(Id),
-    /// An operator of a name.
+    /// The operator of symbolic sizes and the name of the size.
     Size(Symbol, Symbol),
-    /// An operator, a type and what is converted to it.
+    /// The operator of casts, the target type, and the operand.
     Cast(Symbol, DType, Id),
 }
 
-/// The simplification of the node that a new class was made from.
+/// Returns the simplification of the node that a new class was made from.
 fn simplified(egraph: &EGraph, id: Id) -> Option<Simplified> {
     let [node] = egraph[id].nodes.as_slice() else { return None };
     let operators = egraph.analysis.operators();
@@ -103,14 +103,14 @@ fn simplified(egraph: &EGraph, id: Id) -> Option<Simplified> {
     }
 }
 
-/// A constant as the node that stands for it.
+/// The node that represents a constant.
 enum Folded {
     Int(i64),
     Const(DType, u64),
 }
 
-/// The node of a class's constant. Only a closed value is folded: a union with a term of another
-/// environment would carry that environment's facts along.
+/// Returns the node of a class's constant. Only a closed value is folded: a union with a term of another environment
+/// would carry that environment's facts along.
 fn folded(fact: &Fact) -> Option<Folded> {
     Some(match fact.constant? {
         Scalar::I64(n) => Folded::Int(n),

@@ -1,5 +1,4 @@
-//! Facts as the e-graph keeps them: one word a class, since of most classes of most dialects nothing
-//! is known.
+//! The stored form of facts in the e-graph: one word per class, because most classes of most dialects have no facts.
 
 use super::Fact;
 use std::ops::Deref;
@@ -11,10 +10,10 @@ pub struct Known(Option<Box<Fact>>);
 static UNKNOWN: Fact = Fact::UNKNOWN;
 
 impl Known {
-    /// No facts.
+    /// The absence of facts.
     pub(super) const NOTHING: Known = Known(None);
 
-    /// Whether there are none.
+    /// Returns true if there are no facts.
     pub(super) fn is_nothing(&self) -> bool {
         self.0.is_none()
     }

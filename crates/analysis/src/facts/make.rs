@@ -1,4 +1,4 @@
-//! The facts of one node, from those of its children.
+//! Computes the facts of one node from the facts of its children.
 
 use super::{EGraph, Fact, Facts, Interval, Known};
 use crate::effects::{AddressFact, Effects};
@@ -11,26 +11,26 @@ use ember_values::primitive::{Primitive, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE, Scalar};
 use std::collections::BTreeSet;
 
-/// Whether no fact is known of a node: quickly decided for operators of which nothing is declared.
+/// Returns true if no fact is known about a node. This is a quick check for operators without declarations.
 pub(super) fn says_nothing(egraph: &EGraph, node: &Node) -> bool {
     let Head::Op(name) = node.head() else { return false };
     let children = node.children();
     if children.is_empty() || speaks(egraph.analysis.operators(), name, children.len()) {
         return false;
     }
-    // What is passed on from below: variables, which a binder may take away, and loops.
+    // Any operator passes on the free variables of its operands, unless it binds them, and the presence of a loop.
     children.iter().all(|c| {
         let below = &egraph[*c].data;
         below.is_nothing() || (below.free.is_empty() && !below.has_loop)
     })
 }
 
-/// Whether some fact may be known of terms of an operator besides those of its operands.
+/// Returns true if the declarations of an operator can yield facts about its terms, beyond the facts of its operands.
 pub(super) fn speaks(operators: &Operators, name: Symbol, arity: usize) -> bool {
     operators.get(name, arity).is_some_and(|info| info.has_facts() || info.makes_variable)
 }
 
-/// The facts of one node.
+/// Computes the facts of one node.
 pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     let mut fact = Fact::UNKNOWN;
     let facts = &egraph.analysis;
@@ -54,7 +54,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     };
     let info = facts.operators().get(name, children.len());
 
-    // Free variables: those of the children, less the one bound here.
+    // The free variables are the free variables of the children, without the variable bound here.
     let binds = info.and_then(|info| info.binds);
     for (i, &c) in children.iter().enumerate() {
         match binds {
@@ -68,8 +68,8 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             _ => fact.free.extend(egraph[c].data.free.iter().map(|k| facts.variable(*k))),
         }
     }
-    // What a variable is made from is its name alone: to mention the variable is to depend on nothing else,
-    // a loop's bounds included.
+    // A variable is identified by its name alone: a term that mentions it depends on nothing else, not even on the
+    // loop's bounds.
     if facts.operators().makes_variable(name, children.len()) {
         fact.is_variable = true;
         fact.free = BTreeSet::from([id]);
@@ -79,8 +79,8 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         fact.effects = children.is_empty().then(Effects::none);
         return fact;
     };
-    // Whether a tensor's element takes a loop is not known before it has been lowered; a form
-    // without one then says so.
+    // A tensor's element may be lowered to a loop, so that it counts as one; a lowered form without a loop corrects
+    // this.
     fact.has_loop |= info.looped().is_some() || info.is(Primitive::Element);
     fact.address = AddressFact::make(egraph, node, info);
     fact.effects = Effects::make(egraph, node, info);
@@ -99,7 +99,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             None => None,
         };
     }
-    // A constant is a scalar; lanes of it are another value.
+    // A constant is always a scalar; a vector of equal lanes is a different value.
     if let Some(Scalar::I64(n)) = fact.constant {
         fact.range = Interval::point(n);
         fact.affine = Some(Affine::constant(n));
@@ -110,13 +110,13 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     fact
 }
 
-/// The facts of an operand; none where there is no such operand, since a user's operator of a name that
-/// is known here may have fewer.
+/// Returns the facts of an operand; no facts if there is none, because a user's operator with a name known here may
+/// have fewer operands.
 fn operand<'a>(egraph: &'a EGraph, children: &[Id], i: usize) -> &'a Known {
     children.get(i).map_or(&Known::NOTHING, |child| &egraph[*child].data)
 }
 
-/// What is known of a value besides its type: its constant, its range and its affine form.
+/// Adds the facts about a value beyond its type: its constant, its range and its affine form.
 fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
     let size = Interval { min: 0, max: LARGEST_SIZE as i64 };
     let data = |id: Id| &egraph[id].data;
@@ -175,7 +175,7 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
     }
 }
 
-/// The range of `x - (x / c) * c`, the remainder of a truncated division; `None` for another difference.
+/// Returns the range of `x - (x / c) * c`, the remainder of a truncated division; `None` for any other difference.
 fn remainder(egraph: &EGraph, x: Id, product: Id) -> Option<Interval> {
     let operators = egraph.analysis.operators();
     let parts = |class: Id, op: BinaryOp| {
@@ -189,12 +189,12 @@ fn remainder(egraph: &EGraph, x: Id, product: Id) -> Option<Interval> {
     divided.then(|| Interval::remainder(egraph[x].data.range, egraph[c].data.range))
 }
 
-/// The element type of what a tensor, an address or a value holds.
+/// Returns the element type of a tensor, an address or a value.
 fn element_type(fact: &Fact, facts: &Facts) -> Option<DType> {
     fact.address.as_ref().map_or(fact.dtype, |a| a.dtype(facts))
 }
 
-/// The facts of `a op b`.
+/// Adds the facts about `a op b`.
 fn arithmetic(fact: &mut Fact, op: BinaryOp, a: &Fact, b: &Fact) {
     fact.dtype = a.dtype.or(b.dtype).map(|d| op.result(d));
     fact.constant = a.constant.zip(b.constant).and_then(|(x, y)| op.apply(x, y));
@@ -205,8 +205,8 @@ fn arithmetic(fact: &mut Fact, op: BinaryOp, a: &Fact, b: &Fact) {
     }
 }
 
-/// The range of a loop variable's value. A loop that may be empty gives no facts: from an empty
-/// range anything follows, and what follows would merge closed terms everywhere.
+/// Returns the range of a loop variable's value. A loop that may be empty yields no facts: anything follows from an
+/// empty range, and the consequences would merge closed terms everywhere.
 fn variable_range(egraph: &EGraph, var: Id) -> Interval {
     let Some((lo, hi, _)) = egraph[var].data.variable else { return Interval::ALL };
     let (lo, hi) = (egraph[lo].data.range, egraph[hi].data.range);
@@ -216,7 +216,7 @@ fn variable_range(egraph: &EGraph, var: Id) -> Interval {
     Interval { min: lo.min, max: hi.max.saturating_sub(1) }
 }
 
-/// The one value of the variable of a loop that runs exactly once, whatever the data.
+/// Returns the one value of a loop variable whose loop runs exactly once, whatever the data.
 pub fn single_value(egraph: &EGraph, var: Id) -> Option<i64> {
     let (lo, hi, step) = egraph[var].data.variable?;
     let integer = |id: Id| egraph[id].data.integer();
@@ -224,24 +224,24 @@ pub fn single_value(egraph: &EGraph, var: Id) -> Option<i64> {
     (lo < hi && hi <= lo.checked_add(step)?).then_some(lo)
 }
 
-/// The extent of an address by its position among those of the indices that it lacks.
+/// Returns extent `k` of an address, counted from the first dimension that it does not index yet.
 pub fn dimension(egraph: &EGraph, address: Id, k: Id) -> Option<Dim> {
     let address = egraph[address].data.address.as_ref()?;
     let k = usize::try_from(egraph[k].data.integer()?).ok()?;
     egraph.analysis.tensor(address.tensor)?.shape.get(address.index.len() + k).copied()
 }
 
-/// The element type that a class names.
+/// Returns the element type that a class names.
 pub fn dtype_named(egraph: &EGraph, id: Id) -> Option<DType> {
     egraph[id].nodes.iter().find_map(|n| DType::parse(n.name()?))
 }
 
-/// The binary operation that a class names.
+/// Returns the binary operation that a class names.
 pub fn binary_op(egraph: &EGraph, id: Id) -> Option<BinaryOp> {
     egraph[id].nodes.iter().find_map(|n| BinaryOp::parse(n.name()?))
 }
 
-/// The literal real number of a class; an integer literal stands for the number it names.
+/// Returns the literal real number of a class.
 fn real(egraph: &EGraph, id: Id) -> Option<f64> {
     egraph[id].nodes.iter().find_map(|n| match n.head() {
         Head::Real(bits) => Some(f64::from_bits(bits)),

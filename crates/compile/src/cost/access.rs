@@ -10,13 +10,12 @@ use ember_targets::dlc::Hint;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 
-/// The cost of allocating a line in the last level cache, as a share of fetching one: it pushes out
-/// another that might have been used again. An estimate, only large enough that what is used once
-/// is not allocated.
+/// The cost of allocating a line in the last level cache, as a share of fetching one. An allocated line evicts another
+/// that might have been reused. The value is an estimate, only large enough that data used once is not allocated.
 pub(super) const POLLUTION: f64 = 1e-3;
 
 impl Model<'_> {
-    /// Statements of both units.
+    /// Prices a statement of both units.
     pub(super) fn statement_of_both(&self, term: &Priced<'_>) -> Option<Summary> {
         match term.primitive()? {
             Primitive::Skip | Primitive::Barrier => Some(Summary::passive(term.operands)),
@@ -34,15 +33,15 @@ impl Model<'_> {
         }
     }
 
-    /// A loop of the access unit.
+    /// Prices a loop of the access unit.
     fn access_loop(&self, term: &Priced<'_>) -> Option<Summary> {
         let (variable, Loop { lo, hi, body, .. }) = term.looped()?;
         let key = variable_key(term.egraph, variable)?;
         let bounds = Summary::merge(&[lo, hi])?;
         let mut body = body.clone();
         if body.execute_scope.contains(&key) {
-            // The execute unit counts this loop: a token each at beg, and each iteration
-            // unless a callback is there anyway.
+            // The execute unit counts this loop, which takes one token at `beg`, and one in each iteration unless there
+            // is a callback anyway.
             let tokens = if body.callback_here { 1.0 } else { 1.0 + self.trips(key) };
             let share = tokens / self.trips(key).max(1.0);
             body.cost = body.cost + self.rates.callback(0.0) * share;
@@ -58,30 +57,30 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// A statement of the execute unit where the access unit stands.
+    /// Prices a statement of the execute unit inside the access unit's code.
     fn callback(&self, body: &Summary) -> Summary {
         let mut summary = body.clone();
         let operands = summary.streams.values().filter(|s| s.marshalled);
         let bytes = operands.map(|s| s.element * s.lanes).sum::<f64>();
-        // A walk pops more than a line by the time it ends.
+        // A walk has popped more than a line by its end.
         let popped = if summary.walks { f64::INFINITY } else { bytes };
         summary.cost = summary.cost + self.rates.callback(popped);
         summary.callback_here = true;
         summary
     }
 
-    /// A store of the access unit.
+    /// Prices a store of the access unit.
     fn access_store(&self, term: &Priced<'_>, address: &Summary) -> Option<Summary> {
         let mut summary = Summary::merge(term.operands)?;
         summary.stored.extend(address.tensor);
         summary.cost.lines += (address.bytes() / self.rates.line_bytes).max(1.0);
         summary.cost.energy += self.rates.llc_energy;
-        // The port through which the access unit writes is that of the queue.
+        // The access unit writes through the same port as the queue.
         summary.cost.queue_bytes += address.bytes();
         summary.admissible().then_some(summary)
     }
 
-    /// Streams and addresses of the access unit.
+    /// Prices a stream or address of the access unit.
     pub(super) fn stream_term(&self, term: &Priced<'_>) -> Option<Summary> {
         match term.primitive()? {
             Primitive::Same if term.info.carries_from() == Some(None) => term.constant(),
@@ -102,7 +101,8 @@ impl Model<'_> {
         }
     }
 
-    /// A number that the access unit computes: the variable along which it moves, and how often it is its own.
+    /// Prices a number that the access unit computes. `stride` is the variable along which it moves, and `share` is the
+    /// share of evaluations in which it has its own value.
     fn computed(&self, term: &Priced<'_>, stride: Option<Id>, share: f64) -> Option<Summary> {
         let mut summary = Summary::merge(term.operands)?;
         summary.element = 8.0;
@@ -112,7 +112,7 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// A load through the access unit. Without a hint it is allocated.
+    /// Prices a load through the access unit. Without a hint, the loaded lines are allocated.
     fn access_load(&self, term: &Priced<'_>) -> Option<Summary> {
         let [address] = term.parts()?;
         let address = address.summary;
@@ -138,7 +138,7 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// A stream that the execute unit pops.
+    /// Prices a stream that the execute unit pops.
     pub(super) fn popped(&self, popped: &Summary) -> Summary {
         let mut summary = popped.clone();
         let known = summary.streams.get(summary.key).cloned();
@@ -153,7 +153,7 @@ impl Model<'_> {
         summary
     }
 
-    /// How often a number that says whether a bag has entries is not 0.
+    /// Returns the share of evaluations in which a comparison of offsets, which is 1 if the bag has entries, is not 0.
     fn occupied(&self, op: BinaryOp, lo: &Summary, hi: &Summary) -> f64 {
         let compared = op == BinaryOp::Lt;
         let offsets = lo.tensor.filter(|tensor| compared && hi.tensor == Some(*tensor));
@@ -161,11 +161,11 @@ impl Model<'_> {
     }
 }
 
-/// The variable along which a number that the access unit computes moves by one at most: that of
-/// what is moved or divided.
+/// Returns the variable along which a number that the access unit computes moves by at most one: the variable of the
+/// operand that is moved or divided.
 fn moves(op: BinaryOp, a: &Summary, b: &Summary) -> Option<Id> {
     match (op, a.stride, b.stride) {
-        // What is added either stands still or, in a remainder, jumps back now and then.
+        // The other operand of an addition is either constant or, in a remainder, jumps back occasionally.
         (BinaryOp::Add, Some(key), None) => Some(key),
         (BinaryOp::Add, None, Some(key)) => Some(key),
         (BinaryOp::Div, stride, _) if b.stream_scope.is_empty() => stride,

@@ -1,4 +1,4 @@
-//! The cost of statements and values of the execute unit, or of the only core.
+//! The cost of statements and values of the execute unit, or of the only core in a coupled program.
 
 use super::summary::Load;
 use super::term::Priced;
@@ -10,7 +10,7 @@ use ember_values::primitive::{Price, Primitive, Typing};
 use ember_values::scalar::DType;
 
 impl Model<'_> {
-    /// Statements and values that the execute unit (or the only core) runs.
+    /// Prices a statement or value that the execute unit (or the only core) runs.
     pub(super) fn execute(&self, term: &Priced<'_>) -> Option<Summary> {
         match term.primitive()? {
             Primitive::Skip | Primitive::Barrier | Primitive::Dim => {
@@ -22,7 +22,7 @@ impl Model<'_> {
             Primitive::Matmul(_) => {
                 let mut summary = Summary::merge(term.operands)?;
                 summary.touched.extend(term.operands.iter().filter_map(|x| x.tensor));
-                // No other form of a product competes with it, so that its own cost decides nothing.
+                // A matrix product has no competing form, so its own cost decides nothing.
                 summary.cost = summary.cost + self.rates.operations(1.0);
                 summary.admissible().then_some(summary)
             }
@@ -70,7 +70,7 @@ impl Model<'_> {
         }
     }
 
-    /// A term that means its operand: a stream that is popped, a constant, or a value that is held in a register.
+    /// Prices a term that means its operand: a popped stream, a constant, or a value that is held in a register.
     fn carried(&self, term: &Priced<'_>) -> Option<Summary> {
         let [x] = term.parts()?;
         let is_value = term.info.kind == Some(Kind::Value);
@@ -83,7 +83,7 @@ impl Model<'_> {
         }
     }
 
-    /// A value that is computed once. Its loops are those of its streams; with none it is a constant.
+    /// Prices a value that is computed once. It depends on the loops of its streams; without streams it is a constant.
     fn held(&self, term: &Priced<'_>, value: &Summary) -> Option<Summary> {
         let known = value.execute_scope.is_subset(&value.stream_scope);
         if value.stream_scope.is_empty() || !known {
@@ -94,7 +94,7 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// A statement that writes to an address.
+    /// Prices a statement that writes to an address.
     fn write(&self, term: &Priced<'_>, address: &Summary) -> Option<Summary> {
         let mut summary = Summary::merge(term.operands)?;
         let registers = self.rates.registers(address.bytes());
@@ -103,13 +103,13 @@ impl Model<'_> {
         summary.admissible().then_some(summary)
     }
 
-    /// A load of the execute unit, or of the only core.
+    /// Prices a load of the execute unit, or of the only core.
     fn load(&self, address: &Summary) -> Summary {
         let mut summary = address.clone();
         summary.touched.extend(address.tensor);
         summary.cost = summary.cost + self.rates.load(address.bytes());
         let misses = self.misses(address);
-        // A load on its own waits; how long depends on whether its line was just used.
+        // The latency of an isolated load depends on whether its line was just used.
         let lines = if address.stride.is_some() {
             address.bytes() / self.rates.line_bytes
         } else {
@@ -127,7 +127,7 @@ impl Model<'_> {
         summary
     }
 
-    /// A load of what the access unit has read ahead. Nothing is read ahead of no loop of it.
+    /// Prices a load of prefetched data; `None` if the address depends on no loop of the access unit.
     fn fetch(&self, term: &Priced<'_>) -> Option<Summary> {
         let [ahead, address] = term.parts()?;
         let (ahead, address) = (ahead.summary, address.summary);
@@ -141,7 +141,7 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// A conversion to the type that an operand names, or to i64.
+    /// Prices a conversion to the type that an operand names, or to i64.
     fn conversion(&self, term: &Priced<'_>) -> Option<Summary> {
         let mut summary = Summary::merge(term.operands)?;
         let dtype = match term.info.typing? {
@@ -155,12 +155,12 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// Lanes folded into a scalar.
+    /// Prices a fold of lanes into a scalar.
     fn folded_lanes(&self, term: &Priced<'_>, value: &Summary) -> Option<Summary> {
         let mut summary = Summary::merge(term.operands)?;
         (summary.element, summary.lanes) = (value.element, 1.0);
-        // Registers are combined to one, and its halves again and again: a permutation and an
-        // operation each.
+        // Registers are combined into one. Its halves are then combined repeatedly, with a permutation and an operation
+        // each.
         let registers = self.rates.registers(value.bytes());
         let lanes = (self.rates.simd_bytes / value.element.max(1.0)).min(value.lanes);
         let operations = registers - 1.0 + 2.0 * lanes.max(1.0).log2().ceil();
@@ -168,8 +168,8 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// The cost of so many operations on a value. A scalar of 8 bytes is taken to be an index, which
-    /// is no business of the vector ports; nobody waits for a latency that other iterations hide.
+    /// Returns the cost of a number of operations on a value. A scalar of 8 bytes is assumed to be an index, which does
+    /// not use the vector ports. Latencies that other iterations hide cost nothing.
     fn arithmetic(&self, value: &Summary, operations: f64) -> Cost {
         if value.lanes <= 1.0 && value.element >= 8.0 {
             return self.rates.operations(operations);
@@ -177,7 +177,7 @@ impl Model<'_> {
         self.rates.vector(operations * self.rates.registers(value.bytes()))
     }
 
-    /// A reduction: its body folded in a loop, and its start.
+    /// Prices a reduction: its body folded in a loop, and its start.
     fn reduction(&self, term: &Priced<'_>) -> Option<Summary> {
         let (_, Loop { body, folds, .. }) = term.looped()?;
         let (_, start) = folds?;
@@ -186,8 +186,8 @@ impl Model<'_> {
         Some(Summary { element: body.element, lanes: body.lanes, ..looped })
     }
 
-    /// A loop of the execute unit, which the access unit traverses too where it has the bounds; `folded`
-    /// stands for the body of a reduction.
+    /// Prices a loop of the execute unit, which the access unit also runs if the loop has access bounds. `folded`
+    /// replaces the body for a reduction.
     fn execute_loop(&self, term: &Priced<'_>, folded: Option<&Summary>) -> Option<Summary> {
         let (variable, Loop { lo, hi, body, access, .. }) = term.looped()?;
         let key = variable_key(term.egraph, variable)?;
@@ -202,8 +202,8 @@ impl Model<'_> {
                 body.cost.steps += 1.0;
             }
         }
-        // In its innermost loop, a load that moves by other than its neighbour leaves the line that
-        // the first-level cache has just got.
+        // In the innermost loop of a load, an address that does not move to the neighbouring element leaves the line
+        // that the first-level cache has just fetched.
         let leaves = |load: &Load| load.scope.contains(&key) && load.stride != Some(key);
         for load in std::mem::take(&mut body.loads).iter().filter(|load| leaves(load)) {
             body.cost.execute += (1.0 - load.part) * self.rates.exposed_llc;
@@ -221,8 +221,8 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// The body of a reduction with its fold: one operation a register, and iterations that wait
-    /// for one another.
+    /// Adds the fold of a reduction to its body: one operation per register, and the latency between dependent
+    /// iterations.
     fn fold(&self, body: &Summary) -> Option<Summary> {
         let mut folded = body.clone();
         folded.cost = folded.cost + self.arithmetic(body, 1.0);

@@ -1,16 +1,15 @@
-//! Sets of few members, as sorted lists. Extraction makes and compares them by the hundred thousand,
-//! and most have less than a handful of members: a list that lives in its owner costs a fraction of a
-//! tree. What the members mean is the business of summaries.
+//! Small sets as sorted lists. Extraction builds and compares them by the hundred thousand, and most have only a few
+//! members, so a list that is stored inline costs a fraction of a tree.
 
 use smallvec::SmallVec;
 
-/// A set of few members that can be copied.
+/// A small set of copyable members.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Few<T: Copy>(SmallVec<[T; 6]>);
 
 impl<T: Copy> Clone for Few<T> {
     fn clone(&self) -> Self {
-        // As a slice it is copied at once.
+        // Copying from a slice copies all members at once.
         Few(SmallVec::from_slice(&self.0))
     }
 }
@@ -22,17 +21,17 @@ impl<T: Copy> Default for Few<T> {
 }
 
 impl<T: Copy + Ord> Few<T> {
-    /// A set without members.
+    /// Returns an empty set.
     pub fn new() -> Self {
         Few::default()
     }
 
-    /// Whether it has no members.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this is a member.
+    /// Returns true if the set contains the member.
     pub fn contains(&self, member: &T) -> bool {
         self.0.contains(member)
     }
@@ -44,7 +43,7 @@ impl<T: Copy + Ord> Few<T> {
         }
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     pub fn remove(&mut self, member: &T) {
         self.0.retain(|other| other != member);
     }
@@ -58,12 +57,12 @@ impl<T: Copy + Ord> Few<T> {
         }
     }
 
-    /// Whether every member is one of the other set.
+    /// Returns true if every member is in the other set.
     pub fn is_subset(&self, other: &Few<T>) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().all(|member| other.contains(member))
     }
 
-    /// Whether the sets share no member.
+    /// Returns true if the sets have no common member.
     pub fn is_disjoint(&self, other: &Few<T>) -> bool {
         !self.0.iter().any(|member| other.contains(member))
     }

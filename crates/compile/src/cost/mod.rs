@@ -1,9 +1,9 @@
-//! What a term costs on a machine: the model that extraction asks.
+//! The cost model of extraction: the cost of a term on a machine.
 //!
-//! A candidate's summary holds its cost per evaluation as a vector, its scope on each unit, and the
-//! streams it uses that no enclosing loop has paid for yet. A stream is paid once, at the loop that
-//! binds its deepest variable, however often the body mentions it. The rates and prices come from
-//! the machine's description; trip counts and reuse from the data.
+//! The summary of a candidate holds its cost per evaluation as a vector, its scope on each unit, and the streams it
+//! uses that no enclosing loop has paid for yet. A stream is paid for once, at the loop that binds its deepest
+//! variable, however often the body uses it. The rates and prices come from the machine description; trip counts and
+//! reuse come from the data.
 
 mod access;
 mod execute;
@@ -27,18 +27,18 @@ use ember_values::primitive::{Price, Primitive};
 use rustc_hash::FxHashMap;
 use term::Priced;
 
-/// What the data says about a program's loops and loads.
+/// The statistics of the data for the loops and loads of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Workload {
-    /// Average iterations of each loop, by its variable's key.
+    /// The average trip count of each loop, by the key of its variable.
     pub trips: FxHashMap<Id, f64>,
-    /// By tensor name in terms: the share of line requests that touch a line for the first time.
+    /// The share of line requests that touch a line for the first time, by tensor name in terms.
     pub first_touch: FxHashMap<Symbol, f64>,
-    /// By tensor name in terms, of offsets: the share of bags that are not empty.
+    /// The share of bags that are not empty, by the name of the offsets tensor in terms.
     pub occupied: FxHashMap<Symbol, f64>,
 }
 
-/// Which programs an extraction asks for.
+/// The kind of program that an extraction looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// Access and execute code: terms of sort Slc.
@@ -49,13 +49,13 @@ pub enum Goal {
 
 /// The cost model of one machine and workload.
 pub struct Model<'a> {
-    /// What is asked for.
+    /// The kind of program.
     pub goal: Goal,
-    /// The machine's rates and prices.
+    /// The rates and prices of the machine.
     pub rates: &'a Rates,
-    /// What the data says.
+    /// The statistics of the data.
     pub workload: &'a Workload,
-    /// Whether the access unit may read ahead what the execute unit loads.
+    /// True if the access unit may prefetch data that the execute unit loads.
     pub fetches: bool,
 }
 
@@ -68,7 +68,7 @@ impl CostModel<Node, Facts> for Model<'_> {
         let mut summary = match egraph.analysis.operators().of(node) {
             Some(info) => self.price(&Priced { egraph, node, info, operands: children })?,
             None if name.starts_with('%') => Summary::passive(children),
-            // Nobody knows what an operator costs that is declared nowhere: no program has it.
+            // An operator that is declared nowhere has no known cost and occurs in no program.
             None => return None,
         };
         summary.identify(name, children);
@@ -88,7 +88,8 @@ impl CostModel<Node, Facts> for Model<'_> {
         a.alone.is_near(&b.alone) && a.fits(b)
     }
 
-    /// Candidates of one nest of loops: estimates know nothing of which places of memory follow which.
+    /// Candidates with the same loop nest have the same kind, because estimates ignore the order in which memory is
+    /// accessed.
     fn kind(&self, summary: &Summary) -> u64 {
         summary.loops
     }
@@ -99,7 +100,7 @@ impl CostModel<Node, Facts> for Model<'_> {
 }
 
 impl Model<'_> {
-    /// What a candidate costs if nothing around it uses its streams too.
+    /// Returns the cost of a candidate if nothing around it shares its streams.
     fn alone(&self, summary: &Summary) -> Cost {
         let streams = summary.streams.values();
         streams.fold(summary.cost, |cost, stream| {
@@ -111,7 +112,7 @@ impl Model<'_> {
         self.workload.trips.get(&key).copied().unwrap_or(1.0)
     }
 
-    /// The cost of a term with its operands; `None` for what stands in no finished program.
+    /// Prices a term from its operands; `None` for a term that occurs in no finished program.
     fn price(&self, term: &Priced<'_>) -> Option<Summary> {
         if term.info.boundary || term.info.price == Some(Price::Folded) {
             return None;
@@ -124,8 +125,8 @@ impl Model<'_> {
         }
     }
 
-    /// Terms that run nowhere yet: names, numbers and sizes, which any program has, and all of a program for
-    /// one processor.
+    /// Prices a term that has no unit yet: names, numbers and sizes, which any program has, and everything in a coupled
+    /// program.
     fn unplaced(&self, term: &Priced<'_>) -> Option<Summary> {
         let passive = Summary::passive(term.operands);
         match (term.info.kind?, term.primitive()) {
@@ -136,23 +137,23 @@ impl Model<'_> {
                 self.execute(term)
             }
             (Kind::Statement, _) => None,
-            // Arithmetic on sizes is done when the program meets its data.
+            // Arithmetic on sizes is evaluated when the program is bound to its data.
             (Kind::Value, Some(Primitive::Binary(_))) => {
                 Some(Summary { literal: term.operands.iter().all(|x| x.literal), ..passive })
             }
             (Kind::Value | Kind::Address, primitive) => primitive.map(|_| passive),
-            // Tensors stand in the names of loop variables; what they compute must be lowered.
+            // Tensors occur in the names of loop variables. The operations on them must be lowered.
             _ => Some(passive),
         }
     }
 
-    /// The share of an address's lines that come from DRAM: all of a tensor that nothing is known of.
+    /// Returns the share of an address's lines that come from DRAM; every line for a tensor without statistics.
     pub(crate) fn misses(&self, address: &Summary) -> f64 {
         let known = address.tensor.and_then(|t| self.workload.first_touch.get(&t).copied());
         known.unwrap_or(1.0) * address.share
     }
 
-    /// Adds the stream by which the access unit reads an address ahead to those a node uses.
+    /// Adds the stream by which the access unit prefetches an address to the streams that a node uses.
     fn prefetch(&self, term: &Priced<'_>, ahead: &Summary, summary: &mut Summary) {
         summary.identify(term.info.name.as_str(), &[ahead]);
         summary.streams.insert(
@@ -170,7 +171,7 @@ impl Model<'_> {
         );
     }
 
-    /// Closes the scope of a loop of the access unit over a body: pays for its streams.
+    /// Closes the scope of an access loop over a body, and pays for the streams that the loop binds.
     fn bind(&self, key: Id, body: &mut Summary) {
         let mut widest = 8.0f64;
         let paid = body.streams.take(|stream| stream.scope.contains(&key));
@@ -181,7 +182,7 @@ impl Model<'_> {
             let streamed = self.stream_cost(stream, Some(key));
             body.cost = body.cost + streamed + self.hand_over(stream, widest);
             if stream.past_l2.is_some_and(|tensor| body.touched.contains(&tensor)) {
-                // What the core loads too, it would find in its L2.
+                // The core would find data in its L2 that it also loads itself.
                 body.cost.execute += streamed.lines * self.rates.exposed_llc;
             }
         }
@@ -189,8 +190,8 @@ impl Model<'_> {
         body.execute_scope.remove(&key);
     }
 
-    /// What it costs to bring one element of a stream to the execute unit. An operand narrower than
-    /// the `widest` of its neighbours leaves a gap before the next.
+    /// Returns the cost of transferring one element of a stream to the execute unit. An operand narrower than the
+    /// `widest` of its neighbours leaves a gap before the next.
     fn hand_over(&self, stream: &StreamUse, widest: f64) -> Cost {
         let bytes = stream.element * stream.lanes;
         let mut cost = Cost::default();
@@ -208,7 +209,7 @@ impl Model<'_> {
         cost
     }
 
-    /// What one element of a stream costs the access unit, in a loop over `binder`.
+    /// Returns the cost of one element of a stream on the access unit, in a loop over `binder`.
     fn stream_cost(&self, stream: &StreamUse, binder: Option<Id>) -> Cost {
         let mut cost = stream.computed + Cost { steps: stream.steps, ..Cost::default() };
         if stream.loads {
@@ -224,7 +225,7 @@ impl Model<'_> {
         cost
     }
 
-    /// A loop variable's value on one of the units.
+    /// Prices the value of a loop variable on one of the units.
     fn index(&self, term: &Priced<'_>, stream: bool) -> Option<Summary> {
         let [variable] = term.parts()?;
         let key = variable_key(term.egraph, variable.id)?;
@@ -232,13 +233,13 @@ impl Model<'_> {
         let scope = if stream { &mut summary.stream_scope } else { &mut summary.execute_scope };
         scope.insert(key);
         summary.element = 8.0;
-        // A variable of one value moves nowhere.
+        // A variable with a single value does not move.
         let range = term.egraph[variable.id].data.range;
         summary.stride = (range.min < range.max).then_some(key);
         Some(summary)
     }
 
-    /// Adds the stream that a node makes to those the summary uses.
+    /// Adds the stream of a node to the streams that the summary uses.
     fn stream(
         &self,
         term: &Priced<'_>,

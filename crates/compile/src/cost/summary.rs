@@ -1,4 +1,4 @@
-//! What extraction remembers of a candidate: cost, scope, shared streams and effects.
+//! The summary of a candidate that extraction keeps: cost, scope, shared streams and effects.
 
 use super::few::Few;
 use super::vector::Cost;
@@ -12,47 +12,47 @@ use std::rc::Rc;
 /// A stream of the access unit, or a value that the execute unit holds, that no loop has paid for yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamUse {
-    /// The loop variables it depends on.
+    /// The loop variables that it depends on.
     pub scope: Few<Id>,
-    /// Bytes of one element.
+    /// The bytes of one element.
     pub element: f64,
-    /// Lanes.
+    /// The number of lanes.
     pub lanes: f64,
-    /// Arithmetic a traversal unit does for it.
+    /// The arithmetic that a traversal unit does for it, in steps.
     pub steps: f64,
-    /// For a held value: what computing it costs.
+    /// The cost of computing it, for a held value.
     pub computed: Cost,
-    /// Whether it loads.
+    /// True if it is a load.
     pub loads: bool,
-    /// For a load: the variable along which consecutive elements are neighbours in memory.
+    /// The variable along which consecutive elements are neighbours in memory, for a load.
     pub stride: Option<Id>,
-    /// For a load: the share of its lines that come from DRAM.
+    /// The share of its lines that come from DRAM, for a load.
     pub misses: f64,
-    /// For a load past the core's L2: the tensor.
+    /// The tensor, for a load that bypasses the core's L2.
     pub past_l2: Option<Symbol>,
-    /// Whether it is pushed to the execute unit.
+    /// True if it is pushed to the execute unit.
     pub marshalled: bool,
-    /// Whether the execute unit loads what it has read ahead.
+    /// True if the access unit prefetches it and the execute unit loads it.
     pub fetched: bool,
 }
 
-/// Streams by the structural keys of their terms, in the keys' order. Candidates share them.
+/// Streams by the structural keys of their terms, in the order of the keys. Candidates share the streams.
 #[derive(Clone, Debug, Default)]
 pub struct Streams(SmallVec<[(u64, Rc<StreamUse>); 4]>);
 
 impl Streams {
-    /// The stream of a term.
+    /// Finds the stream of a term by its key.
     pub fn get(&self, key: u64) -> Option<&StreamUse> {
         let at = self.0.binary_search_by_key(&key, |(key, _)| *key).ok()?;
         Some(&self.0[at].1)
     }
 
-    /// All streams.
+    /// Iterates over all streams.
     pub fn values(&self) -> impl Iterator<Item = &StreamUse> {
         self.0.iter().map(|(_, stream)| stream.as_ref())
     }
 
-    /// Adds a stream, in place of one of the same key.
+    /// Adds a stream, or replaces the stream of the same key.
     pub fn insert(&mut self, key: u64, stream: StreamUse) {
         match self.0.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(at) => self.0[at].1 = Rc::new(stream),
@@ -60,7 +60,7 @@ impl Streams {
         }
     }
 
-    /// Adds all streams of another; what one of the two hands over is handed over.
+    /// Adds all streams of another set. A stream is marshalled if it is in either set.
     fn unite(&mut self, other: &Streams) {
         for (key, stream) in &other.0 {
             match self.0.binary_search_by_key(key, |(key, _)| *key) {
@@ -73,7 +73,7 @@ impl Streams {
         }
     }
 
-    /// Takes out the streams of which something holds.
+    /// Removes and returns the streams that satisfy a condition.
     pub fn take(&mut self, of: impl Fn(&StreamUse) -> bool) -> Vec<Rc<StreamUse>> {
         let mut taken = Vec::new();
         self.0.retain(|(_, stream)| {
@@ -86,7 +86,7 @@ impl Streams {
         taken
     }
 
-    /// Whether the other has all of these too, handed over where these are.
+    /// Returns true if the other set contains all of these streams, and marshals the ones that this set marshals.
     fn is_part(&self, other: &Streams) -> bool {
         self.0.len() <= other.0.len()
             && self.0.iter().all(|(key, stream)| {
@@ -95,65 +95,64 @@ impl Streams {
     }
 }
 
-/// A load of a sequential program that no loop encloses yet.
+/// A load in a sequential program whose innermost loop is not known yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// The loop variables that its address depends on.
+    /// The loop variables that the address depends on.
     pub scope: Few<Id>,
     /// The variable along which consecutive elements are neighbours in memory.
     pub stride: Option<Id>,
-    /// The part of a line that one element is.
+    /// The size of one element as a share of a line.
     pub part: f64,
 }
 
-/// All that matters about a candidate. The meaning of the later fields depends on the sort; those
-/// that do not apply keep their defaults, so that they never tell two candidates apart.
+/// The properties of a candidate that matter to extraction. The meaning of the later fields depends on the sort. Fields
+/// that do not apply keep their defaults, so that they never distinguish two candidates.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Structural identity of the term: equal terms, equal keys.
+    /// The structural identity of the term: equal terms have equal keys.
     pub key: u64,
-    /// Number of nodes as a tree: breaks ties in favour of the shorter term.
+    /// The number of nodes as a tree, which breaks ties in favour of the shorter term.
     pub size: f64,
-    /// Identity of the loops inside, in their order: terms of one are alike in which places of memory
-    /// follow which.
+    /// The identity of the inner loops in their order. Terms with the same loops access memory in the same order.
     pub loops: u64,
-    /// Cost of one evaluation, without the streams below.
+    /// The cost of one evaluation, without the streams below.
     pub cost: Cost,
-    /// The same if nothing around it uses its streams too.
+    /// The cost of one evaluation if nothing around the term shares its streams.
     pub alone: Cost,
-    /// Streams and held values that are used and not paid for.
+    /// The streams and held values that are used and not yet paid for.
     pub streams: Streams,
-    /// Loads whose innermost loop is not known yet; only sequential programs have any.
+    /// The loads whose innermost loop is not known yet; only sequential programs have any.
     pub loads: Vec<Load>,
-    /// Free variables of streams: an access loop must bind them.
+    /// The free variables of streams, which access loops must bind.
     pub stream_scope: Few<Id>,
-    /// Free variables of execute values: any loop may bind them.
+    /// The free variables of execute values, which any loop may bind.
     pub execute_scope: Few<Id>,
-    /// Whether there is a walk inside, which only access loops may enclose.
+    /// True if there is a walk inside, which only access loops may enclose.
     pub walks: bool,
-    /// Whether a callback runs at the top level of this statement.
+    /// True if a callback runs at the top level of this statement.
     pub callback_here: bool,
-    /// Tensors that the access unit writes.
+    /// The tensors that the access unit writes.
     pub stored: Few<Symbol>,
-    /// Tensors that the execute unit reads or writes.
+    /// The tensors that the execute unit reads or writes.
     pub touched: Few<Symbol>,
-    /// Of an address: its tensor.
+    /// The tensor of an address.
     pub tensor: Option<Symbol>,
-    /// Bytes of one element of a value, stream or addressed tensor.
+    /// The bytes of one element of a value, stream or addressed tensor.
     pub element: f64,
-    /// Lanes of a value, stream or address.
+    /// The number of lanes of a value, stream or address.
     pub lanes: f64,
-    /// Of an index or address: the variable along which it moves by one element.
+    /// The variable along which an index or address moves by one element.
     pub stride: Option<Id>,
-    /// Of an index or address: the share of evaluations in which it is its own; in the others it is
-    /// that of a place which is used anyway.
+    /// The share of evaluations in which an index or address has its own value; otherwise it equals a place that is
+    /// used anyway.
     pub share: f64,
-    /// Whether the term is a number or a symbolic size.
+    /// True if the term is a number or a symbolic size.
     pub literal: bool,
 }
 
 impl Summary {
-    /// A term without cost, of children without cost.
+    /// Returns the summary of a term without cost, from children without cost.
     pub fn passive(children: &[&Summary]) -> Summary {
         Summary {
             key: 0,
@@ -178,7 +177,7 @@ impl Summary {
         }
     }
 
-    /// A number or name.
+    /// Returns the summary of a number or name.
     pub fn leaf(node: &Node, literal: bool) -> Summary {
         let mut summary = Summary { literal, ..Summary::passive(&[]) };
         match node.name() {
@@ -188,21 +187,20 @@ impl Summary {
         summary
     }
 
-    /// Everything the children cost and need, together; `None` where the units would disturb each
-    /// other.
+    /// Combines the costs and needs of the children; `None` if the units would interfere with each other.
     pub fn merge(children: &[&Summary]) -> Option<Summary> {
         let mut all = Summary::passive(&[]);
         children.iter().for_each(|child| all.absorb(child));
         all.admissible().then_some(all)
     }
 
-    /// What two parts cost and need together; `None` where the units would disturb each other.
+    /// Combines the costs and needs of two parts; `None` if the units would interfere with each other.
     pub fn and(mut self, other: &Summary) -> Option<Summary> {
         self.absorb(other);
         self.admissible().then_some(self)
     }
 
-    /// Adds what another part costs and needs.
+    /// Adds the cost and needs of another part.
     fn absorb(&mut self, other: &Summary) {
         self.size += other.size;
         if other.loops != 0 {
@@ -220,28 +218,28 @@ impl Summary {
         self.touched.unite(&other.touched);
     }
 
-    /// Whether the access unit, which runs ahead, writes nothing that the execute unit touches.
+    /// Returns true if the access unit, which runs ahead, writes nothing that the execute unit accesses.
     pub fn admissible(&self) -> bool {
         self.stored.is_disjoint(&self.touched)
     }
 
-    /// Bytes of a value of this type.
+    /// Returns the bytes of a value of this type.
     pub fn bytes(&self) -> f64 {
         self.element * self.lanes
     }
 
-    /// Gives the summary its structural key: that of a head over children.
+    /// Sets the structural key from a head and children.
     pub fn identify(&mut self, head: &str, children: &[&Summary]) {
         let keys: SmallVec<[u64; 10]> = children.iter().map(|child| child.key).collect();
         self.key = identity(&(head, keys.as_slice()));
     }
 
-    /// Puts a loop over a variable around what is inside.
+    /// Encloses the term in a loop over a variable.
     pub fn enclose(&mut self, variable: Id) {
         self.loops = identity(&(variable, self.loops));
     }
 
-    /// Whether this may stand wherever `other` does and is never worse there.
+    /// Returns true if this candidate can replace `other` anywhere and is never worse.
     pub fn dominates(&self, other: &Summary) -> bool {
         self.cost.at_most(&other.cost)
             && (self.cost != other.cost || self.size <= other.size)
@@ -251,7 +249,7 @@ impl Summary {
             && self.streams.is_part(&other.streams)
     }
 
-    /// Whether this may stand wherever `other` does.
+    /// Returns true if this candidate can replace `other` anywhere.
     pub fn fits(&self, other: &Summary) -> bool {
         self.walks <= other.walks
             && self.element == other.element
@@ -265,7 +263,7 @@ impl Summary {
     }
 }
 
-/// A hash that is the same in every run and with every compiler.
+/// Hashes parts to a value that is the same in every run and with every compiler.
 fn identity(parts: &impl Hash) -> u64 {
     let mut hasher = SipHasher13::new();
     parts.hash(&mut hasher);

@@ -1,5 +1,5 @@
-//! A term as it is priced: its row of the operator table and its operands' summaries; and the prices that terms
-//! of one primitive have on every unit.
+//! Terms during pricing: the row of the operator table with the summaries of the operands, and the prices of primitives
+//! that are the same on every unit.
 
 use super::Summary;
 use egg::{Id, Language};
@@ -9,7 +9,7 @@ use ember_language::term::{Head, Node};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 
-/// A node whose operator is known, with its operands' summaries.
+/// A node with a known operator and the summaries of its operands.
 pub(super) struct Priced<'a> {
     pub egraph: &'a EGraph,
     pub node: &'a Node,
@@ -17,7 +17,7 @@ pub(super) struct Priced<'a> {
     pub operands: &'a [&'a Summary],
 }
 
-/// An operand: its class, and the candidate that was chosen of it.
+/// An operand: its e-class, and the candidate that was chosen for it.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
     pub id: Id,
@@ -25,30 +25,30 @@ pub(super) struct Operand<'a> {
 }
 
 impl<'a> Priced<'a> {
-    /// The primitive that the operator is.
+    /// Returns the primitive of the operator.
     pub fn primitive(&self) -> Option<Primitive> {
         self.info.primitive()
     }
 
-    /// The class of the operand at a position.
+    /// Returns the e-class of the operand at a position.
     pub fn child(&self, at: usize) -> Option<Id> {
         self.node.children().get(at).copied()
     }
 
-    /// The first operands in the order of the primitive's row.
+    /// Returns the first operands in the order of the primitive's row.
     pub fn parts<const N: usize>(&self) -> Option<[Operand<'a>; N]> {
         let ids: [Id; N] = self.info.parts(self.node.children())?;
         let summaries: [&Summary; N] = self.info.arranged(self.operands)?;
         Some(std::array::from_fn(|at| Operand { id: ids[at], summary: summaries[at] }))
     }
 
-    /// The operands of a loop.
+    /// Returns the variable and the operands of a loop.
     pub fn looped(&self) -> Option<(Id, Loop<&'a Summary>)> {
         let own = self.info.looped()?;
         Some((self.child(own.variable)?, own.of(self.operands)?))
     }
 
-    /// The binary operation that it is, or that an operand names, and what it is applied to.
+    /// Returns the binary operation of the operator, or the one that an operand names, with its two operands.
     pub fn binary(&self) -> Option<(BinaryOp, &'a Summary, &'a Summary)> {
         match self.primitive()? {
             Primitive::Binary(op) => {
@@ -63,7 +63,7 @@ impl<'a> Priced<'a> {
         }
     }
 
-    /// An address: a tensor, as it is or frozen, or one with one more index.
+    /// Prices an address: a tensor, possibly frozen, or an address with one more index.
     pub fn address(&self) -> Option<Summary> {
         match self.primitive()? {
             Primitive::Root(_) => self.parts().map(|[name]| self.tensor(name.id)),
@@ -79,7 +79,7 @@ impl<'a> Priced<'a> {
         }
     }
 
-    /// The root of an address.
+    /// Prices the root of an address.
     fn tensor(&self, name: Id) -> Summary {
         let name = self.egraph[name].nodes.iter().find_map(|n| match n.head() {
             Head::Op(name) => Some(name),
@@ -91,14 +91,14 @@ impl<'a> Priced<'a> {
         Summary { tensor: name, element, ..Summary::passive(self.operands) }
     }
 
-    /// A run of indices from a scalar one.
+    /// Prices a run of indices that starts at a scalar.
     pub fn run(&self) -> Option<Summary> {
         let [count, _, first] = self.parts()?;
         let (lanes, stride) = (self.lanes(count), first.summary.stride);
         Some(Summary { element: 8.0, lanes, stride, ..self.together() })
     }
 
-    /// A scalar in every lane.
+    /// Prices a scalar that is broadcast to all lanes.
     pub fn broadcast(&self) -> Option<Summary> {
         let [count, x] = self.parts()?;
         let mut summary = Summary::merge(self.operands)?;
@@ -106,18 +106,18 @@ impl<'a> Priced<'a> {
         Some(summary)
     }
 
-    /// A constant on one of the units.
+    /// Prices a constant on one of the units.
     pub fn constant(&self) -> Option<Summary> {
         let [number] = self.parts()?;
         number.summary.literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
     }
 
-    /// The operands together, without the cost of what cannot stand together.
+    /// Returns the operands combined, or a summary without cost if they cannot be combined.
     fn together(&self) -> Summary {
         Summary::merge(self.operands).unwrap_or_else(|| Summary::passive(self.operands))
     }
 
-    /// The number of lanes that an operand is.
+    /// Returns the literal number of lanes in an operand.
     fn lanes(&self, count: Operand<'_>) -> f64 {
         self.egraph[count.id].data.integer().map_or(1.0, |n| n as f64)
     }

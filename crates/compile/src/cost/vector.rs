@@ -1,31 +1,31 @@
-//! The cost vector and the machine's rates that turn it into cycles.
+//! The cost vector and the rates of the machine that convert it to cycles.
 
 use ember_targets::machine::Machine;
 use std::ops::{Add, Mul};
 
-/// What one evaluation of a term takes, in units of the resource it takes it from.
+/// The cost of one evaluation of a term, with each component in the unit of its resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Iterations and arithmetic of traversal units.
+    /// Iterations and arithmetic steps of traversal units.
     pub steps: f64,
     /// Line requests of the access unit.
     pub lines: f64,
-    /// Cycles of the execute unit, but for those of the operations that follow.
+    /// Cycles of the execute unit, without the operations counted below.
     pub execute: f64,
     /// Micro-operations of the execute unit that no loop encloses yet.
     pub issued: f64,
-    /// Those of its vector ports, which floating-point scalars share.
+    /// Operations of its vector ports, which also execute floating-point scalar operations.
     pub vector: f64,
-    /// Registers that it loads, from memory or the data queue.
+    /// Registers loaded from memory or the data queue.
     pub loaded: f64,
-    /// Bytes between its L2 and whoever reads them there.
+    /// Bytes transferred between its L2 and their readers.
     pub l2_bytes: f64,
     /// Control tokens.
     pub tokens: f64,
-    /// Cycles of the marshaller beside its writes into the data queue: tokens, starts of traversals,
-    /// operands too narrow to take a write of their own.
+    /// Cycles of the marshaller in addition to its writes into the data queue: tokens, starts of traversals, and
+    /// operands too narrow for a write of their own.
     pub marshal: f64,
-    /// Bytes in the data queue, padding included.
+    /// Bytes in the data queue, including padding.
     pub queue_bytes: f64,
     /// Bytes from DRAM.
     pub dram_bytes: f64,
@@ -34,14 +34,14 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Whether this is no larger in any component.
+    /// Returns true if no component is larger than in the other.
     pub fn at_most(&self, other: &Cost) -> bool {
         self.components().iter().zip(other.components()).all(|(a, b)| *a <= b)
     }
 }
 
 impl Cost {
-    /// The components, in the order of the fields.
+    /// Returns the components in the order of the fields.
     fn components(&self) -> [f64; 12] {
         [
             self.steps,
@@ -59,7 +59,7 @@ impl Cost {
         ]
     }
 
-    /// Whether every component is within a hundredth of the other's.
+    /// Returns true if every component is within one hundredth of the other's.
     pub fn is_near(&self, other: &Cost) -> bool {
         self.components()
             .iter()
@@ -110,55 +110,56 @@ impl Mul<f64> for Cost {
     }
 }
 
-/// The machine's rates and prices, as far as estimates need them.
+/// The rates and prices of the machine that estimates need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
-    /// Micro-operations in a cycle.
+    /// Micro-operations per cycle.
     pub issue_width: f64,
-    /// Bytes of a vector register.
+    /// Bytes per vector register.
     pub simd_bytes: f64,
-    /// Vector operations in a cycle.
+    /// Vector operations per cycle.
     pub vector_ports: f64,
-    /// Loads in a cycle.
+    /// Loads per cycle.
     pub load_ports: f64,
-    /// Micro-operations of an exponential per register.
+    /// Micro-operations per register of an exponential.
     pub exponential: f64,
     /// Cycles from one step of a fold to the next.
     pub fold_latency: f64,
     /// Cycles of the execute unit for a callback's token.
     pub dispatch: f64,
-    /// Cycles of the execute unit for reading a line of the data queue, where nothing hides them.
+    /// Cycles of the execute unit for reading a line of the data queue, if nothing hides them.
     pub pop: f64,
     /// Cycles of the marshaller for a token.
     pub token: f64,
     /// Cycles of the marshaller for starting a traversal.
     pub traversal: f64,
-    /// Cycles that a load of the execute unit waits for DRAM, after what its window hides.
+    /// Cycles that a load of the execute unit waits for DRAM, in addition to the cycles that its window hides.
     pub exposed_latency: f64,
-    /// The same for the last level cache.
+    /// Cycles that a load of the execute unit waits for the last level cache, in addition to the cycles that its window
+    /// hides.
     pub exposed_llc: f64,
-    /// Bytes from the core's L2 in a cycle.
+    /// Bytes per cycle from the core's L2.
     pub l2_rate: f64,
-    /// Bytes of a cache line.
+    /// Bytes per cache line.
     pub line_bytes: f64,
-    /// Line requests of the access unit in a cycle.
+    /// Line requests per cycle of the access unit.
     pub requests: f64,
-    /// Bytes into the data queue in a cycle.
+    /// Bytes per cycle into the data queue.
     pub queue_rate: f64,
-    /// Bytes from DRAM in a cycle.
+    /// Bytes per cycle from DRAM.
     pub dram_rate: f64,
-    /// Picojoules of an access to the last level cache.
+    /// Picojoules per access to the last level cache.
     pub llc_energy: f64,
-    /// Picojoules of a byte from DRAM.
+    /// Picojoules per byte from DRAM.
     pub dram_energy: f64,
-    /// Picojoules of a byte through the data queue.
+    /// Picojoules per byte through the data queue.
     pub queue_energy: f64,
-    /// Picojoules of a micro-operation.
+    /// Picojoules per micro-operation.
     pub operation_energy: f64,
 }
 
 impl Rates {
-    /// The rates of a machine.
+    /// Returns the rates of a machine.
     pub fn of(machine: &Machine) -> Rates {
         let (core, energy) = (&machine.core, &machine.energy);
         let unloaded = machine.dram.controller_ns + machine.dram.t_rcd_ns + machine.dram.t_cas_ns;
@@ -188,34 +189,34 @@ impl Rates {
         }
     }
 
-    /// Vector registers that a value of this many bytes takes; at least one.
+    /// Returns the vector registers that a value of this many bytes takes; at least one.
     pub fn registers(&self, bytes: f64) -> f64 {
         (bytes / self.simd_bytes).ceil().max(1.0)
     }
 
-    /// The cost of a number of micro-operations that need neither a vector nor a load port.
+    /// Returns the cost of a number of micro-operations that need neither a vector port nor a load port.
     pub fn operations(&self, count: f64) -> Cost {
         Cost { issued: count, energy: count * self.operation_energy, ..Cost::default() }
     }
 
-    /// The cost of a number of vector operations.
+    /// Returns the cost of a number of vector operations.
     pub fn vector(&self, count: f64) -> Cost {
         Cost { vector: count, ..self.operations(count) }
     }
 
-    /// The cost of loading a value of so many bytes from memory.
+    /// Returns the cost of loading a value of this many bytes from memory.
     pub fn load(&self, bytes: f64) -> Cost {
         let registers = self.registers(bytes);
         Cost { loaded: registers, ..self.operations(registers) }
     }
 
-    /// The cost of loading a value of so many bytes from the core's L2.
+    /// Returns the cost of loading a value of this many bytes from the core's L2.
     pub fn load_from_l2(&self, bytes: f64) -> Cost {
         Cost { l2_bytes: bytes, ..self.load(bytes) }
     }
 
-    /// The cost of a callback whose case pops so many bytes: they are read before the next token is
-    /// taken. Narrow operands share lines.
+    /// Returns the cost of a callback whose case pops this many bytes, which are read before the next token is taken.
+    /// Narrow operands share lines.
     pub fn callback(&self, popped: f64) -> Cost {
         Cost {
             execute: self.dispatch + (popped / self.line_bytes).min(1.0) * self.pop,
@@ -225,8 +226,8 @@ impl Rates {
         }
     }
 
-    /// With the execute unit's operations as time. Those of one iteration of a loop overlap, so that
-    /// the busiest of its ports decides; those of different loops hardly do.
+    /// Converts the operations of the execute unit to time. The operations of one loop iteration overlap, so the
+    /// busiest port decides. The operations of different loops hardly overlap, so their times add up.
     pub fn settled(&self, cost: &Cost) -> Cost {
         let ports = [
             cost.issued / self.issue_width,
@@ -237,7 +238,7 @@ impl Rates {
         Cost { execute, issued: 0.0, vector: 0.0, loaded: 0.0, ..*cost }
     }
 
-    /// The cycles that each resource is busy for a cost.
+    /// Returns the cycles for which a cost occupies each resource.
     pub fn resources(&self, cost: &Cost) -> [(&'static str, f64); 6] {
         let cost = &self.settled(cost);
         [
@@ -250,8 +251,8 @@ impl Rates {
         ]
     }
 
-    /// An estimate in cycles: the units overlap, so the slowest resource decides; a small share of
-    /// the rest tells apart programs that it does not.
+    /// Estimates the cycles of a cost. The units overlap, so the slowest resource decides. A small share of the others
+    /// distinguishes programs with the same slowest resource.
     pub fn cycles(&self, cost: &Cost) -> f64 {
         let resources = self.resources(cost).map(|(_, cycles)| cycles);
         let slowest = resources.iter().copied().fold(0.0, f64::max);

@@ -1,5 +1,5 @@
-//! Statements of the access unit: loops, callbacks and the access unit's own stores; and where the
-//! values that callbacks need are marshalled.
+//! Statements of the access unit: loops, callbacks and its own stores; and the marshalling of the values that callbacks
+//! need.
 
 use super::DecoupleError;
 use super::builder::Lowering;
@@ -62,7 +62,7 @@ impl Lowering<'_> {
             Some(Primitive::Barrier) => {
                 let level = self.access_level(id)?;
                 level.perform(Action::Barrier);
-                // What memory holds may differ behind a barrier: nothing is popped across it.
+                // Memory may change at a barrier, so nothing is popped across it.
                 level.joinable = None;
                 if let Some(frame) = self.frames.last_mut() {
                     frame.popped.clear();
@@ -99,7 +99,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The innermost level of the access unit, which is also the innermost loop here.
+    /// Returns the innermost level of the access unit, which must also be the innermost loop here.
     fn access_level(&mut self, id: Id) -> Result<&mut Level, DecoupleError> {
         match self.frames.last_mut().map(|f| &mut f.kind) {
             Some(FrameKind::Access(level)) => Ok(level),
@@ -107,7 +107,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Appends an action to what the current callback or walk marshals.
+    /// Appends an action to the marshalling of the current callback or walk.
     pub(super) fn marshal(&mut self, action: Action) {
         match self.frames.last_mut().map(|f| &mut f.kind) {
             Some(FrameKind::Walk(walk)) => walk.actions.push(action),
@@ -116,8 +116,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The register that holds a stream's value, popped where the level of its innermost loop is
-    /// entered.
+    /// Returns the register with the value of a stream, which is popped on entry to the level of its innermost loop.
     pub(super) fn popped(&mut self, stream: StreamId) -> RegisterId {
         let frame = self.level_of_stream(stream);
         if let Some(register) = self.frames[frame].popped.get(&stream) {
@@ -129,7 +128,7 @@ impl Lowering<'_> {
         match kind {
             FrameKind::Walk(walk) => walk.pops.push((stream, register)),
             FrameKind::Access(level) => level.callback().pops.push((stream, register)),
-            // No stream depends on such a loop.
+            // No stream depends on a loop of the execute unit alone.
             FrameKind::Execute(_) => {}
         }
         register
@@ -140,15 +139,15 @@ impl Lowering<'_> {
         self.register(&name, self.stream_type(stream))
     }
 
-    /// The register that holds a loop's index on the execute unit.
+    /// Returns the register with the index of a loop on the execute unit.
     pub(super) fn count(&mut self, frame: usize) -> Result<RegisterId, DecoupleError> {
         let innermost = self.frames.iter().rposition(|f| matches!(f.kind, FrameKind::Access(_)));
         let unit = match &mut self.frames[frame].kind {
             FrameKind::Execute(register) => return Ok(*register),
             FrameKind::Walk(walk) => return Ok(walk.register),
             FrameKind::Access(level) => {
-                // A callback of this level is its last item; one further in will be part of a loop
-                // that is none yet.
+                // A callback of this level is its last item. A callback further inside will belong to a loop that is
+                // not an item yet.
                 let used_inside = innermost != Some(frame);
                 if let Some(counter) = &mut level.counter {
                     counter.used_inside |= used_inside;
@@ -174,8 +173,8 @@ impl Lowering<'_> {
         Ok(register)
     }
 
-    /// Sets a counter to its loop's `lo` before the loop is traversed: in the last callback in front
-    /// of it, in `main` for a loop that is traversed once, else at the loop's own `beg`.
+    /// Sets a counter to its loop's `lo` before the loop is traversed. The code is put in the last callback before the
+    /// loop, in `main` for a loop that is traversed once, or else at the `beg` of the loop.
     fn start_counter(&mut self, frame: usize, register: RegisterId, lo: StreamId) {
         let parent = frame - 1;
         let joinable = match &self.frames[parent].kind {
@@ -190,7 +189,7 @@ impl Lowering<'_> {
         let own = self.innermost[lo_read.index()];
         let at_parent = marshalled && own == self.frames[parent].unit();
         if !joinable && at_parent && !self.frames[parent].popped.contains_key(&lo_read) {
-            // Popped at the loop's `beg`, which then also sets the counter.
+            // The value is popped at the loop's `beg`, which then also sets the counter.
             let popped = self.pop_register(lo_read);
             self.frames[parent].popped.insert(lo_read, popped);
             if let FrameKind::Access(level) = &mut self.frames[frame].kind {
@@ -210,7 +209,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a level performs, its callbacks made into cases.
+    /// Returns the actions of a level, with its callbacks converted to cases.
     fn level_actions(&mut self, mut level: Level) -> Vec<Action> {
         let place = match level.unit {
             Some(unit) => format!("on_{}", self.program.units[unit.index()].name),
@@ -229,7 +228,7 @@ impl Lowering<'_> {
         actions
     }
 
-    /// The token of a callback and its operands; nothing for a callback that does nothing.
+    /// Returns the token of a callback with its operands; nothing for an empty callback.
     fn callback_actions(&mut self, callback: Callback, name: &str) -> Vec<Action> {
         if callback.is_empty() {
             return Vec::new();
@@ -247,8 +246,8 @@ impl Lowering<'_> {
     }
 }
 
-/// The callback that may step the level's counter: the last one, if nothing behind it still uses the
-/// counter, else a new one at the end.
+/// Returns the callback that may increment the level's counter: the last one if nothing after it still uses the
+/// counter, or else a new one at the end.
 fn after_last_use(level: &mut Level) -> &mut Callback {
     let last_use = level.counter.as_ref().map_or(0, |c| c.last_use);
     let found =
@@ -263,7 +262,7 @@ fn after_last_use(level: &mut Level) -> &mut Callback {
     &mut level.callbacks[at]
 }
 
-/// `register := register + step`.
+/// Returns `register := register + step`.
 fn increment(register: RegisterId, step: i64) -> Stmt {
     let step = Expr::Const(Scalar::I64(step));
     let sum = Expr::Binary(BinaryOp::Add, Box::new(Expr::Register(register)), Box::new(step));

@@ -1,5 +1,5 @@
-//! Addresses of the execute unit: chains of indices over a tensor, where the last index may be a run of
-//! lanes and any index may be one value in every lane.
+//! Addresses of the execute unit: chains of indices over a tensor. The last index may be a run of lanes, and any index
+//! may be one value in every lane.
 
 use super::DecoupleError;
 use super::builder::Lowering;
@@ -13,14 +13,14 @@ use ember_values::scalar::{BinaryOp, DType};
 /// One index of an address.
 struct Index {
     base: Typed,
-    /// The lanes of a run and the limit of the active ones.
+    /// The number of lanes of a run, and the limit of the active lanes.
     run: Option<(u32, Typed)>,
-    /// The lanes that all have the same index.
+    /// The number of lanes that share this index.
     spread: Option<u32>,
 }
 
 impl Lowering<'_> {
-    /// The tensor that an address starts from and its indices, first dimension first.
+    /// Returns the tensor that an address starts from, and its indices, first dimension first.
     pub(super) fn address_parts(&self, id: Id) -> Result<(TensorId, Vec<Id>), DecoupleError> {
         let mut indices = Vec::new();
         let mut at = id;
@@ -31,7 +31,7 @@ impl Lowering<'_> {
                     indices.push(index);
                     at = inner;
                 }
-                // What was written is read-only behind a barrier; where it lies does not change.
+                // A written tensor becomes read-only at a barrier, but its location does not change.
                 Some(Primitive::Freeze) => [at] = self.terms.operands(at)?,
                 Some(Primitive::Same) if !self.terms.is_boundary(at) => {
                     [at] = self.terms.operands(at)?;
@@ -46,7 +46,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A tensor by its name.
+    /// Finds a tensor by its name.
     fn tensor(&self, id: Id) -> Result<TensorId, DecoupleError> {
         let known = self
             .terms
@@ -58,13 +58,13 @@ impl Lowering<'_> {
             .ok_or_else(|| self.terms.error(id, "the model has no such tensor"))
     }
 
-    /// The element type of the tensor that an address is of.
+    /// Returns the element type of the tensor of an address.
     pub(super) fn tensor_dtype(&self, address: Id) -> Result<DType, DecoupleError> {
         let (tensor, _) = self.address_parts(address)?;
         Ok(self.program.tensors[tensor.index()].dtype)
     }
 
-    /// The tensor and indices of a complete address.
+    /// Returns the tensor and indices of a complete address.
     pub(super) fn full_address(&self, id: Id) -> Result<(TensorId, Vec<Id>), DecoupleError> {
         let (tensor, indices) = self.address_parts(id)?;
         let decl = &self.program.tensors[tensor.index()];
@@ -80,7 +80,7 @@ impl Lowering<'_> {
         Ok((tensor, indices))
     }
 
-    /// A load by the execute unit.
+    /// Lowers a load of the execute unit.
     pub(super) fn load(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         let (addr, ty, spread) = self.address(id)?;
         let value = Typed::leaf(Expr::Load(Box::new(addr)), ty);
@@ -90,7 +90,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// What a store writes to; lanes that all have one address are not one.
+    /// Lowers the address of a store; an error if all lanes have the same address.
     pub(super) fn target(&mut self, id: Id) -> Result<(Addr<Expr>, Type), DecoupleError> {
         match self.address(id)? {
             (addr, ty, None) => Ok((addr, ty)),
@@ -98,7 +98,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// An address, the type of what is there, and the lanes that all have this address.
+    /// Lowers an address, and returns it with the type of its element and the number of lanes that share the address.
     fn address(&mut self, id: Id) -> Result<(Addr<Expr>, Type, Option<u32>), DecoupleError> {
         let (tensor, indices) = self.full_address(id)?;
         let dtype = self.program.tensors[tensor.index()].dtype;
@@ -158,7 +158,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A run whose base and limit are streams: lanes that the execute unit pops.
+    /// Lowers a run that the execute unit pops, whose base and limit are streams.
     fn popped_lanes(&mut self, id: Id) -> Result<Option<Index>, DecoupleError> {
         let popped = self.terms.carried(id, Some(Unit::Execute), Some(Unit::Access));
         let is_run = |stream: &Id| self.terms.primitive(*stream) == Some(Primitive::Lanes);
@@ -170,7 +170,7 @@ impl Lowering<'_> {
         Ok(Some(Index { base, run: Some((count, limit)), spread: None }))
     }
 
-    /// A run, or a value in every lane, moved by a value that is the same in every lane.
+    /// Shifts a run, or a value in every lane, by a value that is the same in every lane.
     fn shifted(&self, id: Id, op: BinaryOp, a: Index, b: Index) -> Result<Index, DecoupleError> {
         let (a, b) = if op == BinaryOp::Add && b.run.is_some() { (b, a) } else { (a, b) };
         let count = |i: &Index| i.run.as_ref().map(|r| r.0).or(i.spread);
@@ -185,7 +185,7 @@ impl Lowering<'_> {
         Ok(Index { base: self.binary(id, op, a.base, shift)?, run, spread: a.spread })
     }
 
-    /// Whether an index is written lane by lane.
+    /// Returns true if an index is given lane by lane.
     fn is_lanewise(&self, id: Id) -> bool {
         let mut rest = vec![id];
         while let Some(id) = rest.pop() {

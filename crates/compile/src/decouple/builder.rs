@@ -1,5 +1,4 @@
-//! The state of a lowering: the program so far, the loops around the current point, and the
-//! statements of the case that is being written.
+//! The state of a lowering: the program so far, the enclosing loops, and the statements of the case in progress.
 
 use super::frames::{Frame, FrameKind, Level as AccessLevel};
 use super::names::Names;
@@ -16,28 +15,28 @@ use ember_targets::dlc::{
 use ember_values::primitive::Primitive;
 use std::collections::BTreeMap;
 
-/// Loops nest at most this deep, so that programs can be traversed recursively.
+/// The maximum loop depth, which allows programs to be traversed recursively.
 const MAX_LOOPS: usize = 256;
-/// Nodes that are lowered at most, shared ones counted at each use.
+/// The maximum number of nodes to lower, with shared nodes counted at each use.
 const MAX_WORK: usize = 2_000_000;
 
 /// A lowering in progress.
 pub(crate) struct Lowering<'a> {
     pub(super) terms: Terms<'a>,
     pub(super) context: &'a ModelContext,
-    /// Where values and statements run: on the execute unit, or on the one processor that there is.
+    /// The unit of values and statements: the execute unit, or `None` for the only processor of a coupled program.
     pub(super) runs_on: Option<Unit>,
     pub(super) program: Program,
-    /// Every stream, by how it is made.
+    /// Every stream, by the text of its definition.
     known: BTreeMap<String, StreamId>,
-    /// For each stream, the innermost unit that it depends on.
+    /// The innermost unit that each stream depends on.
     pub(super) innermost: Vec<Option<UnitId>>,
-    /// The loops around the current point, outermost first; the first is the program.
+    /// The enclosing loops, outermost first; the first frame is the program.
     pub(super) frames: Vec<Frame>,
     /// The statements of the current body.
     pub(super) block: Vec<Stmt>,
-    /// Vectors that the current statement uses more than once, in registers; by the loops around,
-    /// since what is computed inside of one is not there outside.
+    /// The registers of vectors that the current statement uses more than once. There is one map per enclosing loop,
+    /// because a value computed inside a loop is not available outside of it.
     pub(super) kept: Vec<BTreeMap<Id, Typed>>,
     pub(super) stream_names: Names,
     pub(super) unit_names: Names,
@@ -82,7 +81,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The loop nest as `main` alone.
+    /// Lowers a loop nest to `main` alone.
     pub(crate) fn coupled(
         operators: &'a Operators,
         term: &Term,
@@ -94,7 +93,7 @@ impl<'a> Lowering<'a> {
         Ok(lowering.program)
     }
 
-    /// Runs `step` with stack to spare, and counts it. Terms may nest as deep as the reader allows.
+    /// Runs `step` with enough stack, because terms may nest as deep as the reader allows, and counts it.
     pub(super) fn deeper<T>(
         &mut self,
         id: Id,
@@ -122,7 +121,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The innermost loop over a variable.
+    /// Finds the innermost loop over a variable.
     pub(super) fn frame_of(&self, var: Id) -> Result<usize, DecoupleError> {
         self.frames
             .iter()
@@ -130,7 +129,7 @@ impl<'a> Lowering<'a> {
             .ok_or_else(|| self.terms.error(var, "no loop around here binds this variable"))
     }
 
-    /// A loop's step, which is a literal.
+    /// Returns a loop's step, which must be a literal.
     pub(super) fn step(&self, id: Id) -> Result<i64, DecoupleError> {
         self.terms
             .int(id)
@@ -138,7 +137,7 @@ impl<'a> Lowering<'a> {
             .ok_or_else(|| self.terms.error(id, "a loop's step is a literal of at least 1"))
     }
 
-    /// A number of lanes, which is a literal.
+    /// Returns a number of lanes, which must be a literal.
     pub(super) fn lanes(&self, id: Id) -> Result<u32, DecoupleError> {
         let count = self.terms.int(id).and_then(|n| u32::try_from(n).ok()).filter(|&n| n >= 1);
         count.ok_or_else(|| {
@@ -146,14 +145,14 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// A new register.
+    /// Declares a new register.
     pub(super) fn register(&mut self, base: &str, ty: Type) -> RegisterId {
         let name = self.register_names.fresh(base);
         self.program.registers.push(Register { name, ty });
         RegisterId(self.program.registers.len() as u32 - 1)
     }
 
-    /// The stream of this kind, made if there is none yet.
+    /// Returns the stream of this kind, which is created on first use.
     pub(super) fn intern(
         &mut self,
         base: &str,
@@ -161,7 +160,7 @@ impl<'a> Lowering<'a> {
         kind: StreamKind,
         innermost: Option<UnitId>,
     ) -> StreamId {
-        // The debug form tells constants apart by value and zeros by sign, and has one NaN.
+        // The debug form distinguishes constants by value and zeros by sign, and has one NaN.
         let key = format!("{ty} {kind:?}");
         if let Some(id) = self.known.get(&key) {
             return *id;

@@ -1,108 +1,108 @@
-//! Where the lowering stands: the loops around it, and what each level has pushed so far.
+//! The current position of a lowering: the enclosing loops, and the items of each level so far.
 
 use super::values::Typed;
 use egg::Id;
 use ember_targets::dlc::{Action, RegisterId, Stmt, StreamId, UnitId};
 use std::collections::BTreeMap;
 
-/// A loop around the current point. The first frame is the program itself.
+/// An enclosing loop. The first frame is the program itself.
 pub struct Frame {
-    /// The loop's variable; `None` for the program.
+    /// The variable of the loop; `None` for the program.
     pub var: Option<Id>,
-    /// Which units run the loop.
+    /// The units that run the loop.
     pub kind: FrameKind,
-    /// The streams whose value this level has popped into a register.
+    /// The streams that this level has popped, with their registers.
     pub popped: BTreeMap<StreamId, RegisterId>,
-    /// The streams that this level prefetches, and the registers that it loads them into; the lanes
-    /// where one element is loaded into each.
+    /// The streams that this level prefetches, with the registers that it loads them into. The key includes the number
+    /// of lanes if one element is loaded into every lane.
     pub fetched: BTreeMap<(StreamId, Option<u32>), RegisterId>,
     /// The values that this level computes once, by their terms.
     pub(super) held: BTreeMap<Id, Typed>,
 }
 
-/// Which units run a loop.
+/// The units that run a loop.
 pub enum FrameKind {
-    /// The access unit: the program, or a loop of its own.
+    /// The access unit alone: the program, or a loop.
     Access(Level),
-    /// Both.
+    /// Both units.
     Walk(Walk),
-    /// The execute unit alone; its variable's register.
+    /// The execute unit alone, with the register of the variable.
     Execute(RegisterId),
 }
 
-/// A level of the access unit: what one iteration performs.
+/// A level of the access unit: the items of one iteration.
 #[derive(Default)]
 pub struct Level {
-    /// The unit; `None` for the program.
+    /// The traversal unit; `None` for the program.
     pub unit: Option<UnitId>,
-    /// What the level performs, in order.
+    /// The items of the level, in order.
     pub items: Vec<Item>,
     /// Its callbacks, in the order of their items.
     pub callbacks: Vec<Callback>,
-    /// The last callback that operands and statements may still join.
+    /// The last callback that operands and statements can still join.
     pub joinable: Option<usize>,
     /// The callback at the unit's `beg`.
     pub beg: Callback,
-    /// The unit's count on the execute unit, if something asks for it.
+    /// The counter of the loop on the execute unit, if something uses it.
     pub counter: Option<Counter>,
 }
 
-/// Something that a level performs.
+/// An item of a level.
 pub enum Item {
-    /// A callback with its operands: its place in [`Level::callbacks`].
+    /// A callback with its operands, as its position in [`Level::callbacks`].
     Callback(usize),
-    /// Anything else.
+    /// An action other than a callback.
     Action(Action),
 }
 
-/// A callback that is being put together.
+/// A callback under construction.
 #[derive(Default)]
 pub struct Callback {
-    /// What is read ahead before its token is pushed.
+    /// The prefetches and loads before its token is pushed.
     pub fetches: Fetches,
-    /// Popped when the case is entered.
+    /// The streams that are popped on entry to the case.
     pub pops: Vec<(StreamId, RegisterId)>,
-    /// What the access unit marshals after those.
+    /// The actions that the access unit marshals after the popped streams.
     pub actions: Vec<Action>,
-    /// What the execute unit runs after them.
+    /// The statements that the execute unit runs after the pops and loads.
     pub body: Vec<Stmt>,
 }
 
-/// What the access unit reads ahead, and the loads of it, which follow what is popped.
+/// The prefetches of the access unit and the corresponding loads, which follow the pops.
 #[derive(Default)]
 pub struct Fetches {
-    /// By the access unit.
+    /// The actions of the access unit.
     pub prefetches: Vec<Action>,
-    /// By the execute unit, and what it computes of them to be held in registers.
+    /// The loads of the execute unit, and the computation of held values from them.
     pub loads: Vec<Stmt>,
 }
 
-/// The execute unit's count of a loop of the access unit.
+/// The counter of an access loop on the execute unit.
 pub struct Counter {
-    /// Holds the count.
+    /// The register of the counter.
     pub register: RegisterId,
     /// The last item of the level that uses it.
     pub last_use: usize,
-    /// Whether the loop that is being put together, which is no item yet, uses it.
+    /// True if the loop under construction, which is not an item yet, uses the counter.
     pub used_inside: bool,
 }
 
-/// A walk that is being put together.
+/// A walk under construction.
 pub struct Walk {
-    /// The unit.
+    /// The traversal unit.
     pub unit: UnitId,
-    /// Holds the index.
+    /// The register of the index.
     pub register: RegisterId,
-    /// What each iteration reads ahead before it marshals anything.
+    /// The prefetches and loads of each iteration, before it marshals anything.
     pub fetches: Fetches,
-    /// Popped at the start of each iteration.
+    /// The streams that are popped at the start of each iteration.
     pub pops: Vec<(StreamId, RegisterId)>,
-    /// What each iteration marshals after those.
+    /// The actions that each iteration marshals after the popped streams.
     pub actions: Vec<Action>,
 }
 
 impl Frame {
-    /// The traversal unit of the loop, if it has one.
+    /// Returns the traversal unit of the loop, if it has one.
     pub fn unit(&self) -> Option<UnitId> {
         match &self.kind {
             FrameKind::Access(level) => level.unit,
@@ -113,7 +113,7 @@ impl Frame {
 }
 
 impl Level {
-    /// The last callback that can be joined, or a new one here.
+    /// Returns the last callback that can be joined, or a new one at the end.
     pub fn callback(&mut self) -> &mut Callback {
         let at = match self.joinable {
             Some(at) => at,
@@ -122,7 +122,7 @@ impl Level {
         &mut self.callbacks[at]
     }
 
-    /// Appends an action; a loop with all that it uses.
+    /// Appends an action. If it is a loop that uses the counter inside, it becomes the counter's last use.
     pub fn perform(&mut self, action: Action) {
         self.items.push(Item::Action(action));
         if let Some(counter) = &mut self.counter
@@ -132,7 +132,7 @@ impl Level {
         }
     }
 
-    /// Starts a callback here and returns its place among the callbacks.
+    /// Starts a callback at the end, and returns its position among the callbacks.
     pub fn new_callback(&mut self) -> usize {
         self.callbacks.push(Callback::default());
         let at = self.callbacks.len() - 1;
@@ -143,7 +143,7 @@ impl Level {
 }
 
 impl Callback {
-    /// Whether it would do nothing.
+    /// Returns true if the callback does nothing.
     pub fn is_empty(&self) -> bool {
         let loads = &self.fetches.loads;
         self.pops.is_empty() && loads.is_empty() && self.actions.is_empty() && self.body.is_empty()

@@ -1,5 +1,5 @@
-//! Values of the execute unit that are computed once, where the level of the innermost loop is entered
-//! whose streams they are made of, and stay in a register while the loops inside run.
+//! Values of the execute unit that are computed once, on entry to the level of the innermost loop of their streams, and
+//! stay in a register while the inner loops run.
 
 use super::DecoupleError;
 use super::builder::Lowering;
@@ -11,13 +11,13 @@ use ember_targets::dlc::{Expr, Hint, Stmt, StreamId};
 use ember_values::primitive::Primitive;
 
 impl Lowering<'_> {
-    /// The value in its register, where it is computed once.
+    /// Returns a held value in its register, and computes it on first use.
     pub(super) fn held(&mut self, id: Id, value: Id) -> Result<Typed, DecoupleError> {
         let frame = self.level_of(value)?;
         if let Some(held) = self.frames[frame].held.get(&id) {
             return Ok(held.clone());
         }
-        // What is computed does not belong to the body at hand, whose registers it must not use.
+        // The computation moves to another body, so it must not use the registers of the current one.
         let (block, kept) = (std::mem::take(&mut self.block), std::mem::take(&mut self.kept));
         let computed = self.value(value)?;
         let register = self.register("held", computed.ty);
@@ -37,8 +37,8 @@ impl Lowering<'_> {
         Ok(held)
     }
 
-    /// The innermost level whose streams a value is made of. A value that is made of anything else
-    /// cannot be held: memory and counts may differ from one use to the next.
+    /// Returns the innermost level of the streams that a value depends on. A value that depends on memory or counters
+    /// cannot be held, because they may differ from one use to the next.
     fn level_of(&mut self, id: Id) -> Result<usize, DecoupleError> {
         self.deeper(id, |l| l.level_here(id))
     }
@@ -71,7 +71,7 @@ impl Lowering<'_> {
                 return Err(error.with_help("only arithmetic on streams can"));
             }
         }
-        // Constants are the same everywhere: what runs on the unit decides.
+        // Constants are the same everywhere, so only the operands that run on the unit matter.
         let units = self.terms.info(id).map_or(&[][..], |info| &info.operand_units);
         let children = self.terms.node(id).children();
         let operands: Vec<Id> =
@@ -79,7 +79,7 @@ impl Lowering<'_> {
         operands.into_iter().try_fold(0, |level, x| Ok(self.level_of(x)?.max(level)))
     }
 
-    /// The level of a stream's innermost unit.
+    /// Returns the level of the innermost unit that a stream depends on.
     pub(super) fn level_of_stream(&self, stream: StreamId) -> usize {
         let unit = self.innermost[stream.index()];
         let entered = self.frames.iter().rposition(|f| unit.is_some() && f.unit() == unit);

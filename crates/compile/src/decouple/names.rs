@@ -1,4 +1,4 @@
-//! Names for what a term leaves unnamed: short, and unique within their list.
+//! Names for parts that have none in a term: short, and unique within their list.
 
 use super::terms::Terms;
 use egg::Id;
@@ -6,14 +6,14 @@ use ember_language::rules::Kind;
 use ember_values::primitive::Primitive;
 use std::collections::BTreeMap;
 
-/// Gives out names that have not been given before.
+/// A generator of unique names.
 #[derive(Default)]
 pub struct Names {
     given: BTreeMap<String, u32>,
 }
 
 impl Names {
-    /// `base`, or `base_2`, `base_3`, … where it is taken.
+    /// Returns `base`, or `base_2`, `base_3`, … if it is taken.
     pub fn fresh(&mut self, base: &str) -> String {
         let mut name = base.to_owned();
         loop {
@@ -28,12 +28,12 @@ impl Names {
     }
 }
 
-/// What a loop is called: `i0`, `i1`, … by depth, followed by the first letters of what was made of it, as of
-/// the outer and inner loops of tiling; `t` for a loop that a rule made from a term that is no loop.
+/// Returns the name of a loop: `i0`, `i1`, … by depth, followed by the first letters of the operators that derived it,
+/// such as the outer and inner loops of tiling. Loops that a rule derived from other terms are named `t`.
 pub fn loop_name(terms: &Terms<'_>, var: Id) -> String {
     let mut suffix = String::new();
     let mut at = var;
-    // Each step goes to a child, so the walk ends.
+    // Each step goes to a child, so the loop ends.
     loop {
         let children = egg::Language::children(terms.node(at));
         let Some(&first) = children.first() else { return format!("i{suffix}") };

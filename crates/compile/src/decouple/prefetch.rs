@@ -1,5 +1,5 @@
-//! Loads of the execute unit that the access unit reads ahead for. Both happen once, where the level of
-//! the stream's innermost loop is entered, as a stream that is popped is marshalled and popped there.
+//! Loads of the execute unit that the access unit prefetches. The prefetch and the load both happen once, on entry to
+//! the level of the stream's innermost loop, like the marshalling and popping of a stream.
 
 use super::DecoupleError;
 use super::builder::Lowering;
@@ -9,8 +9,8 @@ use egg::Id;
 use ember_targets::dlc::{Action, Expr, Hint, Stmt};
 
 impl Lowering<'_> {
-    /// The value at an address, given as the access unit and as the execute unit have it: read into
-    /// the L2 by one and loaded into a register by the other.
+    /// Lowers a fetched value from its address on the access unit and on the execute unit. The access unit prefetches
+    /// it into the L2, and the execute unit loads it into a register.
     pub(super) fn fetched(&mut self, ahead: Id, address: Id) -> Result<Typed, DecoupleError> {
         let (stream, spread) = self.mem_stream(Hint::TemporalL2, ahead)?;
         let unit = self.innermost[stream.index()];
@@ -23,7 +23,7 @@ impl Lowering<'_> {
             let ty = self.program.registers[register.index()].ty;
             return Ok(Typed::leaf(Expr::Register(*register), ty));
         }
-        // The load does not belong to the body at hand, whose registers it must not use.
+        // The load moves to another body, so it must not use the registers of the current one.
         let (block, kept) = (std::mem::take(&mut self.block), std::mem::take(&mut self.kept));
         let loaded = self.load(address)?;
         let name = self.program.streams[stream.index()].name.clone();
@@ -41,7 +41,7 @@ impl Lowering<'_> {
                 return Err(self.terms.error(ahead, "depends on a loop of the execute unit alone"));
             }
         };
-        // One stream may be loaded as a scalar and in every lane.
+        // One stream may be loaded both as a scalar and into every lane.
         if !fetches.prefetches.contains(&action) {
             fetches.prefetches.push(action);
         }

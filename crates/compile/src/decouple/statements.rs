@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 impl Lowering<'_> {
     /// Appends a statement to the current body.
     pub(super) fn statement(&mut self, id: Id) -> Result<(), DecoupleError> {
-        // The statement before may have changed what this one's values load.
+        // The previous statement may have changed memory that the values of this one load.
         let outer = std::mem::replace(&mut self.kept, vec![BTreeMap::new()]);
         let result = self.deeper(id, |l| l.statement_here(id));
         self.kept = outer;
@@ -28,7 +28,7 @@ impl Lowering<'_> {
     fn statement_here(&mut self, id: Id) -> Result<(), DecoupleError> {
         match self.terms.on(id, self.runs_on) {
             Some(Primitive::Skip) => Ok(()),
-            // One unit runs in order anyway.
+            // A single unit runs in order, so it needs no barrier.
             Some(Primitive::Barrier) if self.runs_on.is_none() => Ok(()),
             Some(Primitive::Seq) => {
                 let [first, second] = self.terms.operands(id)?;
@@ -37,7 +37,7 @@ impl Lowering<'_> {
             }
             Some(Primitive::Store) => {
                 let [address, value] = self.terms.operands(id)?;
-                // The value comes first: it may be a reduction, whose loop then precedes.
+                // The value is lowered first, because it may be a reduction, whose loop precedes the store.
                 let value = self.value(value)?;
                 let (addr, ty) = self.target(address)?;
                 self.same_type(id, ty, &value)?;
@@ -78,7 +78,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The error for a term that is none of those that a program has here.
+    /// Returns the error for a term that is not allowed at this point of a program.
     pub(super) fn unexpected(&self, id: Id, kind: &str) -> DecoupleError {
         let of = if self.runs_on.is_none() { "a coupled program" } else { "the execute unit" };
         self.terms.unexpected(id, &format!("a {kind} of {of}"))
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         Err(error.with_help("cast or broadcast the value"))
     }
 
-    /// A reduction: a register and a loop in front of its use.
+    /// Lowers a reduction to a register and a loop before its use.
     pub(super) fn reduce(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         let own = self.terms.looped(id)?;
         let Some((op, start)) = own.folds else {
@@ -108,7 +108,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Folds into an accumulator what the loop that `run` makes hands to its last argument.
+    /// Folds values into an accumulator. `run` builds the loop, and passes each value to its last argument.
     fn folded(
         &mut self,
         id: Id,
@@ -119,7 +119,7 @@ impl Lowering<'_> {
             &dyn Fn(&mut Self, Typed) -> Result<RegisterId, DecoupleError>,
         ) -> Result<RegisterId, DecoupleError>,
     ) -> Result<Typed, DecoupleError> {
-        // The type of the accumulator is that of the body, which is known only inside the loop.
+        // The accumulator has the type of the body, which is known only inside the loop.
         let accumulator = run(self, &|l, x| {
             let register = l.register("acc", x.ty);
             let ty = x.ty;
@@ -137,13 +137,13 @@ impl Lowering<'_> {
             let types = format!("starts with {} and folds {ty}", start.ty);
             return Err(self.terms.error(id, types));
         }
-        // The loop is what was written last.
+        // The loop is the statement that was written last.
         let at = self.block.len().saturating_sub(1);
         self.block.insert(at, Stmt::Set(accumulator, start.expr));
         Ok(Typed::leaf(Expr::Register(accumulator), ty))
     }
 
-    /// A loop of both units if the access unit has its bounds too, else of the execute unit alone.
+    /// Lowers a loop of both units if it has access bounds, or else a loop of the execute unit alone.
     fn looped<T>(
         &mut self,
         own: Loop<Id>,
@@ -155,7 +155,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A loop of the execute unit alone.
+    /// Lowers a loop of the execute unit alone.
     fn counted<T>(
         &mut self,
         Loop { variable: var, lo, hi, step, .. }: Loop<Id>,
@@ -175,7 +175,7 @@ impl Lowering<'_> {
         Ok(result)
     }
 
-    /// A loop of both units.
+    /// Lowers a loop of both units.
     fn walk<T>(
         &mut self,
         Loop { variable: var, lo, hi, step, .. }: Loop<Id>,
@@ -217,8 +217,8 @@ impl Lowering<'_> {
         Ok(result)
     }
 
-    /// A bound of a loop. One that is loaded is asked for first, so that what else stands in front of
-    /// the loop is done while it is on its way.
+    /// Returns a bound of a loop. A bound that is loaded is requested first, so that other work before the loop
+    /// overlaps with its latency.
     fn asked_for(&mut self, name: &str, bound: Typed) -> Typed {
         match bound.expr {
             Expr::Load(..) => self.in_register(name, bound),
@@ -226,7 +226,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A new traversal unit, still without actions, and its step.
+    /// Creates a traversal unit without actions, and returns it with its step.
     pub(super) fn unit(
         &mut self,
         var: Id,
@@ -249,12 +249,12 @@ impl Lowering<'_> {
     }
 }
 
-/// The statements that pop.
+/// Returns the statements that pop streams.
 pub(super) fn pops(popped: &[(StreamId, RegisterId)]) -> Vec<Stmt> {
     popped.iter().map(|(_, register)| Stmt::Pop(*register)).collect()
 }
 
-/// The actions that marshal what [`pops`] pops.
+/// Returns the actions that marshal the streams that [`pops`] pops.
 pub(super) fn operands(popped: &[(StreamId, RegisterId)]) -> Vec<Action> {
     popped.iter().map(|(stream, _)| Action::Operand(*stream)).collect()
 }

@@ -1,4 +1,4 @@
-//! Streams of the access unit: terms of sort `Stream` to the program's stream list.
+//! Streams of the access unit: the lowering of terms of sort `Stream` to the program's stream list.
 
 use super::DecoupleError;
 use super::builder::Lowering;
@@ -9,12 +9,12 @@ use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Lowering<'_> {
-    /// The stream of a term; equal streams of the same loops are one.
+    /// Returns the stream of a term; equal streams in the same loops are one stream.
     pub(super) fn stream(&mut self, id: Id) -> Result<StreamId, DecoupleError> {
         self.deeper(id, |l| l.stream_here(id))
     }
 
-    /// A stream of scalar integers: an index, a bound.
+    /// Returns the stream of an index or a bound, which must be a scalar integer, as i64.
     pub(super) fn index_stream(&mut self, id: Id) -> Result<StreamId, DecoupleError> {
         let stream = self.stream(id)?;
         let ty = self.stream_type(stream);
@@ -24,7 +24,7 @@ impl Lowering<'_> {
         Ok(self.index_cast(stream))
     }
 
-    /// A scalar integer stream as i64.
+    /// Converts a scalar integer stream to i64.
     fn index_cast(&mut self, stream: StreamId) -> StreamId {
         let ty = Type::scalar(DType::I64);
         if self.stream_type(stream) == ty {
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Scalar arithmetic of the access unit.
+    /// Lowers scalar arithmetic of the access unit.
     fn arithmetic(
         &mut self,
         id: Id,
@@ -109,7 +109,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// How the caches treat a load: as its label says. Without one it is allocated.
+    /// Returns the caching hint of a load from its label. Without a label, loaded lines are allocated.
     fn hint(&self, id: Id) -> Result<Hint, DecoupleError> {
         let at = self.terms.info(id).and_then(|info| info.first_of(Kind::Label));
         let label = at.and_then(|at| self.terms.node(id).children().get(at));
@@ -118,7 +118,7 @@ impl Lowering<'_> {
             .ok_or_else(|| self.terms.error(label, "is not a temporal hint"))
     }
 
-    /// The stream that loads from an address, and the lanes that all have this address.
+    /// Returns the stream that loads from an address, and the number of lanes that share the address.
     pub(super) fn mem_stream(
         &mut self,
         hint: Hint,
@@ -133,8 +133,8 @@ impl Lowering<'_> {
         Ok((loaded, spread))
     }
 
-    /// The address of a load or store of the access unit, the type of what is there, and the lanes
-    /// that all have this address.
+    /// Lowers the address of a load or store of the access unit, and returns it with the type of its element and the
+    /// number of lanes that share the address.
     pub(super) fn stream_address(
         &mut self,
         id: Id,
@@ -166,7 +166,7 @@ impl Lowering<'_> {
         Ok((addr, Type { dtype, lanes }, spread))
     }
 
-    /// The stream of a constant expression.
+    /// Returns the stream of a constant expression.
     fn constant_stream(&mut self, value: Expr) -> Option<StreamId> {
         match value {
             Expr::Const(value) => {
@@ -194,7 +194,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A scalar stream in every lane; `None` for a run.
+    /// Broadcasts a scalar stream to all lanes; `None` for a stream of several lanes.
     fn spread(&mut self, lanes: u32, x: StreamId) -> Option<StreamId> {
         let Type { dtype, lanes: 1 } = self.stream_type(x) else { return None };
         let innermost = self.innermost[x.index()];
@@ -212,8 +212,8 @@ impl Lowering<'_> {
         Some(self.intern(op.name(), ty, StreamKind::Alu { op, a, b }, innermost))
     }
 
-    /// The innermost unit that any of the streams depends on. Their units are all around the current
-    /// point, where an inner one was made after an outer one.
+    /// Returns the innermost unit that any of the streams depends on. All of their units enclose the current point, and
+    /// inner units are created after outer ones.
     fn innermost_of(&self, streams: &[StreamId]) -> Option<UnitId> {
         streams.iter().filter_map(|s| self.innermost[s.index()]).max()
     }

@@ -1,17 +1,16 @@
-//! A term as the lowering sees it: equal subterms have one id, and mismatches have one wording.
+//! A term during lowering: equal subterms have one id, and mismatches have one wording.
 
 use super::DecoupleError;
 use egg::{Id, Language, RecExpr};
 use ember_language::rules::{Loop, OpInfo, Operators, Unit};
-use ember_language::term::{Head, Node, Term};
+use ember_language::term::{self, Head, Node, Term};
 use ember_values::primitive::Primitive;
-use rustc_hash::FxHashMap;
 
 /// A term whose equal subterms are shared, so that loop variables compare by id.
 pub struct Terms<'a> {
     operators: &'a Operators,
     nodes: RecExpr<Node>,
-    /// For each node, the places among operands where it stands.
+    /// The number of uses of each node as an operand.
     uses: Vec<u32>,
     root: Id,
 }
@@ -19,16 +18,13 @@ pub struct Terms<'a> {
 impl<'a> Terms<'a> {
     /// Shares the equal subterms of a term.
     pub fn new(operators: &'a Operators, term: &Term) -> Terms<'a> {
-        let mut nodes = RecExpr::default();
-        let mut known: FxHashMap<Node, Id> = FxHashMap::default();
-        let mut canonical: Vec<Id> = Vec::with_capacity(term.as_ref().len());
-        for node in term.as_ref() {
-            let node = node.clone().map_children(|c| canonical[usize::from(c)]);
-            let id = *known.entry(node.clone()).or_insert_with(|| nodes.add(node));
-            canonical.push(id);
-        }
-        // An empty term has no root; a name that no operator has stands for it.
-        let root = canonical.last().copied().unwrap_or_else(|| nodes.add(Node::op("nothing", &[])));
+        let mut shared = term::Terms::default();
+        let root = match term.is_empty() {
+            // An empty term has no root, so a name without an operator replaces it.
+            true => shared.add(Node::op("nothing", &[])),
+            false => shared.put(term),
+        };
+        let nodes = shared.finish();
         let mut uses = vec![0; nodes.len()];
         for node in nodes.as_ref() {
             node.children().iter().for_each(|c| uses[usize::from(*c)] += 1);
@@ -36,61 +32,62 @@ impl<'a> Terms<'a> {
         Terms { operators, nodes, uses, root }
     }
 
-    /// The whole term.
+    /// Returns the root of the term.
     pub fn root(&self) -> Id {
         self.root
     }
 
-    /// The node with this id.
+    /// Returns the node with this id.
     pub fn node(&self, id: Id) -> &Node {
         &self.nodes[id]
     }
 
-    /// Whether the term stands in more than one place.
+    /// Returns true if the term is used more than once.
     pub fn is_shared(&self, id: Id) -> bool {
         self.uses[usize::from(id)] > 1
     }
 
-    /// The operator's name; empty for a number.
+    /// Returns the name of the operator; empty for a number.
     pub fn name(&self, id: Id) -> &'static str {
         self.nodes[id].name().unwrap_or_default()
     }
 
-    /// The operator's row of the table.
+    /// Returns the operator's row of the table.
     pub fn info(&self, id: Id) -> Option<&'a OpInfo> {
         self.operators.of(&self.nodes[id])
     }
 
-    /// The primitive that the operator is.
+    /// Returns the primitive of the operator.
     pub fn primitive(&self, id: Id) -> Option<Primitive> {
         self.info(id)?.primitive()
     }
 
-    /// The primitive that the operator is on a unit, or in a program for one processor; none for a boundary.
+    /// Returns the primitive of an operator that runs on this unit, or on no unit in a coupled program; `None` for a
+    /// boundary.
     pub fn on(&self, id: Id, unit: Option<Unit>) -> Option<Primitive> {
         self.info(id).filter(|info| info.unit == unit && !info.boundary)?.primitive()
     }
 
-    /// The operand of a term that means its operand, and runs on one unit where the operand runs on another.
+    /// Returns the operand of a term that means its operand, if the term runs on `to` and the operand on `from`.
     pub fn carried(&self, id: Id, to: Option<Unit>, from: Option<Unit>) -> Option<Id> {
         let info = self.info(id).filter(|info| info.unit == to)?;
         let [operand] = info.parts(self.nodes[id].children())?;
         (info.carries_from() == Some(from)).then_some(operand)
     }
 
-    /// True if the operator only changes the sort.
+    /// Returns true if the operator only changes the sort.
     pub fn is_boundary(&self, id: Id) -> bool {
         self.info(id).is_some_and(|info| info.boundary)
     }
 
-    /// The first operands in the order of the primitive's row.
+    /// Returns the first operands in the order of the primitive's row.
     pub fn operands<const N: usize>(&self, id: Id) -> Result<[Id; N], DecoupleError> {
         let children = self.nodes[id].children();
         let parts = self.info(id).and_then(|info| info.parts(children));
         parts.ok_or_else(|| self.takes(id, N))
     }
 
-    /// The operands of a loop.
+    /// Returns the operands of a loop.
     pub fn looped(&self, id: Id) -> Result<Loop<Id>, DecoupleError> {
         let children = self.nodes[id].children();
         let own = self.info(id).and_then(OpInfo::looped).and_then(|own| own.of(children));
@@ -102,7 +99,7 @@ impl<'a> Terms<'a> {
         self.error(id, format!("takes {count} operands here, and has {has}"))
     }
 
-    /// The integer literal.
+    /// Returns the integer of a literal.
     pub fn int(&self, id: Id) -> Option<i64> {
         match self.nodes[id].head() {
             Head::Int(n) => Some(n),
@@ -110,7 +107,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// The number, integer or real.
+    /// Returns the number of an integer or real literal.
     pub fn number(&self, id: Id) -> Option<f64> {
         match self.nodes[id].head() {
             Head::Int(n) => Some(n as f64),
@@ -119,12 +116,12 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// An error about an operator.
+    /// Returns an error about an operator.
     pub fn error(&self, id: Id, message: impl Into<String>) -> DecoupleError {
         DecoupleError { operator: self.nodes[id].to_string(), message: message.into(), help: None }
     }
 
-    /// The error for an operator that does not belong where `wanted` is needed.
+    /// Returns the error for an operator that does not belong in a place for `wanted`.
     pub fn unexpected(&self, id: Id, wanted: &str) -> DecoupleError {
         if self.is_boundary(id) || self.primitive(id) == Some(Primitive::Vec) {
             return DecoupleError {
@@ -144,7 +141,7 @@ impl<'a> Terms<'a> {
 }
 
 impl DecoupleError {
-    /// With what to do about it.
+    /// Adds advice to the error.
     pub fn with_help(mut self, help: impl Into<String>) -> DecoupleError {
         self.help = Some(help.into());
         self

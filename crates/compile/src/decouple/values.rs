@@ -1,5 +1,5 @@
-//! Values of the execute unit: terms to expressions, with their types. One code serves coupled programs and
-//! callbacks; they differ in how constants and streams are written.
+//! Values of the execute unit: the lowering of terms to typed expressions. Coupled programs and callbacks share this
+//! code; they differ in the form of constants and streams.
 
 use super::DecoupleError;
 use super::builder::Lowering;
@@ -9,7 +9,7 @@ use ember_targets::dlc::{Dim, Expr, SizeId, Stmt, StreamId, StreamKind, Type};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
-/// Expressions nest at most this deep; what is deeper is first put in a register.
+/// The maximum depth of an expression; deeper parts are first stored in a register.
 const MAX_DEPTH: u32 = 64;
 
 /// An expression and its type.
@@ -21,29 +21,29 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    /// An expression without operands that are expressions.
+    /// Builds an expression without nested expressions.
     pub fn leaf(expr: Expr, ty: Type) -> Typed {
         Typed { expr, ty, depth: 0 }
     }
 
-    /// An expression over operands, the deepest of which is this deep.
+    /// Builds an expression from operands of these depths.
     fn over(expr: Expr, ty: Type, operands: &[u32]) -> Typed {
         Typed { expr, ty, depth: 1 + operands.iter().max().unwrap_or(&0) }
     }
 
-    /// A scalar constant.
+    /// Builds a scalar constant.
     pub fn constant(value: Scalar) -> Typed {
         Typed::leaf(Expr::Const(value), Type::scalar(value.dtype()))
     }
 
-    /// Whether it can be an index or a bound.
+    /// Returns true if the value can be an index or a bound.
     pub fn is_index(&self) -> bool {
         self.ty.lanes == 1 && !self.ty.dtype.is_float()
     }
 }
 
 impl Lowering<'_> {
-    /// A value's expression. Statements that it needs first go to the current body.
+    /// Lowers a value to an expression. Statements that it needs first are added to the current body.
     pub(super) fn value(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         if let Some(known) = self.kept.iter().rev().find_map(|kept| kept.get(&id)) {
             return Ok(known.clone());
@@ -67,7 +67,7 @@ impl Lowering<'_> {
         Typed::leaf(Expr::Register(register), value.ty)
     }
 
-    /// A scalar integer value: an index, a bound.
+    /// Lowers an index or a bound, which must be a scalar integer, to i64.
     pub(super) fn index_value(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         let value = self.value(id)?;
         if !value.is_index() {
@@ -183,8 +183,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A value of the execute unit that means its operand: a stream that is popped, a value that is held, a
-    /// constant. In a coupled program it is its operand.
+    /// Lowers a value that means its operand: a popped stream, a held value or a constant. In a coupled program, a
+    /// constant is lowered like its operand.
     fn carried(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         let [x] = self.terms.operands(id)?;
         match (self.terms.info(id).and_then(|info| info.carries_from()), self.runs_on) {
@@ -196,7 +196,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The element type of an address or a value.
+    /// Returns the element type of an address or a value.
     fn dtype_like(&mut self, id: Id) -> Result<DType, DecoupleError> {
         match self.tensor_dtype(id) {
             Ok(dtype) => Ok(dtype),
@@ -204,7 +204,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Arithmetic on two values of one type.
+    /// Builds arithmetic on two values of one type.
     pub(super) fn binary(
         &self,
         at: Id,
@@ -221,7 +221,7 @@ impl Lowering<'_> {
         Ok(Typed::over(Expr::Binary(op, Box::new(a.expr), Box::new(b.expr)), ty, &depths))
     }
 
-    /// The value of a loop variable where both units, or the execute unit, know it.
+    /// Returns the value of a loop variable that the execute unit knows.
     fn loop_value(&mut self, id: Id, var: Id) -> Result<Typed, DecoupleError> {
         let frame = self
             .frame_of(var)
@@ -230,10 +230,10 @@ impl Lowering<'_> {
         Ok(Typed::leaf(Expr::Register(register), Type::scalar(DType::I64)))
     }
 
-    /// A stream's value on the execute unit: a constant stands for itself, all else is popped.
+    /// Returns the value of a stream on the execute unit: constants are used directly, all other streams are popped.
     fn marshalled(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         if self.terms.primitive(id) == Some(Primitive::Lanes) {
-            // The access unit has no stream of lane numbers; its base is popped instead.
+            // The access unit has no stream of lane numbers, so the base is popped instead.
             let [n, _, x] = self.terms.operands(id)?;
             let lanes = self.lanes(n)?;
             let x = self.stream(x)?;
@@ -244,14 +244,14 @@ impl Lowering<'_> {
         Ok(self.stream_value(stream))
     }
 
-    /// The value of a stream of the program.
+    /// Returns the value of a stream of the program on the execute unit.
     pub(super) fn stream_value(&mut self, id: StreamId) -> Typed {
         let stream = &self.program.streams[id.index()];
         let ty = stream.ty;
         match stream.kind {
             StreamKind::Const(value) => Typed::constant(value),
             StreamKind::Size(size) => Typed::leaf(Expr::Size(size), ty),
-            // What the execute unit can make of a constant itself is not marshalled.
+            // The execute unit derives these values itself, so only their source is marshalled.
             StreamKind::Broadcast(from) => {
                 let x = self.stream_value(from);
                 broadcast(ty.lanes, x)
@@ -261,16 +261,16 @@ impl Lowering<'_> {
         }
     }
 
-    /// The stream whose value [`Self::stream_value`] pops, or the constant that it uses.
+    /// Returns the stream that [`Self::stream_value`] pops for a stream, or the constant that it uses.
     pub(super) fn read_from(&self, id: StreamId) -> StreamId {
         match self.program.streams[id.index()].kind {
-            // A stream is made from streams before it, so the way ends.
+            // A stream is built from earlier streams, so the recursion ends.
             StreamKind::Broadcast(from) | StreamKind::IndexCast(from) => self.read_from(from),
             _ => id,
         }
     }
 
-    /// A constant of the run: a literal, a size, an extent, or arithmetic on them.
+    /// Lowers a constant of the run: a literal, a size, an extent, or arithmetic on them.
     pub(super) fn constant(&mut self, id: Id) -> Result<Typed, DecoupleError> {
         self.deeper(id, |l| l.constant_here(id))
     }
@@ -330,19 +330,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// The element type that a nullary operator names.
+    /// Returns the element type that a nullary operator names.
     fn dtype(&self, id: Id) -> Result<DType, DecoupleError> {
         DType::parse(self.terms.name(id))
             .ok_or_else(|| self.terms.error(id, "is not an element type"))
     }
 
-    /// The operation that a nullary operator names.
+    /// Returns the operation that a nullary operator names.
     pub(super) fn binary_op(&self, id: Id) -> Result<BinaryOp, DecoupleError> {
         BinaryOp::parse(self.terms.name(id))
             .ok_or_else(|| self.terms.error(id, "is not a binary operation"))
     }
 
-    /// A symbolic size by its name.
+    /// Finds a symbolic size by its name.
     fn size(&self, id: Id) -> Result<SizeId, DecoupleError> {
         let known = self
             .terms
@@ -355,7 +355,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Conversion of a value; none where it has the type already.
+/// Converts a value, unless it already has the type.
 pub(super) fn cast(dtype: DType, x: Typed) -> Typed {
     if x.ty.dtype == dtype {
         return x;
@@ -367,13 +367,13 @@ pub(super) fn cast(dtype: DType, x: Typed) -> Typed {
     Typed::over(Expr::Cast(dtype, Box::new(x.expr)), ty, &[x.depth])
 }
 
-/// Lanes that count up from an index.
+/// Returns lanes that count up from an index.
 fn counting_up(lanes: u32, base: Typed) -> Typed {
     let ty = Type { dtype: DType::I64, lanes };
     Typed::over(Expr::Iota(lanes, Box::new(base.expr)), ty, &[base.depth])
 }
 
-/// A scalar in every lane.
+/// Broadcasts a scalar to all lanes.
 pub(super) fn broadcast(lanes: u32, x: Typed) -> Typed {
     let ty = Type { dtype: x.ty.dtype, lanes };
     Typed::over(Expr::Broadcast(lanes, Box::new(x.expr)), ty, &[x.depth])

@@ -1,12 +1,12 @@
-//! Operations of the vector unit that operators ask for.
+//! The vector operations that operators need.
 
-use ember_model::model::Expr;
+use ember_model::Expr;
 use ember_targets::machine::Machine;
 use ember_values::operation::{Function, Kernel};
 use ember_values::scalar::DType;
 
-/// Operations of the vector unit for one register of an operator's result, where these are the same
-/// for every register.
+/// Returns the vector operations for one register of an operator's result, for operators that need the same number for
+/// every register.
 pub(super) fn operations(expr: &Expr, machine: &Machine) -> u64 {
     let Some(call) = expr.applied() else { return 0 };
     match call.kernel() {
@@ -16,25 +16,25 @@ pub(super) fn operations(expr: &Expr, machine: &Machine) -> u64 {
             Some(x) if x.dtype != expr.dtype => conversion(x.dtype).max(conversion(expr.dtype)),
             _ => 0,
         },
-        // A product and a sum. The codes are u8 or u4, at best.
+        // The operations are a product and a sum. Codes are converted at the cost of u8, a lower bound for u4.
         Kernel::Dequantise => conversion(DType::U8) + 2,
         _ => 0,
     }
 }
 
-/// Operations of a function for one register.
+/// Returns the operations of a function for one register.
 pub(super) fn function(function: Function, machine: &Machine) -> u64 {
     match function {
         Function::Identity => 0,
         Function::Relu => 1,
         Function::Exp => machine.core.exp_uops,
-        // The exponential, a difference, a sum and a quotient.
+        // A sigmoid takes the exponential, a difference, a sum and a quotient.
         Function::Sigmoid => machine.core.exp_uops + 3,
     }
 }
 
-/// Operations that convert from or to a type, for one register of the wider one: packed lanes are
-/// spread first, and half bytes taken out of their bytes.
+/// Returns the operations that convert from or to a type, for one register of the wider type. Packed lanes are spread
+/// first, and half bytes are extracted from their bytes.
 fn conversion(dtype: DType) -> u64 {
     1 + u64::from(dtype.is_storage()) + u64::from(dtype == DType::U4)
 }

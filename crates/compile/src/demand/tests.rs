@@ -1,11 +1,11 @@
-//! Demands counted by hand.
+//! Tests of demands against counts by hand.
 
 use super::*;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_targets::machine::TMU_CPU;
 
-/// The demand of a model with these statements and data.
+/// Returns the demand of a model with these statements and data.
 fn of(statements: &str, data: &str) -> (Demand, u64) {
     let mut sources = Sources::new(Disk);
     let text = format!("(model m {statements} (data {data}))");
@@ -20,8 +20,8 @@ const BAG: &str = "(input t f32 (rows 10)) (input i i64 (n)) (input o i64 (b+1))
 
 #[test]
 fn lines_are_counted_once() {
-    // Rows of 40 bytes: rows 0 and 1 share lines 0 and 1, row 50 (bytes 2000..2040) lies in
-    // line 31. Indices and offsets have a line each.
+    // Rows have 40 bytes: rows 0 and 1 share lines 0 and 1, and row 50 (bytes 2000..2040) is in line 31. Indices and
+    // offsets take a line each.
     let data = "(size rows 100) (t (constant 1)) (i (values 0 1 0 50)) (o (values 0 3 3 4))";
     let (demand, elements) = of(BAG, data);
     let expected = Demand { lines: 5, vector_ops: 2, loads: 4, stores: 2, ..Demand::default() };
@@ -54,7 +54,7 @@ fn operators_ask_for_their_operations() {
     assert_eq!(demand.macs, 64 * 32 * 16 * 16 / 17, "the vector ports could do the rest");
     assert_eq!(demand.vector_ops, 13 * 64 * 2);
     assert_eq!((demand.loads, demand.stores), (64 * 2 * 2 + 32, 64 + 64 * 2));
-    // An edge function's inner product, and the row that is added up: of 3 edges and one row.
+    // An edge function takes the inner product and the sum of rows, for 3 edges and one row.
     let graph = "(input x f32 (b 32)) (input i i64 (n)) (input o i64 (b+1))
         (output out (emb.mp identity x x i o))";
     let (demand, elements) = of(graph, "(x (constant 1)) (i (values 0 1 0)) (o (values 0 3 3))");

@@ -1,4 +1,4 @@
-//! The access half: streams, units and what happens at their events.
+//! The access half: streams, units and the actions of their events.
 
 use super::reader::{Forms, Reader};
 use ember_language::diagnostic::Diagnostic;
@@ -10,7 +10,7 @@ use ember_targets::dlc::{
 use ember_targets::verify::{Part, Place};
 use ember_values::scalar::DType;
 
-/// Streams, units, and what happens at their events.
+/// The forms of streams, units and events.
 pub const ACCESS: Forms = Forms {
     what: "form of the access engine",
     shapes: &[
@@ -28,7 +28,7 @@ pub const ACCESS: Forms = Forms {
     scalars: false,
 };
 
-/// What happens at an event.
+/// The forms of actions at an event.
 pub const ACTIONS: Forms = Forms {
     what: "action",
     shapes: &[
@@ -45,10 +45,10 @@ pub const ACTIONS: Forms = Forms {
 const EVENTS: [&str; 3] = ["beg", "ite", "end"];
 
 impl Reader {
-    /// The forms of `configure_access_engine`, whose names are declared.
+    /// Reads the forms of `configure_access_engine`, whose names are already declared.
     pub fn access(&mut self, forms: &[Sexp]) {
-        // Units come first, so that events find them; a form that cannot be read leaves its place
-        // empty, and the errors keep the program from being used.
+        // Units are read first, so that events find them. A form that cannot be read is skipped, and its errors keep
+        // the program from being used.
         for form in forms {
             if let Some(("new_tu", items)) = form.form() {
                 self.unit(form, items);
@@ -162,7 +162,7 @@ impl Reader {
         self.program.access = self.actions(actions, &place);
     }
 
-    /// Notes where a form stands that may be given once.
+    /// Records the span of a form that may be given only once.
     pub(super) fn once(&mut self, form: &Sexp, place: &Place, what: &str) {
         if let Some(first) = self.places.get(place) {
             let message = format!("{what} is given twice");

@@ -7,14 +7,14 @@ use ember_targets::dlc::{Case, Expr, Loop, Register, RegisterId, SizeId, Stmt, T
 use ember_targets::verify::{Part, Place};
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 
-/// Registers, the main code and the cases.
+/// The forms of registers, the main code and the cases.
 pub const COMPUTE: Forms = Forms {
     what: "form of the compute loop",
     shapes: &["(register NAME TYPE)", "(main STATEMENT…)", "(case NAME STATEMENT…)"],
     scalars: false,
 };
 
-/// Statements.
+/// The forms of statements.
 pub const STATEMENTS: Forms = Forms {
     what: "statement",
     shapes: &[
@@ -30,7 +30,7 @@ pub const STATEMENTS: Forms = Forms {
     scalars: false,
 };
 
-/// Values.
+/// The forms of values.
 pub const VALUES: Forms = Forms {
     what: "value",
     shapes: &[
@@ -47,7 +47,7 @@ pub const VALUES: Forms = Forms {
 };
 
 impl Reader {
-    /// The forms of `compute_loop`, whose names are declared.
+    /// Reads the forms of `compute_loop`, whose names are already declared.
     pub fn compute(&mut self, forms: &[Sexp]) {
         for form in forms {
             let Some((head, items)) = self.form(form, &COMPUTE) else {
@@ -203,7 +203,7 @@ impl Reader {
         }
     }
 
-    /// An operation on scalars, lane by lane.
+    /// Reads an operation on scalars, applied lane by lane.
     fn scalar_operation(&mut self, sexp: &Sexp, name: &str, items: &[Sexp]) -> Option<Expr> {
         if let Some(op) = UnaryOp::parse(name) {
             let [x] = self.items(sexp, items)?;

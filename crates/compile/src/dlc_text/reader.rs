@@ -1,4 +1,4 @@
-//! The reader's state and what every form needs: names, arities, numbers, types, addresses.
+//! The state of the reader and the parts that every form needs: names, arities, numbers, types, addresses.
 
 use super::SECTIONS;
 use super::access::{ACCESS, ACTIONS};
@@ -11,34 +11,34 @@ use ember_targets::verify::{Part, Place};
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use std::collections::BTreeMap;
 
-/// Forms nest at most this deep.
+/// The maximum nesting depth of forms.
 const MAX_DEPTH: usize = 256;
 
-/// Errors that come with a suggestion at most.
+/// The maximum number of errors that come with a suggestion.
 const MAX_SUGGESTIONS: usize = 100;
 
-/// The forms that can stand in one place.
+/// The forms that are allowed in one place.
 pub struct Forms {
-    /// The kind of form that stands there.
+    /// The noun for the forms in messages.
     pub what: &'static str,
-    /// How each form is written; its name is the first word.
+    /// The syntax of each form; the first word is its name.
     pub shapes: &'static [&'static str],
-    /// One form more for each operation on scalars.
+    /// True if there is also one form for each operation on scalars.
     pub scalars: bool,
 }
 
-/// Every place with its forms.
+/// The forms of every place.
 const PLACES: [&Forms; 8] =
     [&SECTIONS, &ACCESS, &ACTIONS, &COMPUTE, &STATEMENTS, &VALUES, &ADDRESS, &RUN];
 
-/// An address.
+/// The form of an address.
 const ADDRESS: Forms = Forms { what: "address", shapes: &["(at TENSOR INDEX…)"], scalars: false };
 
-/// Several elements, in place of the last index of an address.
+/// The form of a run of elements, in place of the last index of an address.
 const RUN: Forms = Forms { what: "run", shapes: &["(lanes COUNT LIMIT INDEX)"], scalars: false };
 
 impl Forms {
-    /// The names of the forms.
+    /// Iterates over the names of the forms.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let scalars = self.scalars;
         let unary = UnaryOp::ALL.iter().map(|op| op.name()).filter(move |_| scalars);
@@ -47,13 +47,13 @@ impl Forms {
     }
 }
 
-/// The name of a form, by how it is written.
+/// Returns the name of a form from its syntax.
 fn head(shape: &'static str) -> &'static str {
     let word = shape.trim_start_matches('(');
     word.split([' ', ')']).next().unwrap_or(word)
 }
 
-/// How the form of a name is written.
+/// Returns the syntax of the form with this name.
 fn shape(name: &str) -> Option<String> {
     let mut shapes = PLACES.iter().flat_map(|place| place.shapes);
     let operands = || match (UnaryOp::parse(name), BinaryOp::parse(name)) {
@@ -67,7 +67,7 @@ fn shape(name: &str) -> Option<String> {
     }
 }
 
-/// A text that is being read.
+/// The state of reading a text.
 #[derive(Default)]
 pub struct Reader {
     pub errors: Vec<Diagnostic>,
@@ -82,7 +82,7 @@ impl Reader {
         self.errors.push(Diagnostic::error(message, span, label));
     }
 
-    /// A name: a word or quoted text.
+    /// Reads a name: a word or quoted text.
     pub fn name(&mut self, sexp: &Sexp) -> Option<String> {
         let name = sexp.atom().or(sexp.text());
         if name.is_none() {
@@ -91,12 +91,12 @@ impl Reader {
         name.map(str::to_owned)
     }
 
-    /// Notes where a place stands.
+    /// Records the span of a place.
     pub fn stands(&mut self, place: &Place, span: Span) {
         self.places.entry(place.clone()).or_insert(span);
     }
 
-    /// Defines a name; its number is the count of those before it.
+    /// Defines a name; its number is the count of earlier names of its kind.
     pub fn define(&mut self, part: Part, sexp: &Sexp, span: Span) {
         let Some(name) = self.name(sexp) else { return };
         let place = Place { part, name: name.clone(), path: Vec::new() };
@@ -111,14 +111,14 @@ impl Reader {
         names.entry(name).or_insert(number);
     }
 
-    /// The number of a defined name.
+    /// Returns the number of a defined name.
     pub fn resolve(&mut self, part: Part, sexp: &Sexp) -> Option<u32> {
         let name = self.name(sexp)?;
         let names = self.names.entry(part).or_default();
         let found = names.get(&name).copied();
         if found.is_none() {
             let what = Place { part, name: String::new(), path: Vec::new() }.to_string();
-            // A suggestion looks at every name, so only the first errors get one.
+            // A suggestion compares all names, so only the first errors get one.
             let names = (self.errors.len() < MAX_SUGGESTIONS).then_some(names);
             let names = names.into_iter().flat_map(|names| names.keys()).map(String::as_str);
             let error = unknown(&what, &name, sexp.span, names);
@@ -127,7 +127,7 @@ impl Reader {
         found
     }
 
-    /// The head of a form, one of those that can stand here, and its items.
+    /// Returns the head and the items of a form, which must be allowed here.
     pub fn form<'s>(&mut self, sexp: &'s Sexp, here: &Forms) -> Option<(&'s str, &'s [Sexp])> {
         let what = here.what;
         let Some((head, items)) = sexp.form() else {
@@ -146,7 +146,7 @@ impl Reader {
         Some((head, items))
     }
 
-    /// Exactly `N` items of a form.
+    /// Returns exactly `N` items of a form.
     pub fn items<'s, const N: usize>(
         &mut self,
         form: &Sexp,
@@ -159,7 +159,7 @@ impl Reader {
         exact
     }
 
-    /// At least `N` items of a form, and the others.
+    /// Returns the first `N` items of a form, and the remaining ones.
     pub fn leading<'s, const N: usize>(
         &mut self,
         form: &Sexp,
@@ -182,7 +182,7 @@ impl Reader {
         });
     }
 
-    /// Runs `read` one level deeper, unless that is too deep.
+    /// Runs `read` one level deeper, unless the text is nested too deep.
     pub fn deeper<T>(
         &mut self,
         sexp: &Sexp,
@@ -200,7 +200,7 @@ impl Reader {
         result
     }
 
-    /// A whole number of a type that can hold it.
+    /// Reads a whole number that fits the type.
     pub fn number<T: std::str::FromStr>(&mut self, sexp: &Sexp, what: &str) -> Option<T> {
         let number = sexp.atom().and_then(|a| a.parse().ok());
         if number.is_none() {
@@ -209,7 +209,7 @@ impl Reader {
         number
     }
 
-    /// A loop's step.
+    /// Reads a loop's step.
     pub fn step(&mut self, sexp: &Sexp) -> Option<i64> {
         let step = self.number(sexp, "a step, which is a whole number")?;
         if step < 1 {
@@ -219,7 +219,7 @@ impl Reader {
         Some(step)
     }
 
-    /// A number of lanes.
+    /// Reads a number of lanes.
     pub fn lanes(&mut self, sexp: &Sexp) -> Option<u32> {
         let lanes = self.number(sexp, "a number of lanes, which is a whole number")?;
         if lanes == 0 {
@@ -229,7 +229,7 @@ impl Reader {
         Some(lanes)
     }
 
-    /// An element type.
+    /// Reads an element type.
     pub fn dtype(&mut self, sexp: &Sexp) -> Option<DType> {
         let word = sexp.atom().unwrap_or_default();
         let dtype = DType::parse(word);
@@ -240,7 +240,7 @@ impl Reader {
         dtype
     }
 
-    /// An element type, with lanes if there are several.
+    /// Reads an element type, followed by the number of lanes if there are several.
     pub fn ty(&mut self, sexp: &Sexp) -> Option<Type> {
         let lanes = sexp.atom().and_then(|word| word.split_once('x'));
         let Some((dtype, lanes)) = lanes else { return self.dtype(sexp).map(Type::scalar) };
@@ -254,7 +254,7 @@ impl Reader {
         }
     }
 
-    /// A number of an element type.
+    /// Reads a number of an element type.
     pub fn scalar(&mut self, dtype: DType, sexp: &Sexp) -> Option<Scalar> {
         let number = sexp.atom().and_then(|word| dtype.number(word));
         if number.is_none() {
@@ -263,7 +263,7 @@ impl Reader {
         number
     }
 
-    /// A binary operation.
+    /// Reads a binary operation.
     pub fn op(&mut self, sexp: &Sexp) -> Option<BinaryOp> {
         let word = sexp.atom().unwrap_or_default();
         let op = BinaryOp::parse(word);
@@ -274,7 +274,7 @@ impl Reader {
         op
     }
 
-    /// `(at TENSOR INDEX…)`, where the last index may be `(lanes COUNT LIMIT INDEX)`.
+    /// Reads `(at TENSOR INDEX…)`; the last index may be `(lanes COUNT LIMIT INDEX)`.
     pub fn addr<I>(
         &mut self,
         sexp: &Sexp,
@@ -301,7 +301,7 @@ impl Reader {
         Some(addr)
     }
 
-    /// `(sizes NAME…)`.
+    /// Reads `(sizes NAME…)`.
     pub fn sizes(&mut self, items: &[Sexp]) {
         for size in items {
             self.define(Part::Size, size, size.span);
@@ -311,10 +311,10 @@ impl Reader {
         }
     }
 
-    /// `(tensor NAME DTYPE (EXTENT…))`.
+    /// Reads `(tensor NAME DTYPE (EXTENT…))`.
     pub fn tensor(&mut self, form: &Sexp, items: &[Sexp], writable: bool) {
         let Some([name, dtype, shape]) = self.items(form, items) else {
-            // The name still counts, so that its uses are not errors too.
+            // The name is still defined, so that its uses are not reported too.
             if let Some(name) = items.first() {
                 self.define(Part::Tensor, name, form.span);
             }

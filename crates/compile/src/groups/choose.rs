@@ -1,4 +1,4 @@
-//! One program from the candidates of every group.
+//! The choice of one program from the candidates of every group.
 
 use super::compose::compose;
 use super::group::Plan;
@@ -11,45 +11,45 @@ use ember_language::term::Term;
 use ember_targets::verify::Verified;
 use std::collections::BTreeMap;
 
-/// Two programs are as fast as one another where their cycles differ by no more than this part:
-/// other data would turn them round.
+/// The inverse of the relative difference in cycles below which two programs count as equally fast, because other data
+/// could reverse their order.
 const SAME_SPEED: u64 = 20_000;
 
 /// A program chosen from candidates.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// Its term.
+    /// The term.
     pub term: Term,
     /// The program.
     pub program: Verified,
-    /// What was chosen for each group, in order.
+    /// The choice for each group, in order.
     pub groups: Vec<ChosenGroup>,
 }
 
-/// What was chosen for a group.
+/// The choice for one group.
 #[derive(Clone, Debug)]
 pub struct ChosenGroup {
-    /// The statements, by their places in the model.
+    /// The statements, by their positions in the model.
     pub statements: Vec<usize>,
-    /// The group that was searched for this one; itself, unless it is like one before it.
+    /// The group that was searched in place of this one; the group itself unless it equals an earlier one.
     pub like: usize,
-    /// What was chosen, in the names of the group that was searched.
+    /// The chosen candidate, in the names of the group that was searched.
     pub candidate: Candidate,
-    /// What its program alone takes on the data it was chosen on; `None` where no data was asked.
+    /// The measure of its program alone on the data it was chosen on; `None` without data.
     pub measure: Option<Measure>,
 }
 
-/// A candidate of one group, ready to run by itself.
+/// A candidate of one group with its program.
 pub struct Ranked {
     pub candidate: Candidate,
     pub program: Verified,
     pub measure: Option<Measure>,
 }
 
-/// Chooses a candidate of each group and puts them together. With a case, each group's is the one
-/// that runs fastest on it by itself; among those that are as fast, the one that takes the least
-/// energy, the first of equals. Without, it is the best by the cost model. Candidates that the
-/// verifier rejects or that do not come to their end are passed over, and why is told.
+/// Chooses a candidate of each group and composes the candidates into one program. With a case, the choice for each
+/// group is the candidate that runs fastest on it alone; among equally fast ones, the candidate with the least energy,
+/// and the first of equals. Without a case, the choice is the best by the cost model. Candidates that the verifier
+/// rejects or that fail to finish are skipped, and the reasons are returned if none is left.
 pub fn choose(
     inputs: &Inputs,
     rank: Option<&Case>,
@@ -93,7 +93,7 @@ pub fn choose(
     Ok(Chosen { term, program, groups })
 }
 
-/// The best candidate of one group.
+/// Returns the best candidate of one group.
 pub fn best_of(
     inputs: &Inputs,
     rank: Option<&Case>,
@@ -113,7 +113,7 @@ pub fn best_of(
         Ok(Ranked { candidate: candidate.clone(), program, measure })
     };
     if rank.is_none() {
-        // The cost model has ordered them: the first that can run is wanted.
+        // The cost model has ordered the candidates, so the first that can run is the best.
         let mut rejected = Vec::new();
         for candidate in &found.candidates {
             match try_one(candidate) {

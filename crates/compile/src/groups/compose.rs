@@ -1,9 +1,10 @@
-//! One term from those of the groups.
+//! The composition of the groups' terms to one term.
 
 use super::rename::thawed;
 use crate::cost::Goal;
 use crate::decouple::ModelContext;
-use egg::{Id, Language, RecExpr, Symbol};
+use egg::{Id, RecExpr, Symbol};
+use ember_language::rebuild::rebuild;
 use ember_language::rules::{Operators, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_targets::dlc::{Program, TensorId};
@@ -11,11 +12,10 @@ use ember_targets::verify::Footprint;
 use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 
-/// The terms of all groups one after the other. Between two groups of a decoupled program stands a
-/// barrier where the access unit, which runs ahead, would touch what the execute unit writes, or
-/// the other way round. What was written since the last barrier is not frozen yet: who reads it there
-/// is the unit that wrote it. `parts` are the groups' own terms and programs. `None` if the dialects have no
-/// statement that this takes.
+/// Composes the terms of all groups in sequence. `parts` are the terms and programs of the groups. In a decoupled
+/// program, a barrier separates two groups if the access unit, which runs ahead, would access data that the execute
+/// unit writes, or the other way round. Tensors written since the last barrier are not frozen yet; only the unit that
+/// wrote them reads them there. Returns `None` if the dialects lack a statement that the composition needs.
 pub fn compose(
     operators: &Operators,
     goal: Goal,
@@ -38,7 +38,7 @@ pub fn compose(
             let at = context.tensors.iter().position(|t| t.name == *name)?;
             Some(TensorId(at as u32))
         });
-        // One unit alone runs in order, and never needs one.
+        // A single unit runs in order, so a coupled program never needs a barrier.
         let beside = epoch.beside(&own);
         if beside.is_none() {
             roots.push(term.add(statement(Primitive::Barrier, &[])?));
@@ -48,11 +48,7 @@ pub fn compose(
         let fresh: BTreeSet<Symbol> = epoch.written().map(|id| Symbol::from(name(id))).collect();
         let part = thawed(operators, part, &fresh);
         epoch = beside.unwrap_or(own);
-        let mut ids: Vec<Id> = Vec::with_capacity(part.as_ref().len());
-        for node in part.as_ref() {
-            ids.push(term.add(node.clone().map_children(|c| ids[usize::from(c)])));
-        }
-        roots.extend(ids.last().copied());
+        roots.push(rebuild(part.as_ref(), |_, node| term.add(node)));
     }
     if let Some(mut rest) = roots.pop() {
         while let Some(part) = roots.pop() {

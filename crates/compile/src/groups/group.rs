@@ -1,39 +1,40 @@
-//! Which statements are searched together, and which groups are equal up to names.
+//! The groups of statements that are searched together, and the groups that are equal up to names.
 
 use super::rename::{Names, renamed};
 use crate::decouple::ModelContext;
 use crate::workload::Statistics;
-use egg::{Id, Language, RecExpr, Symbol};
+use egg::{Language, RecExpr, Symbol};
 use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
-use ember_model::model::{Model, Part, Statement, TensorId};
+use ember_model::{Model, Part, Statement, TensorId};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Statements of one group at most: the e-graph holds every way of joining them.
+/// The maximum number of statements of a group, because the e-graph holds every way of joining them.
 const MOST: usize = 4;
 
-/// The name of a size that stands for the slot that a group's `k`-th statement writes, so that
-/// statements which differ in nothing else are equal. No model can name it.
+/// Returns the name of the size that replaces the slot number of a group's `k`-th statement, so that statements that
+/// differ only in the slot are equal. No model can use this name.
 fn slot_name(k: usize) -> String {
     format!("slot {k}")
 }
 
-/// Statements that are searched together.
+/// A group of statements that are searched together.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Their places in the model, in order.
+    /// The positions of the statements in the model, in order.
     pub statements: Vec<usize>,
-    /// What they do, one after the other; a slot that one writes is a symbolic size.
+    /// The statements in sequence; the slot that a statement writes is a symbolic size.
     pub term: Term,
-    /// The tensors and sizes that they mention. What they do not write is read-only.
+    /// The tensors and sizes of the statements. Tensors that the statements do not write are read-only.
     pub context: ModelContext,
-    /// The names of tensors and sizes, in the order in which the term mentions them.
+    /// The names of tensors and sizes, in the order of their occurrence in the term.
     names: Names,
-    /// The numbers that the symbolic slots stand for.
+    /// The numbers of the symbolic slots.
     slots: BTreeMap<Symbol, i64>,
 }
 
@@ -42,17 +43,17 @@ pub struct Group {
 pub struct Plan {
     /// The groups, in an order in which they can run.
     pub groups: Vec<Group>,
-    /// For each group, the first that is equal up to names; itself, if there is none before it.
+    /// For each group, the first group that is equal up to names, which may be the group itself.
     pub like: Vec<usize>,
     operators: Arc<Operators>,
 }
 
 impl Plan {
-    /// Groups a model's statements. Groups are told apart where the sizes of the data at hand differ
-    /// in magnitude, since what is best may too.
+    /// Groups the statements of a model. Groups whose sizes differ in magnitude on the given data count as different,
+    /// because their best programs may differ too.
     pub fn new(operators: &Arc<Operators>, model: &Model, statistics: &Statistics<'_>) -> Plan {
         let sizes = statistics.sizes();
-        // Where nothing puts statements one after the other, each is a group of its own.
+        // Without an operator for sequences, each statement is its own group.
         let most = if operators.named(Primitive::Seq, None).is_some() { MOST } else { 1 };
         let groups = grouped(model, most).into_iter();
         let groups: Vec<Group> = groups.map(|g| Group::new(operators, model, g)).collect();
@@ -62,12 +63,12 @@ impl Plan {
         Plan { groups, like, operators: operators.clone() }
     }
 
-    /// The groups that are searched: the first of each kind.
+    /// Iterates over the groups that are searched, which are the first of their kinds.
     pub fn searched(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.groups.len()).filter(|at| self.like[*at] == *at)
     }
 
-    /// The group that is searched for a statement; an error if the model has no such statement.
+    /// Returns the group that is searched for a statement; an error if the model has no such statement.
     pub fn searched_for(&self, statement: usize) -> Checked<usize> {
         let at = self.groups.iter().position(|group| group.statements.contains(&statement));
         let count: usize = self.groups.iter().map(|group| group.statements.len()).sum();
@@ -77,7 +78,7 @@ impl Plan {
         })
     }
 
-    /// The term of a group, made of the term that was found for the group that it is like.
+    /// Returns the term of a group, from the term that was found for the group it equals.
     pub fn term(&self, group: usize, found: &Term) -> Term {
         let (own, searched) = (&self.groups[group], &self.groups[self.like[group]]);
         let names: BTreeMap<Symbol, Symbol> =
@@ -86,7 +87,7 @@ impl Plan {
     }
 }
 
-/// The statements of each group, so many at most.
+/// Returns the statements of each group, with at most `most` statements in a group.
 fn grouped(model: &Model, most: usize) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, statement) in model.statements.iter().enumerate() {
@@ -95,7 +96,7 @@ fn grouped(model: &Model, most: usize) -> Vec<Vec<usize>> {
             let own = statement.reads();
             reads.any(|tensor| is_index(model, tensor) && own.contains(&tensor))
         };
-        // To join a group is to run before all that came after it.
+        // A statement that joins a group runs before everything after the group.
         let free = |group: &Vec<usize>| {
             group.iter().all(|other| independent(&model.statements[*other], statement))
         };
@@ -108,12 +109,12 @@ fn grouped(model: &Model, most: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Whether a tensor is an input that holds positions.
+/// Returns true if a tensor is an input of positions.
 fn is_index(model: &Model, tensor: TensorId) -> bool {
     model.inputs.get(tensor.0).is_some_and(|input| input.role.is_index())
 }
 
-/// Whether two statements do the same in either order.
+/// Returns true if the order of two statements does not matter.
 fn independent(a: &Statement, b: &Statement) -> bool {
     let parts = a.target == b.target && a.part != Part::Whole && a.part != b.part;
     let apart = |x: &Statement, y: &Statement| {
@@ -123,8 +124,8 @@ fn independent(a: &Statement, b: &Statement) -> bool {
     apart(a, b) && apart(b, a)
 }
 
-/// The place of the number of the slot in a statement's term, and that number. It stands nowhere
-/// else in the term.
+/// Returns the node of the slot number in a statement's term, and the number; `None` if the node is also used elsewhere
+/// in the term.
 fn slot_of(operators: &Operators, term: &Term, part: Part) -> Option<(usize, i64)> {
     let Part::Slot(number) = part else { return None };
     let [_, place, _] = operators.parts(term.as_ref().last()?, Primitive::OutputSlot)?;
@@ -142,19 +143,17 @@ impl Group {
         for (k, at) in statements.iter().enumerate() {
             let one = model.statement_term(*at, operators);
             let slot = size.zip(slot_of(operators, &one, model.statements[*at].part));
-            let mut ids: Vec<Id> = Vec::with_capacity(one.as_ref().len());
-            for (i, node) in one.as_ref().iter().enumerate() {
+            parts.push(rebuild(one.as_ref(), |i, node| {
                 let node = match slot {
                     Some((size, (place, number))) if place == i => {
                         let name = Symbol::from(format!("%{}", slot_name(k)));
                         slots.insert(name, number);
                         Node::new(Head::Op(size), &[term.add(Node::new(Head::Op(name), &[]))])
                     }
-                    _ => node.clone().map_children(|c| ids[usize::from(c)]),
+                    _ => node,
                 };
-                ids.push(term.add(node));
-            }
-            parts.extend(ids.last().copied());
+                term.add(node)
+            }));
         }
         if let (Some(mut rest), Some(seq)) = (parts.pop(), seq) {
             while let Some(part) = parts.pop() {
@@ -163,7 +162,7 @@ impl Group {
         }
         let mut names = super::rename::names(&term);
         let context = context(model, &statements, &names);
-        // The sizes that only shapes mention have names too, in an order that follows the term's.
+        // Sizes that occur only in shapes are also named, in an order that follows the term.
         for at in 0..names.len() {
             let is =
                 |t: &&TensorDecl| Some(t.name.as_str()) == names[at].as_str().strip_prefix('%');
@@ -179,13 +178,13 @@ impl Group {
         Group { statements, term, context, names, slots }
     }
 
-    /// Every symbolic size that the term mentions, the slots among them.
+    /// Returns every symbolic size in the term, including the slots.
     pub fn sizes(&self) -> Vec<String> {
         let slots = self.slots.keys().filter_map(|name| name.as_str().strip_prefix('%'));
         self.context.sizes.iter().cloned().chain(slots.map(str::to_owned)).collect()
     }
 
-    /// What groups that are equal up to names have in common.
+    /// Returns a key that is the same for groups that are equal up to names.
     fn key(&self, sizes: &BTreeMap<String, i64>) -> String {
         let place = |name: &Symbol| self.names.iter().position(|n| n == name);
         let known = |size: &String| Symbol::from(format!("%{size}"));
@@ -211,7 +210,7 @@ impl Group {
                 let shape: Vec<String> = shape.collect();
                 key += &format!("{} {shape:?} {};", tensor.dtype, tensor.writable);
             } else {
-                // Values are compared by magnitude: to the nearest power of two.
+                // Values are compared by magnitude, rounded to the nearest power of two.
                 let value = sizes.get(name.as_str().trim_start_matches('%'));
                 key += &format!("{:?};", value.map(|n| (*n as f64).log2().round()));
             }
@@ -220,8 +219,8 @@ impl Group {
     }
 }
 
-/// What a program for some of the statements declares: what their term names, and the sizes of
-/// those shapes.
+/// Returns the declarations of a program for some of the statements: the names in their term, and the sizes in the
+/// shapes.
 fn context(model: &Model, statements: &[usize], names: &[Symbol]) -> ModelContext {
     let all = model.declarations(&BTreeMap::new());
     let written: BTreeSet<TensorId> =

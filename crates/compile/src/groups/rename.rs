@@ -1,15 +1,16 @@
-//! Terms with other names in them.
+//! Substitution of names in terms.
 
-use egg::{Id, Language, RecExpr, Symbol};
+use egg::{Id, Language, Symbol};
+use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names of tensors and sizes, each once.
+/// Names of tensors and sizes, without duplicates.
 pub type Names = Vec<Symbol>;
 
-/// The names that a term mentions, in order.
+/// Returns the names in a term, in order of occurrence.
 pub fn names(term: &Term) -> Names {
     let mut names = Names::new();
     for node in term.as_ref() {
@@ -23,47 +24,44 @@ pub fn names(term: &Term) -> Names {
     names
 }
 
-/// A term with its names exchanged and some of its sizes replaced by numbers.
+/// Returns a term with its names replaced, and with some of its sizes replaced by numbers.
 pub fn renamed(
     operators: &Operators,
     term: &Term,
     names: &BTreeMap<Symbol, Symbol>,
     numbers: &BTreeMap<Symbol, i64>,
 ) -> Term {
-    let mut made: Term = RecExpr::default();
-    let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());
-    for node in term.as_ref() {
-        let size = operators.parts(node, Primitive::Size);
+    let mut made = Term::default();
+    rebuild(term.as_ref(), |at, node| {
+        let size = operators.parts(&term[Id::from(at)], Primitive::Size);
         let number = size.and_then(|[name]| match term[name].head() {
             Head::Op(name) => numbers.get(&name).copied(),
             _ => None,
         });
-        let node = match (number, node.head()) {
+        made.add(match (number, node.head()) {
             (Some(n), _) => Node::int(n),
             (None, Head::Op(name)) if names.contains_key(&name) => {
                 Node::new(Head::Op(names[&name]), &[])
             }
-            (None, _) => node.clone().map_children(|c| ids[usize::from(c)]),
-        };
-        ids.push(made.add(node));
-    }
+            (None, _) => node,
+        })
+    });
     made
 }
 
-/// A term in which some tensors are read as they are, not as frozen.
+/// Returns a term that reads some tensors directly, not frozen.
 pub fn thawed(operators: &Operators, term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
-    let mut made: Term = RecExpr::default();
-    let mut ids: Vec<Id> = Vec::with_capacity(term.as_ref().len());
-    for node in term.as_ref() {
-        let frozen = operators.parts(node, Primitive::Freeze);
-        let of = frozen.and_then(|[root]| match term[root].children() {
-            [name] => Some((root, term[*name].head())),
+    let mut made = Term::default();
+    rebuild(term.as_ref(), |_, node| {
+        let frozen = operators.parts(&node, Primitive::Freeze);
+        let of = frozen.and_then(|[root]| match made[root].children() {
+            [name] => Some((root, made[*name].head())),
             _ => None,
         });
-        ids.push(match of {
-            Some((root, Head::Op(name))) if tensors.contains(&name) => ids[usize::from(root)],
-            _ => made.add(node.clone().map_children(|c| ids[usize::from(c)])),
-        });
-    }
+        match of {
+            Some((root, Head::Op(name))) if tensors.contains(&name) => root,
+            _ => made.add(node),
+        }
+    });
     made
 }

@@ -1,4 +1,4 @@
-//! The search of every group, and what it took together.
+//! The results of searching every group, with totals over all groups.
 
 use super::group::Plan;
 use crate::search::Found;
@@ -7,12 +7,12 @@ use ember_language::rules::Exactness;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What was found for the groups of a model.
+/// The results of the search for the groups of a model.
 #[derive(Debug)]
 pub struct Searched {
     /// The groups.
     pub plan: Plan,
-    /// What was found for each group that is like none before it.
+    /// The result for each group that was searched.
     pub found: BTreeMap<usize, Found>,
 }
 
@@ -21,37 +21,38 @@ impl Searched {
         self.found.values().map(of).sum()
     }
 
-    /// E-nodes of the largest e-graph of each group.
+    /// Returns the e-nodes of the largest e-graph of each group, added up.
     pub fn nodes(&self) -> usize {
         self.sum(|found| found.nodes)
     }
 
-    /// E-classes of those e-graphs.
+    /// Returns the e-classes of the largest e-graph of each group, added up.
     pub fn classes(&self) -> usize {
         self.sum(|found| found.classes)
     }
 
-    /// Iterations of all saturations.
+    /// Returns the iterations of all saturations.
     pub fn iterations(&self) -> usize {
         self.sum(|found| found.iterations)
     }
 
-    /// Candidates of all groups.
+    /// Returns the number of candidates of all groups.
     pub fn candidates(&self) -> usize {
         self.sum(|found| found.candidates.len())
     }
 
-    /// Time in saturation, of all groups.
+    /// Returns the time in saturation of all groups.
     pub fn saturate_time(&self) -> Duration {
         self.sum(|found| found.saturate_time)
     }
 
-    /// Time in extraction, of all groups.
+    /// Returns the time in extraction of all groups.
     pub fn extract_time(&self) -> Duration {
         self.sum(|found| found.extract_time)
     }
 
-    /// Why a search stopped: a contradiction above all, else the first that did not saturate.
+    /// Returns the stop reason of the searches: a contradiction if there is one, or else the first one that did not
+    /// saturate.
     pub fn stop(&self) -> StopReason {
         let stops = || self.found.values().map(|found| &found.stop);
         let contradiction = stops().find(|s| matches!(s, StopReason::Contradiction { .. }));
@@ -59,12 +60,12 @@ impl Searched {
         contradiction.or_else(cut).cloned().unwrap_or(StopReason::Saturated)
     }
 
-    /// The rules that changed something.
+    /// Returns the rules that changed something.
     pub fn fired(&self) -> BTreeSet<&'static str> {
         self.found.values().flat_map(|found| found.fired.iter().copied()).collect()
     }
 
-    /// The least exact of those.
+    /// Returns the least exact level of the rules that changed something.
     pub fn exactness(&self) -> Exactness {
         let found = self.found.values().map(|found| found.exactness);
         found.max().unwrap_or(Exactness::Bitwise)

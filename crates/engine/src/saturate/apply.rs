@@ -1,5 +1,5 @@
-//! One run's state, and the application of one rule to one match: conditions, the node limit, new
-//! nodes, the union.
+//! The state of one run, and the application of one rule to one match: conditions, the node limit, new nodes and the
+//! union.
 
 use super::rows::RowSet;
 use super::subsumed::Subsumed;
@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Matches for which memory is read together before they are applied.
+/// The number of matches whose memory is prefetched together before they are applied.
 const BLOCK: usize = 32;
 
-/// A row of classes; those of all but the widest rules fit in place.
+/// A row of classes; the rows of all but the widest rules are stored inline.
 pub(super) type Row = SmallVec<[Id; 8]>;
 
 /// A run of saturation.
@@ -28,23 +28,23 @@ pub(super) struct Run<'a, A: Knowledge> {
     pub rules: &'a [&'a CompiledRule],
     pub limits: &'a Limits,
     pub(super) reports: Vec<RuleReport>,
-    /// For each rule with conditions, the matches that it was applied to: asking and applying again
-    /// would change nothing. Rules without are only ever given new matches.
+    /// For each rule with conditions, the matches that it was applied to; applying it to them again would change
+    /// nothing. Rules without conditions only ever receive new matches.
     pub(super) applied: Vec<RowSet>,
-    /// For each rule, the matches to which it may yet apply when more is known of their classes.
+    /// For each rule, the refused matches that it may still apply to once more is known of their classes.
     pub(super) waiting: Vec<Vec<Id>>,
     pub(super) touched: Touched,
     /// Every union: the two classes, and the rule that found them equal.
     unions: Vec<(Id, Id, usize)>,
-    /// Nodes taken out of the search.
+    /// Nodes removed from the search.
     subsumed: Subsumed,
-    /// Nodes in the e-graph, and nodes ever made, when congruence was last restored.
+    /// The number of nodes in the e-graph, and of nodes ever made, when congruence was last restored.
     counted: (usize, usize),
-    /// The right side being built: the class of each step that was looked up, where it exists,
+    /// The right side being built: the class of each looked-up step, if it exists.
     found: Vec<Option<Id>>,
-    /// and that of each step so far.
+    /// The class of each step built so far.
     built: Vec<Id>,
-    /// The integer of each step, where it is known.
+    /// The integer of each step, if it is known.
     known: Vec<Option<i64>>,
 }
 
@@ -71,7 +71,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
         }
     }
 
-    /// Makes the e-graph clean and adds the integers that conditions name.
+    /// Makes the e-graph clean and adds the integers that occur in conditions.
     pub fn start(&mut self) -> Result<(), StopReason> {
         self.rebuild()?;
         for rule in 0..self.rules.len() {
@@ -85,25 +85,25 @@ impl<'a, A: Knowledge> Run<'a, A> {
 
     /// Leaves the e-graph clean and without a ceiling.
     pub fn finish(mut self) -> Vec<RuleReport> {
-        // The reason for which the run ends is known already.
+        // The reason for the end of the run is already known.
         let _ = self.rebuild();
         self.egraph.analysis.set_node_ceiling(None);
         self.reports
     }
 
-    /// A number that grows with every change of the e-graph.
+    /// Returns a number that grows with every change of the e-graph.
     pub fn changes(&self) -> usize {
         self.egraph.nodes().len() + self.unions.len()
     }
 
-    /// The nodes in the e-graph. Nodes that became equal are counted apart until congruence is
+    /// Returns the number of nodes in the e-graph. Nodes that became equal count separately until congruence is
     /// restored.
     pub fn nodes(&self) -> usize {
         let (nodes, made) = self.counted;
         nodes + (self.egraph.nodes().len() - made)
     }
 
-    /// Whether the e-graph is too large for the cache.
+    /// Returns true if the e-graph is too large for the cache.
     pub fn is_large(&self) -> bool {
         self.egraph.nodes().len() >= 1 << 15
     }
@@ -119,7 +119,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
         self.contradiction()
     }
 
-    /// Notes the time that applying a rule took in this iteration, and how many nodes it added.
+    /// Records the time that applying a rule took in this iteration, and the number of nodes that it added.
     pub fn applied_in(&mut self, rule: usize, time: Duration) {
         let report = &mut self.reports[rule];
         report.time.0 += time;
@@ -144,8 +144,8 @@ impl<'a, A: Knowledge> Run<'a, A> {
         Ok(())
     }
 
-    /// Reads what adding the nodes of a block will read first. In a large e-graph almost every look-up
-    /// waits for memory; nothing depends on what is read here, so that the block waits once.
+    /// Prefetches the memory that adding the nodes of a block reads first. In a large e-graph almost every look-up
+    /// waits for memory; nothing depends on the values read here, so the whole block waits once.
     fn warm(&self, rule: usize, block: &[Id], width: usize) {
         let compiled = self.rules[rule];
         let over =
@@ -156,7 +156,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
         }
     }
 
-    /// Applies a rule to a match, given also as the classes of today in its slots.
+    /// Applies a rule to a match. `slots` holds the canonical classes of the row's variables.
     fn apply(&mut self, rule: usize, row: &[Id], slots: &mut Vec<Id>) -> Result<(), StopReason> {
         let compiled = self.rules[rule];
         let early = compiled
@@ -175,7 +175,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
             }
             return Ok(());
         }
-        // More may be known later: a condition may hold, a generator give another number.
+        // The match may apply later, when a condition holds or a generator produces another number.
         self.waiting[rule].extend_from_slice(row);
         Ok(())
     }
@@ -209,8 +209,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
         Ok(())
     }
 
-    /// The classes that a condition is asked about. Its integers are in the e-graph since the
-    /// start.
+    /// Returns the classes of a condition's arguments. The integers among them were added to the e-graph at the start.
     fn args(&self, args: &[Operand], slots: &[Id]) -> Row {
         let class = |arg: &Operand| match arg {
             Operand::Slot(slot) => slots.get(*slot).map(|id| self.egraph.find(*id)),
@@ -219,7 +218,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
         args.iter().filter_map(class).collect()
     }
 
-    /// The class of an integer.
+    /// Returns the class of an integer, and adds the integer if it is not known.
     fn literal(&mut self, rule: usize, n: i64) -> Result<Id, StopReason> {
         let node = Node::int(n);
         if let Some(id) = self.egraph.lookup(node.clone()) {
@@ -230,8 +229,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
         Ok(self.egraph.add(node))
     }
 
-    /// Ends the run unless this many nodes can be added. Answers whether congruence was restored to
-    /// make room.
+    /// Ends the run unless this many nodes can be added. Returns true if congruence was restored to make room.
     fn make_room(&mut self, rule: usize, new: usize) -> Result<bool, StopReason> {
         let before = self.nodes();
         if before.saturating_add(new) <= self.limits.nodes {
@@ -242,19 +240,19 @@ impl<'a, A: Knowledge> Run<'a, A> {
             return Err(stop);
         }
         self.rebuild()?;
-        // Restoring congruence costs a pass over everything, so it must free a share of that.
+        // Restoring congruence costs a pass over the whole e-graph, so it must free a share of the limit.
         let freed = before.saturating_sub(self.nodes());
         if freed < new.max(self.limits.nodes / 64) { Err(stop) } else { Ok(true) }
     }
 
-    /// Builds the right side and unites it with the left side's class. Answers whether the rule
-    /// was applicable: a number that it computes may not exist.
+    /// Builds the right side and unites it with the class of the left side. Returns false if the rule does not apply,
+    /// because a number that it computes does not exist.
     fn instantiate(&mut self, rule: usize, root: Id, slots: &[Id]) -> Result<bool, StopReason> {
         let compiled = self.rules[rule];
         let made = self.egraph.nodes().len();
         let most = compiled.plan.len().saturating_mul(1 + A::FOLDED_NODES);
         if !compiled.computes && self.nodes().saturating_add(most) <= self.limits.nodes {
-            // There is room even if every node is new and folded, so none need be looked up beforehand.
+            // There is room even if every node is new and folded, so no look-up is needed beforehand.
             self.found.clear();
         } else {
             let Some(missing) = self.look_up(compiled, slots) else {
@@ -286,8 +284,8 @@ impl<'a, A: Knowledge> Run<'a, A> {
         Ok(true)
     }
 
-    /// Looks up each step of the right side. Answers how many nodes are missing; `None` if a
-    /// number cannot be computed.
+    /// Looks up each step of the right side. Returns the number of missing nodes; `None` if a number cannot be
+    /// computed.
     fn look_up(&mut self, rule: &CompiledRule, slots: &[Id]) -> Option<usize> {
         self.found.clear();
         self.known.clear();
@@ -319,15 +317,15 @@ impl<'a, A: Knowledge> Run<'a, A> {
         Some(missing)
     }
 
-    /// Adds the nodes of the right side that are not known to exist, the last to the class of the left
-    /// side. Answers its id, and whether it was not in that class.
+    /// Adds the missing nodes of the right side, the last one to the class of the left side. Returns its id, and true
+    /// if it was not in that class.
     fn build(&mut self, rule: &CompiledRule, slots: &[Id], root: Id) -> Option<(Id, bool)> {
         let mut missing = self.found.iter().filter(|class| class.is_none()).count();
         self.built.clear();
         for (i, step) in rule.plan.iter().enumerate() {
             let known = self.found.get(i).copied().flatten();
             if known.is_none() {
-                // What folding this step adds must leave room for the others.
+                // The nodes that folding this step adds must leave room for the remaining steps.
                 missing = missing.saturating_sub(1);
                 self.egraph.analysis.reserve_nodes(missing);
             }
@@ -352,7 +350,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
         Some((new, self.egraph.union(root, new)))
     }
 
-    /// Takes the node that a rule was applied to out of the search.
+    /// Removes the node that a rule was applied to from the search.
     fn subsume(&mut self, rule: &CompiledRule, slots: &[Id]) {
         let mut classes: Vec<Option<Id>> = Vec::with_capacity(rule.left.len());
         let mut root = None;
@@ -413,7 +411,7 @@ static NOT_FREE: LazyLock<usize> = LazyLock::new(|| {
     PREDICATES.iter().position(|predicate| predicate.name == "not-free").unwrap_or_default()
 });
 
-/// A node of a plan with classes for children; `None` while one of them does not exist yet.
+/// Returns a node of a plan with classes for children; `None` while one of them does not exist.
 fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
     let mut node = node.clone();
     for child in node.children_mut() {
@@ -422,7 +420,7 @@ fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
     Some(node)
 }
 
-/// The number that `(! OP A B)` stands for; `None` where it does not exist.
+/// Returns the value of `(! OP A B)`; `None` if it does not exist.
 pub fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     op.checked(a, b)
 }

@@ -1,4 +1,4 @@
-//! Which rules are to blame for a contradiction.
+//! Finds the rules to blame for a contradiction.
 
 use super::StopReason;
 use crate::knowledge::{EGraph, Knowledge};
@@ -7,13 +7,13 @@ use ember_language::term::{Head, Node};
 use ember_values::scalar::Scalar;
 use std::collections::BTreeSet;
 
-/// How far below the class of a contradiction rules are looked for.
+/// The number of levels below the class of a contradiction in which rules are searched.
 const DEPTH: usize = 4;
 
-/// How many terms of a class a description shows, and how deep.
+/// The number of a class's terms that a description shows, and their depth.
 const SHOWN: (usize, usize) = (3, 3);
 
-/// The stop reason for two constants that met in one class.
+/// Returns the stop reason for two constants that met in one class.
 pub(super) fn contradiction<A: Knowledge>(
     egraph: &EGraph<A>,
     constants: (Scalar, Scalar),
@@ -29,7 +29,7 @@ pub(super) fn contradiction<A: Knowledge>(
     }
 }
 
-/// The class that holds both constants: the one of the last union if it does, else the first.
+/// Returns the class that holds both constants: the class of the last union if it does, else the first.
 fn guilty_class<A: Knowledge>(
     egraph: &EGraph<A>,
     constants: (Scalar, Scalar),
@@ -55,8 +55,8 @@ fn is_constant<A: Knowledge>(egraph: &EGraph<A>, node: &Node, constants: (Scalar
     }
 }
 
-/// The rules that made unions in a class, the last first; where there are none because congruence
-/// alone united it, those of the classes below it.
+/// Returns the rules that made unions in a class, the last first. If congruence alone united the class, returns the
+/// rules of the classes below it.
 fn rules_below<A: Knowledge>(
     egraph: &EGraph<A>,
     class: Id,
@@ -79,7 +79,7 @@ fn rules_below<A: Knowledge>(
     Vec::new()
 }
 
-/// Some of the terms of a class, cut off below.
+/// Describes some of a class's terms, cut off at a depth.
 fn describe_class<A: Knowledge>(egraph: &EGraph<A>, class: Id) -> String {
     let (terms, depth) = SHOWN;
     let nodes = &egraph[class].nodes;

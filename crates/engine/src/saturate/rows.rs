@@ -1,11 +1,11 @@
-//! Sets of rows of classes: which matches a rule has been applied to.
+//! Sets of rows of classes; they record the matches that a rule has been applied to.
 
 use egg::Id;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// A set of rows of one width. Rows lie one after the other in one allocation.
+/// A set of rows of one width. The rows are contiguous in one allocation.
 #[derive(Debug, Default)]
 pub(super) struct RowSet {
     width: usize,
@@ -14,17 +14,17 @@ pub(super) struct RowSet {
 }
 
 impl RowSet {
-    /// An empty set of rows of `width` classes.
+    /// Creates an empty set of rows of `width` classes.
     pub fn new(width: usize) -> RowSet {
         RowSet { width, cells: Vec::new(), table: HashTable::new() }
     }
 
-    /// Whether a row is in the set.
+    /// Returns true if the set contains the row.
     pub fn contains(&self, row: &[Id]) -> bool {
         self.table.find(hash(row), |&at| self.row(at) == row).is_some()
     }
 
-    /// Adds a row that is not in the set. A set that is full (four billion rows) stays as it is.
+    /// Adds a row that is not in the set. A full set (four billion rows) is left unchanged.
     pub fn insert(&mut self, row: &[Id]) {
         debug_assert_eq!(row.len(), self.width);
         let Ok(at) = u32::try_from(self.table.len()) else { return };

@@ -1,5 +1,5 @@
-//! Which matches are tried in an iteration: those that are new, and those that wait. In a large e-graph
-//! rules are matched on all cores; what is found, and in which order, does not depend on how many.
+//! Finds the matches of one iteration: the new ones and the waiting ones. In a large e-graph all cores search; the
+//! matches and their order do not depend on the number of cores.
 
 use super::StopReason;
 use super::apply::{Row, Run};
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(super) struct Matches {
     pub rule: usize,
     pub rows: Vec<Id>,
-    /// What finding them took.
+    /// The time spent finding them.
     pub time: Duration,
 }
 
@@ -24,12 +24,13 @@ struct Part<'a> {
     classes: &'a [Id],
 }
 
-/// Classes that one core searches in one go, and matches after which it tells the others.
+/// The number of classes that one core searches at a time, and the number of matches after which it updates the shared
+/// count.
 const CLASSES: usize = 4096;
 const MATCHES: usize = 1024;
 
 impl<A: Knowledge> Run<'_, A> {
-    /// The matches to try in this iteration, rule by rule.
+    /// Returns the matches to try in this iteration, rule by rule.
     pub fn search(&mut self) -> Result<Vec<Matches>, StopReason> {
         let reach = self.rules.iter().map(|rule| rule.reach()).max().unwrap_or(0);
         self.touched.update(self.egraph, reach);
@@ -66,8 +67,8 @@ impl<A: Knowledge> Run<'_, A> {
         matches.rows.len() / (1 + self.rules[matches.rule].matched)
     }
 
-    /// The matches of a rule that wait, over the classes of today: as a set and as rows. A match may
-    /// be found again while it waits, and two that wait may have become one.
+    /// Takes the waiting matches of a rule, with canonical classes, as a set and as rows. The set is needed because a
+    /// match may be found again while it waits, and because two waiting matches may have become one.
     fn take_waiting(&mut self, rule: usize) -> (RowSet, Vec<Id>) {
         let width = 1 + self.rules[rule].matched;
         let mut known = RowSet::new(width - 1);
@@ -85,7 +86,7 @@ impl<A: Knowledge> Run<'_, A> {
         (known, rows)
     }
 
-    /// What is found on all cores; `None` where that is more than the limit allows.
+    /// Searches the parts on all cores; `None` if the matches exceed the limit.
     fn search_at_once(&self, parts: &[Part<'_>], known: &[RowSet]) -> Option<Vec<Matches>> {
         let limit = self.limits.matches();
         let total = AtomicUsize::new(0);
@@ -101,7 +102,7 @@ impl<A: Knowledge> Run<'_, A> {
         (total <= limit).then_some(found)
     }
 
-    /// What is found part by part, and the rule that found more than the limit allows.
+    /// Searches part by part. Returns the matches, and the rule whose matches exceeded the limit, if there is one.
     fn search_in_order(
         &self,
         parts: &[Part<'_>],
@@ -123,7 +124,7 @@ impl<A: Knowledge> Run<'_, A> {
         (found, None)
     }
 
-    /// The matches of a part that are new and do not wait, as long as there is room for one more.
+    /// Finds the matches of a part that are new and do not wait, while `room` returns true.
     fn search_part(
         &self,
         part: &Part<'_>,

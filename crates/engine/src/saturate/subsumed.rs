@@ -1,32 +1,32 @@
-//! Nodes taken out of the search because something better is known to stand for them.
+//! Nodes removed from the search because their class has a better one.
 
 use crate::knowledge::{EGraph, Knowledge};
 use egg::Id;
 use ember_language::term::Node;
 use std::collections::BTreeSet;
 
-/// Nodes that are matched no more. They stay known, so that congruence and look-ups find their
-/// classes; they only no longer stand in them.
+/// Nodes that are no longer matched. They stay known, so that congruence and look-ups find their classes, but are
+/// removed from the classes' lists of nodes.
 #[derive(Debug, Default)]
 pub(super) struct Subsumed {
     nodes: Vec<Node>,
 }
 
 impl Subsumed {
-    /// Takes a node out of the search, if there is one.
+    /// Removes a node from the search, if there is one.
     pub fn add(&mut self, node: Option<Node>) {
         self.nodes.extend(node);
     }
 
-    /// Removes the nodes from their classes, as far as restoring congruence has put them back. The
-    /// last node of a class stays. The e-graph must be clean.
+    /// Removes the nodes from their classes, including those that restoring congruence has put back. The last node of a
+    /// class stays. The e-graph must be clean.
     pub fn remove<A: Knowledge>(&mut self, egraph: &mut EGraph<A>) {
         if self.nodes.is_empty() {
             return;
         }
         let mut classes: BTreeSet<Id> = BTreeSet::new();
         for node in &mut self.nodes {
-            // Looking a node up puts the classes of today in place of its children.
+            // Looking a node up makes its children canonical.
             classes.extend(egraph.lookup(node));
         }
         self.nodes.sort_unstable();

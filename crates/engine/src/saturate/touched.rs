@@ -1,24 +1,24 @@
-//! Which classes a search must look at again: those that changed since the last one, and those
-//! that lie above them.
+//! Finds the classes that a search must inspect again: the classes that changed since the last search, and the classes
+//! above them.
 
 use crate::knowledge::{EGraph, Knowledge};
 use egg::Id;
 
-/// Classes that changed since they were last searched. A class changes only by a union, so it is
-/// enough to remember which classes there were.
+/// Classes that changed since they were last searched. A class changes only by a union, so it suffices to remember the
+/// classes of the last search.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     /// The classes at the last search.
     classes: Vec<Id>,
-    /// The nodes ever made at the last search.
+    /// The number of nodes ever made at the last search.
     made: usize,
-    /// For each class, how far above the nearest changed class it lies.
+    /// For each class, its distance above the nearest changed class.
     levels: Vec<u16>,
 }
 
 impl Touched {
-    /// Takes the changes since the last call, for matches that look down by at most `reach`. The
-    /// e-graph must be clean.
+    /// Takes the changes since the last call, for matches that inspect at most `reach` levels. The e-graph must be
+    /// clean.
     pub fn update<A: Knowledge>(&mut self, egraph: &EGraph<A>, reach: u16) {
         self.levels.clear();
         self.levels.resize(egraph.nodes().len(), u16::MAX);
@@ -42,8 +42,7 @@ impl Touched {
         self.made = egraph.nodes().len();
     }
 
-    /// How far above the nearest class that changed a class lies; the greatest number where none is
-    /// within reach.
+    /// Returns the distance of a class above the nearest changed class; `u16::MAX` if none is within reach.
     pub fn level(&self, class: Id) -> u16 {
         self.levels.get(usize::from(class)).copied().unwrap_or(u16::MAX)
     }

@@ -1,5 +1,5 @@
-//! What was laid out becomes text: columns that the author aligned over several lines stay aligned. Where
-//! lines break was decided before.
+//! Converts the laid-out document to text. Columns that the author aligned over several lines stay aligned. Line breaks
+//! were decided earlier.
 
 use super::TABLE_WIDTH;
 use super::tree::Token;
@@ -8,18 +8,18 @@ use pretty::{Render, RenderAnnotated};
 use std::fmt;
 use unicode_width::UnicodeWidthStr;
 
-/// The last column that tables are looked for in. It bounds what looking costs.
+/// The last column considered for alignment; it bounds the cost of the search.
 const LAST_COLUMN: usize = 2 * TABLE_WIDTH;
 
-/// How many rows without a token in a column may stand between rows that have one.
+/// The greatest number of rows without a token in a column between two rows that have one.
 const NEAR: usize = 2;
 
 /// A token in a line.
 struct Placed {
     token: usize,
-    /// Where it starts, in bytes of the line.
+    /// Its start, in bytes of the line.
     at: usize,
-    /// How many spaces are put before it.
+    /// The number of spaces inserted before it.
     pad: usize,
 }
 
@@ -28,12 +28,12 @@ struct Placed {
 struct Line {
     text: String,
     tokens: Vec<Placed>,
-    /// How many of its lists are still open at its end, and whether a text goes on behind it.
+    /// The number of its lists that are still open at its end, and true if a text continues on the next line.
     open: usize,
     within_text: bool,
 }
 
-/// A token that is aligned: its line and its place there, and its column and the line's width so far.
+/// A token to be aligned: its line, its index in the line, its column, and the line's width so far.
 struct Place {
     row: usize,
     at: usize,
@@ -41,8 +41,8 @@ struct Place {
     width: usize,
 }
 
-/// Collects what is rendered. A token is written for its mark; what the layout wrote in its place, to say how
-/// wide it is, is not.
+/// Collects the rendered output. A token's annotation causes its text to be written; the text that the layout wrote in
+/// its place serves only to declare its width and is dropped.
 pub(super) struct Page<'t> {
     tokens: &'t [Token<'t>],
     lines: Vec<Line>,
@@ -62,7 +62,7 @@ impl<'t> Page<'t> {
         &mut self.lines[last]
     }
 
-    /// The text, with its columns aligned.
+    /// Aligns the columns and returns the text.
     pub fn finish(mut self) -> String {
         self.align();
         let mut text = String::new();
@@ -84,7 +84,7 @@ impl<'t> Page<'t> {
         text
     }
 
-    /// Pads tokens that started in one column of adjacent lines, one of them behind a gap.
+    /// Pads tokens that started in one column of adjacent lines, if one of them follows a gap.
     fn align(&mut self) {
         let mut first = 0;
         while first < self.lines.len() {
@@ -97,7 +97,7 @@ impl<'t> Page<'t> {
         }
     }
 
-    /// The line of the author's that all of a line is from, if there is one.
+    /// Returns the author's line from which all tokens of a line come, if there is a single one.
     fn row(&self, at: usize) -> Option<usize> {
         let line = &self.lines[at];
         let source = self.tokens[line.tokens.first()?.token].line;
@@ -105,7 +105,7 @@ impl<'t> Page<'t> {
         (line.tokens.iter().all(from) && !line.within_text).then_some(source)
     }
 
-    /// Whether a line is a row right behind the row before it, as it was in the author's text.
+    /// Returns true if a line and the line before it were adjacent in the author's text.
     fn follows(&self, at: usize) -> bool {
         self.row(at - 1).zip(self.row(at)).is_some_and(|(a, b)| a + 1 == b)
     }
@@ -122,7 +122,7 @@ impl<'t> Page<'t> {
         for column in known {
             let rows: Vec<usize> =
                 (first..end).filter(|row| self.at_column(*row, column).is_some()).collect();
-            // Comments are aligned with comments.
+            // Comments are aligned only with comments.
             let (comments, rest): (Vec<usize>, Vec<usize>) =
                 rows.iter().partition(|row| self.is_comment(**row, column));
             for rows in [comments, rest] {
@@ -133,13 +133,13 @@ impl<'t> Page<'t> {
         }
     }
 
-    /// The token of a line that started in a column of the author's, if there is space before it.
+    /// Returns the token of a line that started in the author's column, if there is space before it.
     fn at_column(&self, row: usize, column: usize) -> Option<usize> {
         let tokens = &self.lines[row].tokens;
         let at = tokens.partition_point(|placed| self.tokens[placed.token].column < column);
         let placed = tokens.get(at).filter(|_| at > 0)?;
         let found = &self.tokens[placed.token];
-        // What the next line is indented by must not depend on what is moved here.
+        // Alignment must not change the column from which the next line's indentation follows.
         let line = &self.lines[row];
         let next = self.lines.get(row + 1).filter(|_| line.open > 0).map_or("", |next| &next.text);
         let indent = next.len() - next.trim_start_matches(' ').len();

@@ -1,7 +1,7 @@
-//! Where lines break and how far they are indented: S-expressions to documents of the crate `pretty`.
+//! Decides line breaks and indentation: converts S-expressions to documents of the crate `pretty`.
 //!
-//! The author's breaks stay, except where a form has a layout of its own. Breaks are added where a line is
-//! too long. What decides must come out the same for the result, so that formatting it changes nothing.
+//! The author's breaks stay, unless a form has a layout of its own. Breaks are added to lines that are too long. Every
+//! criterion must give the same answer on the result, so that formatting is idempotent.
 
 use super::tree::{Item, List, Token};
 use super::{TABLE_WIDTH, WIDTH};
@@ -10,16 +10,16 @@ use crate::sexp::deeper;
 use pretty::{Arena, DocAllocator, DocBuilder};
 use std::ops::Range;
 
-/// Nested deeper, nothing is indented further; it bounds the length of the result.
+/// The depth from which on nesting adds no indentation; it bounds the length of the result.
 const MAX_INDENT: usize = 40;
 
-/// Forms whose lists, and whose first keyword, each have a line of their own where not all fit on one.
+/// Forms whose lists, and whose first keyword, each get a line of their own unless everything fits on one line.
 const BODIES: [&str; 11] = [
     "dialect", "ruleset", "model", "data", "programs", "case", "schedule", "steps", "repeat",
     "seq", "until",
 ];
 
-/// Forms that hold terms: those are laid out one by one, not as rows of a table.
+/// Forms that contain terms; the terms are laid out one by one, not as table rows.
 const OF_TERMS: [&str; 2] = ["rule", "define"];
 
 /// The keyword whose conditions flow like words.
@@ -27,28 +27,28 @@ const WHEN: &str = ":when";
 
 type Doc<'a> = DocBuilder<'a, Arena<'a, usize>, usize>;
 
-/// What stands between an item and the one before it.
+/// The separator between an item and the one before it.
 #[derive(Clone, Copy, PartialEq)]
 enum Gap {
     /// A space.
     Space,
-    /// A line break where the author had one, or where the item does not fit behind the one before.
+    /// A line break if the author had one, or if the item does not fit on the line.
     Fill,
-    /// A line break where the item does not fit behind the one before, as between words of a paragraph.
+    /// A line break if the item does not fit on the line, as between words of a paragraph.
     Flow,
-    /// A line break where the list around it is broken.
+    /// A line break if the list around it is broken.
     Line,
     /// A line break.
     Hard,
 }
 
-/// How a list whose head is a word is indented.
+/// The indentation of a list whose head is a word.
 enum Shape {
     /// By two columns.
     Nested,
-    /// Its operands below the first one, as the author did.
+    /// The operands are below the first one, as the author wrote them.
     Aligned,
-    /// Not at all: the last item goes on over further lines as if nothing stood before it.
+    /// None: the last item continues on further lines as if it were alone.
     Hugging,
 }
 
@@ -59,14 +59,14 @@ pub(super) struct Layout<'a, 't> {
 }
 
 impl<'a> Layout<'a, '_> {
-    /// A whole text.
+    /// Lays out a whole text.
     pub fn file(&self, list: &List) -> Doc<'a> {
         let rows = self.rows(&list.items, 0);
         let items = (0..list.items.len()).map(|k| self.spaced(list, k, Gap::Fill, rows[k], 0));
         self.arena.concat(items).append(self.rest(list))
     }
 
-    /// An item and what stands behind it, without what stands before it.
+    /// Lays out an item and its trailing comment.
     fn item(&self, item: &Item, depth: usize) -> Doc<'a> {
         let doc = match &item.list {
             None => self.leaf(item.token),
@@ -79,7 +79,7 @@ impl<'a> Layout<'a, '_> {
         self.trailed(doc, item)
     }
 
-    /// An item on a single line.
+    /// Lays out an item on a single line.
     fn flat(&self, item: &Item) -> Doc<'a> {
         let doc = match &item.list {
             None => self.leaf(item.token),
@@ -92,7 +92,7 @@ impl<'a> Layout<'a, '_> {
         self.trailed(doc, item)
     }
 
-    /// A word or text. The lines of a text start where they do, however far the rest is indented.
+    /// Lays out a word or text. The continuation lines of a text keep their columns, whatever the indentation.
     fn leaf(&self, token: usize) -> Doc<'a> {
         let arena = self.arena;
         let mut lines = self.tokens[token].raw.split('\n').map(str::to_owned);
@@ -106,7 +106,7 @@ impl<'a> Layout<'a, '_> {
         whole.annotate(token)
     }
 
-    /// A comment. Its width counts for nothing: where it stands was the author's choice.
+    /// Lays out a comment. Its width counts as zero, because the author chose its place.
     fn comment(&self, token: usize) -> Doc<'a> {
         self.arena.nil().annotate(token)
     }
@@ -118,13 +118,13 @@ impl<'a> Layout<'a, '_> {
         }
     }
 
-    /// A line break, with a blank line.
+    /// Returns a line break, followed by a blank line if `blank`.
     fn hard(&self, blank: bool) -> Doc<'a> {
         let line = self.arena.hardline();
         if blank { line.append(self.arena.hardline()) } else { line }
     }
 
-    /// An item of a list behind the gap and the comments before it.
+    /// Lays out an item of a list, preceded by its gap and its comments.
     fn spaced(&self, list: &List, k: usize, gap: Gap, row: bool, depth: usize) -> Doc<'a> {
         let item = &list.items[k];
         if row {
@@ -134,8 +134,8 @@ impl<'a> Layout<'a, '_> {
         self.behind(list, k, gap, self.item(item, depth), item.forced)
     }
 
-    /// What starts with an item of a list behind the gap and the comments before it. `forced`: it has line
-    /// breaks in any case.
+    /// Prepends the gap and the comments before an item to a document. `forced`: the document has line breaks in any
+    /// case.
     fn behind(&self, list: &List, k: usize, gap: Gap, doc: Doc<'a>, forced: bool) -> Doc<'a> {
         let item = &list.items[k];
         let kept = gap == Gap::Fill || (gap == Gap::Flow && (item.forced || item.blank));
@@ -158,7 +158,7 @@ impl<'a> Layout<'a, '_> {
         }
     }
 
-    /// Comments behind the last item.
+    /// Lays out the comments after the last item.
     fn rest(&self, list: &List) -> Doc<'a> {
         let mut doc = self.arena.nil();
         for (k, comment) in list.rest.iter().enumerate() {
@@ -169,7 +169,7 @@ impl<'a> Layout<'a, '_> {
         doc
     }
 
-    /// What stands between the parentheses of a list.
+    /// Lays out the content of a list.
     fn list(&self, list: &List, depth: usize) -> Doc<'a> {
         let items = &list.items;
         let (doc, by) = match items.first() {
@@ -194,7 +194,7 @@ impl<'a> Layout<'a, '_> {
         let column = |item: &Item| self.tokens[item.token].column;
         let plain = |item: &Item| item.comments.is_empty() && item.trailing.is_none();
         let plain = list.rest.is_empty() && items.iter().all(plain);
-        // Where breaks say nothing, they say nothing of the shape.
+        // In a list whose breaks are meaningless, the shape must not depend on them.
         let plain = plain && !list.flows;
         let ([before @ .., last], Some(second), true) = (&items[..], items.get(1), plain) else {
             return Shape::Nested;
@@ -212,7 +212,7 @@ impl<'a> Layout<'a, '_> {
         }
     }
 
-    /// The items one after the other, each on a line of its own where it does not fit.
+    /// Lays out the items in order; an item that does not fit starts a new line.
     fn nested(&self, list: &List, depth: usize) -> Doc<'a> {
         let items = &list.items;
         let head = self.word(list, 0);
@@ -252,7 +252,7 @@ impl<'a> Layout<'a, '_> {
         self.arena.intersperse(list.items.iter().map(item), " ")
     }
 
-    /// Whether a list is `(rule NAME DOC LEFT => RIGHT …)`, with nothing but keywords behind.
+    /// Returns true if a list is `(rule NAME DOC LEFT => RIGHT …)`, followed only by keywords.
     fn is_rule(&self, list: &List) -> bool {
         self.word(list, 0) == "rule"
             && matches!(self.word(list, 4), "=>" | "<=>")
@@ -260,8 +260,8 @@ impl<'a> Layout<'a, '_> {
             && (list.items.len() == 6 || self.is_key(list, 6))
     }
 
-    /// A rule: its sides, and its keywords, each on a line of their own, unless all of it stands on one. The
-    /// author of a rule of several lines may put keywords together.
+    /// Lays out a rule: its sides and its keywords each get a line of their own, unless the whole rule fits on one
+    /// line. The author of a multi-line rule may put keywords together.
     fn rule(&self, list: &List) -> Doc<'a> {
         let items = &list.items;
         let forced = list.forced();
@@ -290,7 +290,7 @@ impl<'a> Layout<'a, '_> {
         doc.group()
     }
 
-    /// A keyword or arrow, and what belongs to it below each other.
+    /// Lays out a keyword or arrow with its items below each other.
     fn section(&self, list: &List, start: usize, end: usize) -> Doc<'a> {
         let items = &list.items;
         let key = self.item(&items[start], 1);
@@ -312,7 +312,7 @@ impl<'a> Layout<'a, '_> {
         key.append(" ").append(self.item(first, 1).append(rest).align())
     }
 
-    /// The word at a place of a list; empty where there is none.
+    /// Returns the word at an index of a list; empty if there is none.
     fn word(&self, list: &List, k: usize) -> &str {
         let token = list.items.get(k).map(|item| &self.tokens[item.token]);
         token.filter(|token| token.kind == TokenKind::Word).map_or("", |token| token.raw)
@@ -322,8 +322,8 @@ impl<'a> Layout<'a, '_> {
         self.word(list, k).starts_with(':')
     }
 
-    /// Which items stand in rows of a table: in adjacent lines that start with the same word, all of whose
-    /// items are whole. Rows may be wider than other lines.
+    /// Marks the items in table rows: adjacent lines that start with the same word and whose items are all unbroken.
+    /// Rows may be wider than other lines.
     fn rows(&self, items: &[Item], depth: usize) -> Vec<bool> {
         let mut rows = vec![false; items.len()];
         let mut before: Option<(Range<usize>, usize, &str)> = None;

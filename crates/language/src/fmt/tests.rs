@@ -1,4 +1,4 @@
-//! What formatting promises, on generated texts and on every file of the project.
+//! Tests the formatter's guarantees on generated texts and on every file of the project.
 
 use super::format;
 use crate::diagnostic::Sources;
@@ -8,14 +8,14 @@ use crate::sexp::{self, Kind, Sexp};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
 use std::path::{Path, PathBuf};
 
-/// The text, formatted; `None` where it cannot be read.
+/// Formats a text; `None` if it cannot be read.
 fn formatted(text: &str) -> Option<String> {
     let mut sources = Sources::default();
     let file = sources.add("<test>", text);
     format(&sources, file).ok()
 }
 
-/// The expressions of a text without their places.
+/// Returns the expressions of a text without their places.
 fn shape(text: &str) -> Vec<String> {
     fn write(sexp: &Sexp, out: &mut Vec<String>) {
         match &sexp.kind {
@@ -35,7 +35,7 @@ fn shape(text: &str) -> Vec<String> {
     out
 }
 
-/// The comments of a text, each with the number of other tokens before it.
+/// Returns the comments of a text, each with the number of other tokens before it.
 fn comments(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut before = 0;
@@ -48,7 +48,7 @@ fn comments(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Why formatting a text breaks a promise.
+/// Returns the guarantee that formatting a text violates, if any.
 fn broken_promise(text: &str) -> Option<String> {
     let once = formatted(text)?;
     let twice = formatted(&once).unwrap_or_default();
@@ -64,11 +64,11 @@ fn broken_promise(text: &str) -> Option<String> {
     None
 }
 
-/// A text made of what formatting treats in different ways.
+/// A random text of pieces that the formatter treats in different ways.
 #[derive(Clone, Debug)]
 struct Text(String);
 
-/// What texts are made of, spaces between aside.
+/// The pieces of the texts, without spaces.
 const PIECES: [&str; 34] = [
     "a",
     "?x",
@@ -106,7 +106,7 @@ const PIECES: [&str; 34] = [
     "漢字",
 ];
 
-/// And what stands between them.
+/// The spaces between pieces.
 const SPACES: [&str; 12] =
     [" ", " ", " ", " ", "  ", "    ", "\n", "\n  ", "\n    ", "\n\n\n", "\t", "\r\n"];
 
@@ -129,12 +129,12 @@ impl Arbitrary for Text {
         let without = ranges
             .into_iter()
             .map(move |range| balanced(&format!("{}{}", &text[..range.start], &text[range.end..])));
-        // A parenthesis may have come back.
+        // Balancing may have added a parenthesis again.
         Box::new(without.filter(move |text| tokens(text).count() < count).map(Text))
     }
 }
 
-/// The text with its parentheses balanced.
+/// Balances the parentheses of a text.
 fn balanced(text: &str) -> String {
     let (mut out, mut depth, mut at) = (String::new(), 0usize, 0);
     for token in tokens(text) {
@@ -166,7 +166,7 @@ fn formatting_keeps_its_promises_on_generated_texts() {
         .quickcheck(holds as fn(Text) -> Result<bool, String>);
 }
 
-/// Every S-expression of the project, formatted or not.
+/// Returns the path of every S-expression file of the project.
 fn project_files() -> Vec<PathBuf> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let mut folders: Vec<PathBuf> =

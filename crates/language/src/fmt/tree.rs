@@ -1,22 +1,22 @@
-//! S-expressions as their author wrote them: with comments, blank lines, line breaks and columns. Nothing
-//! here knows how they will be laid out.
+//! S-expressions as their author wrote them, with comments, blank lines, line breaks and columns. The tree is
+//! independent of the layout.
 
 use crate::lex::{self, TokenKind};
 use unicode_width::UnicodeWidthStr;
 
-/// A token of the text and its place there.
+/// A token of the text and its place.
 #[derive(Debug)]
 pub(super) struct Token<'t> {
-    /// As it stands in the text; a comment without what is blank at its end.
+    /// Its exact text; a comment without trailing white space.
     pub raw: &'t str,
     pub kind: TokenKind,
     /// The line on which it starts, from 0.
     pub line: usize,
     /// Its first column, from 0.
     pub column: usize,
-    /// Whether it is the first of a list.
+    /// True if it is the first token of a list.
     pub first: bool,
-    /// Whether more than one space stands before it on its line.
+    /// True if more than one space precedes it on its line.
     pub gap: bool,
 }
 
@@ -24,45 +24,45 @@ pub(super) struct Token<'t> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Comment {
     pub token: usize,
-    /// Whether a blank line stands before it.
+    /// True if a blank line precedes it.
     pub blank: bool,
 }
 
-/// An item of a list and what stands around it.
+/// An item of a list with its comments and its place.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// The word or text, or the list's parenthesis.
+    /// The word or text, or the list's opening parenthesis.
     pub token: usize,
-    /// What a list holds; `None` for a word or text.
+    /// The content of a list; `None` for a word or text.
     pub list: Option<List>,
     /// The comments before it.
     pub comments: Vec<Comment>,
-    /// The comment behind it on its last line.
+    /// The comment after it on its last line.
     pub trailing: Option<usize>,
-    /// Whether a blank line stands before it, behind its comments.
+    /// True if a blank line separates its comments from it.
     pub blank: bool,
-    /// Whether it starts a line.
+    /// True if it starts a line.
     pub starts_line: bool,
-    /// Whether it ends on another line than it starts.
+    /// True if it starts and ends on different lines.
     pub broken: bool,
-    /// Whether it can only be written on several lines, or as it was.
+    /// True if it can only be written on several lines, or unchanged.
     pub forced: bool,
     /// Its width on a single line.
     pub width: usize,
 }
 
-/// What stands between two parentheses, or in a file.
+/// The content of a list or of a file.
 #[derive(Debug, Default)]
 pub(super) struct List {
     pub items: Vec<Item>,
-    /// Comments behind the last item.
+    /// The comments after the last item.
     pub rest: Vec<Comment>,
-    /// Whether its items flow like words: where its author broke lines says nothing.
+    /// True if its items flow like words; the author's line breaks are then meaningless.
     pub flows: bool,
 }
 
 impl List {
-    /// Whether something in it must stand on a line of its own.
+    /// Returns true if something in it needs a line of its own.
     pub fn forced(&self) -> bool {
         let breaks = |(k, item): (usize, &Item)| {
             item.forced
@@ -74,7 +74,7 @@ impl List {
     }
 }
 
-/// The form whose items flow: it names sets, often many.
+/// The form whose items flow: it lists rule sets, often many.
 const FLOWING: &str = "saturate";
 
 /// A list being read.
@@ -83,7 +83,7 @@ struct Open {
     comments: Vec<Comment>,
     blank: bool,
     starts_line: bool,
-    /// What was read of the list around it.
+    /// The items of the enclosing list read so far.
     outer: List,
 }
 
@@ -93,7 +93,7 @@ pub(super) fn read(text: &str) -> (Vec<Token<'_>>, List) {
     let mut open: Vec<Open> = Vec::new();
     let mut list = List::default();
     let mut comments: Vec<Comment> = Vec::new();
-    // Where the last token ended, on which line, and in which column.
+    // The end of the last token, with its line and column.
     let (mut end, mut line, mut column) = (0, 0, 0);
     for lex::Token { kind, range } in lex::tokens(text) {
         let between = &text[end..range.start];
@@ -163,7 +163,7 @@ pub(super) fn read(text: &str) -> (Vec<Token<'_>>, List) {
     (tokens, list)
 }
 
-/// The column behind a text that starts in a column.
+/// Returns the column after a text that starts in a column.
 fn column_behind(column: usize, text: &str) -> usize {
     match text.rsplit_once('\n') {
         Some((_, last)) => last.width(),

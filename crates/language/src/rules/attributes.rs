@@ -1,7 +1,7 @@
-//! The attributes of declarations: what a dialect says of a sort or an operator besides its sorts.
+//! The attributes of declarations: the properties that a dialect declares for a sort or an operator beyond its sorts.
 //!
-//! One table names them all, for the parser, the editor and the documentation. An attribute is a claim; what it
-//! claims is tested against the operator's meaning by `verify`. Here attributes are read, and nothing is resolved.
+//! One table lists them all, for the parser, the editor and the documentation. An attribute is a claim, which `verify`
+//! tests against the operator's meaning. This file reads attributes and resolves no names.
 
 use super::syntax::{Section, Word as Item, word};
 use super::words::Word;
@@ -11,7 +11,7 @@ use crate::sexp::Sexp;
 use crate::suggest::unknown;
 use ember_values::primitive::{Ask, Price, Row, Typing, Width};
 
-/// The attributes of operators that say what they do.
+/// The attributes that declare an operator's meaning.
 pub(super) const ATTRIBUTES: &[Word] = &[
     Word {
         kind: "key",
@@ -81,7 +81,7 @@ pub(super) const ATTRIBUTES: &[Word] = &[
     },
 ];
 
-/// What a dialect says of an operator, as it is written.
+/// The attributes of an operator, unresolved.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attributes {
     pub means: Option<Item>,
@@ -98,7 +98,7 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads one attribute; `false` for a keyword that is none.
+    /// Reads one attribute; returns false if the keyword is not an attribute.
     pub fn read(&mut self, section: &Section) -> Result<bool, Diagnostic> {
         match section.key.text.as_str() {
             ":means" => {
@@ -163,8 +163,8 @@ impl Attributes {
             }
             ":cost" => {
                 let word = one(section)?;
-                let known = PRICES.iter().find(|(name, _)| *name == word.text);
-                let names = PRICES.iter().map(|(name, _)| *name);
+                let known = Price::WORDS.iter().find(|(name, _)| *name == word.text);
+                let names = Price::WORDS.iter().map(|(name, _)| *name);
                 let price = known.ok_or_else(|| {
                     unknown("cost", &word.text, word.span, names).with_code(Code::UnknownCost)
                 })?;
@@ -176,19 +176,11 @@ impl Attributes {
     }
 }
 
-/// The words after `:cost`.
-const PRICES: [(&str, Price); 4] = [
-    ("nothing", Price::Nothing),
-    ("operation", Price::Operation),
-    ("exponential", Price::Exponential),
-    ("folded", Price::Folded),
-];
-
 fn as_word(item: &Sexp) -> Option<Item> {
     item.atom().map(|text| Item { text: text.to_owned(), span: item.span })
 }
 
-/// The one word after a keyword.
+/// Returns the single word after a keyword.
 fn one(section: &Section) -> Result<Item, Diagnostic> {
     match section.items {
         [item] => as_word(item).ok_or_else(|| malformed(section)),
@@ -196,12 +188,12 @@ fn one(section: &Section) -> Result<Item, Diagnostic> {
     }
 }
 
-/// The words after a keyword.
+/// Returns the words after a keyword.
 fn words(section: &Section) -> Result<Vec<Item>, Diagnostic> {
     section.items.iter().map(|item| word(Some(item), "an operand", item.span)).collect()
 }
 
-/// The operand of `(WORD OPERAND)`.
+/// Returns the operand of `(WORD OPERAND)`.
 fn named(section: &Section, head: &str) -> Option<Item> {
     let [item] = section.items else { return None };
     let [operand] = item.items(head)? else { return None };

@@ -1,27 +1,28 @@
-//! Variables of a rule: each bound once, and before it is used.
+//! Checks the variables of a rule: each is bound once, and before it is used.
 
 use super::book::Arg;
 use super::check::{Conditions, Trees};
-use super::syntax::{RuleForm, Word};
+use super::rule_form::RuleForm;
+use super::syntax::Word;
 use super::tree::{Tree, TreeHead};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::suggest::nearest;
 use egg::Symbol;
 
-/// Checks the variables of rules.
+/// A checker of rule variables.
 pub(super) struct Binding<'a> {
     errors: &'a mut Vec<Diagnostic>,
     found: usize,
 }
 
 impl<'a> Binding<'a> {
-    /// A checker that reports to `errors`.
+    /// Creates a checker that reports to `errors`.
     pub fn new(errors: &'a mut Vec<Diagnostic>) -> Binding<'a> {
         Binding { errors, found: 0 }
     }
 
-    /// Checks a rule; answers whether it is free of errors.
+    /// Checks a rule; returns true if it has no errors.
     pub fn check(mut self, form: &RuleForm, trees: &Trees, conditions: &Conditions) -> bool {
         self.bound(form, trees, conditions);
         if form.both_ways {
@@ -35,7 +36,7 @@ impl<'a> Binding<'a> {
         self.errors.push(diagnostic);
     }
 
-    /// Every variable must be bound before it is used.
+    /// Reports every variable that is used before it is bound.
     fn bound(&mut self, form: &RuleForm, trees: &Trees, conditions: &Conditions) {
         if let TreeHead::Var(name) = trees.lhs.nodes[trees.lhs.root()].head {
             self.bare_variable(name, trees.lhs.span());
@@ -55,7 +56,7 @@ impl<'a> Binding<'a> {
             bound.extend(tree.variables().iter().map(|v| v.0));
         }
         for (x, _) in &form.fors {
-            // A generator that was not resolved has been reported; its variable is bound all the same.
+            // An unresolved generator has been reported already; its variable counts as bound.
             let resolved = conditions.fors.iter().find(|(name, ..)| name.text == x.text);
             if let Some((_, call, span)) = resolved {
                 self.arguments(&bound, &call.args, *span);
@@ -92,7 +93,7 @@ impl<'a> Binding<'a> {
         }
     }
 
-    /// That a pattern of a new variable is found from what is bound: one operand of it is a bound variable.
+    /// Checks that the pattern of a new variable can be found: one of its operands must be a bound variable.
     fn anchored(&mut self, bound: &[Symbol], x: &Word, tree: &Tree) {
         let root = &tree.nodes[tree.root()];
         let is_bound = |child: &usize| match tree.nodes[*child].head {
@@ -163,7 +164,7 @@ impl<'a> Binding<'a> {
         }
     }
 
-    /// What a `<=>` rule needs besides: its right side is a left side too.
+    /// Checks the additional requirements of a `<=>` rule: its right side also serves as a left side.
     fn reversible(&mut self, form: &RuleForm, trees: &Trees) {
         let keyword = |span: Span, what: &str| {
             Diagnostic::error(format!("`{what}` in a `<=>` rule"), span, "has no backward meaning")

@@ -1,9 +1,9 @@
-//! Checked rules and rule sets: every name resolved, every side well-sorted.
+//! Checked rules and rule sets: every name is resolved, every side is well-sorted.
 
 use super::define::{self, Definitions};
 use super::schedule::Schedule;
 use super::signature::{Signature, Sort};
-use crate::conditions::{Generator, Predicate};
+use crate::conditions::Condition;
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::suggest;
 use crate::term::{Node, Term};
@@ -11,36 +11,36 @@ use egg::{ENodeOrVar, PatternAst, Symbol, Var};
 use serde::Serialize;
 use std::fmt;
 
-/// When a rule is meant to run.
+/// The phase in which a rule is meant to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// Takes operators of one level to those of the next.
+    /// Lowers operators of one level to operators of the next.
     Lower,
-    /// Trades one program of a level for another.
+    /// Replaces a program by another of the same level.
     Optimise,
     /// Splits a program between the units.
     Decouple,
-    /// Trades one finished program for another, on the few that were kept.
+    /// Replaces a finished program by another, on the few programs that were kept.
     Refine,
 }
 
-/// How exactly a rule keeps the results of floating-point arithmetic, from the strictest.
+/// The degree to which a rule preserves the results of floating-point arithmetic, from the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Exactness {
-    /// The same bits.
+    /// The results have the same bits.
     Bitwise,
-    /// The same operations in another order: bounded by the length of the reductions.
+    /// The same operations run in another order; the length of the reductions bounds the difference.
     Reassoc,
-    /// Other operations.
+    /// Other operations run.
     Approx,
 }
 
 macro_rules! named {
     ($type:ident { $($variant:ident = $name:literal),* }) => {
         impl $type {
-            /// Every one, in order.
+            /// Every value, in order.
             pub const ALL: &'static [$type] = &[$($type::$variant),*];
             /// The names used in every text format, in the same order.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
@@ -50,7 +50,7 @@ macro_rules! named {
                 match self { $($type::$variant => $name),* }
             }
 
-            /// The one with this name.
+            /// Returns the value with this name.
             pub fn parse(name: &str) -> Option<$type> {
                 $type::ALL.iter().copied().find(|x| x.name() == name)
             }
@@ -70,7 +70,7 @@ named!(Exactness { Bitwise = "bitwise", Reassoc = "reassoc", Approx = "approx" }
 /// An argument of a predicate or generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {
-    /// What a variable of the rule stands for.
+    /// The term bound to a variable of the rule.
     Var(Var),
     /// An integer.
     Int(i64),
@@ -78,21 +78,21 @@ pub enum Arg {
 
 /// A predicate or generator applied to arguments.
 #[derive(Clone, Debug)]
-pub struct Call<F: 'static> {
-    /// What is called.
-    pub what: &'static F,
+pub struct Call {
+    /// The predicate or generator.
+    pub what: &'static Condition,
     /// Its arguments.
     pub args: Vec<Arg>,
 }
 
-/// A term and what a rule must turn it into. Variables in them are opaque leaves.
+/// A term, and the term that a rule must turn it into. Variables in them are opaque leaves.
 #[derive(Clone, Debug)]
 pub struct Test {
-    /// The term before.
+    /// The input term.
     pub input: Term,
-    /// The term that must be equal to it after the rule; `None`: the rule must not apply to it.
+    /// The term that must be equal to the input after the rule was applied; `None` if the rule must not apply.
     pub expected: Option<Term>,
-    /// Where it stands.
+    /// The test's place in its file.
     pub span: Span,
 }
 
@@ -105,48 +105,48 @@ pub struct New {
     pub within: Var,
 }
 
-/// A checked rule: the left side equals the right side wherever its conditions hold.
+/// A checked rule: the left side equals the right side whenever its conditions hold.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// Its name; the backward direction of a `<=>` rule is called NAME-rev.
     pub name: Symbol,
-    /// What it does, in a sentence.
+    /// A sentence that describes it.
     pub doc: String,
     /// The index of its set in the [`RuleBook`].
     pub set: usize,
-    /// When it is meant to run.
+    /// The phase in which it is meant to run.
     pub phase: Phase,
-    /// How exactly it keeps results.
+    /// The degree to which it preserves results.
     pub exact: Exactness,
-    /// The sort of both sides; `None` where the rule holds for any sort.
+    /// The sort of both sides; `None` if the rule holds for any sort.
     pub sort: Option<Sort>,
-    /// What is matched.
+    /// The pattern to match.
     pub lhs: PatternAst<Node>,
-    /// Patterns that the class of a variable must also contain. A variable that stands neither on the left
-    /// side nor in an earlier pattern is that of any class that contains its pattern.
+    /// Patterns that the class of a variable must also contain. A variable that occurs neither on the left side nor in
+    /// an earlier pattern ranges over all classes that contain its pattern.
     pub wheres: Vec<(Var, PatternAst<Node>)>,
     /// Variables that range over the integers of a generator.
-    pub fors: Vec<(Var, Call<Generator>)>,
+    pub fors: Vec<(Var, Call)>,
     /// Conditions.
-    pub guards: Vec<Call<Predicate>>,
+    pub guards: Vec<Call>,
     /// Conditions on variables that it makes.
     pub news: Vec<New>,
-    /// What it is equal to, abbreviations written out. A node `!` with an operation and two
-    /// arguments is a number computed when the rule is applied.
+    /// The result, with abbreviations written out. A node `!` with an operation and two arguments is a number computed
+    /// when the rule is applied.
     pub rhs: PatternAst<Node>,
-    /// The variables of the sides and conditions, and their sorts where those are determined.
+    /// The variables of the sides and conditions, each with its sort if it is determined.
     pub variables: Vec<(Var, Option<Sort>)>,
-    /// Whether what was matched is taken out of the search afterwards.
+    /// True if the matched node is removed from the search after the rule was applied.
     pub subsume: bool,
-    /// What it must do and must not do.
+    /// Its examples and counterexamples.
     pub tests: Vec<Test>,
-    /// Where its name stands.
+    /// The place of its name.
     pub span: Span,
 }
 
 impl Rule {
-    /// Whether one of its `wheres` is a `:with`: one whose variable stands neither on the left side nor in
-    /// an earlier pattern.
+    /// Returns true if the `wheres` entry is a `:with`: its variable occurs neither on the left side nor in an earlier
+    /// pattern.
     pub fn is_with(&self, at: usize) -> bool {
         let Some((x, _)) = self.wheres.get(at) else { return false };
         let stands = |pattern: &PatternAst<Node>| pattern.as_ref().contains(&ENodeOrVar::Var(*x));
@@ -155,24 +155,24 @@ impl Rule {
     }
 }
 
-/// Rules that belong together, usually one file.
+/// A set of related rules, usually one file.
 #[derive(Clone, Debug)]
 pub struct RuleSet {
     /// Its name.
     pub name: Symbol,
-    /// What it is for.
+    /// Its purpose.
     pub doc: String,
-    /// The phase of its rules where they do not say.
+    /// The phase of its rules that declare none.
     pub phase: Phase,
-    /// The exactness of its rules where they do not say.
+    /// The exactness of its rules that declare none.
     pub exact: Exactness,
     /// Its rules, as indices into [`RuleBook::rules`].
     pub rules: Vec<usize>,
-    /// Where its name stands.
+    /// The place of its name.
     pub span: Span,
 }
 
-/// Everything that was read from rule files, checked.
+/// The checked content of rule files.
 #[derive(Clone, Debug, Default)]
 pub struct RuleBook {
     /// The sorts and operators.
@@ -185,58 +185,63 @@ pub struct RuleBook {
     pub named_steps: Vec<Schedule>,
     /// The schedules in the order in which they were read.
     pub schedules: Vec<Schedule>,
-    /// What defined operators stand for.
+    /// The definitions of defined operators.
     pub definitions: Definitions,
 }
 
 impl RuleBook {
-    /// A rule set by name.
+    /// Returns a rule set by name.
     pub fn set(&self, name: &str) -> Option<&RuleSet> {
         self.sets.iter().find(|s| s.name.as_str() == name)
     }
 
-    /// A rule by name.
+    /// Returns a rule by name.
     pub fn rule(&self, name: &str) -> Option<&Rule> {
         let name = Symbol::from(name);
         self.rules.iter().find(|r| r.name == name)
     }
 
-    /// The rules that claim something, in order, with every defined operator written out: what a
-    /// definition says is true because it says so.
+    /// Returns the rules that claim something, in order, with every defined operator written out. A definition is true
+    /// by itself and claims nothing.
     pub fn claims(&self) -> impl Iterator<Item = Rule> {
         let claims = self.rules.iter().filter(|rule| !self.is_definition(rule));
         claims.map(|rule| self.definitions.expand_rule(rule))
     }
 
-    /// Whether a rule says what a defined operator stands for.
+    /// Returns true if the rule is the definition of an operator.
     pub fn is_definition(&self, rule: &Rule) -> bool {
         self.sets[rule.set].name.as_str() == define::SET
     }
 
-    /// A schedule by name.
+    /// Whether every saturation has a rule, by its place: one that says what an operator stands for, or means.
+    pub fn is_known(&self, rule: usize) -> bool {
+        self.is_definition(&self.rules[rule]) || self.signature.table().lowerings.has(rule)
+    }
+
+    /// Returns a schedule by name.
     pub fn schedule(&self, name: &str) -> Option<&Schedule> {
         self.schedules.iter().find(|s| s.name.as_str() == name)
     }
 
-    /// Named steps.
+    /// Returns named steps by name.
     pub fn steps(&self, name: &str) -> Option<&Schedule> {
         self.named_steps.iter().find(|s| s.name.as_str() == name)
     }
 
-    /// A schedule by name; where there is none, the error that says so.
+    /// Returns a schedule by name, or an error if there is none.
     pub fn require_schedule(&self, name: &str) -> Checked<&Schedule> {
         let known = || self.schedules.iter().map(|s| s.name.as_str());
         self.schedule(name).ok_or_else(|| missing("schedule", name, known()))
     }
 
-    /// A rule's place in the book by name; where there is none, the error that says so.
+    /// Returns a rule's index in the book by name, or an error if there is none.
     pub fn require_rule(&self, name: &str) -> Checked<usize> {
         let known = || self.rules.iter().map(|r| r.name.as_str());
         known().position(|known| known == name).ok_or_else(|| missing("rule", name, known()))
     }
 }
 
-/// The error for a name that nothing has.
+/// Returns the error for an unknown name.
 fn missing<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Vec<Diagnostic> {
     let error = Diagnostic::global(format!("no {what} is named `{name}`"));
     vec![match suggest::help(name, known) {

@@ -1,4 +1,5 @@
-//! The one builder of terms: nodes by what they mean, under the names that the dialects have for it.
+//! The only builder of terms: it builds nodes by their primitives, with the operators that the dialects declare for
+//! them.
 
 use super::operators::{Operators, Unit};
 use crate::term::{Head, Node, Term};
@@ -6,8 +7,9 @@ use egg::{Id, Language, Symbol};
 use ember_values::primitive::{Primitive, Row};
 
 impl Operators {
-    /// The node of the operator that is a primitive on a unit, of operands in the order of the primitive's row. If no
-    /// dialect has such an operator, the node has the primitive's name, which is no operator: nothing is known of it.
+    /// Builds a node of the operator that means a primitive on a unit, from operands in the order of the primitive's
+    /// row. If no dialect declares such an operator, the node has the primitive's name, which is no operator, so that
+    /// nothing is known of it.
     pub fn node(&self, primitive: Primitive, unit: Option<Unit>, operands: &[Id]) -> Node {
         let Some(name) = self.named(primitive, unit) else {
             return Node::op(Row::of(primitive).map_or("", |row| row.name), operands);
@@ -22,12 +24,12 @@ impl Operators {
         Node::new(Head::Op(name), placed.as_deref().unwrap_or(operands))
     }
 
-    /// The name of a loop variable by a number. If no dialect has such names, the node is no operator.
+    /// Builds the name of a loop variable from a number. If no dialect declares these names, the node is no operator.
     pub fn numbered_node(&self, number: Id) -> Node {
         self.numbered().map_or(Node::op("", &[number]), |name| Node::new(Head::Op(name), &[number]))
     }
 
-    /// The number by which a node names a loop variable.
+    /// Returns the number from which the node names a loop variable.
     pub fn number(&self, node: &Node) -> Option<Id> {
         match (node.head(), node.children()) {
             (Head::Op(name), [number]) if self.numbered() == Some(name) => Some(*number),
@@ -35,7 +37,8 @@ impl Operators {
         }
     }
 
-    /// A node as the operator that its own erases to; a node that erases to nothing else is itself.
+    /// Returns the node with the operator that its own operator erases to; a node that erases to nothing else is
+    /// returned unchanged.
     pub fn erased(&self, node: &Node) -> Node {
         let erased = self.of(node).and_then(|info| {
             let operands = info.erasure.iter().map(|at| node.children().get(*at).copied());
@@ -45,46 +48,47 @@ impl Operators {
     }
 }
 
-/// A term that grows.
+/// A term under construction.
 #[derive(Clone, Debug)]
 pub struct Builder<'a> {
     operators: &'a Operators,
-    /// What has been built; the root is the last node.
+    /// The term built so far; the root is the last node.
     pub term: Term,
 }
 
 impl<'a> Builder<'a> {
-    /// An empty term.
+    /// Creates an empty term.
     pub fn new(operators: &'a Operators) -> Self {
         Builder { operators, term: Term::default() }
     }
 
-    /// The operator that is a primitive and runs nowhere yet, of operands in the order of the primitive's row.
+    /// Adds an operator that means a primitive and runs on no unit yet, with operands in the order of the primitive's
+    /// row.
     pub fn make(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
         self.term.add(self.operators.node(primitive, None, operands))
     }
 
-    /// An operator by its name.
+    /// Adds an operator by its name.
     pub fn op(&mut self, name: &str, operands: &[Id]) -> Id {
         self.term.add(Node::op(name, operands))
     }
 
-    /// A name of the model.
+    /// Adds a name of the model.
     pub fn name(&mut self, name: &str) -> Id {
         self.term.add(Node::new(Head::Op(Symbol::from(format!("%{name}"))), &[]))
     }
 
-    /// An integer.
+    /// Adds an integer.
     pub fn int(&mut self, n: i64) -> Id {
         self.term.add(Node::int(n))
     }
 
-    /// A literal real number.
+    /// Adds a literal real number.
     pub fn real(&mut self, x: f64) -> Id {
         self.term.add(Node::new(Head::real(x), &[]))
     }
 
-    /// Several terms of a kind, joined from the right by a binary primitive; nothing, if there are none.
+    /// Joins terms from the right by a binary primitive; `None` if there are no terms.
     pub fn chain(&mut self, primitive: Primitive, parts: &[Id]) -> Option<Id> {
         let (last, before) = parts.split_last()?;
         let join = |rest, part: &Id| self.make(primitive, &[*part, rest]);

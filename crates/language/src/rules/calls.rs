@@ -1,12 +1,12 @@
-//! Calls of predicates and generators: names resolved, arguments counted and sorted.
+//! Resolves calls of predicates and generators: their names, and the number and sorts of their arguments.
 
 use super::book::{Arg, Call};
 use super::check::Conditions;
 use super::infer::{Inference, SortCell};
+use super::rule_form::RuleForm;
 use super::signature::Sort;
-use super::syntax::RuleForm;
 use crate::codes::Code;
-use crate::conditions::{GENERATORS, Generator, PREDICATES, Predicate, VARIABLE};
+use crate::conditions::{Condition, GENERATORS, PREDICATES, VARIABLE};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
@@ -14,61 +14,40 @@ use crate::term::{Head, parse_head};
 use egg::{Symbol, Var};
 use std::collections::BTreeMap;
 
-/// What predicates and generators have in common.
-trait Callable: Sized + 'static {
-    const WHAT: &'static str;
-    /// The codes where none is given, and where there is none of the name.
-    const EXPECTED: Code;
-    const UNKNOWN: Code;
-    const ALL: &'static [Self];
-    fn name(&self) -> &'static str;
-    fn doc(&self) -> &'static str;
-    fn sorts(&self) -> &'static [&'static str];
+/// The conditions that may be called at a place.
+struct Callable {
+    what: &'static str,
+    /// The codes for a missing call and for an unknown name.
+    expected: Code,
+    unknown: Code,
+    all: &'static [Condition],
 }
 
-impl Callable for Predicate {
-    const WHAT: &'static str = "predicate";
-    const EXPECTED: Code = Code::NotAPredicate;
-    const UNKNOWN: Code = Code::UnknownPredicate;
-    const ALL: &'static [Predicate] = PREDICATES;
-    fn name(&self) -> &'static str {
-        self.name
-    }
-    fn doc(&self) -> &'static str {
-        self.doc
-    }
-    fn sorts(&self) -> &'static [&'static str] {
-        self.sorts
-    }
-}
+const PREDICATE: Callable = Callable {
+    what: "predicate",
+    expected: Code::NotAPredicate,
+    unknown: Code::UnknownPredicate,
+    all: PREDICATES,
+};
 
-impl Callable for Generator {
-    const WHAT: &'static str = "generator";
-    const EXPECTED: Code = Code::NotAGenerator;
-    const UNKNOWN: Code = Code::UnknownGenerator;
-    const ALL: &'static [Generator] = GENERATORS;
-    fn name(&self) -> &'static str {
-        self.name
-    }
-    fn doc(&self) -> &'static str {
-        self.doc
-    }
-    fn sorts(&self) -> &'static [&'static str] {
-        self.sorts
-    }
-}
+const GENERATOR: Callable = Callable {
+    what: "generator",
+    expected: Code::NotAGenerator,
+    unknown: Code::UnknownGenerator,
+    all: GENERATORS,
+};
 
 /// Resolves every call of a rule.
 pub(super) fn resolve(form: &RuleForm, errors: &mut Vec<Diagnostic>) -> Conditions {
     let mut conditions = Conditions { fors: Vec::new(), guards: Vec::new() };
     for (x, call) in &form.fors {
-        match resolve_call(call) {
+        match resolve_call(call, &GENERATOR) {
             Ok(resolved) => conditions.fors.push((x.clone(), resolved, call.span)),
             Err(error) => errors.push(error),
         }
     }
     for call in &form.whens {
-        match resolve_call(call) {
+        match resolve_call(call, &PREDICATE) {
             Ok(resolved) => conditions.guards.push((resolved, call.span)),
             Err(error) => errors.push(error),
         }
@@ -76,25 +55,29 @@ pub(super) fn resolve(form: &RuleForm, errors: &mut Vec<Diagnostic>) -> Conditio
     conditions
 }
 
-fn resolve_call<F: Callable>(call: &Sexp) -> Result<Call<F>, Diagnostic> {
+fn resolve_call(call: &Sexp, callable: &Callable) -> Result<Call, Diagnostic> {
     let Some((name, rest)) = call.form() else {
-        return Err(Diagnostic::error(format!("expected a {}", F::WHAT), call.span, "not a call")
-            .with_code(F::EXPECTED)
-            .with_help("write (NAME ARG …)"));
+        return Err(Diagnostic::error(
+            format!("expected a {}", callable.what),
+            call.span,
+            "not a call",
+        )
+        .with_code(callable.expected)
+        .with_help("write (NAME ARG …)"));
     };
-    let Some(what) = F::ALL.iter().find(|f| f.name() == name) else {
-        let names: Vec<&str> = F::ALL.iter().map(Callable::name).collect();
+    let Some(what) = callable.all.iter().find(|f| f.name == name) else {
+        let names: Vec<&str> = callable.all.iter().map(|f| f.name).collect();
         let span = call.list().map_or(call.span, |l| l[0].span);
-        return Err(unknown(F::WHAT, name, span, names).with_code(F::UNKNOWN));
+        return Err(unknown(callable.what, name, span, names).with_code(callable.unknown));
     };
-    if rest.len() != what.sorts().len() {
+    if rest.len() != what.sorts.len() {
         return Err(Diagnostic::error(
             format!("wrong number of arguments for `{name}`"),
             call.span,
-            format!("{} expected, {} given", what.sorts().len(), rest.len()),
+            format!("{} expected, {} given", what.sorts.len(), rest.len()),
         )
         .with_code(Code::Arity)
-        .with_help(format!("`{name}`: {}", what.doc())));
+        .with_help(format!("`{name}`: {}", what.doc)));
     }
     let args = rest.iter().map(argument).collect::<Result<_, _>>()?;
     Ok(Call { what, args })
@@ -116,7 +99,7 @@ fn argument(item: &Sexp) -> Result<Arg, Diagnostic> {
     }
 }
 
-/// Infers the sorts that calls ask of their arguments.
+/// Infers the sorts of the arguments of calls.
 pub(super) fn infer(
     inference: &mut Inference,
     conditions: &Conditions,
@@ -142,14 +125,9 @@ pub(super) fn infer(
     }
 }
 
-fn infer_call<F: Callable>(
-    inference: &mut Inference,
-    call: &Call<F>,
-    span: Span,
-    errors: &mut Vec<Diagnostic>,
-) {
+fn infer_call(inference: &mut Inference, call: &Call, span: Span, errors: &mut Vec<Diagnostic>) {
     let mut any: BTreeMap<&str, SortCell> = BTreeMap::new();
-    for (k, (arg, &sort)) in call.args.iter().zip(call.what.sorts()).enumerate() {
+    for (k, (arg, &sort)) in call.args.iter().zip(call.what.sorts).enumerate() {
         let expected = if sort == VARIABLE {
             inference.variable_sort()
         } else if !sort.starts_with('\'') {
@@ -162,7 +140,7 @@ fn infer_call<F: Callable>(
             Arg::Int(_) => inference.known(Sort::named(Sort::VALUE)),
         };
         if let Err((found, expected)) = inference.unify(found, expected) {
-            let name = call.what.name();
+            let name = call.what.name;
             errors.push(
                 Diagnostic::error(
                     format!("expected {expected}, found {found}"),
@@ -170,7 +148,7 @@ fn infer_call<F: Callable>(
                     format!("argument {} of `{name}`", k + 1),
                 )
                 .with_code(Code::SortsDiffer)
-                .with_help(format!("`{name}`: {}", call.what.doc())),
+                .with_help(format!("`{name}`: {}", call.what.doc)),
             );
         }
     }

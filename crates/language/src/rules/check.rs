@@ -1,18 +1,18 @@
-//! Checks one rule form and turns it into a rule. Every step reports what it finds and goes on
-//! where it can, so that all errors of a rule come at once.
+//! Checks one rule form and turns it into a rule. Every step reports its errors and continues if possible, so that all
+//! errors of a rule are reported at once.
 
 use super::binding::{Binding, named};
 use super::book::{Arg, Call, Exactness, New, Phase, Rule, RuleBook, Test};
 use super::calls;
 use super::capture;
 use super::infer::Inference;
+use super::rule_form::RuleForm;
 use super::scope::{self, Mentioning};
 use super::shape::{Sides, instance_of_left};
 use super::signature::Sort;
-use super::syntax::{RuleForm, Word};
+use super::syntax::Word;
 use super::tree::{self, Tree, TreeHead};
 use crate::codes::Code;
-use crate::conditions::{Generator, Predicate};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
@@ -21,8 +21,7 @@ use egg::{ENodeOrVar, Id, PatternAst, RecExpr, Symbol, Var};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most nodes that one side of a rule may have. It bounds what the checks cost; no readable
-/// rule comes near it.
+/// The limit on the nodes of one side of a rule. It bounds the cost of the checks; no readable rule comes near it.
 const MAX_SIDE: usize = 1_000;
 
 /// Checks rules one after the other and adds them to a book.
@@ -30,13 +29,13 @@ pub(super) struct Checker<'a> {
     book: &'a mut RuleBook,
     errors: &'a mut Vec<Diagnostic>,
     mentioning: Mentioning,
-    /// Rules by their sides up to renaming.
+    /// The rules by their sides, up to renaming.
     known: FxHashMap<Sides, Vec<Known>>,
-    /// Rules that apply to their own result unless another takes it back, with their sides.
+    /// Rules that apply to their own result unless another rule undoes it, with their sides.
     endless: Vec<(usize, Span, Span)>,
 }
 
-/// A rule that others with the same sides are compared with.
+/// A rule with which others that have the same sides are compared.
 struct Known {
     name: Symbol,
     set: usize,
@@ -44,7 +43,7 @@ struct Known {
     conditions: BTreeSet<String>,
 }
 
-/// A rule's terms as they stand in the file.
+/// A rule's terms with their places in the file.
 pub(super) struct Trees {
     pub lhs: Tree,
     pub rhs: Tree,
@@ -55,8 +54,8 @@ pub(super) struct Trees {
 /// A rule's resolved conditions.
 #[derive(Clone)]
 pub(super) struct Conditions {
-    pub fors: Vec<(Word, Call<Generator>, Span)>,
-    pub guards: Vec<(Call<Predicate>, Span)>,
+    pub fors: Vec<(Word, Call, Span)>,
+    pub guards: Vec<(Call, Span)>,
 }
 
 impl Conditions {
@@ -65,7 +64,7 @@ impl Conditions {
         &self,
         lets: &[(Word, Tree)],
         made: impl Fn(Symbol) -> PatternAst<Node>,
-    ) -> (Vec<Call<Predicate>>, Vec<New>) {
+    ) -> (Vec<Call>, Vec<New>) {
         let (mut guards, mut news) = (Vec::new(), Vec::new());
         for (call, _) in &self.guards {
             let own = |arg: &Arg| lets.iter().find(|(x, _)| named(arg, x));
@@ -88,13 +87,13 @@ impl Conditions {
 }
 
 impl<'a> Checker<'a> {
-    /// A checker for a book whose signature and sets are complete.
+    /// Creates a checker for a book whose signature and sets are complete.
     pub fn new(book: &'a mut RuleBook, errors: &'a mut Vec<Diagnostic>) -> Checker<'a> {
         let mentioning = Mentioning::new(&book.signature);
         Checker { book, errors, mentioning, known: FxHashMap::default(), endless: Vec::new() }
     }
 
-    /// Checks a rule and adds it to its set; a `<=>` rule becomes two.
+    /// Checks a rule and adds it to its set; a `<=>` rule becomes two rules.
     pub fn rule(&mut self, set: usize, form: &RuleForm) {
         self.unique_name(&form.name.text, form.name.span);
         let trees = self.trees(form);
@@ -172,7 +171,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The last checks of one direction, on the finished rule.
+    /// Runs the last checks of one direction, on the finished rule, and adds it.
     fn add(&mut self, rule: Rule, lhs: &Tree, rhs: &Tree, lets: &BTreeMap<Symbol, Id>) {
         let in_scope =
             scope::check(&self.book.signature, &self.mentioning, &rule, rhs, self.errors)
@@ -222,7 +221,7 @@ impl<'a> Checker<'a> {
         self.book.rules.push(rule);
     }
 
-    /// Says what takes all rules to tell.
+    /// Reports the warnings that depend on all rules.
     pub fn finish(self) {
         let rules = &self.book.rules;
         for (at, lhs, rhs) in self.endless {
@@ -248,7 +247,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A word of a closed list, if one was given.
+    /// Parses a word of a closed list, if one was given.
     fn closed<T>(
         &mut self,
         word: &Option<Word>,
@@ -282,7 +281,7 @@ impl<'a> Checker<'a> {
         Some(tree)
     }
 
-    /// Reads every term of the rule; `None` where one cannot be read.
+    /// Reads every term of the rule; `None` if one cannot be read.
     fn trees(&mut self, form: &RuleForm) -> Option<Trees> {
         let lhs = self.tree(&form.lhs);
         let rhs = self.tree(&form.rhs);
@@ -295,7 +294,7 @@ impl<'a> Checker<'a> {
         Some(Trees { lhs: lhs?, rhs: rhs?, wheres: wheres?, lets: lets? })
     }
 
-    /// Infers the sorts of everything in the rule.
+    /// Infers the sorts of all terms of the rule.
     fn sorts(&mut self, trees: &Trees, conditions: &Conditions) -> VariableSorts {
         let errors = &mut *self.errors;
         let mut inference = Inference::new(&self.book.signature);
@@ -338,7 +337,7 @@ impl<'a> Checker<'a> {
         VariableSorts { root: inference.sort(root), sorts: seen }
     }
 
-    /// Reads the tests: terms of the rule's own signature, in which variables are opaque.
+    /// Reads the tests: terms over the rule's own signature, in which variables are opaque.
     fn tests(&mut self, form: &RuleForm) -> Vec<Test> {
         let mut tests = Vec::new();
         let pairs = form.tests.iter().map(|(input, expected)| (input, Some(expected)));
@@ -366,7 +365,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The sorts of a rule and its variables, where they are determined.
+/// The sorts of a rule and its variables, as far as they are determined.
 struct VariableSorts {
     root: Option<Sort>,
     sorts: Vec<(Var, Option<Sort>)>,

@@ -1,11 +1,12 @@
-//! The rules of operators that say `:commutes`.
+//! The rules of operators declared with `:commutes`.
 
 use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::dialect::Commuting;
-use super::syntax::{RuleForm, Word};
+use super::rule_form::RuleForm;
+use super::syntax::Word;
 
-/// One rule an operator, called OPERATOR-commutes, in the set that is called like the dialect; where
-/// there is no such set, there is one now.
+/// Returns one rule for each operator, called OPERATOR-commutes, in the set with the dialect's name. The set is created
+/// if it does not exist.
 pub(super) fn rules(book: &mut RuleBook, commuting: &[Commuting]) -> Vec<(usize, RuleForm)> {
     let mut rules = Vec::new();
     for Commuting { op, dialect } in commuting {

@@ -1,41 +1,43 @@
-//! Operators with a definition: what they are called, what sorts they have, and what they stand for.
-//! A definition is a rule from the operator to the term; it belongs to a set that every saturation
-//! of every schedule has.
+//! Defined operators: their names, sorts and definitions. A definition is a rule from the operator to the term; it
+//! belongs to a set that every saturation of every schedule includes.
 
 use super::attributes::Attributes;
 use super::book::{Exactness, Phase, Rule, RuleBook, RuleSet};
 use super::dialect::{declare_operator, nameable};
 use super::infer::Inference;
+use super::lowering::Lowerings;
 use super::operators::Operators;
+use super::rule_form::RuleForm;
 use super::signature::{Operator, Signature, SortTerm};
-use super::syntax::{DefineForm, RuleForm, Word};
+use super::syntax::{DefineForm, Word};
 use super::tree::{self, Tree, TreeHead};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
+use crate::rebuild::rebuild;
 use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Symbol, Var};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The set that definitions belong to.
+/// The name of the set of definitions.
 pub(super) const SET: &str = "definitions";
 
-/// The most nodes that a definition may stand for, written out as a tree.
+/// The limit on the nodes of a definition, written out as a tree.
 const MAX_SIZE: usize = 10_000;
 
 /// An operator by its name and number of arguments.
 type Key = (Symbol, usize);
 
-/// An operator with a definition.
+/// The definition of an operator.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// What stands for the arguments.
+    /// The variables in the places of the arguments.
     pub parameters: Vec<Var>,
-    /// What it stands for, without any defined operator.
+    /// The term that the operator abbreviates, without any defined operator.
     pub body: PatternAst<Node>,
 }
 
-/// Every operator with a definition.
+/// The definitions of all defined operators.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     by_operator: FxHashMap<Key, Definition>,
@@ -43,17 +45,17 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// The definition of an operator with a number of arguments.
+    /// Returns the definition of an operator by its name and number of arguments.
     pub fn get(&self, name: Symbol, arity: usize) -> Option<&Definition> {
         self.by_operator.get(&(name, arity))
     }
 
-    /// The operators that definitions are made of.
-    pub fn operators(&self) -> &Operators {
+    /// Returns the operators from which definitions are built.
+    pub fn operators(&self) -> &Arc<Operators> {
         &self.operators
     }
 
-    /// A term in which every defined operator is written out.
+    /// Writes out every defined operator of a term.
     pub fn expand(&self, term: &Term) -> Term {
         let mut pattern: PatternAst<Node> = RecExpr::default();
         for node in term {
@@ -68,7 +70,7 @@ impl Definitions {
         written
     }
 
-    /// A rule in whose patterns every defined operator is written out.
+    /// Writes out every defined operator in the patterns of a rule.
     pub fn expand_rule(&self, rule: &Rule) -> Rule {
         let mut rule = rule.clone();
         if self.by_operator.is_empty() {
@@ -80,32 +82,27 @@ impl Definitions {
         rule
     }
 
-    /// A pattern in which every defined operator is written out; what is there twice is one node.
-    fn expand_pattern(&self, pattern: &PatternAst<Node>) -> PatternAst<Node> {
+    /// Writes out every defined operator of a pattern; equal nodes are shared.
+    pub(super) fn expand_pattern(&self, pattern: &PatternAst<Node>) -> PatternAst<Node> {
         let mut out = Shared::default();
-        let mut ids: Vec<Id> = Vec::with_capacity(pattern.len());
-        for node in pattern {
-            let id = match node {
-                ENodeOrVar::Var(_) => out.add(node.clone()),
-                ENodeOrVar::ENode(node) => {
-                    let node = node.clone().map_children(|child| ids[usize::from(child)]);
-                    let name = match node.head() {
-                        Head::Op(name) => Some(name),
-                        Head::Int(_) | Head::Real(_) => None,
-                    };
-                    match name.and_then(|name| self.get(name, node.children().len())) {
-                        Some(definition) => out.substitute(definition, node.children()),
-                        None => out.add(ENodeOrVar::ENode(node)),
-                    }
-                }
+        let root = rebuild(pattern.as_ref(), |_, node| {
+            let definition = match &node {
+                ENodeOrVar::Var(_) => None,
+                ENodeOrVar::ENode(node) => match node.head() {
+                    Head::Op(name) => self.get(name, node.children().len()),
+                    Head::Int(_) | Head::Real(_) => None,
+                },
             };
-            ids.push(id);
-        }
-        out.finish(ids.last().copied())
+            match definition {
+                Some(definition) => out.substitute(definition, node.children()),
+                None => out.add(node),
+            }
+        });
+        out.finish(root)
     }
 }
 
-/// A pattern in which equal nodes are one.
+/// A pattern in which equal nodes are shared.
 #[derive(Default)]
 struct Shared {
     nodes: PatternAst<Node>,
@@ -119,28 +116,18 @@ impl Shared {
     }
 
     fn substitute(&mut self, definition: &Definition, arguments: &[Id]) -> Id {
-        let mut ids: Vec<Id> = Vec::with_capacity(definition.body.len());
-        for node in &definition.body {
-            let id = match node {
-                ENodeOrVar::Var(v) => match definition.parameters.iter().position(|p| p == v) {
-                    Some(at) => arguments[at],
-                    None => self.add(node.clone()),
-                },
-                ENodeOrVar::ENode(node) => {
-                    let node = node.clone().map_children(|child| ids[usize::from(child)]);
-                    self.add(ENodeOrVar::ENode(node))
-                }
+        rebuild(definition.body.as_ref(), |_, node| {
+            let argument = match &node {
+                ENodeOrVar::Var(v) => definition.parameters.iter().position(|p| p == v),
+                ENodeOrVar::ENode(_) => None,
             };
-            ids.push(id);
-        }
-        ids.last().copied().unwrap_or_default()
+            argument.map_or_else(|| self.add(node), |at| arguments[at])
+        })
     }
 
-    /// The pattern with a given root, which is the last node of a pattern.
-    fn finish(mut self, root: Option<Id>) -> PatternAst<Node> {
-        if let Some(root) = root
-            && usize::from(root) + 1 != self.nodes.len()
-        {
+    /// Returns the pattern with the given root, which must be the last node of a pattern.
+    fn finish(mut self, root: Id) -> PatternAst<Node> {
+        if !self.nodes.is_empty() && usize::from(root) + 1 != self.nodes.len() {
             let node = self.nodes[root].clone();
             self.nodes.add(node);
         }
@@ -148,7 +135,7 @@ impl Shared {
     }
 }
 
-/// Declares defined operators, those that others are made of first, and gives their rules.
+/// Declares defined operators, each after the operators that its definition uses, and returns their rules.
 pub(super) fn declare(
     book: &mut RuleBook,
     forms: &[&DefineForm],
@@ -192,7 +179,7 @@ pub(super) fn declare(
         if book.signature.operator(name, arity).is_none() {
             let operator = ends.then(|| operator(&book.signature, form, tree, errors)).flatten();
             sorted = operator.is_some();
-            // One of which nothing is known makes no use of it a second error.
+            // An operator of unknown sorts is declared all the same, so that its uses are not further errors.
             let operator = operator.unwrap_or_else(|| unknown(form));
             declare_operator(&mut book.signature, operator, errors);
         }
@@ -212,8 +199,8 @@ fn key(form: &DefineForm) -> Key {
     (Symbol::from(&form.name.text), form.parameters.len())
 }
 
-/// The definitions in an order in which each stands behind those it is made of, and those that have no
-/// place in it, since they are made of themselves, which is reported, or of such.
+/// Orders the definitions so that each follows the ones that it uses. The second list holds the definitions without a
+/// place in this order: they use themselves, which is reported, or use others that do.
 fn order(
     read: &[(&DefineForm, Tree)],
     places: &FxHashMap<Key, usize>,
@@ -245,7 +232,7 @@ fn order(
             }
         }
     }
-    // What is left needs something that is left: following that leads into a circle.
+    // Each remaining definition uses another remaining one, so following the uses leads into a cycle.
     let mut seen = vec![false; read.len()];
     for start in (0..read.len()).filter(|at| waits[*at] > 0) {
         let (mut path, mut at) = (Vec::new(), start);
@@ -270,7 +257,7 @@ fn order(
     (order, endless)
 }
 
-/// An operator with the sorts that its definition gives it.
+/// Returns the operator with the sorts that follow from its definition.
 fn operator(
     signature: &Signature,
     form: &DefineForm,
@@ -284,7 +271,7 @@ fn operator(
     let cells: Vec<_> =
         parameters.map(|x| inference.variable(Symbol::from(&x.text), x.span)).collect();
     if errors.len() > before {
-        // The rule would say the same again.
+        // The check of the rule would report the same errors again.
         return None;
     }
     let mut sort = |cell, what: &str, span| {
@@ -308,7 +295,7 @@ fn operator(
     })
 }
 
-/// An operator of which no sort is known.
+/// Returns an operator whose sorts are all unknown.
 fn unknown(form: &DefineForm) -> Operator {
     let name = &form.name.text;
     let sorts = (0..form.parameters.len()).map(|k| SortTerm::Any(Symbol::from(format!("'{k}"))));
@@ -327,9 +314,15 @@ fn unknown(form: &DefineForm) -> Operator {
     }
 }
 
-/// Writes out what the checked definitions stand for.
+/// Writes out what the checked definitions stand for, and finds what other operators on tensors mean by their rules.
 pub(super) fn finish(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
+    write_out(book, errors);
+    let lowerings = Lowerings::find(book);
+    Arc::make_mut(&mut book.signature.table).lowerings = lowerings;
     book.definitions.operators = book.signature.table().clone();
+}
+
+fn write_out(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
     let Some(set) = book.set(SET) else { return };
     let rules = set.rules.clone();
     let mut sizes: FxHashMap<Key, Size> = FxHashMap::default();
@@ -360,8 +353,7 @@ pub(super) fn finish(book: &mut RuleBook, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// How large a definition is, written out as a tree: its own nodes, and how often each parameter stands
-/// in it.
+/// The size of a definition, written out as a tree: its own nodes, and the number of occurrences of each parameter.
 struct Size {
     own: usize,
     uses: Vec<usize>,

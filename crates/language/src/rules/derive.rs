@@ -1,13 +1,14 @@
-//! Push-down rules that follow from what operators are, written as rule text.
+//! Derives push-down rules from the properties of operators, as rule forms.
 //!
-//! `(derive BOUNDARY)` in a rule file stands for one rule an operator, in the set of the file. A boundary of an
-//! operator is its counterpart of operands behind boundaries; `vec` and `after` move through operators that work
-//! lane by lane; `rename` and `fix` through all that bind nothing. A rule that is written under the name of a
-//! derived one takes its place. Nothing here is trusted: the rules are read, verified and cited as any other.
+//! `(derive BOUNDARY)` in a rule file stands for one rule for each operator, in the set of the file. A boundary around
+//! an operator becomes the operator's counterpart, whose operands have boundaries of their own; `vec` and `after` move
+//! through operators that work lane by lane; `rename` and `fix` through all that bind nothing. A written rule replaces
+//! the derived rule of the same name. Derived rules are not trusted: they are read, verified and cited like any other.
 
 use super::operators::{Kind, OpInfo, Operators};
+use super::rule_form::RuleForm;
 use super::signature::{Push, Signature};
-use super::syntax::{RuleForm, Word};
+use super::syntax::Word;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind as SexpKind, Sexp};
@@ -15,7 +16,7 @@ use crate::suggest::unknown;
 use egg::Symbol;
 use ember_values::primitive::{Price, Primitive};
 
-/// The rules that a derivation stands for, in the order in which operators are declared.
+/// Returns the rules of a derivation, in the order in which operators are declared.
 pub(super) fn rules(
     signature: &Signature,
     boundary: &Word,
@@ -61,15 +62,17 @@ fn derivable(signature: &Signature, name: Symbol) -> bool {
     })
 }
 
-/// How a term in another environment or store moves to the operands of what it is a term of.
+/// The condition under which an operator that puts a term into another environment or store moves to the operands of
+/// that term.
 enum Moves {
-    /// Through operators that work lane by lane.
+    /// Moves through operators that work lane by lane.
     Lanewise,
-    /// Through operators that bind nothing; the variable must not occur in what stays.
+    /// Moves through operators that bind nothing; the variable must not occur in the operands that stay. The number is
+    /// the position of the variable.
     Anything(usize),
 }
 
-/// Of an operator that puts a term into another environment or store, how it moves.
+/// Returns how an operator moves that puts a term into another environment or store.
 fn moves(info: &OpInfo) -> Option<Moves> {
     match info.primitive()? {
         Primitive::Vec | Primitive::After => Some(Moves::Lanewise),
@@ -81,7 +84,7 @@ fn moves(info: &OpInfo) -> Option<Moves> {
 
 struct Writer<'a> {
     table: &'a Operators,
-    /// What `(derive …)` names.
+    /// The operator that `(derive …)` names.
     boundary: &'a str,
     span: Span,
 }
@@ -91,7 +94,7 @@ impl Writer<'_> {
         Sexp { span: self.span, kind: SexpKind::Atom(text.to_owned()) }
     }
 
-    /// An operator and its operands; the operator alone where it has none.
+    /// Builds an operator with its operands; the bare operator if it has none.
     fn list(&self, name: &str, operands: Vec<Sexp>) -> Sexp {
         if operands.is_empty() {
             return self.atom(name);
@@ -106,7 +109,7 @@ impl Writer<'_> {
         RuleForm { derived, ..RuleForm::new(name, doc, lhs, rhs, false) }
     }
 
-    /// The variables that stand for an operator's operands, none of them one of those that are taken.
+    /// Returns variables for an operator's operands, distinct from the names in `taken`.
     fn variables(&self, info: &OpInfo, taken: &[String]) -> Vec<String> {
         let named = info.operands.iter().enumerate().map(|(at, name)| match name {
             Some(name) => format!("?{name}"),
@@ -115,7 +118,7 @@ impl Writer<'_> {
         named.map(|name| if taken.contains(&name) { format!("{name}-2") } else { name }).collect()
     }
 
-    /// `(BOUNDARY (FROM ?a …)) => (TO (BOUNDARY-OF-A ?a) …)`.
+    /// Builds `(BOUNDARY (FROM ?a …)) => (TO (BOUNDARY-OF-A ?a) …)`.
     fn push(&self, push: &Push) -> RuleForm {
         let info = self.table.get(push.from, push.operands.len());
         let variables = info.map(|info| self.variables(info, &[])).unwrap_or_default();
@@ -131,11 +134,11 @@ impl Writer<'_> {
         self.rule(format!("{}-{}", push.boundary, short(push.to)), doc, lhs, rhs)
     }
 
-    /// `(P … (F ?a …)) => (F (P … ?a) …)`, where P moves through F.
+    /// Builds `(P … (F ?a …)) => (F (P … ?a) …)`, if P moves through F.
     fn through(&self, outer: &OpInfo, info: &OpInfo) -> Option<RuleForm> {
-        // Whole tensors are lowered before anything is put elsewhere.
+        // Whole tensors are lowered before anything moves through them.
         let evaluated = info.kind.is_some_and(|k| k.is_evaluated() && k != Kind::Tensor);
-        // What is folded or lowered to something else is moved through in that form.
+        // An operator that is folded or lowered is moved through in its resulting form.
         let lasting = info.price != Some(Price::Folded);
         let known = info.unit.is_none() && info.row.is_some() && evaluated && lasting;
         if !known || info.boundary || moves(info).is_some() || info.operands.is_empty() {
@@ -178,7 +181,7 @@ impl Writer<'_> {
         let doc =
             format!("`{}` of `{}` is `{}` of its operands.", outer.name, info.name, outer.name);
         let mut rule = self.rule(format!("{}-{}", outer.name, short(info.name)), doc, lhs, rhs);
-        // A literal may be computed from sizes, which mention no variable, but that is for conditions to say.
+        // A literal may be computed from sizes, which mention no variable; conditions must establish this.
         if let Some(variable) = variable {
             let stays = |at: usize| vec![self.atom(&context[variable]), self.atom(&variables[at])];
             let asked = info.literals.iter().map(|at| self.list("not-free", stays(*at)));
@@ -188,7 +191,7 @@ impl Writer<'_> {
     }
 }
 
-/// An operator's name without its dialect, as rules are called.
+/// Returns an operator's name without its dialect, in the spelling of rule names.
 fn short(name: Symbol) -> String {
     let name = name.as_str();
     name.rsplit('.').next().unwrap_or(name).replace('_', "-")

@@ -1,16 +1,16 @@
-//! The rules that derivations stand for, as a rule file: what the dialects say, read back as any other rules.
+//! Prints the rules of derivations as a rule file, which reads back like any other.
 
 use super::book::RuleBook;
 use super::load;
-use super::syntax::RuleForm;
+use super::rule_form::RuleForm;
 use crate::diagnostic::{Checked, Sources};
 use crate::fmt::format;
 use crate::sexp::{Kind, Sexp};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// The derived rules of rule files and folders of them, formatted: each set with its rules, under a comment that
-/// says which `(derive …)` they may stand for.
+/// Returns the derived rules of rule files and folders, formatted: each set with its rules, under a comment that names
+/// the `(derive …)` that they can replace.
 pub fn derived(sources: &mut Sources, paths: &[PathBuf]) -> Checked<String> {
     let (mut book, mut errors) = (RuleBook::default(), Vec::new());
     let forms = load::forms(sources, paths, &mut errors);
@@ -45,7 +45,7 @@ mod tests {
     use rustc_hash::FxHashMap;
     use std::fs;
 
-    /// The project's rules, those of proofs among them, as texts.
+    /// Returns the paths and texts of the project's rule files, including those of proofs.
     fn files() -> Vec<(PathBuf, String)> {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../rules");
         let folders = [folder.clone(), folder.join("equiv")];
@@ -69,7 +69,7 @@ mod tests {
         rules::load_text(&mut sources, &ids).expect("well-formed rules").0
     }
 
-    /// All of the rules, in order, without where they stand.
+    /// Returns all rules as text, in order, without their places.
     fn told(book: &RuleBook) -> Vec<String> {
         let arg = |arg: &Arg| match arg {
             Arg::Var(v) => v.to_string(),
@@ -89,7 +89,7 @@ mod tests {
         rules.collect()
     }
 
-    /// What is written of each derivation.
+    /// Returns the printed rules of each derivation.
     fn blocks(text: &str) -> FxHashMap<String, String> {
         let mut blocks: FxHashMap<String, String> = FxHashMap::default();
         let mut open = None;

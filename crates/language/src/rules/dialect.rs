@@ -1,5 +1,5 @@
-//! Checks dialect forms and adds what they declare to the signature. All sorts of all files are
-//! declared before any operator, so that the order of files does not matter.
+//! Checks dialect forms and adds their declarations to the signature. All sorts of all files are declared before any
+//! operator, so that the order of files does not matter.
 
 use super::attributes::{ATTRIBUTES, Attributes};
 use super::operators::{Kind, Unit};
@@ -29,13 +29,13 @@ pub(super) const OP_KEYS: [&str; 4 + ATTRIBUTES.len()] = {
     keys
 };
 
-/// An operator that says `:commutes`.
+/// An operator declared with `:commutes`.
 pub(super) struct Commuting {
     pub op: Word,
     pub dialect: Symbol,
 }
 
-/// Declares every sort and operator of the dialects. Also gives the operators that commute.
+/// Declares every sort and operator of the dialects. Also returns the operators that commute.
 pub(super) fn declare(
     dialects: &[&DialectForm],
     errors: &mut Vec<Diagnostic>,
@@ -63,7 +63,7 @@ pub(super) fn declare(
         }
     }
     for op in counterparts {
-        // Where no boundary leads from its sort, no unit is declared on which it could run.
+        // If no boundary leads from its sort, no unit is declared on which it could run.
         if !signature.operators.iter().any(|own| own.boundary && own.args[..] == [op.result]) {
             continue;
         }
@@ -80,7 +80,8 @@ pub(super) fn declare(
     (signature, commuting)
 }
 
-/// The form of an operator on a unit: the same operands, those that are evaluated behind boundaries.
+/// Returns the counterpart of an operator on a unit: the same operands, with boundaries around those that are
+/// evaluated.
 fn counterpart(
     signature: &Signature,
     op: &Operator,
@@ -103,7 +104,7 @@ fn counterpart(
     };
     let unit_of = |sort: SortTerm| signature.sort(sort.named()?.name())?.unit;
     let unit = unit_of(crossing.result);
-    // What a statement of both units computes is computed by the access unit.
+    // The access unit computes the operands of a statement that runs on both units.
     let crossed = |sort: &SortTerm| {
         let kind = signature.sort(sort.named()?.name())?.kind?;
         let unit = match (kind, unit) {
@@ -152,7 +153,7 @@ fn counterpart(
     Ok((own, push))
 }
 
-/// The dialect's name and its sorts.
+/// Declares the dialect's name and its sorts.
 fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mut Vec<Diagnostic>) {
     let Word { text, span } = &dialect.name;
     let name = Symbol::from(text);
@@ -183,7 +184,7 @@ fn declare_dialect(signature: &mut Signature, dialect: &DialectForm, errors: &mu
     }
 }
 
-/// `(sort NAME "doc" [:kind KIND] [:unit UNIT])`.
+/// Reads `(sort NAME "doc" [:kind KIND] [:unit UNIT])`.
 fn sort(
     dialect: Symbol,
     item: &Sexp,
@@ -239,7 +240,7 @@ fn sort(
     Ok(SortDecl { sort: Sort::named(&name.text), doc, kind, unit, dialect, span: name.span })
 }
 
-/// What a word of a closed list stands for.
+/// Returns the value of a word of a closed list.
 fn one_of<T: Copy>(
     (what, code): (&str, Code),
     all: &[(&str, T)],
@@ -269,8 +270,8 @@ fn declare_sort(signature: &mut Signature, decl: SortDecl, errors: &mut Vec<Diag
     signature.sorts.push(decl);
 }
 
-/// `(op NAME (ARG…) SORT "doc" [KEY …]…)`, where an argument is a sort or `(NAME SORT)`. Also answers whether
-/// it commutes.
+/// Reads `(op NAME (ARG…) SORT "doc" [KEY …]…)`, in which an argument is a sort or `(NAME SORT)`. Also returns true if
+/// the operator commutes.
 fn operator(
     signature: &Signature,
     dialect: Symbol,
@@ -367,7 +368,7 @@ fn operator(
     Ok((op, commutes))
 }
 
-/// That a word can be the name of an operator.
+/// Checks that a word can be the name of an operator.
 pub(super) fn nameable(name: &Word) -> Result<(), Diagnostic> {
     let is_literal = !matches!(parse_head(&name.text), Head::Op(_));
     if is_literal || name.text == "!" || name.text.starts_with(['\'', '?', '%', ':']) {
@@ -382,7 +383,7 @@ pub(super) fn nameable(name: &Word) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The two argument positions behind `:binds`.
+/// Reads the two argument positions after `:binds`.
 fn binds(section: &Section, arity: usize) -> Result<(usize, usize), Diagnostic> {
     let position = |s: &Sexp| s.atom().and_then(|t| t.parse::<usize>().ok());
     let pair = match section.items {
@@ -441,8 +442,8 @@ pub(super) fn declare_operator(
     signature.operators.push(op);
 }
 
-/// A sort or a sort variable. An unknown sort is reported and used nonetheless, so that it does not
-/// make every use of the operator an error too.
+/// Reads a sort or a sort variable. An unknown sort is reported and used nonetheless, so that not every use of the
+/// operator is an error too.
 fn sort_term(
     signature: &Signature,
     sexp: &Sexp,

@@ -1,24 +1,25 @@
-//! A digest of what rules and dialects say: the same for the same declarations, rules and conditions, in whatever
-//! order and layout they are written. Texts, tests, schedules and the sets of rules do not count.
+//! A digest of rules and dialects: equal for equal declarations, rules and conditions, in any order and layout. Texts,
+//! tests, schedules and rule sets do not count.
 //!
-//! It tells rules apart that were changed by mistake, and is no defence against those who look for two rule files
-//! with one digest: whoever reads it checks what it comes with against the rules that are given.
+//! The digest detects rules that were changed by mistake. It is no defence against a deliberate search for two rule
+//! files with one digest: a reader of certificates checks them against the given rules.
 
 use super::book::Exactness;
-use super::syntax::{DialectForm, RuleForm, Word};
+use super::rule_form::RuleForm;
+use super::syntax::{DialectForm, Word};
 use crate::sexp::{Kind, Sexp, deeper};
 
-/// Collects what counts.
+/// Collects the parts of the digest.
 #[derive(Default)]
 pub(super) struct Digest(Vec<String>);
 
 impl Digest {
-    /// Adds what a dialect declares.
+    /// Adds the declarations of a dialect.
     pub fn dialect(&mut self, form: &DialectForm) {
         self.0.extend(form.items.iter().map(plain));
     }
 
-    /// Adds a rule, and how exact it is.
+    /// Adds a rule and its exactness.
     pub fn rule(&mut self, form: &RuleForm, exact: Exactness) {
         let exact = Some(Word { text: exact.name().to_owned(), span: form.name.span });
         let (phase, subsume) = (None, None);
@@ -27,7 +28,7 @@ impl Digest {
         self.0.push(plain(&bare.form()));
     }
 
-    /// The digest: FNV-1a in 128 bits, as hexadecimal digits.
+    /// Returns the digest: FNV-1a in 128 bits, as hexadecimal digits.
     pub fn finish(mut self) -> String {
         const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -38,7 +39,7 @@ impl Digest {
     }
 }
 
-/// A form in one line, without texts.
+/// Returns a form on one line, without texts.
 fn plain(of: &Sexp) -> String {
     deeper(|| match &of.kind {
         Kind::Atom(word) => word.clone(),

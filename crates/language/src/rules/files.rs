@@ -1,5 +1,5 @@
-//! Which files rules are read from, and their forms in order: folders, files, and what they include.
-//! Nothing here knows what a form means.
+//! Finds the files that rules are read from, and their forms in order: folders, files, and included files. The meaning
+//! of forms is not known here.
 
 use super::syntax::{self, Form};
 use crate::codes::Code;
@@ -10,13 +10,13 @@ use ember_host::{FileError, Files, normal};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A form and the file that it stands in, by the order in which files were begun.
+/// A form and the index of its file, in the order in which files were begun.
 pub(super) struct InFile {
     pub file: usize,
     pub form: Form,
 }
 
-/// The files that paths stand for; a folder stands for every `*.rules` file directly in it.
+/// Returns the files of paths; a folder stands for every `*.rules` file directly in it.
 pub(super) fn find(
     sources: &mut Sources,
     paths: &[PathBuf],
@@ -39,7 +39,7 @@ pub(super) fn find(
     ids
 }
 
-/// The rule files that a path stands for.
+/// Returns the rule files of a path.
 fn rule_files(files: &dyn Files, path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let unreadable = |e: FileError| {
         Diagnostic::global(format!("cannot read `{}`: {e}", path.display()))
@@ -59,16 +59,16 @@ fn rule_files(files: &dyn Files, path: &Path) -> Result<Vec<PathBuf>, Diagnostic
 struct Open {
     id: FileId,
     file: usize,
-    /// What tells it from other files.
+    /// The key that distinguishes it from other files.
     key: PathBuf,
-    /// The forms that are left, the next one last.
+    /// The remaining forms, the next one last.
     rest: Vec<Sexp>,
-    /// Where it was included.
+    /// The place of the `include`, if it was included.
     from: Option<Span>,
 }
 
-/// The forms of files and of what they include, an included file's in the place of its `include`. Each
-/// file is read once. Also gives the files.
+/// Returns the forms of files, with the forms of an included file in the place of its `include`. Each file is read
+/// once. Also returns the files.
 pub(super) fn forms(
     sources: &mut Sources,
     files: &[FileId],
@@ -147,7 +147,7 @@ fn begin(
     Some(Open { id, file, key, rest, from })
 }
 
-/// The error for a file that includes itself, through any number of others.
+/// Returns the error for a file that includes itself, directly or through others.
 fn cycle(open: &[Open], span: Span) -> Diagnostic {
     let error =
         Diagnostic::error("files include each other", span, "this file is being read already")

@@ -1,5 +1,5 @@
-//! Sorts of terms and patterns, by unification: variables of rules and sort variables of
-//! operators get the sort that every place where they stand agrees on.
+//! Infers the sorts of terms and patterns by unification: a variable of a rule or a sort variable of an operator gets
+//! the sort that all its occurrences agree on.
 
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::tree::{Tree, TreeHead};
@@ -10,7 +10,7 @@ use crate::term::Head;
 use egg::Symbol;
 use std::collections::BTreeMap;
 
-/// What is known of the sort of a node.
+/// The knowledge about the sort of a node.
 #[derive(Clone, Copy, Debug)]
 enum Cell {
     Free,
@@ -18,7 +18,7 @@ enum Cell {
     Same(usize),
 }
 
-/// A handle on what is known of a sort.
+/// The index of a cell.
 pub(super) type SortCell = usize;
 
 /// The sorts of one rule's terms.
@@ -26,17 +26,17 @@ pub(super) struct Inference<'a> {
     signature: &'a Signature,
     cells: Vec<Cell>,
     variables: BTreeMap<Symbol, (SortCell, Span)>,
-    /// The cells of the nodes of the tree that was inferred last.
+    /// The cells of the nodes of the last inferred tree.
     pub nodes: Vec<SortCell>,
 }
 
 impl<'a> Inference<'a> {
-    /// Nothing is known yet.
+    /// Creates an inference without any knowledge.
     pub fn new(signature: &'a Signature) -> Inference<'a> {
         Inference { signature, cells: Vec::new(), variables: BTreeMap::new(), nodes: Vec::new() }
     }
 
-    /// The sort in a cell, if it is determined.
+    /// Returns the sort in a cell, if it is determined.
     pub fn sort(&self, cell: SortCell) -> Option<Sort> {
         match self.cells[self.find(cell)] {
             Cell::Is(sort) => Some(sort),
@@ -44,7 +44,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// The cell of a variable that stands at a place; the place is remembered if it is the first.
+    /// Returns the cell of a variable, and remembers the place of its first occurrence.
     pub fn variable(&mut self, name: Symbol, span: Span) -> SortCell {
         if let Some((cell, _)) = self.variables.get(&name) {
             return *cell;
@@ -54,12 +54,12 @@ impl<'a> Inference<'a> {
         cell
     }
 
-    /// A cell with a given sort.
+    /// Creates a cell with a given sort.
     pub fn known(&mut self, sort: Sort) -> SortCell {
         self.fresh(Cell::Is(sort))
     }
 
-    /// A cell with the sort of variables; nothing is known of it where there are several such sorts.
+    /// Creates a cell with the sort of variables; the cell is free if several sorts have variables.
     pub fn variable_sort(&mut self) -> SortCell {
         let sorts: Vec<Sort> = self.signature.variable_sorts().into_iter().collect();
         match sorts.as_slice() {
@@ -69,7 +69,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// A cell of which nothing is known.
+    /// Creates a cell without any knowledge.
     pub fn free(&mut self) -> SortCell {
         self.fresh(Cell::Free)
     }
@@ -89,7 +89,7 @@ impl<'a> Inference<'a> {
         self.nodes[tree.root()]
     }
 
-    /// Requires two cells to be one sort. Returns the two sorts where they differ.
+    /// Requires two cells to have one sort. Returns the two sorts if they differ.
     pub fn unify(&mut self, found: SortCell, expected: SortCell) -> Result<(), (Sort, Sort)> {
         let (a, b) = (self.find(found), self.find(expected));
         if a == b {
@@ -109,7 +109,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// The error for a node that has one sort where another is expected.
+    /// Returns the error for a node of an unexpected sort.
     pub fn mismatch(&self, tree: &Tree, node: usize, sorts: (Sort, Sort)) -> Diagnostic {
         let (found, expected) = sorts;
         let node = &tree.nodes[node];
@@ -132,7 +132,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// The cell of an operator applied to its arguments, or of a literal.
+    /// Returns the cell of an operator applied to its arguments, or of a literal.
     fn applied(
         &mut self,
         tree: &Tree,
@@ -164,7 +164,7 @@ impl<'a> Inference<'a> {
         self.instance(op.result, &mut any)
     }
 
-    /// The cell of `(! OP A B)`; its arguments are integers known when the rule is applied.
+    /// Returns the cell of `(! OP A B)`; its arguments are integers known when the rule is applied.
     fn computed(
         &mut self,
         tree: &Tree,
@@ -223,7 +223,7 @@ impl<'a> Inference<'a> {
     }
 }
 
-/// Says which argument of which operator an error is about.
+/// Adds to an error the argument and the operator that it concerns.
 fn argument(error: Diagnostic, op: &Operator, k: usize) -> Diagnostic {
     let nth = format!("argument {} of `{}`, as declared here", k + 1, op.name);
     error.with_related(op.span, nth)

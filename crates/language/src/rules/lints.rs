@@ -1,23 +1,22 @@
-//! Warnings that only `check` looks for: operators of which nothing is known, and rules that can never fire,
-//! that another makes needless, and that make terms without end.
+//! Warnings that only `check` reports: operators without a known meaning, and rules that can never fire, that another
+//! rule makes superfluous, or that build terms without end.
 
 use super::book::{Arg, Call, Rule, RuleBook};
+use super::general::General;
 use super::operators::Kind;
 use super::shape::{Sides, Special, growing_instance};
 use super::signature::Operator;
 use super::tree::COMPUTE;
 use crate::codes::Code;
-use crate::conditions::Predicate;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Language, PatternAst, Symbol};
-use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Predicates of which no term satisfies both.
+/// Pairs of predicates that no term satisfies together.
 const EXCLUSIVE: [(&str, &str); 1] = [("float", "index")];
 
-/// What is odd about the rules of a book.
+/// Returns the warnings about the rules of a book.
 pub(super) fn lints(book: &RuleBook) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     unknown_meanings(book, &mut found);
@@ -28,7 +27,7 @@ pub(super) fn lints(book: &RuleBook) -> Vec<Diagnostic> {
     found
 }
 
-/// Operators that are evaluated and say nothing of what they do.
+/// Finds operators that are evaluated but have no declared meaning.
 fn unknown_meanings(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     for op in book.signature.operators() {
         let Some(info) = book.signature.table().get(op.name, op.args.len()) else { continue };
@@ -74,7 +73,7 @@ fn never(rule: &Rule, label: String) -> Diagnostic {
         .warning()
 }
 
-/// Rules whose conditions hold of nothing.
+/// Finds rules whose conditions can never hold.
 fn never_asked(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     for rule in &book.rules {
         let guards = &rule.guards;
@@ -94,8 +93,8 @@ fn never_asked(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether a condition is false whatever its variables stand for.
-fn is_false(guard: &Call<Predicate>) -> bool {
+/// Returns true if a condition is false for all values of its variables.
+fn is_false(guard: &Call) -> bool {
     match (guard.what.name, guard.args.as_slice()) {
         ("at-most", [Arg::Int(a), Arg::Int(b)]) => a > b,
         ("below", [Arg::Int(a), Arg::Int(b)]) => a >= b,
@@ -105,12 +104,12 @@ fn is_false(guard: &Call<Predicate>) -> bool {
     }
 }
 
-/// Whether two conditions cannot both hold.
-fn exclude(a: &Call<Predicate>, b: &Call<Predicate>) -> bool {
+/// Returns true if two conditions cannot both hold.
+fn exclude(a: &Call, b: &Call) -> bool {
     let (first, second) = (a.what.name, b.what.name);
     let exclusive = EXCLUSIVE.contains(&(first, second)) || EXCLUSIVE.contains(&(second, first));
     match (a.args.as_slice(), b.args.as_slice()) {
-        // An address lacks one number of indices.
+        // An address lacks exactly one number of indices.
         ([x, Arg::Int(m)], [y, Arg::Int(n)]) if first == "rank" && second == "rank" => {
             x == y && m != n
         }
@@ -118,8 +117,8 @@ fn exclude(a: &Call<Predicate>, b: &Call<Predicate>) -> bool {
     }
 }
 
-/// A condition as it stands in a file.
-fn written(guard: &Call<Predicate>) -> String {
+/// Returns a condition as it is written in a file.
+fn written(guard: &Call) -> String {
     let args = guard.args.iter().map(|arg| match arg {
         Arg::Var(v) => format!(" {v}"),
         Arg::Int(n) => format!(" {n}"),
@@ -129,7 +128,7 @@ fn written(guard: &Call<Predicate>) -> String {
 
 type Key = (Symbol, usize);
 
-/// The operators of a pattern, but for numbers, names and what computes numbers.
+/// Returns the operators of a pattern, without numbers, names and computations.
 fn operators(pattern: &PatternAst<Node>) -> impl Iterator<Item = Key> + '_ {
     pattern.as_ref().iter().filter_map(|node| match node {
         ENodeOrVar::ENode(node) => match node.head() {
@@ -142,10 +141,10 @@ fn operators(pattern: &PatternAst<Node>) -> impl Iterator<Item = Key> + '_ {
     })
 }
 
-/// Rules that match an operator which no input has and no rule that fires makes.
+/// Finds rules that match an operator that no input contains and no rule that fires builds.
 fn never_made(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     let declared = book.signature.operators();
-    // Where nothing is said of inputs, they may be anything.
+    // If no dialect declares its inputs, any operator may be an input.
     let any = declared.iter().all(|op| !op.input);
     let defined = |op: &Operator| book.definitions.get(op.name, op.args.len()).is_some();
     let inputs = declared.iter().filter(|op| op.input || any || defined(op));
@@ -181,7 +180,7 @@ fn never_made(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     }
     for (rule, needs) in book.rules.iter().zip(&needs) {
         let missing = needs.iter().filter(|key| !made.contains(*key));
-        // The order of symbols is that of their making; a reader wants that of names.
+        // Symbols are ordered by their creation, but a reader expects the order of names.
         let missing = missing.min_by_key(|(name, arity)| (name.as_str(), *arity));
         if let Some((name, arity)) = missing {
             let warning =
@@ -202,23 +201,19 @@ fn with_place(warning: Diagnostic, place: Option<Span>, label: &str) -> Diagnost
     }
 }
 
-/// Rules that another rule of the same set makes needless.
+/// Finds rules that another rule of the same set makes superfluous.
 fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
-    // Rules that may be special cases of each other start with one operator.
-    let mut alike: FxHashMap<(usize, Key), Vec<usize>> = FxHashMap::default();
+    let mut index = General::default();
     let sides: Vec<Sides> = book.rules.iter().map(|rule| Sides::of(rule).0).collect();
     for (at, rule) in book.rules.iter().enumerate() {
-        if let Some(key) = rule.lhs.as_ref().last().and_then(root) {
-            alike.entry((rule.set, key)).or_default().push(at);
-        }
+        index.insert(at, rule);
     }
     for (at, rule) in book.rules.iter().enumerate() {
-        let Some(key) = rule.lhs.as_ref().last().and_then(root) else { continue };
-        let alike = alike.get(&(rule.set, key)).into_iter().flatten();
-        let mut others = alike.map(|other| (*other, &book.rules[*other]));
+        let mut others = index.of(rule).into_iter().map(|other| (other, &book.rules[other]));
         let special = Special::new(rule);
         let general = others.find(|(other, general)| {
             *other != at
+                && general.set == rule.set
                 && general.phase == rule.phase
                 && general.exact <= rule.exact
                 && sides[*other] != sides[at]
@@ -235,17 +230,7 @@ fn needless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn root(node: &ENodeOrVar<Node>) -> Option<Key> {
-    match node {
-        ENodeOrVar::ENode(node) => match node.head() {
-            Head::Op(name) => Some((name, node.children().len())),
-            Head::Int(_) | Head::Real(_) => None,
-        },
-        ENodeOrVar::Var(_) => None,
-    }
-}
-
-/// Rules that apply to what they have made, though they have conditions.
+/// Finds rules with conditions that apply to their own result without end.
 fn endless(book: &RuleBook, found: &mut Vec<Diagnostic>) {
     for rule in book.rules.iter().filter(|rule| !rule.guards.is_empty()) {
         if growing_instance(rule, &book.rules) {

@@ -1,10 +1,11 @@
-//! Rule files to a rule book: the forms of all files, and the order of the checks.
+//! Loads rule files into a rule book: reads the forms of all files and defines the order of the checks.
 
 use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::check::Checker;
 use super::files::{self, InFile};
+use super::rule_form::RuleForm;
 use super::signature::Signature;
-use super::syntax::{Form, RuleForm, RulesetForm, ScheduleForm, Word};
+use super::syntax::{Form, RulesetForm, ScheduleForm, Word};
 use super::{commutes, define, derive, dialect, lints, schedule};
 use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};
@@ -13,31 +14,31 @@ use egg::Symbol;
 use rustc_hash::FxHashSet;
 use std::path::PathBuf;
 
-/// What checking rule files found.
+/// The result of checking rule files.
 #[derive(Debug)]
 pub struct Check {
-    /// The rules, unless something is wrong.
+    /// The rules, if there are no errors.
     pub book: Option<RuleBook>,
-    /// Where something is wrong: the rules that nothing is wrong with.
+    /// The correct rules, if there are errors.
     pub partial: Option<RuleBook>,
-    /// What the dialects declare, whether or not something is wrong.
+    /// The declarations of the dialects, with or without errors.
     pub signature: Signature,
-    /// Errors and warnings, those that only this check looks for among them, in the order of the texts.
+    /// Errors and warnings, including those that only this check reports, in the order of the texts.
     pub diagnostics: Vec<Diagnostic>,
-    /// The files that were read, included ones among them, in order.
+    /// The files that were read, included files among them, in order.
     pub files: Vec<FileId>,
 }
 
-/// Reads and checks rule files. A folder stands for every `*.rules` file directly in it, in the
-/// order of their names. Returns the rules and the warnings about them, or all errors at once. A text
-/// that the sources hold already under the same path is taken in place of the file's.
+/// Reads and checks rule files. A folder stands for every `*.rules` file directly in it, in the order of their names.
+/// Returns the rules and the warnings about them, or all errors at once. A text that the sources already contain under
+/// the same path takes precedence over the file.
 pub fn load(sources: &mut Sources, paths: &[PathBuf]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     let mut errors = Vec::new();
     let forms = forms(sources, paths, &mut errors);
     finish(assemble(forms, &mut errors), errors)
 }
 
-/// The forms of rule files and folders of them.
+/// Returns the forms of rule files and folders.
 pub(super) fn forms(
     sources: &mut Sources,
     paths: &[PathBuf],
@@ -54,8 +55,8 @@ pub fn load_text(sources: &mut Sources, files: &[FileId]) -> Checked<(RuleBook, 
     finish(assemble(forms, &mut errors), errors)
 }
 
-/// Everything that can be said of rule files before any rule runs: what [`load`] reports, and the
-/// warnings that are too dear or too fussy for every run.
+/// Runs all checks that need no run of a rule: the checks of [`load`], and the warnings that are too expensive or too
+/// pedantic for every run.
 pub fn check(sources: &mut Sources, paths: &[PathBuf]) -> Check {
     let mut errors = Vec::new();
     let ids = files::find(sources, paths, &mut errors);
@@ -71,7 +72,7 @@ pub fn check(sources: &mut Sources, paths: &[PathBuf]) -> Check {
     Check { book, partial, signature, diagnostics, files }
 }
 
-/// What was read, and the warnings, where no error was found.
+/// Returns the result and the warnings if there is no error.
 pub(super) fn finish<R>(read: R, errors: Vec<Diagnostic>) -> Checked<(R, Vec<Diagnostic>)> {
     let errors = in_order(errors);
     if errors.iter().any(|d| d.severity == Severity::Error) {
@@ -81,14 +82,14 @@ pub(super) fn finish<R>(read: R, errors: Vec<Diagnostic>) -> Checked<(R, Vec<Dia
     }
 }
 
-/// Diagnostics in the order of the text; a word that stands for several places is reported once.
+/// Sorts diagnostics in the order of the text and removes duplicates, which arise from a word used in several roles.
 fn in_order(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     errors.sort_by_key(|d| d.at.as_ref().map(|(span, _)| (span.file, span.start)));
     errors.dedup();
     errors
 }
 
-/// Checks every form and puts it into a book. Where there are errors, it is a part of the book.
+/// Checks every form and puts it into a book. If there are errors, the book is incomplete.
 fn assemble(forms: Vec<InFile>, errors: &mut Vec<Diagnostic>) -> RuleBook {
     let mut book = RuleBook::default();
     let (rules, schedules) = stated(&mut book, forms, errors);
@@ -102,15 +103,15 @@ fn assemble(forms: Vec<InFile>, errors: &mut Vec<Diagnostic>) -> RuleBook {
     book
 }
 
-/// Schedules and named steps, as they are written.
+/// Schedules and named steps, unresolved.
 #[derive(Default)]
 pub(super) struct ScheduleForms {
     named: Vec<ScheduleForm>,
     schedules: Vec<ScheduleForm>,
 }
 
-/// Puts into a book all but rules and schedules, and gives those as they are written: each rule with its set,
-/// those among them that operators have because of how they are defined and declared.
+/// Puts all declarations except rules and schedules into a book, and returns the rules and schedules as forms. Each
+/// rule comes with its set; the rules of definitions and of commuting operators are included.
 pub(super) fn stated(
     book: &mut RuleBook,
     forms: Vec<InFile>,
@@ -118,7 +119,7 @@ pub(super) fn stated(
 ) -> (Vec<(usize, RuleForm)>, ScheduleForms) {
     let (mut dialects, mut definitions) = (Vec::new(), Vec::new());
     let (mut rules, mut schedules) = (Vec::new(), ScheduleForms::default());
-    // The set that the rules of a file belong to, so far.
+    // The current set of each file.
     let mut current = Vec::new();
     for InFile { file, form } in forms {
         if current.len() <= file {
@@ -155,13 +156,13 @@ pub(super) fn stated(
     (rules, schedules)
 }
 
-/// A rule of a file, or a derivation that stands for some.
+/// A rule of a file, or a derivation of rules.
 enum Stated {
     Written(Box<RuleForm>),
     Derived(Word),
 }
 
-/// Every rule in its place. One that is written takes the place of a derived one of its name.
+/// Returns all rules in order. A written rule replaces the derived rule of the same name.
 fn written_out(
     signature: &Signature,
     stated: Vec<(usize, Stated)>,
@@ -188,7 +189,7 @@ fn written_out(
     rules
 }
 
-/// The error for what stands before every rule set of its file.
+/// Returns the error for a rule or derivation before every rule set of its file.
 fn homeless(what: &str, name: &Word) -> Diagnostic {
     Diagnostic::error(
         format!("{what} `{}` belongs to no set", name.text),
@@ -232,7 +233,7 @@ fn rule_set(book: &RuleBook, form: &RulesetForm, errors: &mut Vec<Diagnostic>) -
     }
 }
 
-/// How exact a word says that something is.
+/// Parses an exactness.
 pub(super) fn exactness(word: &Word, errors: &mut Vec<Diagnostic>) -> Option<Exactness> {
     let exact = Exactness::parse(&word.text);
     if exact.is_none() {

@@ -1,8 +1,8 @@
 //! The rule language: dialects, rule sets and schedules as data.
 //!
-//! [`load`] reads rule files and checks them; what it returns is a [`RuleBook`] in which every name
-//! is resolved and every rule is well-sorted and well-scoped; the engine applies rules. Nothing here knows
-//! embeddings: operators, sorts and binders come from the files.
+//! [`load`] reads and checks rule files. It returns a [`RuleBook`] in which every name is resolved and every rule is
+//! well-sorted and well-scoped; the engine applies the rules. The language knows nothing of embeddings: operators,
+//! sorts and binders come from the files.
 
 mod attributes;
 mod binding;
@@ -18,10 +18,14 @@ mod derived;
 mod dialect;
 mod digest;
 mod files;
+mod general;
 mod infer;
 mod lints;
 mod load;
+mod lowering;
 mod operators;
+mod resolve;
+mod rule_form;
 mod schedule;
 mod scope;
 mod shape;
@@ -37,18 +41,20 @@ pub use build::Builder;
 pub use define::{Definition, Definitions};
 pub use derived::derived;
 pub use load::{Check, check, load, load_text};
+pub use lowering::{Lowering, Meaning};
 pub use operators::{Kind, Loop, OpInfo, Operators, Touches, Unit};
+pub use rule_form::RuleForm;
 pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
 pub use shape::Numbers;
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
 pub use sketch::{Part, Sketch};
 pub use stated::Stated;
-pub use syntax::{RuleForm, Word as Spelled};
+pub use syntax::Word as Spelled;
 pub use tree::{COMPUTE, COMPUTE_OPS};
 pub use words::{Word, all as all_words, words};
 
 /// The keywords of a rule.
-pub const RULE_KEYS: &[&str] = &syntax::RULE_KEYS;
+pub const RULE_KEYS: &[&str] = &rule_form::RULE_KEYS;
 /// The keywords of a rule set.
 pub const RULESET_KEYS: &[&str] = &syntax::RULESET_KEYS;
 /// The keywords of an operator's declaration.
@@ -56,7 +62,7 @@ pub const OP_KEYS: &[&str] = &dialect::OP_KEYS;
 
 #[cfg(test)]
 mod tests {
-    use super::{Exactness, Phase, attributes, dialect, schedule, sketch, syntax, tree};
+    use super::{Exactness, Phase, attributes, dialect, rule_form, schedule, sketch, syntax, tree};
     use crate::conditions::{GENERATORS, PREDICATES};
     use ember_values::primitive;
 
@@ -69,7 +75,7 @@ mod tests {
             &syntax::FORMS[..],
             &[syntax::INPUT],
             &syntax::RULESET_KEYS,
-            &syntax::RULE_KEYS,
+            &rule_form::RULE_KEYS,
             &schedule::STEPS,
             &sketch::WORDS,
             &dialect::ITEMS,
@@ -91,7 +97,7 @@ mod tests {
             ("form", &syntax::FORMS),
             ("key", &[syntax::INPUT]),
             ("key", &syntax::RULESET_KEYS),
-            ("key", &syntax::RULE_KEYS),
+            ("key", &rule_form::RULE_KEYS),
             ("key", &dialect::OP_KEYS),
             ("key", &dialect::SORT_KEYS),
             ("declaration", &dialect::ITEMS),

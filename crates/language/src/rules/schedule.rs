@@ -1,4 +1,4 @@
-//! Schedules: which rules run in which order, as data.
+//! Schedules as data: the order in which rules run.
 
 use super::book::{Phase, RuleBook};
 use super::sketch::Sketch;
@@ -11,10 +11,10 @@ use egg::Symbol;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The deepest nesting of steps; whoever runs a schedule may recurse over it.
+/// The limit on the nesting of steps; a runner may recurse over them.
 const MAX_DEPTH: usize = 32;
 
-/// The most steps that a schedule takes, each counted as often as it is repeated.
+/// The limit on the steps of a schedule, with repeated steps counted repeatedly.
 pub const MOST_STEPS: usize = 10_000;
 
 /// A checked schedule, or named steps.
@@ -22,26 +22,26 @@ pub const MOST_STEPS: usize = 10_000;
 pub struct Schedule {
     /// Its name.
     pub name: Symbol,
-    /// What it is for.
+    /// Its purpose.
     pub doc: String,
     /// Its steps, in order.
     pub steps: Vec<ScheduleStep>,
-    /// Where its name stands.
+    /// The place of its name.
     pub span: Span,
 }
 
 /// A step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleStep {
-    /// Applies rules until nothing changes: indices into [`RuleBook::rules`], ascending.
+    /// Applies rules until nothing changes; the rules are indices into [`RuleBook::rules`], ascending.
     Saturate(Vec<usize>),
     /// Extracts this many different terms and starts again from them.
     Keep(usize),
     /// Runs steps this many times, or until they change nothing.
     Repeat(usize, Vec<ScheduleStep>),
-    /// Runs steps in order; named steps are shared by all that include them.
+    /// Runs steps in order; named steps are shared by all steps that include them.
     Seq(Arc<Vec<ScheduleStep>>),
-    /// Runs steps again and again, until a sketch is found or nothing changes.
+    /// Runs steps repeatedly until a sketch is found or nothing changes.
     Until(Sketch, Vec<ScheduleStep>),
 }
 
@@ -51,18 +51,28 @@ impl Schedule {
         Schedule { name, doc, steps, span: form.name.span }
     }
 
-    /// Whether it chooses between programs somewhere, which takes a machine and a model.
+    /// Returns true if some step chooses between programs, which requires a machine and a model.
     pub fn keeps(&self) -> bool {
         simple(&self.steps).any(|step| matches!(step, ScheduleStep::Keep(_)))
     }
 
-    /// The same schedule of some of its rules.
+    /// Returns the schedule restricted to the rules that `keep` accepts.
     pub fn only(&self, keep: impl Fn(usize) -> bool) -> Schedule {
-        let steps = self.steps.iter().map(|step| step.only(&keep)).collect();
+        self.running(&|rules| rules.iter().copied().filter(|rule| keep(*rule)).collect())
+    }
+
+    /// The same schedule with further rules, of later places in the book, in every step that runs rules.
+    pub fn extended(&self, further: &[usize]) -> Schedule {
+        self.running(&|rules| rules.iter().chain(further).copied().collect())
+    }
+
+    /// The same schedule with other rules in each step that runs rules.
+    fn running(&self, rules: &impl Fn(&[usize]) -> Vec<usize>) -> Schedule {
+        let steps = self.steps.iter().map(|step| step.running(rules)).collect();
         Schedule { steps, ..self.clone() }
     }
 
-    /// The rules that it runs, as indices into [`RuleBook::rules`].
+    /// Returns the rules that it runs, as indices into [`RuleBook::rules`].
     pub fn rules(&self) -> BTreeSet<usize> {
         let rules = |step: &ScheduleStep| match step {
             ScheduleStep::Saturate(rules) => rules.clone(),
@@ -73,13 +83,16 @@ impl Schedule {
 }
 
 impl ScheduleStep {
-    /// The same step with some of its rules.
-    fn only(&self, keep: &impl Fn(usize) -> bool) -> ScheduleStep {
-        let of = |steps: &[ScheduleStep]| steps.iter().map(|step| step.only(keep)).collect();
+    /// Applies every rule of a book at once.
+    pub fn all(book: &RuleBook) -> ScheduleStep {
+        ScheduleStep::Saturate((0..book.rules.len()).collect())
+    }
+
+    /// The same step with other rules.
+    fn running(&self, rules: &impl Fn(&[usize]) -> Vec<usize>) -> ScheduleStep {
+        let of = |steps: &[ScheduleStep]| steps.iter().map(|step| step.running(rules)).collect();
         match self {
-            ScheduleStep::Saturate(rules) => {
-                ScheduleStep::Saturate(rules.iter().copied().filter(|rule| keep(*rule)).collect())
-            }
+            ScheduleStep::Saturate(own) => ScheduleStep::Saturate(rules(own)),
             ScheduleStep::Keep(terms) => ScheduleStep::Keep(*terms),
             ScheduleStep::Repeat(times, steps) => ScheduleStep::Repeat(*times, of(steps)),
             ScheduleStep::Seq(steps) => ScheduleStep::Seq(Arc::new(of(steps))),
@@ -87,7 +100,7 @@ impl ScheduleStep {
         }
     }
 
-    /// The steps that this one is made of.
+    /// Returns the steps inside this one.
     fn parts(&self) -> &[ScheduleStep] {
         match self {
             ScheduleStep::Saturate(_) | ScheduleStep::Keep(_) => &[],
@@ -96,7 +109,7 @@ impl ScheduleStep {
         }
     }
 
-    /// How many steps it takes if nothing ends it early and what it looks for is found at once.
+    /// Returns the number of steps that it takes if nothing ends it early and every `until` finds its sketch at once.
     fn length(&self) -> usize {
         let times = match self {
             ScheduleStep::Repeat(times, _) => *times,
@@ -106,7 +119,7 @@ impl ScheduleStep {
     }
 }
 
-/// The steps that are made of no others, in the order in which they stand.
+/// Returns the steps that contain no others, in order.
 fn simple(steps: &[ScheduleStep]) -> impl Iterator<Item = &ScheduleStep> {
     let mut open: Vec<&ScheduleStep> = steps.iter().rev().collect();
     std::iter::from_fn(move || {
@@ -124,7 +137,7 @@ fn length(steps: &[ScheduleStep]) -> usize {
     steps.iter().map(ScheduleStep::length).fold(0, usize::saturating_add)
 }
 
-/// How deep steps nest.
+/// Returns the depth of the nesting of steps.
 fn height(steps: &[ScheduleStep]) -> usize {
     steps.iter().map(|step| 1 + height(step.parts())).max().unwrap_or(0)
 }
@@ -175,26 +188,26 @@ pub(super) fn check(
     book.schedules.extend(read);
 }
 
-/// Reads steps, and looks up what they name.
+/// Reads steps and resolves their names.
 struct Reader<'a> {
     book: &'a RuleBook,
-    /// Named steps as they are written.
+    /// The forms of named steps.
     forms: BTreeMap<&'a str, &'a ScheduleForm>,
-    /// Named steps that have been read.
+    /// The named steps that have been read.
     known: BTreeMap<&'a str, Arc<Vec<ScheduleStep>>>,
-    /// Named steps that are being read, outermost first.
+    /// The named steps that are being read, outermost first.
     open: Vec<&'a ScheduleForm>,
     errors: &'a mut Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
-    /// Named steps, with those that they include.
+    /// Reads named steps, including the steps that they include.
     fn named(&mut self, form: &'a ScheduleForm) -> Schedule {
         let steps = self.included(form, 0);
         Schedule::new(form, steps.to_vec())
     }
 
-    /// The steps of a form, which is read once.
+    /// Returns the steps of a form; the form is read once.
     fn included(&mut self, form: &'a ScheduleForm, depth: usize) -> Arc<Vec<ScheduleStep>> {
         if let Some(known) = self.known.get(form.name.text.as_str()) {
             return Arc::clone(known);
@@ -211,7 +224,7 @@ impl<'a> Reader<'a> {
         steps
     }
 
-    /// The steps that `(steps NAME)` names.
+    /// Returns the steps that `(steps NAME)` includes.
     fn include(&mut self, item: &Sexp, depth: usize) -> Option<Arc<Vec<ScheduleStep>>> {
         let Some([name]) = item.items("steps") else { return None };
         let word = name.atom().unwrap_or_default();
@@ -314,7 +327,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The rules that a `(saturate …)` names: sets, `(phase P)`, those of named steps, or `*` for all.
+    /// Returns the rules that `(saturate …)` selects: sets, `(phase P)`, the rules of named steps, or `*` for all.
     fn select(&mut self, step: &Sexp, selectors: &[Sexp], depth: usize) -> Vec<usize> {
         let book = self.book;
         let mut chosen = vec![false; book.rules.len()];
@@ -370,9 +383,8 @@ impl<'a> Reader<'a> {
                 ),
             }
         }
-        // What an operator stands for is known everywhere.
-        let known = |rule: usize| book.is_definition(&book.rules[rule]);
-        (0..chosen.len()).filter(|&rule| chosen[rule] || known(rule)).collect()
+        // Definitions are applied everywhere.
+        (0..chosen.len()).filter(|&rule| chosen[rule] || book.is_known(rule)).collect()
     }
 }
 
@@ -391,7 +403,7 @@ fn too_many(what: &str, span: Span) -> Diagnostic {
     .with_help("repeating ends where nothing changes: a small number is enough")
 }
 
-/// A number of at least 1.
+/// Reads a number of at least 1.
 fn count(item: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<usize> {
     let n = item.atom().and_then(|t| t.parse::<usize>().ok()).filter(|&n| n > 0);
     if n.is_none() {

@@ -1,5 +1,5 @@
-//! Scope: what a binder on the left side binds must stay below a binder of the same variable on
-//! the right side, unless a condition says that it does not mention the variable.
+//! Checks scopes: a term that a binder on the left side binds must stay below a binder of the same variable on the
+//! right side, unless a condition states that it does not mention the variable.
 
 use super::book::{Arg, Rule};
 use super::shape::Numbers;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bound variables, by the structural numbers of their patterns.
 type Bound = BTreeSet<usize>;
 
-/// The sorts of bound variables, and those whose terms can mention one, which element types, say, cannot.
+/// The sorts of bound variables, and all sorts whose terms can mention one; element types, for example, cannot.
 #[derive(Debug)]
 pub(super) struct Mentioning {
     pub variables: BTreeSet<Sort>,
@@ -22,7 +22,7 @@ pub(super) struct Mentioning {
 }
 
 impl Mentioning {
-    /// Those of a complete signature.
+    /// Computes the sorts of a complete signature.
     pub fn new(signature: &Signature) -> Mentioning {
         let variables = signature.variable_sorts();
         let mut all = variables.clone();
@@ -44,8 +44,8 @@ impl Mentioning {
     }
 }
 
-/// Reports every variable that leaves its binder; answers whether none does. `rhs` is the right side
-/// as it stands in the file.
+/// Reports every variable that leaves its binder; returns true if none does. `rhs` is the right side with its places in
+/// the file.
 pub(super) fn check(
     signature: &Signature,
     mentioning: &Mentioning,
@@ -92,7 +92,7 @@ pub(super) fn check(
     in_scope
 }
 
-/// Whether a condition speaks of both a variable and the binder that it leaves.
+/// Returns true if a condition mentions both a variable and the binder that it leaves.
 fn excused(rule: &Rule, variable: Var, binder: Option<Var>) -> bool {
     rule.guards.iter().any(|guard| {
         let names = |v: Var| guard.args.contains(&Arg::Var(v));
@@ -124,7 +124,7 @@ impl<'a> Left<'a> {
         Left { free, ..left }
     }
 
-    /// Learns from a pattern that stands below the given operators.
+    /// Records the scopes of a pattern below the given binders.
     fn pattern(&mut self, pattern: &PatternAst<Node>, outer: &Bound) {
         let numbers = self.numbers.of(pattern);
         let mut scopes: Vec<Bound> = vec![Bound::new(); pattern.len()];
@@ -163,8 +163,8 @@ impl<'a> Left<'a> {
     }
 }
 
-/// The variables that stand on the right side outside a binder that is around them on the left
-/// side, each with that binder.
+/// Returns the variables that occur on the right side outside a binder that encloses them on the left side, each with
+/// this binder.
 fn escaping(
     signature: &Signature,
     mentioning: &Mentioning,
@@ -179,7 +179,7 @@ fn escaping(
         match node {
             ENodeOrVar::Var(v) => {
                 let sort = rule.variables.iter().find(|(x, _)| x == v).and_then(|(_, sort)| *sort);
-                // A loop variable mentions no variable but itself, whatever its bounds are.
+                // A loop variable mentions no variable but itself, regardless of its bounds.
                 let itself = sort.is_some_and(|sort| variables.contains(&sort));
                 let own = left.numbers.variable(*v);
                 if sort.is_none_or(|sort| all.contains(&sort)) {
@@ -192,7 +192,7 @@ fn escaping(
                 let op = signature.operator_of(n);
                 let binds = op.and_then(|op| op.binds);
                 let result = op.and_then(|op| op.result.named());
-                // A variable mentions nothing of what its name is made from.
+                // A variable mentions none of the variables in its name.
                 let is_variable = result.is_some_and(|sort| variables.contains(&sort));
                 for (k, child) in n.children().iter().enumerate().filter(|_| !is_variable) {
                     let child = usize::from(*child);

@@ -1,7 +1,6 @@
-//! What two patterns have in common: the same up to renaming, or one inside the other.
+//! Compares patterns: equality up to renaming, and occurrence of one inside the other.
 
 use super::book::{Arg, Call, Rule};
-use crate::conditions::Predicate;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use rustc_hash::FxHashMap;
@@ -9,17 +8,17 @@ use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A node of a pattern: what it is, and the numbers of its parts.
+/// A node of a pattern: its head or variable, and the numbers of its children.
 type Part = (Result<Head, Var>, SmallVec<[usize; 4]>);
 
-/// Structural numbers of pattern nodes: two nodes have one number where they are one term.
+/// Structural numbers of pattern nodes: two nodes have the same number if and only if they are the same term.
 #[derive(Default)]
 pub struct Numbers {
     known: FxHashMap<Part, usize>,
 }
 
 impl Numbers {
-    /// The numbers of every node of a pattern.
+    /// Returns the numbers of all nodes of a pattern.
     pub fn of(&mut self, pattern: &PatternAst<Node>) -> Vec<usize> {
         let mut numbers: Vec<usize> = Vec::with_capacity(pattern.len());
         for node in pattern {
@@ -36,13 +35,13 @@ impl Numbers {
         numbers
     }
 
-    /// The number of a variable, if it has been seen.
+    /// Returns the number of a variable, if it has been seen.
     pub fn variable(&self, variable: Var) -> Option<usize> {
         self.known.get(&(Err(variable), SmallVec::new())).copied()
     }
 }
 
-/// The sides of a rule with its variables numbered in the order in which they stand.
+/// The sides of a rule with its variables numbered in the order of their occurrence.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sides {
     lhs: String,
@@ -50,7 +49,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// The sides of a rule, and its conditions with the variables numbered alike.
+    /// Returns the sides of a rule, and its conditions with the same numbering of variables.
     pub fn of(rule: &Rule) -> (Sides, BTreeSet<String>) {
         let mut names = BTreeMap::new();
         let lhs = written(&rule.lhs, &mut names);
@@ -58,13 +57,13 @@ impl Sides {
         (Sides { lhs, rhs }, conditions(rule, &mut names))
     }
 
-    /// Whether the sides are one term.
+    /// Returns true if the sides are the same term.
     pub fn equal(&self) -> bool {
         self.lhs == self.rhs
     }
 }
 
-/// The conditions of a rule, with its variables numbered.
+/// Returns the conditions of a rule, with its variables numbered.
 fn conditions(rule: &Rule, names: &mut BTreeMap<Var, usize>) -> BTreeSet<String> {
     let mut conditions = BTreeSet::new();
     for (x, pattern) in &rule.wheres {
@@ -101,8 +100,8 @@ fn number(variable: Var, names: &mut BTreeMap<Var, usize>) -> usize {
     *names.entry(variable).or_insert(next)
 }
 
-/// A pattern as text. A node that stands in several places is written once and referred to, so
-/// that abbreviations do not blow it up.
+/// Returns a pattern as text. A node that occurs several times is written once and referred to, so that abbreviations
+/// do not blow up the text.
 fn written(pattern: &PatternAst<Node>, names: &mut BTreeMap<Var, usize>) -> String {
     let mut text = String::new();
     let numbers = Numbers::default().of(pattern);
@@ -133,14 +132,14 @@ fn written(pattern: &PatternAst<Node>, names: &mut BTreeMap<Var, usize>) -> Stri
     text
 }
 
-/// Whether the right side contains a larger instance of the left side, so that the rule applies to its
-/// own result without end. A mere renaming, as in commutativity, is not larger, nor is what one of `rules`
-/// takes back.
+/// Returns true if the right side contains a larger instance of the left side, so that the rule applies to its own
+/// result without end. A mere renaming, as in commutativity, is not larger; neither is an instance that one of `rules`
+/// undoes.
 pub(super) fn instance_of_left(rule: &Rule, rules: &[Rule]) -> bool {
     instances_of_left(rule, rules, |_| true)
 }
 
-/// The same, where what the rule asks of its variables is asked of the same ones again.
+/// [`instance_of_left`] for instances whose conditions concern the same terms as before.
 pub(super) fn growing_instance(rule: &Rule, rules: &[Rule]) -> bool {
     let guards = rule.guards.iter().flat_map(|guard| &guard.args);
     let asked = guards.chain(rule.fors.iter().flat_map(|(_, call)| &call.args));
@@ -149,7 +148,7 @@ pub(super) fn growing_instance(rule: &Rule, rules: &[Rule]) -> bool {
     instances_of_left(rule, rules, |bound| {
         let itself = |v: &Var| match bound.get(v) {
             Some(at) => rule.rhs[Id::from(*at)] == ENodeOrVar::Var(*v),
-            // What is bound by no left side is asked for anew.
+            // A variable that the left side does not bind is searched again in each application.
             None => true,
         };
         asked.iter().all(itself)
@@ -163,7 +162,7 @@ fn variable(arg: &Arg) -> Option<Var> {
     }
 }
 
-/// Whether the right side contains a larger instance of the left side that is wanted.
+/// Returns true if the right side contains a larger instance of the left side that `wanted` accepts.
 fn instances_of_left(
     rule: &Rule,
     rules: &[Rule],
@@ -184,8 +183,8 @@ fn instances_of_left(
     })
 }
 
-/// The variables of a right side outside of the left side, if that stands in it: another term for one that
-/// is only in there makes nothing new, because the left side is equal to what is there already.
+/// Returns the variables of a right side outside of a copy of the left side in it. A larger term for a variable inside
+/// the copy makes nothing new, because the copy is equal to the term already present.
 fn outside(rhs: &PatternAst<Node>, numbers: &[usize], left: Option<usize>) -> BTreeSet<Var> {
     let mut open = vec![rhs.len() - 1];
     let mut seen = vec![false; rhs.len()];
@@ -204,7 +203,7 @@ fn outside(rhs: &PatternAst<Node>, numbers: &[usize], left: Option<usize>) -> BT
     found
 }
 
-/// Whether a rule, unconditionally, makes a variable of a part of another's right side.
+/// Returns true if a rule without conditions rewrites a part of another rule's right side to a variable.
 fn takes_back(known: &Rule, rule: &Rule, numbers: &[usize], variable: Var, at: usize) -> bool {
     let free = known.guards.is_empty() && known.wheres.is_empty() && known.fors.is_empty();
     let Some(ENodeOrVar::Var(result)) = known.rhs.as_ref().last() else { return false };
@@ -223,7 +222,7 @@ pub(super) struct Special<'a> {
 }
 
 impl Special<'_> {
-    /// A rule.
+    /// Prepares a rule for the comparison.
     pub fn new(rule: &Rule) -> Special<'_> {
         let mut numbers = Numbers::default();
         let left = numbers.of(&rule.lhs);
@@ -231,15 +230,12 @@ impl Special<'_> {
         Special { rule, numbers, left, right }
     }
 
-    /// Whether it does only what a more general rule does too: its left side is an instance of the other's,
-    /// its right side is the same instance, and it asks for as much.
+    /// Returns true if a more general rule covers it: its left side is an instance of the other's left side, its right
+    /// side is the same instance, and it has all conditions of the other.
     pub fn of(&self, general: &Rule) -> bool {
         let rule = self.rule;
         if !general.wheres.is_empty() || !general.fors.is_empty() || general.subsume != rule.subsume
         {
-            return false;
-        }
-        if !may_match(&general.lhs, &rule.lhs) {
             return false;
         }
         let root = rule.lhs.len() - 1;
@@ -248,8 +244,8 @@ impl Special<'_> {
             && self.instance(&general.rhs, &bound) == Some(self.right)
     }
 
-    /// Whether the rule has this condition of a general one, on what its variables stand for.
-    fn asks(&self, guard: &Call<Predicate>, bound: &BTreeMap<Var, usize>) -> bool {
+    /// Returns true if the rule has this condition of a general rule, with the variables replaced by their terms.
+    fn asks(&self, guard: &Call, bound: &BTreeMap<Var, usize>) -> bool {
         let arg = |arg: &Arg| match arg {
             Arg::Int(n) => Some(Arg::Int(*n)),
             Arg::Var(v) => match &self.rule.lhs[Id::from(*bound.get(v)?)] {
@@ -261,13 +257,12 @@ impl Special<'_> {
             },
         };
         let args: Option<Vec<Arg>> = guard.args.iter().map(arg).collect();
-        let same = |own: &Call<Predicate>| {
-            own.what.name == guard.what.name && args.as_ref() == Some(&own.args)
-        };
+        let same =
+            |own: &Call| own.what.name == guard.what.name && args.as_ref() == Some(&own.args);
         self.rule.guards.iter().any(same)
     }
 
-    /// The number of what a general right side stands for, if that is a part of the rule.
+    /// Returns the number of the instance of a general rule's right side, if the instance is a part of this rule.
     fn instance(&self, rhs: &PatternAst<Node>, bound: &BTreeMap<Var, usize>) -> Option<usize> {
         let mut instance: Vec<Option<usize>> = Vec::with_capacity(rhs.len());
         for node in rhs {
@@ -286,18 +281,7 @@ impl Special<'_> {
     }
 }
 
-/// Whether the operands of two left sides fit at first sight. Most rules are told apart by this.
-fn may_match(general: &PatternAst<Node>, rule: &PatternAst<Node>) -> bool {
-    let (Some(a), Some(b)) = (general.as_ref().last(), rule.as_ref().last()) else { return false };
-    let mut pairs = a.children().iter().zip(b.children());
-    pairs.all(|(x, y)| match (&general[*x], &rule[*y]) {
-        (ENodeOrVar::Var(_), _) => true,
-        (ENodeOrVar::ENode(a), ENodeOrVar::ENode(b)) => a.matches(b),
-        (ENodeOrVar::ENode(_), ENodeOrVar::Var(_)) => false,
-    })
-}
-
-/// What the variables of a pattern stand for where it matches another at a node.
+/// Returns the bindings of a pattern's variables if it matches another pattern at a node.
 fn matches(
     pattern: &PatternAst<Node>,
     term: &PatternAst<Node>,

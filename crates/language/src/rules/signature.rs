@@ -1,4 +1,4 @@
-//! What the dialects declare: sorts and operators, and the sort of a term.
+//! The declarations of the dialects: sorts and operators. Also computes the sort of a term.
 
 use super::attributes::Attributes;
 use super::infer::Inference;
@@ -10,34 +10,35 @@ use crate::sexp::Sexp;
 use crate::suggest::did_you_mean;
 use crate::term::{Head, Node, Term};
 use egg::{Id, Language, PatternAst, Symbol};
+use ember_values::primitive::Price;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// A sort: where a term runs and what it yields.
+/// A sort: the unit on which a term runs and the kind of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sort(Symbol);
 
 impl Sort {
     /// The sort of integer literals.
     pub const VALUE: &'static str = "Value";
-    /// The sort of literals with a point, an exponent, or that are not finite.
+    /// The sort of literals with a point or an exponent, and of literals that are not finite.
     pub const REAL: &'static str = "Real";
     /// The sort of names of the model, which start with `%`.
     pub const NAME: &'static str = "Name";
 
-    /// The sort with this name, declared or not.
+    /// Returns the sort with this name, declared or not.
     pub fn named(name: &str) -> Sort {
         Sort(Symbol::from(name))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         self.0.as_str()
     }
 
-    /// The sort of a leaf that is no operator: a number, or a name of the model.
+    /// Returns the sort of a leaf that is no operator: a number, or a name of the model.
     pub fn of_literal(head: Head) -> Option<Sort> {
         match head {
             Head::Int(_) => Some(Sort::named(Sort::VALUE)),
@@ -58,12 +59,12 @@ impl fmt::Display for Sort {
 pub enum SortTerm {
     /// This sort.
     Is(Sort),
-    /// Any sort, the same wherever the name stands in the declaration; written `'a`.
+    /// Any sort, the same for every occurrence of the name in the declaration; written `'a`.
     Any(Symbol),
 }
 
 impl SortTerm {
-    /// The sort, where it is a certain one.
+    /// Returns the sort, if it is a fixed one.
     pub fn named(self) -> Option<Sort> {
         match self {
             SortTerm::Is(sort) => Some(sort),
@@ -71,7 +72,7 @@ impl SortTerm {
         }
     }
 
-    /// What it is called in the declaration.
+    /// Returns its name in the declaration.
     pub fn name(self) -> &'static str {
         match self {
             SortTerm::Is(sort) => sort.name(),
@@ -85,15 +86,15 @@ impl SortTerm {
 pub struct SortDecl {
     /// Its name.
     pub sort: Sort,
-    /// What its terms mean.
+    /// The meaning of its terms, in words.
     pub doc: String,
-    /// In what way its terms mean something, where that is declared.
+    /// The kind of meaning of its terms, if it is declared.
     pub kind: Option<Kind>,
-    /// Where its terms run; `None` for what runs nowhere yet.
+    /// The unit on which its terms run; `None` if they run on no unit yet.
     pub unit: Option<Unit>,
     /// The dialect that declares it.
     pub dialect: Symbol,
-    /// Where.
+    /// The place of the declaration.
     pub span: Span,
 }
 
@@ -104,40 +105,48 @@ pub struct Operator {
     pub name: Symbol,
     /// The sorts of its arguments.
     pub args: Vec<SortTerm>,
-    /// What its arguments are called, where the declaration says so.
+    /// The names of its arguments, if the declaration gives them.
     pub operands: Vec<Option<Symbol>>,
-    /// The sort of the whole.
+    /// The sort of its result.
     pub result: SortTerm,
-    /// What it means.
+    /// Its meaning, in words.
     pub doc: String,
-    /// The argument that is a variable bound by it, and the argument in which it is bound.
+    /// The argument that is the bound variable, and the argument in which it is bound.
     pub binds: Option<(usize, usize)>,
-    /// Whether it only changes the sort; no finished program contains it.
+    /// True if it only changes the sort; no finished program contains it.
     pub boundary: bool,
-    /// Whether terms that rules start from are written with it.
+    /// True if the terms that rules start from are written with it.
     pub input: bool,
-    /// What else is said of it, as it is written.
+    /// Its other declared attributes, unresolved.
     pub(super) attributes: Attributes,
     /// The dialect that declares it.
     pub dialect: Symbol,
-    /// Where.
+    /// The place of the declaration.
     pub span: Span,
 }
 
-/// That a boundary of an operator is another operator of its operands, behind boundaries of their own.
+impl Operator {
+    /// Returns the cost class that the declaration gives.
+    pub fn price(&self) -> Option<Price> {
+        self.attributes.price
+    }
+}
+
+/// The push-down of a boundary: the boundary around an operator becomes another operator, whose operands have
+/// boundaries of their own.
 #[derive(Clone, Debug)]
 pub(super) struct Push {
     /// The boundary.
     pub boundary: Symbol,
-    /// The operator behind the boundary.
+    /// The operator inside the boundary.
     pub from: Symbol,
-    /// The operator that is the same on the unit.
+    /// The counterpart of the operator on the unit.
     pub to: Symbol,
-    /// The boundaries of the operands; `None` for those that stay.
+    /// The boundaries of the operands; `None` for operands that stay.
     pub operands: Vec<Option<Symbol>>,
 }
 
-/// Every sort and operator of the dialects that were loaded.
+/// Every sort and operator of the loaded dialects.
 #[derive(Clone, Debug, Default)]
 pub struct Signature {
     pub(super) dialects: Vec<(Symbol, String, Span)>,
@@ -150,32 +159,32 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The dialects in the order in which they were read, each with what it is for.
+    /// Returns the dialects in the order in which they were read, each with its purpose.
     pub fn dialects(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.dialects.iter().map(|(name, doc, _)| (name.as_str(), doc.as_str()))
     }
 
-    /// The sorts in the order of their declarations.
+    /// Returns the sorts in the order of their declarations.
     pub fn sorts(&self) -> &[SortDecl] {
         &self.sorts
     }
 
-    /// The operators in the order of their declarations.
+    /// Returns the operators in the order of their declarations.
     pub fn operators(&self) -> &[Operator] {
         &self.operators
     }
 
-    /// A sort by its name.
+    /// Returns a sort by its name.
     pub fn sort(&self, name: &str) -> Option<&SortDecl> {
         self.sort_index.get(&Sort::named(name)).map(|&i| &self.sorts[i])
     }
 
-    /// An operator by its name and number of arguments.
+    /// Returns an operator by its name and number of arguments.
     pub fn operator(&self, name: Symbol, arity: usize) -> Option<&Operator> {
         self.operator_index.get(&(name, arity)).map(|&i| &self.operators[i])
     }
 
-    /// The operator of a node; `None` for numbers and names of the model.
+    /// Returns the operator of a node; `None` for numbers and names of the model.
     pub fn operator_of(&self, node: &Node) -> Option<&Operator> {
         match node.head() {
             Head::Op(name) => self.operator(name, node.children().len()),
@@ -183,29 +192,29 @@ impl Signature {
         }
     }
 
-    /// The sorts of variables: those of what operators bind.
+    /// Returns the sorts of variables: the sorts of the arguments that operators bind.
     pub fn variable_sorts(&self) -> BTreeSet<Sort> {
         let bound = self.operators.iter().filter_map(|op| op.args.get(op.binds?.0));
         bound.filter_map(|sort| sort.named()).collect()
     }
 
-    /// Resolves what is declared of the operators, after the last was declared.
+    /// Resolves the declarations of the operators; called after the last declaration.
     pub(super) fn resolve(&mut self, errors: &mut Vec<Diagnostic>) {
         self.table = Arc::new(Operators::resolve(self, errors));
     }
 
-    /// The forms of an operator on the units.
+    /// Returns the counterparts of an operator on the units.
     pub fn counterparts(&self, name: Symbol, arity: usize) -> impl Iterator<Item = Symbol> {
         let own = move |push: &&Push| push.from == name && push.operands.len() == arity;
         self.pushes.iter().filter(own).map(|push| push.to)
     }
 
-    /// Everything that is known of the operators.
+    /// Returns the operator table.
     pub fn table(&self) -> &Arc<Operators> {
         &self.table
     }
 
-    /// The sort of a node from those of its children; `None` where the node is not well-sorted.
+    /// Returns the sort of a node from the sorts of its children; `None` if the node is not well-sorted.
     pub fn node_sort(&self, node: &Node, child: impl Fn(Id) -> Option<Sort>) -> Option<Sort> {
         let Some(op) = self.operator_of(node) else {
             return Sort::of_literal(node.head()).filter(|_| node.is_leaf());
@@ -227,7 +236,7 @@ impl Signature {
         }
     }
 
-    /// The sort of a term; `None` where it is not well-sorted.
+    /// Returns the sort of a term; `None` if it is not well-sorted.
     pub fn sort_of(&self, term: &Term) -> Option<Sort> {
         let mut sorts: Vec<Option<Sort>> = Vec::with_capacity(term.len());
         for node in term {
@@ -262,7 +271,7 @@ impl Signature {
         }
     }
 
-    /// Reads a pattern and checks its sorts; its own sort is `None` for a variable alone. Reports all
+    /// Reads a pattern and checks its sorts. The sort of the pattern is `None` for a single variable. Reports all
     /// errors at once.
     pub fn read_pattern(&self, sexp: &Sexp) -> Checked<(PatternAst<Node>, Option<Sort>)> {
         let mut errors = Vec::new();
@@ -277,7 +286,7 @@ impl Signature {
         }
     }
 
-    /// The error for an operator that is not declared with this number of arguments.
+    /// Returns the error for an operator that is not declared with this number of arguments.
     pub(super) fn unknown_operator(&self, name: Symbol, arity: usize, span: Span) -> Diagnostic {
         let same_name: Vec<&Operator> =
             self.operators.iter().filter(|op| op.name == name).collect();
@@ -303,7 +312,7 @@ impl Signature {
         }
     }
 
-    /// The error for a sort that is not declared.
+    /// Returns the error for a sort that is not declared.
     pub(super) fn unknown_sort(&self, name: &str, span: Span) -> Diagnostic {
         let error =
             Diagnostic::error(format!("unknown sort `{name}`"), span, "no dialect declares it")

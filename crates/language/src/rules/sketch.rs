@@ -1,6 +1,6 @@
-//! Sketches: what a program should look like, with parts left open. A goal is written as a sketch.
+//! Sketches: partial descriptions of a program. A goal is written as a sketch.
 //!
-//! A part with variables, ?x, is a pattern: each of them is one term, wherever it stands in that part.
+//! A part with variables, ?x, is a pattern: all occurrences of a variable in this part are one term.
 
 use super::signature::{Signature, Sort};
 use crate::codes::Code;
@@ -11,42 +11,42 @@ use crate::term::{Head, Node, parse_head};
 use egg::{ENodeOrVar, PatternAst, Var};
 use std::collections::BTreeMap;
 
-/// Anything.
+/// Matches any term.
 const ANY: &str = "?";
-/// Somewhere in it, itself included.
+/// Matches a term that contains the sketch, possibly at its root.
 const CONTAINS: &str = "?contains";
-/// One of several.
+/// Matches one of several sketches.
 const OR: &str = "?or";
 
 /// The words of sketches. They start with a question mark, so that none is an operator's name.
 pub(super) const WORDS: [&str; 3] = [ANY, CONTAINS, OR];
 
-/// The most parts of a sketch.
+/// The limit on the parts of a sketch.
 const MAX_PARTS: usize = 1_000;
 
-/// What a term should look like. Parts stand before what they are parts of; the last is the whole.
+/// A partial description of a term. Parts precede the parts that contain them; the last part is the whole sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sketch {
     parts: Vec<Part>,
 }
 
-/// A part of a sketch. Parts that it is made of are given by their places.
+/// A part of a sketch. It refers to its own parts by their indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Anything.
+    /// Any term.
     Any,
-    /// An operator, a number or a name over parts.
+    /// An operator, a number or a name, with parts as operands.
     Node(Head, Vec<usize>),
-    /// The part, or anything that contains it.
+    /// A term that fits the part or contains one that does.
     Contains(usize),
-    /// One of the parts.
+    /// A term that fits one of the parts.
     Or(Vec<usize>),
-    /// A pattern, and its sort where that is certain.
+    /// A pattern, and its sort if it is known.
     Pattern(PatternAst<Node>, Option<Sort>),
 }
 
 impl Sketch {
-    /// Reads a sketch; what is wrong with it is reported.
+    /// Reads a sketch and reports its errors.
     pub fn read(
         signature: &Signature,
         sexp: &Sexp,
@@ -54,7 +54,8 @@ impl Sketch {
     ) -> Option<Sketch> {
         let mut sketch = Sketch { parts: Vec::new() };
         let before = errors.len();
-        // What is left to read, and then to put together, the last first.
+        // The items to be read, and (marked true) the items to be assembled once their children are read; the next one
+        // last.
         let mut open: Vec<(&Sexp, bool)> = vec![(sexp, false)];
         let mut done: Vec<usize> = Vec::new();
         let mut variables: BTreeMap<Var, Span> = BTreeMap::new();
@@ -91,7 +92,7 @@ impl Sketch {
         (errors.len() == before).then_some(sketch)
     }
 
-    /// The sort of what looks like this, where that is certain.
+    /// Returns the sort of the terms that fit, if it is known.
     pub fn sort(&self, signature: &Signature) -> Option<Sort> {
         match self.parts.last()? {
             Part::Node(head @ Head::Op(name), children) => {
@@ -104,7 +105,7 @@ impl Sketch {
         }
     }
 
-    /// Its parts, each after what it is made of; the last is the whole.
+    /// Returns the parts, each after its own parts; the last part is the whole sketch.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -115,7 +116,7 @@ fn too_large(item: &Sexp) -> Diagnostic {
     Diagnostic::error(message, item.span, "this one is larger").with_code(Code::SketchTooLarge)
 }
 
-/// Whether a part is a pattern: it has variables, and no sketch but `?` in it.
+/// Returns true if a part is a pattern: it has variables, and contains no sketch word but `?`.
 fn is_pattern(item: &Sexp) -> bool {
     let mut open = vec![item];
     let mut variables = false;
@@ -134,8 +135,8 @@ fn is_pattern(item: &Sexp) -> bool {
     variables
 }
 
-/// Reads a pattern. `variables` are those of the patterns before it, of which it may have none: what they
-/// stand for is not held against each other.
+/// Reads a pattern. It must have none of `variables`, the variables of earlier patterns, because the terms of different
+/// patterns are not compared.
 fn pattern(
     signature: &Signature,
     item: &Sexp,
@@ -165,14 +166,14 @@ fn pattern(
     Some(Part::Pattern(pattern, sort))
 }
 
-/// A pattern with a variable of its own in the place of each `?`; `None` where it is too large.
+/// Replaces each `?` of a pattern by a variable of its own; `None` if the pattern is too large.
 fn named(item: &Sexp, size: &mut usize) -> Option<Sexp> {
     *size += 1;
     if *size > MAX_PARTS {
         return None;
     }
     let kind = match &item.kind {
-        // No word of a file has a space in it.
+        // A word in a file cannot contain a space, so the name is free.
         Kind::Atom(word) if word == ANY => Kind::Atom(format!("? {size}")),
         Kind::List(items) => {
             Kind::List(items.iter().map(|item| named(item, size)).collect::<Option<Vec<_>>>()?)
@@ -182,7 +183,7 @@ fn named(item: &Sexp, size: &mut usize) -> Option<Sexp> {
     Some(Sexp { span: item.span, kind })
 }
 
-/// A part whose own parts have been read.
+/// Builds a part whose own parts have been read.
 fn part(signature: &Signature, item: &Sexp, below: Vec<usize>) -> Result<Part, Diagnostic> {
     let shapes = "a sketch is ?, (?contains SKETCH), (?or SKETCH …) or (OPERATOR SKETCH …)";
     let head = match &item.kind {

@@ -1,20 +1,21 @@
-//! Rules as their files say them: of each its form, in which terms are still texts, and what dialects
-//! declare. Nothing here is checked beyond its shape; [`super::load`] makes a book of the same forms.
+//! Rules as they are written in their files: the form of each rule, in which terms are still text, and the declarations
+//! of dialects. Only the shape is checked here; [`super::load`] builds a book from the same forms.
 
 use super::book::{Exactness, RuleBook};
 use super::digest::Digest;
 use super::files::InFile;
 use super::load;
 use super::operators::Operators;
+use super::rule_form::RuleForm;
 use super::signature::Signature;
-use super::syntax::{self, Form, RuleForm};
+use super::syntax::{self, Form};
 use crate::diagnostic::{Checked, Sources};
 use crate::sexp::Sexp;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Rules by name, and what is declared of operators.
+/// The rules by name, and the declarations of operators.
 #[derive(Default)]
 pub struct Stated {
     rules: FxHashMap<String, Arc<(Exactness, RuleForm)>>,
@@ -23,7 +24,7 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// Reads rule files and folders of them; all errors at once.
+    /// Reads rule files and folders; returns all errors at once.
     pub fn read(sources: &mut Sources, paths: &[PathBuf]) -> Checked<Stated> {
         let (mut book, mut errors) = (RuleBook::default(), Vec::new());
         let forms = load::forms(sources, paths, &mut errors);
@@ -45,7 +46,8 @@ impl Stated {
         load::finish(stated, errors).map(|(stated, _)| stated)
     }
 
-    /// Adds a rule that stands elsewhere; also gives whether there was one of its name.
+    /// Adds a rule from elsewhere. Returns true if it replaced a rule of the same name; `None` if the form is not a
+    /// rule.
     pub fn give(&mut self, form: &Sexp) -> Option<bool> {
         let mut errors = Vec::new();
         let Some(Form::Rule(rule)) = syntax::form(form, &mut errors) else { return None };
@@ -57,17 +59,17 @@ impl Stated {
         errors.is_empty().then(|| self.rules.insert(name, Arc::new((exact, *rule))).is_some())
     }
 
-    /// Whether there are no rules.
+    /// Returns true if there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// A rule, and how exact it is. One of two directions has one name.
+    /// Returns a rule and its exactness. Both directions of a rule have one name.
     pub fn rule(&self, name: &str) -> Option<Arc<(Exactness, RuleForm)>> {
         self.rules.get(name).cloned()
     }
 
-    /// A digest of all that was read, which no text, layout or order changes.
+    /// Returns a digest of the content, which does not depend on texts, layout or order.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -77,7 +79,7 @@ impl Stated {
         &self.signature
     }
 
-    /// What dialects say of operators.
+    /// Returns the operator table of the dialects.
     pub fn table(&self) -> &Operators {
         self.signature.table()
     }

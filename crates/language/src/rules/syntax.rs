@@ -1,17 +1,18 @@
-//! The forms of a rule file, read from S-expressions: their shape, and nothing about what names
-//! mean. Terms stay S-expressions here.
+//! Reads the forms of a rule file from S-expressions. Only their shape is checked; names are not resolved, and terms
+//! remain S-expressions.
 
+use super::rule_form::{RuleForm, commutes, rule};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
-use crate::sexp::{Kind, Sexp};
+use crate::sexp::Sexp;
 use crate::suggest::unknown;
 
-/// A word and where it stands.
+/// A word and its place.
 #[derive(Clone, Debug)]
 pub struct Word {
     /// The word.
     pub text: String,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -22,16 +23,16 @@ pub(super) enum Form {
     Ruleset(RulesetForm),
     Rule(Box<RuleForm>),
     Schedule(ScheduleForm),
-    /// Named steps, written as a schedule is.
+    /// Named steps, written like a schedule.
     Steps(ScheduleForm),
     Define(DefineForm),
     /// The path of a file, as it is written.
     Include(Word),
-    /// The operator whose push-down rules follow from what operators are.
+    /// The operator whose push-down rules are derived from the properties of operators.
     Derive(Word),
 }
 
-/// `(define (NAME ?a …) "doc" TERM)`.
+/// The form `(define (NAME ?a …) "doc" TERM)`.
 #[derive(Debug)]
 pub(super) struct DefineForm {
     pub name: Word,
@@ -41,7 +42,7 @@ pub(super) struct DefineForm {
     pub body: Sexp,
 }
 
-/// `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
+/// The form `(dialect NAME "doc" [:input] (sort …)… (op …)…)`.
 #[derive(Debug)]
 pub(super) struct DialectForm {
     pub name: Word,
@@ -50,7 +51,7 @@ pub(super) struct DialectForm {
     pub items: Vec<Sexp>,
 }
 
-/// `(ruleset NAME "doc" [:phase P] [:exact E])`.
+/// The form `(ruleset NAME "doc" [:phase P] [:exact E])`.
 #[derive(Debug)]
 pub(super) struct RulesetForm {
     pub name: Word,
@@ -59,44 +60,7 @@ pub(super) struct RulesetForm {
     pub exact: Option<Word>,
 }
 
-/// `(rule NAME "doc" LEFT => RIGHT …)`.
-#[derive(Clone, Debug)]
-pub struct RuleForm {
-    /// Its name.
-    pub name: Word,
-    /// What it does, in a sentence.
-    pub doc: String,
-    /// The left side.
-    pub lhs: Sexp,
-    /// The right side.
-    pub rhs: Sexp,
-    /// Whether it is `<=>`.
-    pub both_ways: bool,
-    /// Patterns of variables that are bound before, of `:where`, and of new ones, of `:with`.
-    pub wheres: Vec<(Word, Sexp)>,
-    /// The variables of `:with`.
-    pub withs: Vec<Word>,
-    /// Variables and their generators.
-    pub fors: Vec<(Word, Sexp)>,
-    /// Abbreviations.
-    pub lets: Vec<(Word, Sexp)>,
-    /// Conditions.
-    pub whens: Vec<Sexp>,
-    /// When it is meant to run.
-    pub phase: Option<Word>,
-    /// How exactly it keeps results.
-    pub exact: Option<Word>,
-    /// Terms, and what it must turn them into.
-    pub tests: Vec<(Sexp, Sexp)>,
-    /// Terms that it must not apply to.
-    pub counter_tests: Vec<Sexp>,
-    /// Where `:subsume` stands.
-    pub subsume: Option<Span>,
-    /// Of a derived rule, what `(derive …)` names.
-    pub derived: Option<String>,
-}
-
-/// `(schedule NAME "doc" STEP…)`, or `(steps NAME "doc" STEP…)`.
+/// The form `(schedule NAME "doc" STEP…)` or `(steps NAME "doc" STEP…)`.
 #[derive(Debug)]
 pub(super) struct ScheduleForm {
     pub name: Word,
@@ -106,23 +70,11 @@ pub(super) struct ScheduleForm {
 
 pub(super) const FORMS: [&str; 9] =
     ["include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule", "steps"];
-/// What a dialect says in which the terms are written that rules start from.
+/// The keyword of a dialect in which the terms are written that rules start from.
 pub(super) const INPUT: &str = ":input";
 pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
-pub(super) const RULE_KEYS: [&str; 10] = [
-    ":where",
-    ":with",
-    ":for",
-    ":let",
-    ":when",
-    ":phase",
-    ":exact",
-    ":test",
-    ":counter-test",
-    ":subsume",
-];
 
-/// Reads one top-level form. What is wrong with it goes into `errors`.
+/// Reads one top-level form. Its errors are added to `errors`.
 pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
     let Some((head, items)) = sexp.form() else {
         errors.push(
@@ -150,7 +102,7 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
     result.map_err(|e| errors.push(e)).ok()
 }
 
-/// The next item as a word.
+/// Reads the next item as a word.
 pub(super) fn word(item: Option<&Sexp>, what: &str, form: Span) -> Result<Word, Diagnostic> {
     match item {
         Some(sexp) => match sexp.atom() {
@@ -167,12 +119,12 @@ pub(super) fn word(item: Option<&Sexp>, what: &str, form: Span) -> Result<Word, 
     }
 }
 
-/// The next item as a documentation text.
+/// Reads the next item as a documentation text.
 pub(super) fn doc(item: Option<&Sexp>, form: Span) -> Result<String, Diagnostic> {
     let help = "say in one sentence, in double quotes, what it is for";
     match item {
         Some(sexp) => match sexp.text() {
-            // Texts span lines in the files; a reader wants them as one.
+            // A text may span lines in the file; it is shown on one line.
             Some(text) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => {
                 Err(Diagnostic::error("expected a documentation text", sexp.span, "not a text")
@@ -192,8 +144,8 @@ pub(super) struct Section<'a> {
     pub items: &'a [Sexp],
 }
 
-/// Splits items into those before the first keyword and the sections behind it. Unknown keywords
-/// are errors and left out.
+/// Splits items into those before the first keyword and the sections after it. Unknown keywords are reported and left
+/// out.
 pub(super) fn sections<'a>(
     items: &'a [Sexp],
     known: &[&str],
@@ -310,190 +262,8 @@ fn ruleset(
     Ok(RulesetForm { name, doc, phase, exact })
 }
 
-/// `(commutes NAME OP "doc")` is the rule that swaps the operands of OP.
-fn commutes(span: Span, items: &[Sexp]) -> Result<RuleForm, Diagnostic> {
-    let name = word(items.first(), "the name of the rule", span)?;
-    let op = word(items.get(1), "the operator that commutes", span)?;
-    let doc = doc(items.get(2), span)?;
-    no_more(items, 3)?;
-    Ok(RuleForm::swap(name, doc, &op))
-}
-
-impl RuleForm {
-    /// The rule that swaps the operands of an operator.
-    pub fn swap(name: Word, doc: String, op: &Word) -> RuleForm {
-        let side = |words: [&str; 3]| {
-            let items = words.map(|w| Sexp { span: op.span, kind: Kind::Atom(w.to_owned()) });
-            Sexp { span: op.span, kind: Kind::List(items.to_vec()) }
-        };
-        let lhs = side([&op.text, "?a", "?b"]);
-        let rhs = side([&op.text, "?b", "?a"]);
-        RuleForm::new(name, doc, lhs, rhs, false)
-    }
-
-    /// A rule that says nothing but its sides.
-    pub fn new(name: Word, doc: String, lhs: Sexp, rhs: Sexp, both_ways: bool) -> RuleForm {
-        RuleForm {
-            name,
-            doc,
-            lhs,
-            rhs,
-            both_ways,
-            wheres: Vec::new(),
-            withs: Vec::new(),
-            fors: Vec::new(),
-            lets: Vec::new(),
-            whens: Vec::new(),
-            phase: None,
-            exact: None,
-            tests: Vec::new(),
-            counter_tests: Vec::new(),
-            subsume: None,
-            derived: None,
-        }
-    }
-
-    /// The form that it is read from.
-    pub fn form(&self) -> Sexp {
-        let sexp = |kind: Kind| Sexp { span: self.name.span, kind };
-        let atom = |text: &str| sexp(Kind::Atom(text.to_owned()));
-        let list = |items: Vec<Sexp>| sexp(Kind::List(items));
-        let arrow = if self.both_ways { "<=>" } else { "=>" };
-        let mut items =
-            vec![atom("rule"), atom(&self.name.text), sexp(Kind::Text(self.doc.clone()))];
-        items.extend([self.lhs.clone(), atom(arrow), self.rhs.clone()]);
-        for (v, pattern) in &self.wheres {
-            let new = self.withs.iter().any(|with| with.text == v.text);
-            items.extend([
-                atom(if new { ":with" } else { ":where" }),
-                atom(&v.text),
-                pattern.clone(),
-            ]);
-        }
-        for (key, all) in [(":for", &self.fors), (":let", &self.lets)] {
-            items.extend(all.iter().flat_map(|(v, of)| [atom(key), atom(&v.text), of.clone()]));
-        }
-        let pairs = self.tests.iter().map(|(input, to)| list(vec![input.clone(), to.clone()]));
-        let pairs: Vec<Sexp> = pairs.collect();
-        for (key, all) in
-            [(":when", &self.whens), (":test", &pairs), (":counter-test", &self.counter_tests)]
-        {
-            if !all.is_empty() {
-                items.push(atom(key));
-                items.extend(all.iter().cloned());
-            }
-        }
-        for (key, word) in [(":phase", &self.phase), (":exact", &self.exact)] {
-            items.extend(word.iter().flat_map(|word| [atom(key), atom(&word.text)]));
-        }
-        items.extend(self.subsume.map(|_| atom(":subsume")));
-        list(items)
-    }
-}
-
-fn rule(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<RuleForm, Diagnostic> {
-    let (fixed, rest) = sections(items, &RULE_KEYS, errors);
-    let name = word(fixed.first(), "the name of the rule", span)?;
-    let doc = doc(fixed.get(1), span)?;
-    let arrow_help = "write LEFT => RIGHT, or LEFT <=> RIGHT for both directions";
-    let part = |i: usize, what: &str, code| {
-        fixed.get(i).cloned().ok_or_else(|| {
-            Diagnostic::error(format!("{what} of the rule is missing"), span, "in this rule")
-                .with_code(code)
-                .with_help(arrow_help)
-        })
-    };
-    let lhs = part(2, "the left side", Code::NoSide)?;
-    let arrow = part(3, "the arrow", Code::NoArrow)?;
-    let both_ways = match arrow.atom() {
-        Some("=>") => false,
-        Some("<=>") => true,
-        _ => {
-            return Err(Diagnostic::error(
-                "expected `=>` or `<=>`",
-                arrow.span,
-                "the sides of a rule are separated by an arrow",
-            )
-            .with_code(Code::NoArrow)
-            .with_help(arrow_help));
-        }
-    };
-    let rhs = part(4, "the right side", Code::NoSide)?;
-    no_more(fixed, 5)?;
-
-    let mut form = RuleForm::new(name, doc, lhs, rhs, both_ways);
-    for section in &rest {
-        match section.key.text.as_str() {
-            ":where" => form.wheres.extend(variable_and(section, "PATTERN", errors)),
-            ":with" => {
-                if let Some((name, pattern)) = variable_and(section, "PATTERN", errors) {
-                    form.withs.push(name.clone());
-                    form.wheres.push((name, pattern));
-                }
-            }
-            ":for" => form.fors.extend(variable_and(section, "(GENERATOR ?a …)", errors)),
-            ":let" => form.lets.extend(variable_and(section, "TERM", errors)),
-            ":when" => form.whens.extend(some(section, "(PREDICATE ARG …)", errors)),
-            ":phase" => once(&mut form.phase, section, errors),
-            ":exact" => once(&mut form.exact, section, errors),
-            ":test" => {
-                for test in some(section, "(INPUT EXPECTED)", errors) {
-                    match test.list() {
-                        Some([input, expected]) => {
-                            form.tests.push((input.clone(), expected.clone()));
-                        }
-                        _ => errors.push(
-                            Diagnostic::error(
-                                "a test is a pair of terms",
-                                test.span,
-                                "this is not a pair",
-                            )
-                            .with_code(Code::NotATest)
-                            .with_help("write :test (INPUT EXPECTED)"),
-                        ),
-                    }
-                }
-            }
-            ":counter-test" => form.counter_tests.extend(some(section, "INPUT", errors)),
-            _ => {
-                if let Some(extra) = section.items.first() {
-                    errors.push(
-                        Diagnostic::error("`:subsume` takes no value", extra.span, "remove this")
-                            .with_code(Code::TakesNoValue),
-                    );
-                }
-                form.subsume = Some(section.key.span);
-            }
-        }
-    }
-    Ok(form)
-}
-
-/// A keyword's items, at least one.
-fn some(section: &Section, what: &str, errors: &mut Vec<Diagnostic>) -> Vec<Sexp> {
-    if section.items.is_empty() {
-        errors.push(needs(section, what));
-    }
-    section.items.to_vec()
-}
-
-/// A keyword's variable and what is said of it.
-fn variable_and(
-    section: &Section,
-    what: &str,
-    errors: &mut Vec<Diagnostic>,
-) -> Option<(Word, Sexp)> {
-    if let [name, value] = section.items
-        && let Some(text) = name.atom().filter(|t| t.starts_with('?') && t.len() > 1)
-    {
-        return Some((Word { text: text.to_owned(), span: name.span }, value.clone()));
-    }
-    errors.push(needs(section, &format!("?x {what}")));
-    None
-}
-
-/// A keyword's single word, given once.
-fn once(slot: &mut Option<Word>, section: &Section, errors: &mut Vec<Diagnostic>) {
+/// Stores a keyword's single word; a second one is an error.
+pub(super) fn once(slot: &mut Option<Word>, section: &Section, errors: &mut Vec<Diagnostic>) {
     match section.items {
         [item] if item.atom().is_some() => {
             let text = item.atom().unwrap_or_default().to_owned();
@@ -513,7 +283,7 @@ fn once(slot: &mut Option<Word>, section: &Section, errors: &mut Vec<Diagnostic>
     }
 }
 
-fn needs(section: &Section, what: &str) -> Diagnostic {
+pub(super) fn needs(section: &Section, what: &str) -> Diagnostic {
     let key = &section.key.text;
     Diagnostic::error(
         format!("`{key}` has the wrong shape"),
@@ -523,8 +293,8 @@ fn needs(section: &Section, what: &str) -> Diagnostic {
     .with_code(Code::WrongShape)
 }
 
-/// That a form has only `n` items before its keywords.
-fn no_more(items: &[Sexp], n: usize) -> Result<(), Diagnostic> {
+/// Checks that a form has only `n` items before its keywords.
+pub(super) fn no_more(items: &[Sexp], n: usize) -> Result<(), Diagnostic> {
     match items.get(n) {
         Some(extra) => Err(Diagnostic::error(
             "unexpected item",

@@ -1,6 +1,5 @@
-//! Terms and patterns as they stand in a file: flat, children before parents, each node with its
-//! place. Reading is iterative, and everything behind it walks the list, so that no nesting
-//! overflows the stack.
+//! Terms and patterns as they are written in a file: flat, children before parents, each node with its place. Reading
+//! is iterative, and all later stages walk the list, so that no nesting overflows the stack.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
@@ -10,14 +9,14 @@ use egg::{ENodeOrVar, Id, PatternAst, RecExpr, Symbol, Var};
 use ember_values::scalar::BinaryOp;
 use std::collections::BTreeMap;
 
-/// What computes a number when a rule is applied: `(! add ?n 1)`.
+/// The operator that computes a number when a rule is applied: `(! add ?n 1)`.
 pub const COMPUTE: &str = "!";
 
-/// The operations that `!` knows.
+/// The operations of `!`.
 pub const COMPUTE_OPS: [BinaryOp; 6] =
     [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Min, BinaryOp::Max];
 
-/// What a node is, its children aside.
+/// The head of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TreeHead {
     /// An operator, a number or a name.
@@ -28,13 +27,13 @@ pub(super) enum TreeHead {
     Compute(BinaryOp),
 }
 
-/// A node and where it stands.
+/// A node and its place.
 #[derive(Clone, Debug)]
 pub(super) struct TreeNode {
     pub head: TreeHead,
     pub children: Vec<usize>,
     pub span: Span,
-    /// Where its head stands.
+    /// The place of its head.
     pub head_span: Span,
 }
 
@@ -44,7 +43,7 @@ pub(super) struct Tree {
     pub nodes: Vec<TreeNode>,
 }
 
-/// A list being read: its items, the next of them, and what its arguments have become.
+/// A list being read: its head, its remaining items, and the indices of the children read so far.
 struct Open<'a> {
     head: TreeHead,
     span: Span,
@@ -80,7 +79,7 @@ pub(super) fn read(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Tree> {
                 return None;
             }
         };
-        // Hand a finished node to the list it stands in, and close the lists that end with it.
+        // A finished node is handed to its list, and the lists that end with it are closed.
         loop {
             if let Some(node) = done.take() {
                 nodes.push(node);
@@ -101,7 +100,7 @@ pub(super) fn read(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Tree> {
     }
 }
 
-/// The head of a list and its arguments.
+/// Returns the head of a list and its arguments.
 fn list_head<'a>(list: &Sexp, items: &'a [Sexp]) -> Result<(TreeHead, &'a [Sexp]), Diagnostic> {
     let Some((first, rest)) = items.split_first() else {
         return Err(Diagnostic::error("expected a term", list.span, "this list is empty")
@@ -132,7 +131,7 @@ fn list_head<'a>(list: &Sexp, items: &'a [Sexp]) -> Result<(TreeHead, &'a [Sexp]
     }
 }
 
-/// `(! OP A B)`.
+/// Reads `(! OP A B)`.
 fn compute_head<'a>(list: &Sexp, rest: &'a [Sexp]) -> Result<(TreeHead, &'a [Sexp]), Diagnostic> {
     let names: Vec<&str> = COMPUTE_OPS.iter().map(|op| op.name()).collect();
     if let [op, args @ ..] = rest
@@ -183,17 +182,17 @@ fn leaf(text: &str, span: Span) -> Result<TreeHead, Diagnostic> {
 }
 
 impl Tree {
-    /// The index of the root.
+    /// Returns the index of the root.
     pub fn root(&self) -> usize {
         self.nodes.len() - 1
     }
 
-    /// Where the whole stands.
+    /// Returns the place of the whole term.
     pub fn span(&self) -> Span {
         self.nodes[self.root()].span
     }
 
-    /// The variables in the order in which they first stand, each with that place.
+    /// Returns the variables in the order of their first occurrences, each with that place.
     pub fn variables(&self) -> Vec<(Symbol, Span)> {
         let mut found: Vec<(Symbol, Span)> = Vec::new();
         for node in &self.nodes {
@@ -206,7 +205,7 @@ impl Tree {
         found
     }
 
-    /// As a term. A variable becomes a leaf of its name, which equals nothing but itself.
+    /// Converts the tree to a term. A variable becomes a leaf of its name, which equals only itself.
     pub fn term(&self) -> Term {
         let mut term = RecExpr::default();
         let mut ids: Vec<Id> = Vec::with_capacity(self.nodes.len());
@@ -222,14 +221,14 @@ impl Tree {
         term
     }
 
-    /// As a pattern.
+    /// Converts the tree to a pattern.
     pub fn pattern(&self) -> PatternAst<Node> {
         let mut pattern = RecExpr::default();
         self.add_to(&mut pattern, &BTreeMap::new());
         pattern
     }
 
-    /// Adds it to a pattern, with abbreviations put in their place. Returns its root there.
+    /// Adds the tree to a pattern, with abbreviations replaced by their terms. Returns its root there.
     pub fn add_to(
         &self,
         pattern: &mut PatternAst<Node>,

@@ -1,17 +1,17 @@
-//! The words that mean something in rule files and what they mean, for who writes one in an editor.
+//! The keywords of rule files and their meanings, for editors.
 
 use super::attributes::ATTRIBUTES;
 
 /// A word of the rule language.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// What it is: a `form`, a `key` and so on.
+    /// Its kind: a `form`, a `key` and so on.
     pub kind: &'static str,
     /// The word.
     pub name: &'static str,
-    /// How it is written, with what belongs to it.
+    /// Its syntax, with the items that belong to it.
     pub usage: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -24,7 +24,7 @@ const fn word(
     Word { kind, name, usage, doc }
 }
 
-/// Every word but attributes, by kind.
+/// Every word except attributes, by kind.
 const WORDS: &[Word] = &[
     word(
         "form",
@@ -157,12 +157,12 @@ const WORDS: &[Word] = &[
     word("exactness", "approx", ":exact approx", "Nearly the same."),
 ];
 
-/// Every word, the attributes of operators among them.
+/// Returns every word, including the attributes of operators.
 pub fn all() -> impl Iterator<Item = &'static Word> {
     WORDS.iter().chain(ATTRIBUTES)
 }
 
-/// The words of a kind.
+/// Returns the words of a kind.
 pub fn words(kind: &str) -> impl Iterator<Item = &'static Word> {
     all().filter(move |word| word.kind == kind)
 }

@@ -1,4 +1,4 @@
-//! Names of loop variables: a letter for what a loop runs over, and a number where it is taken.
+//! Names of loop variables: a letter for the kind of range, and a number if the letter is taken.
 
 use super::words::{Named, Words};
 use crate::term::{Head, Term, Terms};
@@ -6,14 +6,14 @@ use egg::{Id, Language, Symbol};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Names that were given, so that a variable keeps its name in the next text.
+/// The names given so far, so that a variable keeps its name in the next text.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// By the variable, and how many loops over it stand before in the same text.
+    /// The names, by variable and by the number of earlier loops over it in the same text.
     known: FxHashMap<(Term, usize), String>,
-    /// Those of the text that is being written.
+    /// The names used in the current text.
     taken: BTreeSet<String>,
-    /// Loops of this text over each variable.
+    /// For each variable, the number of loops over it in the current text.
     loops: FxHashMap<Term, usize>,
 }
 
@@ -24,7 +24,7 @@ impl Names {
         self.loops.clear();
     }
 
-    /// A name for the variable of one loop more.
+    /// Returns the name of the variable of the next loop over it.
     pub(super) fn next(&mut self, term: &Term, variable: Id, words: &Words) -> String {
         let own = Terms::of(term, variable);
         let before = self.loops.entry(own.clone()).or_default();
@@ -51,8 +51,8 @@ impl Names {
     }
 }
 
-/// The letter for a variable: `v` for one that runs in steps; else by the end of its range, the first letter
-/// of a size, `l` (lookups) for what data says, `e` (elements) for a number.
+/// Returns the letter for a variable: `v` if its step is a number other than 1. Otherwise the end of its range decides:
+/// the first letter of a size, `l` (lookups) for an end loaded from data, `e` (elements) for a number.
 fn letter(variable: &Term, words: &Words) -> char {
     let Some(node) = variable.as_ref().last() else { return 'e' };
     let [_, bounds @ ..] = node.children() else { return 'e' };
@@ -71,7 +71,7 @@ fn letter(variable: &Term, words: &Words) -> char {
             (Some(Named::Input | Named::Output), _) => return 'l',
             _ => {}
         }
-        // What another variable ranges over does not count.
+        // The range of another variable does not count.
         let other = op.and_then(|op| op.result.named()).is_some_and(|s| words.maker(s).is_some());
         if !other {
             open.extend(node.children().iter().rev().filter(|child| seen.insert(**child)));
@@ -80,7 +80,7 @@ fn letter(variable: &Term, words: &Words) -> char {
     'e'
 }
 
-/// The first letter of a size's name.
+/// Returns the first letter of a size's name, in lower case.
 fn initial(name: Symbol) -> char {
     let first = name.as_str().chars().find(char::is_ascii_alphabetic);
     first.map_or('e', |letter| letter.to_ascii_lowercase())

@@ -1,15 +1,15 @@
-//! Text that was written and not laid out yet: lists and words in order.
+//! Text before layout: lists and words in order.
 
 use ember_values::layout::{Keep, Layout, WIDTH};
 
-/// How deep a text on one line is shown at most.
+/// The greatest depth of nesting shown in a text on one line.
 const DEEPEST: usize = 16;
 
 /// Lists and words in order.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     pieces: Vec<Piece>,
-    /// Whether there were too many.
+    /// True if the text was cut because it had too many pieces.
     cut: bool,
 }
 
@@ -20,7 +20,8 @@ enum Piece {
     Close,
 }
 
-/// A term shares equal parts and its text does not; a text of more words than this is not written.
+/// The limit on the pieces of a text. A term shares equal parts and its text repeats them; a longer text is not
+/// written.
 const MOST_WORDS: usize = 4_000_000;
 
 impl Text {
@@ -37,13 +38,13 @@ impl Text {
         self.pieces.push(Piece::Close);
     }
 
-    /// Whether more may be written. What is written no further is not shown.
+    /// Returns true if more pieces may be written. A text that exceeded the limit is not shown.
     pub(super) fn has_room(&mut self) -> bool {
         self.cut |= self.pieces.len() > MOST_WORDS;
         !self.cut
     }
 
-    /// The text on lines of at most 100 columns, where single words allow it.
+    /// Returns the text on lines of at most 100 columns, as far as single words allow.
     pub fn lines(&self) -> String {
         if self.cut {
             return format!("; more than the {MOST_WORDS} words that are printed\n");
@@ -59,7 +60,7 @@ impl Text {
         layout.render(WIDTH)
     }
 
-    /// The text on one line of so many characters at most: lists that lie too deep are `…`.
+    /// Returns the text on one line of at most `most` characters; lists that are too deep are shown as `…`.
     pub fn line(&self, most: usize) -> String {
         let mut shown = String::new();
         for deepest in 0..DEEPEST {
@@ -75,12 +76,12 @@ impl Text {
         shown
     }
 
-    /// The text down to a depth, and whether that is all of it. Stops behind what is too long.
+    /// Returns the text down to a depth, and true if nothing was hidden. Stops once the text is longer than `most`.
     fn cut_at(&self, deepest: usize, most: usize) -> (String, bool) {
         let (mut text, mut whole, mut depth) = (String::new(), true, 0);
         let mut first = true;
         for piece in &self.pieces {
-            // Of a list that lies too deep, only the head is shown.
+            // A list that is too deep shows only its head.
             let hidden = depth > deepest + 1 || (depth == deepest + 1 && !first);
             match piece {
                 Piece::Open(_) => {
@@ -116,7 +117,7 @@ impl Text {
     }
 }
 
-/// A space in front of the next word or list, unless it comes first.
+/// Appends a space before the next word or list, unless it is the first.
 fn space(text: &mut String) {
     if !text.is_empty() && !text.ends_with('(') {
         text.push(' ');

@@ -1,17 +1,17 @@
-//! Program text written out in full: an S-expression with the spans of the text, so that whatever is wrong
-//! with it is shown where it stands.
+//! Reads program text by writing it out in full: the result is an S-expression with the spans of the text, so that
+//! every error is reported at its place in the text.
 
-use super::plain::plain;
 use super::words::{Maker, Words};
 use crate::diagnostic::{Checked, Diagnostic, Span};
+use crate::erase::erased;
 use crate::rules::{Operator, RuleBook, Sort};
 use crate::sexp::{Kind, Sexp, deeper};
 use crate::term::{Head, Node, Term, Terms, parse_head};
 use egg::{Id, Language, Symbol};
 use std::collections::BTreeMap;
 
-/// A text with more words than this, written out, is not read: bounds are repeated wherever their
-/// variable is used, which can double the size at every level.
+/// The limit on the words of a text that is written out. A variable's bounds are repeated at every use of the variable,
+/// which can double the size at every level.
 const MOST_WORDS: usize = 1 << 20;
 
 /// Reads a program.
@@ -20,7 +20,7 @@ pub fn read(text: &Sexp, book: &RuleBook, words: &Words) -> Checked<(Term, Sort)
     Ok((book.definitions.expand(&term), sort))
 }
 
-/// Writes a text out in full in which some further words stand for more.
+/// Writes a text out in full. `own` defines additional words.
 pub fn written_out(text: &Sexp, words: &Words, own: &[(String, Sexp)]) -> Checked<Sexp> {
     let mut names: BTreeMap<String, Sexp> = BTreeMap::new();
     for (name, full) in own {
@@ -37,17 +37,17 @@ pub fn written_out(text: &Sexp, words: &Words, own: &[(String, Sexp)]) -> Checke
     reader.expr(text, None)
 }
 
-/// A word of a text.
+/// Builds a word of a text.
 pub fn word(span: Span, text: &str) -> Sexp {
     Sexp { span, kind: Kind::Atom(text.to_owned()) }
 }
 
-/// A list in a text.
+/// Builds a list of a text.
 pub fn list(span: Span, items: Vec<Sexp>) -> Sexp {
     Sexp { span, kind: Kind::List(items) }
 }
 
-/// An operator over one operand, where there is one.
+/// Wraps an operand in an operator, if there is one.
 fn over(op: Option<Symbol>, of: Sexp) -> Sexp {
     match op {
         Some(op) => list(of.span, vec![word(of.span, op.as_str()), of]),
@@ -55,7 +55,7 @@ fn over(op: Option<Symbol>, of: Sexp) -> Sexp {
     }
 }
 
-/// The same text at another place.
+/// Returns the text with another span.
 fn moved(of: &Sexp, span: Span) -> Sexp {
     deeper(|| match &of.kind {
         Kind::List(items) => list(span, items.iter().map(|item| moved(item, span)).collect()),
@@ -70,7 +70,7 @@ fn size(of: &Sexp) -> usize {
     })
 }
 
-/// A loop around.
+/// An enclosing loop.
 struct Loop {
     name: String,
     sort: Sort,
@@ -79,10 +79,10 @@ struct Loop {
 
 struct Reader<'a> {
     words: &'a Words<'a>,
-    /// Further words, with what they stand for anywhere.
+    /// Additional words and the texts that they are short for, at any place.
     own: BTreeMap<String, Sexp>,
     loops: Vec<Loop>,
-    /// Words that were written so far.
+    /// The number of words written so far.
     made: usize,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         Ok(full)
     }
 
-    /// A list, item by item. The first item is an operator, whatever tensors are called.
+    /// Writes out a list item by item. The first item is an operator, even if a tensor has its name.
     fn items(
         &mut self,
         text: &Sexp,
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
         Ok(list(text.span, full))
     }
 
-    /// Terms of a sort, one after the other.
+    /// Writes out terms of one sort as a sequence.
     fn row(&mut self, span: Span, items: &[Sexp], sort: Option<Sort>) -> Checked<Sexp> {
         let parts = items.iter().map(|item| self.expr(item, sort));
         let mut parts: Vec<Sexp> = parts.collect::<Checked<_>>()?;
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(rest)
     }
 
-    /// The operator of a loop that names its variable.
+    /// Returns the operator of a loop that names its variable.
     fn binder(&self, name: Symbol, items: &[Sexp], sort: Option<Sort>) -> Option<&'a Operator> {
         let signature = self.words.signature;
         let ops = signature.operators().iter().filter(|op| op.name == name);
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         exact.or_else(|| ops.filter(fits).max_by_key(|op| op.args.len()))
     }
 
-    /// `(HEAD … NAME … BODY …)`
+    /// Writes out `(HEAD … NAME … BODY …)`.
     fn named_loop(
         &mut self,
         text: &Sexp,
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
         Ok(list(text.span, std::iter::once(head).chain(full.into_iter().flatten()).collect()))
     }
 
-    /// A name that means nothing else here.
+    /// Checks that a name has no other meaning here, and returns it.
     fn free(&self, name: &Sexp) -> Checked<String> {
         let plain = name.atom().unwrap_or_default();
         let known = self.own.contains_key(plain)
@@ -265,14 +265,14 @@ impl<'a> Reader<'a> {
         Err(vec![error.with_help("take a name that nothing else has")])
     }
 
-    /// What a loop's variable ranges over, by the loop's own bounds.
+    /// Returns the range of a loop's variable, derived from the loop's own bounds.
     fn told(&self, op: &Operator, full: &[Option<Sexp>]) -> Option<Vec<Sexp>> {
         let around = self.words.looped(op)?;
         let bound = |at: usize| {
             let bound = full.get(at)?.as_ref()?;
             let mut terms = Terms::default();
             let root = add(&mut terms, bound)?;
-            let plain = plain(&terms.part(root), self.words.signature.table())?;
+            let plain = erased(&terms.part(root), self.words.signature.table())?;
             Some(sexp(&plain, Id::from(plain.len().checked_sub(1)?), bound.span))
         };
         [around.lo, around.hi, around.step].into_iter().map(bound).collect()
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The error for a loop that does not say what its variable ranges over.
+/// Returns the error for a loop that leaves the range of its variable undefined.
 fn unclear(variable: &Sexp, maker: &Maker) -> Diagnostic {
     let label = "this loop's own bounds do not say it";
     let message = "it is not clear what the variable ranges over";
@@ -308,7 +308,7 @@ fn add(terms: &mut Terms, text: &Sexp) -> Option<Id> {
     })
 }
 
-/// A part of a term, in full.
+/// Returns the S-expression of a part of a term, written out in full.
 fn sexp(term: &Term, at: Id, span: Span) -> Sexp {
     deeper(|| {
         let node = &term[at];

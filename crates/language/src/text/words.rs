@@ -1,5 +1,5 @@
-//! What the words of program text stand for: names of the model and loop variables, by the sort that their
-//! place needs.
+//! The meanings of the words of program text: names of the model and loop variables, by the sort that their place
+//! needs.
 
 use crate::rules::{Loop, OpInfo, Operator, Signature, Sort, SortTerm};
 use crate::term::Node;
@@ -7,7 +7,7 @@ use egg::Symbol;
 use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The things of a model that have names.
+/// The kinds of things in a model that have names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
     /// A tensor that programs only read.
@@ -19,7 +19,7 @@ pub enum Named {
 }
 
 impl Named {
-    /// The things of which a primitive takes the name.
+    /// Returns the kind of thing whose name a primitive takes.
     fn of(primitive: Primitive) -> Option<Named> {
         match primitive {
             Primitive::Root(false) => Some(Named::Input),
@@ -30,23 +30,23 @@ impl Named {
     }
 }
 
-/// What words stand for: the operators of a signature, and the names of a model.
+/// The meanings of words: the operators of a signature, and the names of a model.
 #[derive(Clone, Debug)]
 pub struct Words<'a> {
     pub(super) signature: &'a Signature,
     names: BTreeMap<String, BTreeSet<Named>>,
-    /// The operator over a name of the model that makes a term of the sort.
+    /// For each kind of name and sort, the operator that turns the name into a term of the sort.
     roots: BTreeMap<(Named, Sort), Symbol>,
-    /// The same where the sort is not known.
+    /// For each kind of name, the operator used if the needed sort is not known, and the operator's sort.
     plain: BTreeMap<Named, (Symbol, Sort)>,
-    /// The operator over a number or variable alone that makes a term of the second sort.
+    /// For each pair of sorts, the operator that turns a number or variable of the first into a term of the second.
     over: BTreeMap<(Sort, Sort), Symbol>,
-    /// How variables of a sort are made.
+    /// For each sort of variables, the way to build them.
     makers: BTreeMap<Sort, Maker>,
     sequences: BTreeMap<Sort, Symbol>,
 }
 
-/// How a variable is made: of its name, which is made of a number, and what it ranges over.
+/// The way to build a variable: an operator over the variable's name (itself built from a number) and its range.
 #[derive(Clone, Debug)]
 pub(super) struct Maker {
     pub op: Symbol,
@@ -54,7 +54,7 @@ pub(super) struct Maker {
     pub bounds: Vec<Sort>,
 }
 
-/// What a word stands for: an operator over it, and one over that.
+/// The meaning of a word: an operator over it, and possibly a second operator over the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stands {
     pub over: Option<Symbol>,
@@ -62,7 +62,7 @@ pub(super) struct Stands {
 }
 
 impl<'a> Words<'a> {
-    /// The words of dialects alone: no tensors, no sizes.
+    /// Creates the words of dialects alone, without tensors or sizes.
     pub fn new(signature: &'a Signature) -> Words<'a> {
         let mut words = Words {
             signature,
@@ -74,7 +74,7 @@ impl<'a> Words<'a> {
             sequences: BTreeMap::new(),
         };
         let variables = signature.variable_sorts();
-        // The first that is declared counts, so that a further dialect changes no text.
+        // The first declaration counts, so that an additional dialect changes no text.
         for op in signature.operators() {
             let Some(result) = op.result.named() else { continue };
             let primitive = words.info(op).and_then(OpInfo::primitive);
@@ -109,17 +109,17 @@ impl<'a> Words<'a> {
         (result == sort).then(|| Maker { op: op.name, name, bounds: bounds.to_vec() })
     }
 
-    /// Everything that is known of an operator.
+    /// Returns the table entry of an operator.
     pub(super) fn info(&self, op: &Operator) -> Option<&'a OpInfo> {
         self.signature.table().get(op.name, op.args.len())
     }
 
-    /// The things of a model of which a node takes the name.
+    /// Returns the kind of thing whose name a node takes.
     pub(super) fn named(&self, node: &Node) -> Option<Named> {
         self.signature.table().primitive(node).and_then(Named::of)
     }
 
-    /// The operators.
+    /// Returns the operators.
     pub fn signature(&self) -> &'a Signature {
         self.signature
     }
@@ -129,23 +129,23 @@ impl<'a> Words<'a> {
         self.names.entry(name.to_owned()).or_default().insert(named);
     }
 
-    /// Whether a tensor or size has this name.
+    /// Returns true if a tensor or size has this name.
     pub(super) fn is_name(&self, word: &str) -> bool {
         self.names.contains_key(word)
     }
 
-    /// Whether this is an operator without operands where such a sort is needed.
+    /// Returns true if the word is an operator without operands that fits the needed sort.
     pub(super) fn is_operator(&self, word: &str, sort: Option<Sort>) -> bool {
         let op = self.signature.operator(Symbol::from(word), 0);
         op.is_some_and(|op| sort.is_none_or(|sort| op.result.named().is_none_or(|r| r == sort)))
     }
 
-    /// What a name of the model stands for where such a sort is needed.
+    /// Returns the meaning of a name of the model at a place that needs the sort.
     pub(super) fn name(&self, word: &str, sort: Option<Sort>) -> Option<Stands> {
         let kinds = self.names.get(word).filter(|_| !self.is_operator(word, sort))?;
         let fitting = sort.and_then(|sort| kinds.iter().find_map(|kind| self.fitting(*kind, sort)));
         let (root, _) = self.plain.get(kinds.first()?)?;
-        // What fits nowhere is left to the check of sorts, which says so.
+        // A name that fits nowhere is left to the check of sorts, which reports it.
         Some(fitting.unwrap_or(Stands { over: None, root: *root }))
     }
 
@@ -157,12 +157,14 @@ impl<'a> Words<'a> {
         Some(Stands { over: Some(*self.over.get(&(own, sort))?), root })
     }
 
-    /// The operator over a number where such a sort is needed; `None` if there is none or need be none.
+    /// Returns the operator to be put over a number at a place that needs the sort; `None` if none exists or none is
+    /// needed.
     pub(super) fn over_number(&self, sort: Option<Sort>) -> Option<Symbol> {
         self.over.get(&(Sort::named(Sort::VALUE), sort?)).copied()
     }
 
-    /// The operator over a variable of a sort where such a sort is needed; `None` for the variable itself.
+    /// Returns the operator to be put over a variable of the sort `own` at a place that needs `sort`; `None` for the
+    /// variable itself.
     pub(super) fn over_variable(&self, own: Sort, sort: Option<Sort>) -> Option<Symbol> {
         if sort == Some(own) {
             return None;
@@ -176,17 +178,17 @@ impl<'a> Words<'a> {
         fitting.copied().or_else(declared)
     }
 
-    /// How variables of a sort are made.
+    /// Returns the way to build variables of a sort.
     pub(super) fn maker(&self, sort: Sort) -> Option<&Maker> {
         self.makers.get(&sort)
     }
 
-    /// The operator that runs one term of a sort after another.
+    /// Returns the operator that runs one term of a sort after another.
     pub(super) fn sequence(&self, sort: Sort) -> Option<Symbol> {
         self.sequences.get(&sort).copied()
     }
 
-    /// The sorts that an operator's arguments need where the whole needs such a sort.
+    /// Returns the sorts that an operator's arguments need if the result needs `sort`.
     pub(super) fn needs(&self, op: &Operator, sort: Option<Sort>) -> Vec<Option<Sort>> {
         let own = |arg: &SortTerm| match arg {
             SortTerm::Is(own) => Some(*own),
@@ -196,8 +198,8 @@ impl<'a> Words<'a> {
         op.args.iter().map(own).collect()
     }
 
-    /// The operator that a longer list of operands is short for, by its name and their number: one of two
-    /// operands of which the first has the sort of the whole, and the other has not.
+    /// Returns the operator that a longer list of operands abbreviates, by its name and the number of operands. It has
+    /// two operands, of which only the first has the sort of the result.
     pub(super) fn repeated(&self, name: Symbol, operands: usize) -> Option<&'a Operator> {
         let op = self.signature.operator(name, 2).filter(|_| operands > 2)?;
         let chained = op.args[0] == op.result && op.args[1] != op.result;
@@ -205,27 +207,27 @@ impl<'a> Words<'a> {
         (chained && free && op.result.named().is_some()).then_some(op)
     }
 
-    /// The operator that a longer list of operands is short for, one after the other.
+    /// Returns the sequence operator that a longer list of operands abbreviates.
     pub(super) fn in_a_row(&self, name: Symbol, operands: usize) -> Option<&'a Operator> {
         let op = self.signature.operator(name, 2).filter(|_| operands > 2)?;
         let free = self.signature.operator(name, operands).is_none();
         (self.is_sequence(op) && free).then_some(op)
     }
 
-    /// The argument that holds an operator's variable, its sort, and the argument in which it is bound; only
-    /// of an operator whose variables are made of names.
+    /// Returns the index of the argument that holds an operator's variable, the variable's sort, and the index of the
+    /// argument in which it is bound; `None` if the operator's variables are not built from names.
     pub(super) fn binds(&self, op: &Operator) -> Option<(usize, Sort, usize)> {
         let (variable, body) = op.binds?;
         let sort = op.args[variable].named()?;
         self.makers.contains_key(&sort).then_some((variable, sort, body))
     }
 
-    /// Whether an operator runs its first operand and then its second.
+    /// Returns true if the operator runs its first operand and then its second.
     pub(super) fn is_sequence(&self, op: &Operator) -> bool {
         op.result.named().and_then(|sort| self.sequence(sort)) == Some(op.name)
     }
 
-    /// The operands of a loop, if it says what its variable ranges over.
+    /// Returns the operands of a loop that determines the range of its variable.
     pub(super) fn looped(&self, op: &Operator) -> Option<Loop> {
         self.binds(op)?;
         self.info(op)?.looped()

@@ -1,20 +1,20 @@
-//! Terms as program text, which reads back to the same term up to the names of its variables.
+//! Writes terms as program text, which reads back to the same term up to the names of its variables.
 
 use super::names::Names;
 use super::pieces::Text;
-use super::plain::plain;
 use super::words::{Stands, Words};
+use crate::erase::erased;
 use crate::rules::Sort;
 use crate::sexp::deeper;
 use crate::term::{Head, Node, Term, Terms};
 use egg::{Id, Language};
 use ember_values::layout::Keep;
 
-/// A term as text. Variables that nothing binds have names too, so that parts of programs can be read; such
-/// a text does not read back.
+/// Writes a term. Variables that nothing binds are named too, so that parts of programs are readable; such a text does
+/// not read back.
 pub fn written(term: &Term, words: &Words, names: &mut Names) -> Text {
     let Some(root) = term.len().checked_sub(1).map(Id::from) else { return Text::default() };
-    // Each variable is one node, however the term was made.
+    // This makes each variable a single node, however the term was built.
     let term = &Terms::of(term, root);
     let root = Id::from(term.len() - 1);
     names.start();
@@ -24,7 +24,7 @@ pub fn written(term: &Term, words: &Words, names: &mut Names) -> Text {
     writer.text
 }
 
-/// The name of a variable by itself; `None` for what is none that is made of a name.
+/// Returns the name of a variable by itself; `None` if the term is not a variable built from a name.
 pub fn name(variable: &Term, words: &Words, names: &mut Names) -> Option<String> {
     let root = Id::from(variable.len().checked_sub(1)?);
     let op = words.signature.operator_of(&variable[root])?;
@@ -37,9 +37,9 @@ struct Writer<'a> {
     words: &'a Words<'a>,
     term: &'a Term,
     names: &'a mut Names,
-    /// Variables of the loops around, with their names.
+    /// The variables of the enclosing loops, with their names.
     around: Vec<(Id, String)>,
-    /// Variables that nothing binds.
+    /// The variables that nothing binds, with their names.
     free: Vec<(Id, String)>,
     text: Text,
 }
@@ -85,7 +85,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The operands of a node; of a chain of one operator at its first operands, those of all.
+    /// Returns the operands of a node. A chain of one operator through first operands is flattened.
     fn operands(&self, node: &Node) -> Vec<Id> {
         let mut operands = node.children().to_vec();
         let Head::Op(name) = node.head() else { return operands };
@@ -98,7 +98,7 @@ impl Writer<'_> {
         operands
     }
 
-    /// The terms that a sequence runs one after the other.
+    /// Returns the terms that a sequence runs, in order.
     fn row(&self, id: Id, head: Head) -> Vec<Id> {
         let mut row = Vec::new();
         let mut rest = id;
@@ -149,7 +149,7 @@ impl Writer<'_> {
         self.text.close();
     }
 
-    /// A variable with what it ranges over.
+    /// Writes a variable with its range.
     fn ranging(&mut self, variable: Id, own: Sort, name: &str) {
         let Some(maker) = self.words.maker(own) else { return };
         self.text.open(Keep::Fitting, maker.op.as_str());
@@ -159,14 +159,14 @@ impl Writer<'_> {
         self.text.close();
     }
 
-    /// Whether a node is a variable that is made of a name and what it ranges over.
+    /// Returns true if the node is a variable built from a name and a range.
     fn is_made(&self, id: Id, sort: Sort) -> bool {
         let (node, maker) = (&self.term[id], self.words.maker(sort));
         let arity = |maker: &super::words::Maker| node.children().len() == maker.bounds.len() + 1;
         maker.is_some_and(|maker| node.head() == Head::Op(maker.op) && arity(maker))
     }
 
-    /// Whether a loop's own bounds say what its variable ranges over.
+    /// Returns true if a loop's own bounds determine the range of its variable.
     fn is_told(&self, id: Id, variable: Id) -> bool {
         let (node, variable) = (&self.term[id], &self.term[variable]);
         let op = self.words.signature.operator_of(node);
@@ -174,17 +174,17 @@ impl Writer<'_> {
         let bounds = [around.lo, around.hi, around.step].map(|at| node.children()[at]);
         let ranges = variable.children().get(1..).unwrap_or_default();
         let same = |(bound, range): (&Id, &Id)| {
-            let bound = plain(&Terms::of(self.term, *bound), self.words.signature.table());
+            let bound = erased(&Terms::of(self.term, *bound), self.words.signature.table());
             bound == Some(Terms::of(self.term, *range))
         };
         bounds.len() == ranges.len() && bounds.iter().zip(ranges).all(same)
     }
 
-    /// The word that stands for a node where such a sort is needed.
+    /// Returns the word that is short for a node at a place that needs the sort.
     fn word(&mut self, id: Id, sort: Option<Sort>) -> Option<String> {
         let node = &self.term[id];
         match (node.head(), node.children()) {
-            // A number has the sort of values; elsewhere it is written out.
+            // A number has the sort of values; at a place of another sort it is written out.
             (Head::Int(_) | Head::Real(_), _) | (Head::Op(_), []) => None,
             (Head::Op(op), children) => {
                 if let Some(name) = self.variable(id, sort) {
@@ -210,7 +210,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A name of the model without its mark, if it stands for this.
+    /// Returns a name of the model without its mark, if the word has this meaning here.
     fn model_name(&self, name: &str, sort: Option<Sort>, stands: Stands) -> Option<String> {
         let word = name.strip_prefix('%')?;
         let shadowed = self.around.iter().chain(&self.free).any(|(_, name)| name == word);
@@ -218,7 +218,7 @@ impl Writer<'_> {
         (means == Some(stands)).then(|| word.to_owned())
     }
 
-    /// The name of a variable, or of the operator over it that its place needs.
+    /// Returns the name of a variable, or of the operator over a variable that the place implies.
     fn variable(&mut self, id: Id, sort: Option<Sort>) -> Option<String> {
         let node = &self.term[id];
         let op = self.words.signature.operator_of(node)?;

@@ -1,31 +1,31 @@
-//! Block-sparse attention patterns: which blocks of keys a block of queries attends to.
+//! Block-sparse attention patterns, which define the key blocks that a query block attends to.
 //!
-//! The pattern is BigBird's (Zaheer et al., "Big Bird: transformers for longer sequences", NeurIPS
-//! 2020): a window around the block's own place, which wraps round at the ends; the first blocks of
-//! the sequence, which everything attends to; and blocks at random. A row's blocks all differ: where
-//! window and global blocks coincide, there are more random ones, so that every row has as many.
+//! The pattern is BigBird's (Zaheer et al., "Big Bird: transformers for longer sequences", NeurIPS 2020). It combines a
+//! window around the block's own position, which wraps around at the ends; the first blocks of the sequence, which
+//! every block attends to; and random blocks. The blocks of a row are distinct. If window and global blocks coincide,
+//! more random blocks are added, so that every row has the same number of blocks.
 
 use super::random::{Random, nth_seed};
 
-/// How many blocks of each kind a block of queries attends to.
+/// The number of blocks of each kind that a query block attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockPattern {
-    /// Blocks around its own place, itself among them.
+    /// Blocks of the window around its own position, including itself.
     pub window: u64,
     /// Blocks at the start of the sequence.
     pub global: u64,
-    /// Blocks at random.
+    /// Random blocks.
     pub random: u64,
 }
 
 impl BlockPattern {
-    /// The blocks in a row: of all three kinds; `None` for more than can be numbered.
+    /// Returns the total number of blocks in a row; `None` if it overflows.
     pub fn width(&self) -> Option<u64> {
         self.window.checked_add(self.global)?.checked_add(self.random)
     }
 
-    /// The key blocks of a block of queries, of `blocks` in all, 1 at least: window, global and random
-    /// ones in this order. All of them where there are fewer than [`Self::width`].
+    /// Returns the key blocks of a query block, out of `blocks` in total, which is at least 1. Window, global and
+    /// random blocks follow in this order. If there are fewer blocks than [`Self::width`], the row has all of them.
     pub fn row(&self, query: u64, blocks: u64, seed: u64) -> Vec<u64> {
         let mut random = Random::new(nth_seed(seed, query));
         let width = self.width().unwrap_or(0) as usize;
@@ -39,7 +39,7 @@ impl BlockPattern {
         }
         while row.len() < width {
             let block = (random.unit() * blocks as f64) as u64;
-            // Most blocks of a long sequence are free; of a short one, the next free one is taken.
+            // Most blocks of a long sequence are free. In a short one, the next free block is taken.
             let free = (0..blocks).map(|i| (block + i) % blocks).find(|b| !row.contains(b));
             let Some(free) = free else { break };
             row.push(free);

@@ -1,16 +1,16 @@
-//! What an operation needs of its positions: offsets that partition the lookups, indices that name
-//! rows. Checked before a run, so that no program reads outside a tensor.
+//! The checks of positions: offsets must partition the lookups, and indices must be valid rows. They are made before a
+//! run, so that no program reads outside a tensor.
 
 use crate::model::{Input, Model, Source, TensorId};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_targets::tensor::Tensor;
 
-/// The elements of a tensor of positions.
+/// Iterates over the elements of a tensor of positions.
 pub(super) fn positions(tensor: &Tensor) -> impl ExactSizeIterator<Item = i64> + '_ {
     (0..tensor.len() as usize).map(|i| tensor.get(i as u64).and_then(|x| x.as_i64()).unwrap_or(0))
 }
 
-/// Where an element's value comes from: itself if it is written out, else its source.
+/// Returns the span of an element's value: its own if it is written in the model, else the span of its source.
 fn origin(source: &(Source, Span), element: usize) -> Span {
     match &source.0 {
         Source::Values(values) => values.spans.get(element).copied().unwrap_or(source.1),
@@ -18,12 +18,12 @@ fn origin(source: &(Source, Span), element: usize) -> Span {
     }
 }
 
-/// How messages call what indices point into.
+/// Returns the name of the indexed table for messages.
 pub(super) fn table(model: &Model, table: Option<TensorId>) -> String {
     table.map_or_else(|| "the table".to_owned(), |table| format!("`{}`", model.tensor(table).name))
 }
 
-/// Checks that offsets start at 0 and never fall; their end, where they are right.
+/// Checks that offsets start at 0 and never fall, and returns the end of the last bag.
 pub(super) fn offsets(
     input: &Input,
     source: &(Source, Span),
@@ -50,7 +50,7 @@ pub(super) fn offsets(
     })
 }
 
-/// Checks that the last bag ends with the lookups.
+/// Checks that the last bag ends with the last lookup.
 pub(super) fn end(
     input: &Input,
     source: &(Source, Span),
@@ -66,7 +66,7 @@ pub(super) fn end(
     Err(Diagnostic::error(message, at, "the last bag ends with the last lookup"))
 }
 
-/// Checks that indices name rows of a table with so many.
+/// Checks that indices are rows of a table with this number of rows.
 pub(super) fn indices(
     input: &Input,
     source: &(Source, Span),

@@ -1,8 +1,8 @@
-//! Tensors in `.npy` and `.safetensors` files.
+//! Tensors from `.npy` and `.safetensors` files.
 //!
-//! The `.npy` reader is written here because the format is a header and plain elements, and because
-//! the crates for it parse any Python expression in the header, recursively, and multiply extents
-//! without a check: a malformed file could end the process.
+//! The `.npy` reader is written here because the format is only a header and plain elements. The existing crates parse
+//! any Python expression in the header, recursively, and multiply extents without an overflow check, so that a
+//! malformed file could end the process.
 
 use super::HELD_LIMIT;
 use ember_host::Files;
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why a file holds no tensor.
+/// The reason a file does not provide a tensor.
 #[derive(Debug, Error)]
 pub(super) enum FileError {
     #[error(transparent)]
@@ -43,7 +43,7 @@ pub(super) enum FileError {
 }
 
 impl FileError {
-    /// What to do about it.
+    /// Returns advice on fixing the error, if there is any.
     pub(super) fn help(self) -> Option<String> {
         match self {
             FileError::NoTensor { help, .. } => help,
@@ -53,8 +53,8 @@ impl FileError {
     }
 }
 
-/// Reads a tensor of a `.safetensors` file, else of an `.npy` file. Where u4 is wanted, u8 is two elements each, the earlier in the low half:
-/// the tensor has twice the columns of the file.
+/// Reads a tensor from a `.safetensors` file, or else from an `.npy` file. If u4 is wanted, each u8 holds two elements,
+/// the earlier one in the low half, and the tensor has twice the columns of the file.
 pub(super) fn read(
     files: &dyn Files,
     path: &Path,
@@ -70,7 +70,7 @@ pub(super) fn read(
     Ok(if wanted == DType::U4 { halves(tensor) } else { tensor })
 }
 
-/// Every u8 as two u4; another type as it is, and so is a shape without columns or with too many.
+/// Splits every u8 into two u4. Returns other types unchanged, and shapes without columns or with too many.
 fn halves(tensor: Tensor) -> Tensor {
     let columns = tensor.shape.last().and_then(|n| n.checked_mul(2));
     let (Data::U8(bytes), Some(columns)) = (&tensor.data, columns) else { return tensor };
@@ -109,8 +109,8 @@ fn known_types() -> String {
     )
 }
 
-/// Reads an `.npy` file of format 1, 2 or 3 (NumPy Enhancement Proposal 1): a magic word, a version,
-/// the header's length and text, and the elements.
+/// Reads an `.npy` file of format 1, 2 or 3 (NumPy Enhancement Proposal 1): a magic word, a version, the length and
+/// text of the header, and the elements.
 fn read_npy(bytes: &[u8]) -> Result<Tensor, FileError> {
     let cut = || FileError::Cut;
     let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or(FileError::NotNpy)?;
@@ -161,7 +161,7 @@ struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Reads the three entries, in whichever order they stand.
+    /// Parses the three entries, in any order.
     fn parse(text: &str) -> Option<Header<'_>> {
         let value = |key: &str| {
             let after = text.split_once(&format!("'{key}'"))?.1;
@@ -183,7 +183,7 @@ impl Header<'_> {
     }
 }
 
-/// Elements from their bytes, least significant first or last.
+/// Converts bytes to elements, in little-endian or big-endian order.
 fn elements(dtype: DType, bytes: &[u8], little: bool) -> Data {
     macro_rules! convert {
         ($variant:ident, $t:ty) => {{
@@ -205,10 +205,10 @@ fn elements(dtype: DType, bytes: &[u8], little: bool) -> Data {
     }
 }
 
-/// Column-major elements in row-major order.
+/// Converts column-major elements to row-major order.
 fn row_major(data: Data, shape: &[u64]) -> Data {
     fn reorder<T: Copy>(from: &[T], shape: &[u64]) -> Arc<Vec<T>> {
-        // The index of the element to be written, last dimension fastest.
+        // The index of the next element to write; the last dimension is the fastest.
         let mut index = vec![0; shape.len()];
         let strides =
             shape.iter().scan(1, |stride, n| Some(std::mem::replace(stride, *stride * n)));

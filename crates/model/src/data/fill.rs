@@ -1,4 +1,4 @@
-//! Filling a shape from a source: on demand for tables and weights, held for positions.
+//! The elements of a shape from its source: on demand for tables and weights, held for positions.
 
 use super::instantiate::Maker;
 use super::random::tensor_seed;
@@ -10,7 +10,7 @@ use ember_values::scalar::{DType, Scalar};
 use std::sync::Arc;
 
 impl Maker<'_> {
-    /// Makes a tensor from its source.
+    /// Fills a tensor from its source.
     pub(super) fn fill(&mut self, at: usize) {
         let (input, Some((source, span))) = (self.input(at), self.source(at)) else { return };
         let Some(shape) = self.shape(&input.tensor.shape, input.tensor.dtype, input.tensor.span)
@@ -54,7 +54,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The same element everywhere, computed on demand where that gives exactly this element.
+    /// Returns data with the same element everywhere, computed on demand if that reproduces the element exactly.
     fn constant(&mut self, input: &Input, x: Scalar, len: u64, span: Span) -> Option<Data> {
         let value = x.as_f64();
         let hashed = Hashed { seed: 0, lo: value, hi: value };
@@ -65,7 +65,7 @@ impl Maker<'_> {
         fits.then(|| held(input.tensor.dtype, std::iter::repeat_n(x, len as usize)))
     }
 
-    /// Rows of a table for lookups.
+    /// Draws rows of a table for lookups.
     fn rows(
         &mut self,
         input: &Input,
@@ -75,7 +75,7 @@ impl Maker<'_> {
         span: Span,
     ) -> Option<Data> {
         let uniform = matches!(source, Source::Uniform { .. });
-        // Indices that are used for several tables must name rows of the smallest.
+        // Indices that are used for several tables must be rows of the smallest one.
         let uses = self
             .model
             .index_uses()
@@ -107,7 +107,7 @@ impl Maker<'_> {
             self.errors.push(Diagnostic::error(message, span, "the blocks of a row all differ"));
             return None;
         }
-        // What is drawn is 64 bits wide before it takes its type.
+        // The draw produces 64-bit numbers before they are converted to their type.
         let bytes = (8 + input.tensor.dtype.bytes_of(1)) + generate::scratch(source);
         if !self.hold(&input.tensor, len, bytes, span) {
             return None;
@@ -116,7 +116,7 @@ impl Maker<'_> {
         self.integers(input, drawn, span)
     }
 
-    /// Held integers of an input's type; one that does not fit is an error.
+    /// Returns held integers of an input's type; reports an error if one does not fit.
     pub(super) fn integers(&mut self, input: &Input, values: Vec<i64>, span: Span) -> Option<Data> {
         if input.tensor.dtype == DType::I64 {
             return Some(Data::I64(Arc::new(values)));

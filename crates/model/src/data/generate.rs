@@ -1,4 +1,4 @@
-//! Generated positions: the offsets of ragged bags and the rows of lookups. All are held.
+//! Generated positions: the offsets of ragged bags and the rows of lookups. All of them are held in memory.
 
 use super::HELD_LIMIT;
 use super::locality::{self, Locality};
@@ -6,19 +6,19 @@ use super::random::{Permutation, Random, nth_seed, tensor_seed};
 use super::zipf::Zipf;
 use crate::model::Source;
 
-/// The most rows that Zipf ranks are drawn from: beyond, binary64 cannot tell ranks apart.
+/// The maximum number of rows that Zipf ranks are drawn from; binary64 cannot distinguish more ranks.
 pub(super) const ZIPF_ROWS: u64 = 1 << 53;
 
-/// Offsets of `bags` bags with the given mean length and share of empty bags. `None` where there
-/// would be more than `most` lookups.
+/// Generates offsets of `bags` bags with the given mean length and share of empty bags; `None` if there would be more
+/// than `most` lookups.
 pub(super) fn ragged(bags: u64, mean: f64, empty: f64, most: u64, seed: u64) -> Option<Vec<i64>> {
     let mut random = Random::new(seed);
-    // Lengths 1, 2, … of this number, equally likely, have the mean of the bags that are not empty.
+    // Lengths uniform from 1 to this number have the mean of the non-empty bags.
     let lengths = if empty < 1.0 { 2.0 * mean / (1.0 - empty) - 1.0 } else { 0.0 };
     let mut end = 0u64;
     let mut offsets = vec![0];
     for _ in 0..bags {
-        // Both numbers are drawn for every bag, so that its place alone decides them.
+        // Both numbers are drawn for every bag, so that they depend only on the bag's position.
         let (kind, size) = (random.unit(), random.unit());
         if kind >= empty {
             end = end.checked_add(1 + (size * lengths) as u64).filter(|end| *end <= most)?;
@@ -28,9 +28,9 @@ pub(super) fn ragged(bags: u64, mean: f64, empty: f64, most: u64, seed: u64) -> 
     Some(offsets)
 }
 
-/// Offsets of one of many tables' bags, `lookups` in each or, with a share of empty ones, on average.
-/// Those of table 0 are what a model's input `offsets` draws from the same seed. `None` for more
-/// lookups than memory holds.
+/// Generates the offsets of one table's bags, of many tables. Each bag has `lookups` lookups, or has them on average if
+/// a share of empty bags is given. Table 0 has the offsets that a model's input `offsets` gets from the same seed.
+/// Returns `None` if there are more lookups than memory can hold.
 pub fn bag_offsets(
     bags: u64,
     lookups: u64,
@@ -47,13 +47,13 @@ pub fn bag_offsets(
     }
 }
 
-/// Rows of the lookups into one of many tables, at least one row for any lookup. Those of table 0 are
-/// what a model's input `indices` draws from the same seed.
+/// Draws the rows of the lookups into one of many tables. A table without rows counts as one row. Table 0 has the rows
+/// that a model's input `indices` gets from the same seed.
 pub fn bag_lookups(kind: Locality, rows: u64, lookups: u64, seed: u64, table: u64) -> Vec<i64> {
     locality::draw(kind, rows.max(1), lookups as usize, table_seed(seed, "indices", table))
 }
 
-/// The seed that a model's input `indices` is drawn from.
+/// Returns the seed of a model's input `indices`.
 pub fn indices_seed(seed: u64) -> u64 {
     tensor_seed(seed, "indices")
 }
@@ -63,13 +63,13 @@ fn table_seed(seed: u64, name: &str, table: u64) -> u64 {
     if table == 0 { first } else { nth_seed(first, table) }
 }
 
-/// Offsets of bags that all have as many lookups; `None` for more than `most` in all.
+/// Generates offsets of bags of equal length; `None` if there are more than `most` lookups in total.
 pub(super) fn fixed(bags: u64, lookups: u64, most: u64) -> Option<Vec<i64>> {
     bags.checked_mul(lookups).filter(|n| *n <= most)?;
     (bags < most).then(|| (0..=bags).map(|bag| (bag * lookups) as i64).collect())
 }
 
-/// Bytes that drawing from a source needs for each lookup beside the result.
+/// Returns the bytes per lookup that drawing from a source needs in addition to the result.
 pub(super) fn scratch(source: &Source) -> u64 {
     match source {
         Source::Locality(_) => locality::SCRATCH,
@@ -77,8 +77,8 @@ pub(super) fn scratch(source: &Source) -> u64 {
     }
 }
 
-/// Rows of `lookups` lookups into a table of `rows`, at least one and for Zipf at most
-/// [`ZIPF_ROWS`]; `None` for a source that is no distribution of rows.
+/// Draws the rows of `lookups` lookups into a table of `rows`, which is at least 1 and for Zipf at most [`ZIPF_ROWS`];
+/// `None` if the source is not a distribution of rows.
 pub(super) fn rows(source: &Source, rows: u64, lookups: usize, seed: u64) -> Option<Vec<i64>> {
     let mut random = Random::new(seed);
     match *source {

@@ -1,10 +1,9 @@
-//! Graphs: those that are generated from a few numbers and a seed, and those that are read from
-//! files, both as compressed rows.
+//! Graphs in the form of compressed rows. They are generated from a few numbers and a seed, or read from files.
 //!
-//! A generated graph is a stream of rows that can be had again from its seed, so that writing one
-//! holds a few numbers a node and no edges. Duplicate edges and self loops are kept, as Graph 500
-//! does: a graph has exactly the edges that were asked for. What models and knowledge graphs are made
-//! of stands in `graphs.toml`; how a model file asks for them is the reader's matter, not this one's.
+//! A generated graph is a stream of rows that can be repeated from its seed, so that writing one holds a few numbers
+//! per node and no edges. Duplicate edges and self loops are kept, as in Graph 500, so that a graph has exactly the
+//! requested number of edges. `graphs.toml` lists the parameters of the R-MAT model and of the known graphs and
+//! knowledge graphs. The reader handles the syntax of graphs in model files.
 
 mod csr;
 mod edge_list;
@@ -25,39 +24,60 @@ use grid::Grid;
 use rmat::Rmat;
 use serde::Deserialize;
 use std::path::Path;
+use thiserror::Error;
 
-/// What is wrong with a graph or its file, and what to do about it.
-pub type Problem = (String, Option<String>);
+/// An error of a graph or its file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{what}")]
+pub struct Problem {
+    /// The message.
+    pub what: String,
+    /// Advice.
+    pub help: Option<String>,
+}
 
-/// The most nodes and the most edges of a graph: each is numbered by 32 bits.
+impl Problem {
+    pub(super) fn new(what: impl Into<String>) -> Problem {
+        Problem { what: what.into(), help: None }
+    }
+
+    pub(super) fn with_help(self, help: impl Into<String>) -> Problem {
+        Problem { help: Some(help.into()), ..self }
+    }
+}
+
+/// The maximum number of nodes and of edges of a graph, each numbered by 32 bits.
 pub const LIMIT: u64 = u32::MAX as u64;
 
-/// How edges are placed.
+/// The bytes held for each node while a graph is generated: its degree, and its place in either order.
+const NODE_BYTES: u64 = 12;
+
+/// The model that places the edges of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GraphModel {
-    /// The recursive model of Chakrabarti, Zhan and Faloutsos (SDM 2004): skewed degrees. Nodes are
-    /// numbered at random, as in Graph 500, so that frequent ones are no neighbours.
+    /// The recursive model of Chakrabarti, Zhan and Faloutsos (SDM 2004), with skewed degrees. Nodes are numbered at
+    /// random, as in Graph 500, so that frequent nodes are not neighbours.
     RMat,
-    /// Like roads: nodes on a grid about as wide as high, numbered row by row, each joined to some of
-    /// the four beside it.
+    /// A road-like graph: the nodes form a grid about as wide as high, numbered row by row, and each is joined to some
+    /// of its four neighbours.
     Grid,
 }
 
-/// A graph to be generated.
+/// The parameters of a graph to generate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Graph {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Edges; an undirected one counts once.
+    /// The number of edges; an undirected edge counts once.
     pub edges: u64,
-    /// Whether an edge leads one way only.
+    /// True if edges are directed.
     pub directed: bool,
-    /// How edges are placed.
+    /// The placement of edges.
     pub model: GraphModel,
 }
 
-/// A graph's edges, each stored once, as a stream of rows.
+/// The edges of a graph, each once, as a stream of rows.
 pub struct Edges {
     graph: Graph,
     made: Made,
@@ -69,16 +89,20 @@ enum Made {
 }
 
 impl Graph {
-    /// Prepares the edges from a seed. Graphs beyond [`LIMIT`] and those that have no room for their
-    /// edges are errors.
+    /// Prepares the edges from a seed. Errors are a graph beyond [`LIMIT`] and a graph without room for its edges.
     pub fn generate(&self, seed: u64) -> Result<Edges, Problem> {
+        if self.nodes.saturating_mul(NODE_BYTES) > super::HELD_LIMIT {
+            let problem = Problem::new(format!("a graph of {} nodes", self.nodes));
+            return Err(problem.with_help("too large to be held in memory"));
+        }
         for (what, n) in [("nodes", self.nodes), ("edges", self.edges)] {
             if n > LIMIT {
-                return Err((format!("a graph of {n} {what}"), Some(format!("at most {LIMIT}"))));
+                let problem = Problem::new(format!("a graph of {n} {what}"));
+                return Err(problem.with_help(format!("at most {LIMIT}")));
             }
         }
         if self.nodes == 0 && self.edges > 0 {
-            return Err((format!("a graph of {} edges without nodes", self.edges), None));
+            return Err(Problem::new(format!("a graph of {} edges without nodes", self.edges)));
         }
         let made = match self.model {
             GraphModel::RMat => Made::Rmat(Rmat::new(self.nodes, self.edges, seed)),
@@ -89,7 +113,8 @@ impl Graph {
 }
 
 impl Edges {
-    /// The nodes, each with the nodes its edges lead to, in ascending order. The same every time.
+    /// Iterates over the nodes; each item lists the targets of the node's edges in ascending order. Every call gives
+    /// the same rows.
     pub fn rows(&self) -> Box<dyn Iterator<Item = Vec<u32>> + '_> {
         match &self.made {
             Made::Rmat(rmat) => Box::new(rmat.rows()),
@@ -97,7 +122,7 @@ impl Edges {
         }
     }
 
-    /// The first `keep` rows as a matrix: an entry for each edge, and of an undirected graph one for
+    /// Returns the first `keep` rows as a matrix with one entry for each edge. An undirected graph has one entry for
     /// each direction, but one for a self loop.
     pub fn matrix(&self, keep: u64) -> Csr {
         let keep = keep.min(self.graph.nodes);
@@ -109,7 +134,7 @@ impl Edges {
     }
 }
 
-/// Reads a graph from a file: Matrix Market where the name ends in `.mtx`, else a list of edges.
+/// Reads a graph from a file: Matrix Market if the name ends in `.mtx`, else a list of edges.
 pub fn read(files: &dyn Files, path: &Path, options: &EdgeListOptions) -> Result<Csr, Problem> {
     if is_matrix_market(path) {
         matrix_market::read(lines::Lines::open(files, path)?)
@@ -118,7 +143,7 @@ pub fn read(files: &dyn Files, path: &Path, options: &EdgeListOptions) -> Result
     }
 }
 
-/// Whether a file is Matrix Market by its name.
+/// Returns true if the file name ends in `.mtx`, the extension of Matrix Market files.
 pub fn is_matrix_market(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mtx"))
 }

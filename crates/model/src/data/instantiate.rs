@@ -1,5 +1,5 @@
-//! From a model and a seed to an instance: what is given is bound to sizes, sizes make shapes, and
-//! shapes are filled, by the rules of `fill`.
+//! The steps from a model and a seed to an instance: the given data is bound to sizes, sizes determine shapes, and
+//! `fill` fills the shapes.
 
 use super::origin::Built;
 use super::{HELD_LIMIT, Instance, WORK_LIMIT, check, file};
@@ -12,26 +12,26 @@ use ember_values::operation::Kernel;
 use ember_values::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most bytes that evaluation takes for an element: a number with its error bound, and its sum.
+/// The maximum number of bytes that evaluation takes per element: a number with its error bound, and its sum.
 const NUMBER_BYTES: u64 = 32;
 
-/// The state of one instantiation. Inputs are told apart by their positions in the model.
+/// The state of one instantiation. Inputs are identified by their positions in the model.
 pub(super) struct Maker<'a> {
     pub(super) model: &'a Model,
     pub(super) seed: u64,
     pub(super) errors: Vec<Diagnostic>,
-    /// Sizes known so far, and what gave them.
+    /// The known sizes, and below them the spans that determined them.
     pub(super) sizes: BTreeMap<String, u64>,
     origins: BTreeMap<String, Span>,
-    /// Bytes that may still be held.
+    /// The bytes that may still be held.
     pub(super) left: u64,
-    /// Tensors made so far.
+    /// The tensors that are complete.
     pub(super) made: BTreeMap<usize, Tensor>,
-    /// Graphs and triples made so far.
+    /// The graphs and triples that are complete.
     pub(super) built: BTreeMap<&'a str, Built>,
 }
 
-/// Makes and checks the data of one run.
+/// Builds and checks the data of one run.
 pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
     let mut maker = Maker {
         model,
@@ -64,7 +64,7 @@ pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
 }
 
 impl<'a> Maker<'a> {
-    /// Ends with the errors so far, if there are any.
+    /// Returns the errors so far, if there are any.
     fn stop(&mut self) -> Checked<()> {
         self.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
         if self.errors.is_empty() { Ok(()) } else { Err(std::mem::take(&mut self.errors)) }
@@ -78,7 +78,7 @@ impl<'a> Maker<'a> {
         self.model.data.sources.get(&self.input(at).tensor.name)
     }
 
-    /// Takes files and written values, and binds the sizes in their shapes.
+    /// Takes data from files and written values, and binds the sizes in their shapes.
     fn given(&mut self) {
         for at in 0..self.model.inputs.len() {
             let input = self.input(at);
@@ -93,7 +93,7 @@ impl<'a> Maker<'a> {
             match source {
                 Source::Values(values) => {
                     self.bind(input, &values.shape, *span);
-                    // Extents inside an empty one may follow from other data, so they wait.
+                    // Extents inside an empty dimension may follow from other data, so the shape has to wait.
                     if let Some(shape) = values.shape.iter().copied().collect() {
                         let data = values.data.clone();
                         self.made.insert(at, Tensor { dtype: input.tensor.dtype, shape, data });
@@ -147,7 +147,7 @@ impl<'a> Maker<'a> {
         self.made.insert(at, tensor);
     }
 
-    /// Makes the extents of an input's shape agree with those of its data.
+    /// Unifies the extents of an input's shape with the extents of its data.
     pub(super) fn bind(&mut self, input: &Input, shape: &[Option<u64>], span: Span) {
         let extents = input.tensor.shape.iter().zip(&input.extent_spans);
         for ((extent, declared), n) in extents.zip(shape) {
@@ -181,13 +181,13 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Makes the offsets and lets the end of the last bag say how many lookups there are.
+    /// Builds the offsets and derives the number of lookups from the end of the last bag.
     fn offsets(&mut self) {
         let mut broken = BTreeSet::new();
         for OffsetsUse { offsets, indices } in self.model.offsets_uses() {
             let at = offsets.0;
             if !self.made.contains_key(&at) {
-                // Their extent alone is needed; that of the lookups follows.
+                // Only the extent of the offsets is needed here; the extent of the lookups follows from them.
                 if self.input(at).tensor.shape[0].value(&self.sizes).is_none() {
                     continue;
                 }
@@ -212,7 +212,7 @@ impl<'a> Maker<'a> {
         self.give(name, rest, span);
     }
 
-    /// Lets a size be known that is not yet.
+    /// Sets a size if it is not yet known.
     pub(super) fn give(&mut self, name: &str, n: u64, span: Span) {
         if !self.sizes.contains_key(name) {
             self.sizes.insert(name.to_owned(), n);
@@ -220,7 +220,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Reports each size that nothing gives.
+    /// Reports each size that no data determines.
     fn sizes_known(&mut self) {
         let mut unknown: BTreeMap<&str, Span> = BTreeMap::new();
         for input in &self.model.inputs {
@@ -232,7 +232,7 @@ impl<'a> Maker<'a> {
                 }
             }
         }
-        // The number of lookups follows from the offsets once these can be made.
+        // The number of lookups follows from the offsets once the offsets can be built.
         let waiting: BTreeSet<&str> = (self.model.offsets_uses().iter())
             .filter(|u| !self.made.contains_key(&u.offsets.0))
             .filter_map(|u| match &self.input(u.indices.0).tensor.shape[0] {
@@ -254,7 +254,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The concrete shape of a tensor, its elements' bytes being addressable.
+    /// Returns the concrete shape of a tensor. Its elements must be addressable in bytes.
     pub(super) fn shape(
         &mut self,
         extents: &[Extent],
@@ -275,7 +275,7 @@ impl<'a> Maker<'a> {
         Some(shape)
     }
 
-    /// Counts bytes that will be held; more than the limit is an error.
+    /// Reserves bytes that will be held; reports an error beyond the limit.
     pub(super) fn hold(
         &mut self,
         tensor: &Declared,
@@ -291,7 +291,7 @@ impl<'a> Maker<'a> {
         fits.is_some()
     }
 
-    /// Checks positions against the tensors that they point into.
+    /// Checks positions against the tensors that they index.
     fn check(&mut self) {
         let mut results = Vec::new();
         for IndexUse { indices, rows, table } in self.model.index_uses() {
@@ -325,7 +325,7 @@ impl<'a> Maker<'a> {
         self.errors.extend(results.into_iter().filter_map(Result::err));
     }
 
-    /// Counts what evaluation holds beside tensors: a row of any tensor, and all of a second matrix.
+    /// Checks the memory that evaluation holds in addition to tensors: a row of any tensor, and all of a second matrix.
     fn buffers(&mut self) {
         for tensor in self.model.tensors() {
             let row = tensor.shape.last().and_then(|extent| extent.value(&self.sizes));
@@ -348,7 +348,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The computed tensors, all zero.
+    /// Adds the computed tensors, filled with zeros.
     fn computed(&mut self) {
         for (i, Computed { tensor, .. }) in self.model.computed.iter().enumerate() {
             let Some(shape) = self.shape(&tensor.shape, tensor.dtype, tensor.span) else { return };
@@ -374,7 +374,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// The error for data that would hold too much.
+/// Returns the error for data that would hold too much memory.
 fn too_large(what: &str, elements: u64, span: Span) -> Diagnostic {
     let message = format!("`{what}` would hold {elements} elements");
     Diagnostic::error(message, span, "too much to hold in memory")

@@ -1,10 +1,9 @@
-//! Locality of lookups, defined and measured by reuse distance.
+//! Locality of lookups, defined and measured by the reuse distance.
 //!
-//! The *reuse distance* of a lookup is the number of distinct other rows looked up since the last
-//! lookup of its row; the first lookup of a row is *cold*. A cache of `n` rows with least recently
-//! used replacement hits exactly the lookups of a distance below `n` (Mattson et al., "Evaluation
-//! techniques for storage hierarchies", IBM Systems Journal 9(2), 1970), so the distribution says
-//! what each level of a memory hierarchy can hold.
+//! The *reuse distance* of a lookup is the number of distinct other rows looked up since the last lookup of its row;
+//! the first lookup of a row is *cold*. A cache of `n` rows with least-recently-used replacement hits exactly the
+//! lookups with a distance below `n` (Mattson et al., "Evaluation techniques for storage hierarchies", IBM Systems
+//! Journal 9(2), 1970). The distribution therefore gives the hit rate of each level of a memory hierarchy.
 //!
 //! A locality is a distribution of reuse distances. The share of lookups below a distance is
 //!
@@ -14,20 +13,19 @@
 //! | medium | 20% | 40% | 60% |
 //! | high   | 55% | 80% | 92% |
 //!
-//! and each band between two bounds (the first from 1) is uniform in the logarithm. All other lookups
-//! are cold. Rows of 256 bytes (64 columns of f32) fill 64 KiB, 512 KiB and 4 MiB at the three
-//! bounds. Indices are drawn by an LRU stack: a lookup draws a distance and takes the row that lies so
-//! deep in the stack. A distance beyond the rows seen so far is cold, so a short run falls short of
-//! the shares by the time its stack needs to fill, and a cold lookup after every row was seen takes
-//! the row unused for longest.
+//! Each band between two bounds (the first from 1) is uniform in the logarithm. All other lookups are cold. Rows of 256
+//! bytes (64 columns of f32) fill 64 KiB, 512 KiB and 4 MiB at the three bounds. Indices are drawn with an LRU stack: a
+//! lookup draws a distance and takes the row at that depth of the stack. A distance beyond the rows seen so far is
+//! cold, so a short run falls short of the shares while its stack fills. A cold lookup after every row was seen takes
+//! the least recently used row.
 
 use super::random::{Permutation, Random};
 use rustc_hash::FxHashMap;
 
-/// How near in time a row is looked up again.
+/// The locality of lookups: the typical time until a row is looked up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Locality {
-    /// Nearly every lookup is of a new row.
+    /// Nearly every lookup accesses a new row.
     Low,
     /// Two lookups of five hit 2,048 rows.
     Medium,
@@ -42,7 +40,7 @@ impl Locality {
     /// Every locality.
     pub const ALL: [Locality; 3] = [Locality::Low, Locality::Medium, Locality::High];
 
-    /// The name in model files.
+    /// Returns the name in model files.
     pub fn name(self) -> &'static str {
         match self {
             Locality::Low => "low",
@@ -51,7 +49,7 @@ impl Locality {
         }
     }
 
-    /// The share of lookups with a reuse distance below each of [`BOUNDS`].
+    /// Returns the share of lookups with a reuse distance below each of [`BOUNDS`].
     pub fn shares(self) -> [f64; 3] {
         match self {
             Locality::Low => [0.02, 0.05, 0.15],
@@ -60,7 +58,7 @@ impl Locality {
         }
     }
 
-    /// A reuse distance; `None` for a cold lookup.
+    /// Draws a reuse distance; `None` for a cold lookup.
     fn distance(self, random: &mut Random) -> Option<u64> {
         let u = random.unit();
         let band = self.shares().iter().position(|share| u < *share)?;
@@ -70,7 +68,7 @@ impl Locality {
     }
 }
 
-/// Row indices of `lookups` lookups into `rows` rows, at least one.
+/// Draws the row indices of `lookups` lookups into `rows` rows, at least one.
 pub(super) fn draw(locality: Locality, rows: u64, lookups: usize, seed: u64) -> Vec<i64> {
     let mut random = Random::new(seed);
     let scatter = Permutation::new(rows, random.bits());
@@ -94,29 +92,29 @@ pub(super) fn draw(locality: Locality, rows: u64, lookups: usize, seed: u64) -> 
     indices
 }
 
-/// How many lookups have which reuse distance.
+/// A histogram of the reuse distances of lookups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReuseHistogram {
-    /// First lookups of a row.
+    /// The number of first lookups of a row.
     pub cold: u64,
-    /// Lookups by distance: entry 0 for distance 0, entry `k` for `2^(k-1) .. 2^k`.
+    /// The number of lookups by distance: entry 0 for distance 0, entry `k` for distances `2^(k-1) .. 2^k`.
     pub buckets: Vec<u64>,
 }
 
 impl ReuseHistogram {
-    /// The number of lookups.
+    /// Returns the number of lookups.
     pub fn lookups(&self) -> u64 {
         self.cold + self.buckets.iter().sum::<u64>()
     }
 
-    /// The share of lookups with a reuse distance below `2^bits`; 0 where there are no lookups.
+    /// Returns the share of lookups with a reuse distance below `2^bits`; 0 if there are no lookups.
     pub fn share_below(&self, bits: usize) -> f64 {
         let below: u64 = self.buckets.iter().take(bits + 1).sum();
         below as f64 / self.lookups().max(1) as f64
     }
 }
 
-/// The reuse distances of a sequence of lookups, in time `n log n`.
+/// Measures the reuse distances of a sequence of lookups, in time `n log n`.
 pub fn reuse_distances(indices: impl ExactSizeIterator<Item = i64>) -> ReuseHistogram {
     let mut histogram = ReuseHistogram::default();
     let mut stack = Stack::new(indices.len());
@@ -139,15 +137,15 @@ pub fn reuse_distances(indices: impl ExactSizeIterator<Item = i64>) -> ReuseHist
     histogram
 }
 
-/// An LRU stack over times: each row in it stands at the time of its last lookup. A Fenwick tree
-/// counts the times in use, so that depth and time are found from one another in logarithmic time.
+/// An LRU stack over times, in which each row has the time of its last lookup. A Fenwick tree counts the times in use,
+/// so that depth and time can be converted into each other in logarithmic time.
 struct Stack {
     tree: Vec<u32>,
     len: usize,
 }
 
 impl Stack {
-    /// Bytes held for each lookup, beside the lookup itself.
+    /// The bytes held for each lookup, in addition to the lookup itself.
     const BYTES: u64 = 4;
 
     fn new(times: usize) -> Stack {
@@ -177,7 +175,7 @@ impl Stack {
         }
     }
 
-    /// The number of rows above the one at a time, which is in the stack.
+    /// Returns the number of rows above the row at a time, which must be in the stack.
     fn depth(&self, time: usize) -> usize {
         let (mut i, mut up_to) = (time + 1, 0);
         while i > 0 {
@@ -187,9 +185,9 @@ impl Stack {
         self.len - up_to
     }
 
-    /// The time of the row with so many rows above it, fewer than there are rows.
+    /// Returns the time of the row at a depth, which must be less than the number of rows.
     fn at(&self, depth: usize) -> usize {
-        // The number of rows at earlier times.
+        // The number of rows at earlier times that remain to be skipped.
         let mut before = self.len - 1 - depth;
         let mut i = 0;
         let mut bit = self.tree.len().next_power_of_two();
@@ -204,7 +202,7 @@ impl Stack {
     }
 }
 
-/// Bytes that [`draw`] holds for each lookup beside the result.
+/// The bytes that [`draw`] holds for each lookup in addition to the result.
 pub(super) const SCRATCH: u64 = Stack::BYTES;
 
 #[cfg(test)]
@@ -215,7 +213,7 @@ mod tests {
     fn distances_count_distinct_rows_between() {
         let rows = [1, 1, 2, 3, 2, 1, 1];
         let histogram = reuse_distances(rows.into_iter());
-        // Distances: cold, 0, cold, cold, 1, 2, 0.
+        // The distances are: cold, 0, cold, cold, 1, 2, 0.
         assert_eq!(histogram, ReuseHistogram { cold: 3, buckets: vec![2, 1, 1] });
         assert_eq!(histogram.lookups(), 7);
         assert_eq!(reuse_distances([].into_iter()).share_below(3), 0.0);

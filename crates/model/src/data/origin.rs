@@ -1,31 +1,32 @@
-//! Inputs whose data comes from one graph or from one set of triples: these are made once, and what
-//! they say of extents is bound to sizes.
+//! Inputs that take their data from a graph or from triples. A graph or a set of triples is built once for all its
+//! inputs, and its extents are bound to sizes.
 
+use super::graph::{self, Problem};
 use super::instantiate::Maker;
-use super::{HELD_LIMIT, graph, held};
+use super::{HELD_LIMIT, held};
 use crate::model::{Extent, GraphFrom, Origin, OriginPart as Part, Source};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::Scalar;
 
-/// A graph or triples, made.
+/// A graph or triples after building.
 pub(super) enum Built {
-    /// A graph's rows.
+    /// The rows of a graph.
     Graph(graph::Csr),
-    /// Triples: heads, relations, tails; and how many entities and relations there are.
+    /// Heads, relations and tails of triples, with the numbers of entities and relations.
     Triples { parts: [Vec<i64>; 3], entities: u64, relations: u64 },
-    /// One that could not be made, which has been told.
+    /// A graph or triples that could not be built, which has already been reported.
     Broken,
 }
 
 impl<'a> Maker<'a> {
-    /// Takes an input's data from a graph or from triples, which are made if they are not yet.
+    /// Takes an input's data from a graph or from triples, which are built on first use.
     pub(super) fn take_part(&mut self, at: usize, of: &'a str, part: Part, span: Span) {
         let Some((origin, declared)) = self.model.data.origins.get(of) else { return };
         if !self.built.contains_key(of) {
-            let built = self.build(origin).unwrap_or_else(|(message, help)| {
-                let error = Diagnostic::error(message, *declared, "not usable");
-                self.errors.push(Diagnostic { help, ..error });
+            let built = self.build(origin).unwrap_or_else(|problem| {
+                let error = Diagnostic::error(problem.what, *declared, "not usable");
+                self.errors.push(Diagnostic { help: problem.help, ..error });
                 Built::Broken
             });
             self.built.insert(of, built);
@@ -55,33 +56,35 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn build(&self, origin: &Origin) -> Result<Built, graph::Problem> {
+    fn build(&self, origin: &Origin) -> Result<Built, Problem> {
         match origin {
             Origin::Graph { from: GraphFrom::Drawn(drawn), batch } => {
                 let rows = batch.unwrap_or(drawn.nodes);
-                // Rows of a batch have as many entries as others on average.
+                // The estimate assumes that rows of the batch have the average number of entries.
                 let share = rows.min(drawn.nodes) as f64 / drawn.nodes.max(1) as f64;
                 let held = drawn.nodes as f64 * 24.0 + drawn.edges as f64 * share * 16.0;
                 if held > HELD_LIMIT as f64 {
                     let message =
                         format!("a graph of {} nodes and {} edges", drawn.nodes, drawn.edges);
                     let help = "too large to be held in memory; take a part: `(batch ROWS)`";
-                    return Err((message, Some(help.to_owned())));
+                    return Err(Problem::new(message).with_help(help));
                 }
                 Ok(Built::Graph(drawn.generate(self.seed)?.matrix(rows)))
             }
             Origin::Graph { from: GraphFrom::File { path, options }, batch } => {
                 let full = self.model.data.directory.join(path);
                 let read = graph::read(self.model.data.files.as_ref(), &full, options);
-                let mut graph =
-                    read.map_err(|(reason, help)| (format!("{}: {reason}", full.display()), help))?;
+                let mut graph = read.map_err(|problem| Problem {
+                    what: format!("{}: {problem}", full.display()),
+                    ..problem
+                })?;
                 graph.truncate(batch.unwrap_or(u64::MAX));
                 Ok(Built::Graph(graph))
             }
             Origin::Triples { from, batch } => {
                 let count = batch.unwrap_or(u64::MAX).min(from.triples);
                 if count > HELD_LIMIT / 32 {
-                    return Err((format!("{count} triples are too many to be held"), None));
+                    return Err(Problem::new(format!("{count} triples are too many to be held")));
                 }
                 let mut parts = [(); 3].map(|()| Vec::with_capacity(count as usize));
                 for triple in from.generate(self.seed).take(count as usize) {
@@ -94,8 +97,8 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Sizes that indices from graphs and triples point into and that nothing else gives: as many as
-    /// the graph has columns, or the triples entities or relations.
+    /// Binds sizes that indices from graphs and triples point into and that nothing else determines: the columns of the
+    /// graph, or the entities or relations of the triples.
     pub(super) fn bind_pointed(&mut self) {
         for used in self.model.index_uses() {
             let Some((Source::Part { of, part }, span)) = self.source(used.indices.0) else {
@@ -111,7 +114,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// The elements of a part.
+/// The elements of a part of a graph or of triples.
 enum Elements {
     Integers(Vec<i64>),
     Reals(Vec<f64>),
@@ -147,7 +150,7 @@ impl Built {
         Some(Elements::Integers(integers))
     }
 
-    /// How many positions a part's elements are drawn from.
+    /// Returns the number of positions that a part's elements index; `None` if they are not indices.
     fn pointed(&self, part: Part) -> Option<u64> {
         match (self, part) {
             (Built::Graph(graph), Part::Neighbours) => Some(graph.width),

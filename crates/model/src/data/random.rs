@@ -1,25 +1,25 @@
-//! Seeded randomness with one stream a tensor: a generator of numbers and a permutation.
+//! Seeded random numbers, with one stream per tensor, and a random permutation.
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a counter and a mixer. The same seed gives the same
-/// numbers on every machine and in every version.
+/// A SplitMix64 generator (Steele, Lea, Flood, OOPSLA 2014): a counter and a mixer. A seed gives the same numbers on
+/// every machine and in every version.
 pub(super) struct Random(u64);
 
-/// The mixer of SplitMix64.
+/// Applies the mixer of SplitMix64.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// The seed of one tensor: unrelated for different names and for different seeds. The name is
-/// hashed by FNV-1a.
+/// Returns the seed of one tensor. Different names and different seeds give unrelated tensor seeds. The name is hashed
+/// by FNV-1a.
 pub(super) fn tensor_seed(seed: u64, name: &str) -> u64 {
     let step = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, step);
     mix(mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)) ^ hash)
 }
 
-/// The seed of one of many streams that belong together.
+/// Returns the seed of one of many related streams.
 pub(super) fn nth_seed(seed: u64, n: u64) -> u64 {
     mix(mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)).wrapping_add(n))
 }
@@ -29,21 +29,21 @@ impl Random {
         Random(seed)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub(super) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// Returns a number in `[0, 1)` with 53 random bits.
     pub(super) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 }
 
-/// A permutation of `0..n` in constant memory: a Feistel network of four rounds on the least even
-/// number of bits that holds `n`, walked until it lands below `n` (Black and Rogaway, "Ciphers with
-/// arbitrary finite domains", 2002). At most four steps are needed on average.
+/// A permutation of `0..n` in constant memory. It is a Feistel network of four rounds on the least even number of bits
+/// that holds `n`, iterated until the result is below `n` (Black and Rogaway, "Ciphers with arbitrary finite domains",
+/// 2002). It needs at most four iterations on average.
 pub(super) struct Permutation {
     n: u64,
     half: u32,
@@ -57,7 +57,7 @@ impl Permutation {
         Permutation { n, half: bits.div_ceil(2).max(1), keys: [(); 4].map(|()| random.bits()) }
     }
 
-    /// Where `i`, which is below `n`, goes.
+    /// Returns the image of `i`, which must be below `n`.
     pub(super) fn at(&self, i: u64) -> u64 {
         let mask = (1u64 << self.half) - 1;
         let mut x = i;

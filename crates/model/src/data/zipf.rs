@@ -1,26 +1,25 @@
-//! Zipf-distributed ranks in constant time and memory, whatever their number.
+//! Zipf-distributed ranks in constant time and memory, for any number of ranks.
 //!
-//! Rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates from
-//! monotone discrete distributions", ACM TOMACS 6(3), 1996: the histogram `1 / k^s` lies under the
-//! curve `h(x) = x^-s`, whose integral is inverted; a draw that falls between the two is rejected.
+//! The method is rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates from
+//! monotone discrete distributions", ACM TOMACS 6(3), 1996. The histogram `1 / k^s` lies under the curve `h(x) = x^-s`,
+//! whose integral is inverted; a draw between the histogram and the curve is rejected.
 
 use super::random::Random;
 
-/// Draws ranks `1..=n`, rank `k` with a probability in proportion to `1 / k^s`.
+/// A distribution of ranks `1..=n`, with a probability of rank `k` proportional to `1 / k^s`.
 pub(super) struct Zipf {
     n: f64,
     s: f64,
-    /// The integral of the curve at the left end of the first bar, which starts where the area of
-    /// the bar equals its height.
+    /// The integral of the curve at the left end of the first bar. The bar starts where its area equals its height.
     left: f64,
     /// The integral at the right end of the last bar.
     right: f64,
-    /// Draws at most this far left of their rank need no test.
+    /// The greatest distance to the left of their rank at which draws need no test.
     sure: f64,
 }
 
 impl Zipf {
-    /// For `n` ranks, at least 1, and an exponent of 0 (uniform) or more.
+    /// Builds the distribution of `n` ranks, at least 1, with an exponent of 0 (uniform) or more.
     pub(super) fn new(n: u64, s: f64) -> Zipf {
         let mut zipf = Zipf { n: n as f64, s, left: 0.0, right: 0.0, sure: 0.0 };
         zipf.left = zipf.integral(1.5) - 1.0;
@@ -40,22 +39,22 @@ impl Zipf {
         }
     }
 
-    /// `x^-s`.
+    /// Computes `x^-s`.
     fn curve(&self, x: f64) -> f64 {
         (-self.s * x.ln()).exp()
     }
 
-    /// The integral of the curve from 1: `(x^(1-s) - 1) / (1-s)`, in a form that is exact near
-    /// `s = 1`, where it is `ln x`.
+    /// Computes the integral of the curve from 1: `(x^(1-s) - 1) / (1-s)`, in a form that is exact near `s = 1`, where
+    /// it is `ln x`.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let t = (1.0 - self.s) * log;
         if t.abs() > 1e-8 { t.exp_m1() / t * log } else { (1.0 + t / 2.0) * log }
     }
 
-    /// The inverse of the integral.
+    /// Computes the inverse of the integral.
     fn inverse(&self, y: f64) -> f64 {
-        // Rounding may leave the domain of the logarithm by a little.
+        // Rounding may leave the domain of the logarithm slightly.
         let t = ((1.0 - self.s) * y).max(-1.0);
         let log = if t.abs() > 1e-8 { t.ln_1p() / t * y } else { (1.0 - t / 2.0) * y };
         log.exp()

@@ -1,4 +1,4 @@
-//! Operations that are made of several: they become expressions of the others, some of them stored.
+//! Composite operations, which are replaced by expressions of other operations, some of them stored.
 
 use super::dense::same_shape;
 use super::operand::is_cheap;
@@ -8,8 +8,9 @@ use super::{Argument, Expr, Extent, Part};
 use ember_language::sexp::Sexp;
 use ember_values::operation::{self, Function, Kernel, Reads};
 use ember_values::scalar::BinaryOp;
+use std::borrow::Cow;
 
-/// Every one.
+/// All composite operations.
 pub(super) const COMPOSITES: [Composite; 5] = [
     Composite { name: "nn.softmax", usage: "TENSOR", read: softmax },
     Composite { name: "nn.linear", usage: "TENSOR WEIGHTS BIAS", read: linear },
@@ -19,7 +20,7 @@ pub(super) const COMPOSITES: [Composite; 5] = [
 ];
 
 impl Reader {
-    /// The operation with a kernel, of tensors that have been read, in a composite.
+    /// Builds the operation with a kernel, as a part of a composite, from tensors that have been read.
     fn part(
         &mut self,
         written: &Written,
@@ -29,13 +30,13 @@ impl Reader {
         let tensor = |(expr, item)| Some((Argument::Tensor(expr), item));
         self.apply(Form {
             name: written.name,
-            operation: operation::computed_by(kernel)?,
+            operation: Cow::Borrowed(operation::computed_by(kernel)?),
             span: written.span,
             arguments: operands.into_iter().map(tensor).collect(),
         })
     }
 
-    /// The same, stored.
+    /// [`Reader::part`] with its result stored.
     fn stored_part(
         &mut self,
         written: &Written,
@@ -47,7 +48,7 @@ impl Reader {
     }
 }
 
-/// `e = exp(x - max x)`, `e / sum e`, row by row.
+/// Reads `nn.softmax`: `e = exp(x - max x)`, `e / sum e`, row by row.
 fn softmax(reader: &mut Reader, written: &Written) -> Option<Value> {
     let [item] = written.args else { return None };
     let x = reader.ranked(item, "a tensor", 2..=3, Reads::Often)?;
@@ -63,7 +64,7 @@ fn softmax(reader: &mut Reader, written: &Written) -> Option<Value> {
     reader.part(written, Kernel::ByRow(BinaryOp::Div), shares).map(Value::Whole)
 }
 
-/// `x W + b`.
+/// Reads `nn.linear`: `x W + b`.
 fn linear(reader: &mut Reader, written: &Written) -> Option<Value> {
     let [item, weights, bias] = written.args else { return None };
     let x = reader.address(item, "a tensor", 2..=3);
@@ -75,7 +76,7 @@ fn linear(reader: &mut Reader, written: &Written) -> Option<Value> {
     reader.part(written, Kernel::Bias, vec![(product, item), (b, bias)]).map(Value::Whole)
 }
 
-/// The inner products of all pairs of rows, for each of a batch.
+/// Reads `nn.interact`: the inner products of all pairs of rows, for each matrix of a batch.
 fn interact(reader: &mut Reader, written: &Written) -> Option<Value> {
     let [item] = written.args else { return None };
     let x = reader.address(item, "a batch of matrices", 3..=3)?;
@@ -84,7 +85,7 @@ fn interact(reader: &mut Reader, written: &Written) -> Option<Value> {
     reader.part(written, Kernel::Triangle, vec![(products, item)]).map(Value::Whole)
 }
 
-/// The parts of a stack or concatenation: matrices of one type.
+/// Reads the parts of a stack or concatenation, which are matrices of one type.
 fn matrices(reader: &mut Reader, items: &[Sexp]) -> Option<Vec<Expr>> {
     let read = |item| reader.ranked(item, "a part", 2..=2, Reads::Once);
     let read: Vec<_> = items.iter().map(read).collect();
@@ -95,7 +96,7 @@ fn matrices(reader: &mut Reader, items: &[Sexp]) -> Option<Vec<Expr>> {
     Some(parts)
 }
 
-/// `[b, d]` each, to `[b, parts, d]`.
+/// Reads `nn.stack`, from `[b, d]` each to `[b, parts, d]`.
 fn stack(reader: &mut Reader, written: &Written) -> Option<Value> {
     let parts = matrices(reader, written.args)?;
     for (item, part) in written.args.iter().zip(&parts) {
@@ -108,7 +109,7 @@ fn stack(reader: &mut Reader, written: &Written) -> Option<Value> {
     Some(Value::Parts { parts, dtype, shape })
 }
 
-/// `[b, d1]`, `[b, d2]`, … to `[b, d1 + d2 + …]`.
+/// Reads `nn.concat`, from `[b, d1]`, `[b, d2]`, … to `[b, d1 + d2 + …]`.
 fn concat(reader: &mut Reader, written: &Written) -> Option<Value> {
     let parts = matrices(reader, written.args)?;
     let (dtype, rows) = (parts[0].dtype, parts[0].shape[0].clone());

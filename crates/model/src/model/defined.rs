@@ -1,7 +1,6 @@
-//! Operators that rule files define, in a model: each is written out as what it stands for.
+//! Operators that rule files define: each use in a model is expanded to its definition.
 //!
-//! An operation is written a little differently in terms and in models, whose reader knows what terms must say:
-//! its row in the table of operations is the difference.
+//! Terms and models write an operation differently, and the row in the table of operations defines the difference.
 
 use super::operator::{self, Value};
 use super::read::Reader;
@@ -13,10 +12,11 @@ use ember_language::term::{Head, Node};
 use ember_values::operation::{self, WORDS};
 use ember_values::primitive::Primitive;
 
-/// The most words that definitions may put into one model.
+/// The maximum number of words that definitions may add to one model.
 const MAX_WORDS: usize = 100_000;
 
-/// Reads an operator that is defined in a rule file; `None` where it is none, or it has been reported.
+/// Reads an operator that a rule file defines. The outer `None` means that there is no definition, the inner `None`
+/// that an error was reported.
 pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Option<Value>> {
     let (head, args) = item.form()?;
     let definition = reader.definitions.get(Symbol::from(head), args.len())?.clone();
@@ -39,7 +39,7 @@ fn written_out(
     let mut operands = Vec::with_capacity(args.len());
     for (arg, parameter) in args.iter().zip(&definition.parameters) {
         let at = definition.body.iter().position(|node| *node == ENodeOrVar::Var(*parameter));
-        // What is used several times is computed once.
+        // An operand that is used several times is computed once.
         if arg.list().is_some() && at.is_some_and(|at| uses[at] > 1) {
             let value = operator::read(reader, arg)?;
             let name = reader.stored_name(value, arg.span);
@@ -65,7 +65,7 @@ fn written_out(
     operator::read(reader, &written.pop()?)
 }
 
-/// How often each node of a definition stands in it, written out as a tree.
+/// Returns the number of occurrences of each node in a definition that is expanded to a tree.
 fn uses(definition: &Definition) -> Vec<usize> {
     let body = &definition.body;
     let mut uses = vec![0_usize; body.len()];
@@ -82,7 +82,7 @@ fn uses(definition: &Definition) -> Vec<usize> {
     uses
 }
 
-/// A node as a model writes it, from what its operands have become.
+/// Returns a node in the syntax of models, given its operands in that syntax.
 fn word(node: &Node, written: &[Sexp], span: Span, operators: &Operators) -> Kind {
     let operands: Vec<&Sexp> = node.children().iter().map(|c| &written[usize::from(*c)]).collect();
     let name = match node.head() {
@@ -93,8 +93,8 @@ fn word(node: &Node, written: &[Sexp], span: Span, operators: &Operators) -> Kin
         let plain = WORDS.iter().find_map(|words| Some(words.names[words.parse(name)?]));
         return Kind::Atom(plain.unwrap_or(name).trim_start_matches('%').to_owned());
     }
-    // An address or a stored tensor is called by its name in a model, and a constant has the type of what it is
-    // used with.
+    // Models refer to an address or a stored tensor by its name, and give a constant the type of the tensor it is used
+    // with.
     let info = operators.of(node);
     let only = match info.and_then(OpInfo::primitive) {
         Some(Primitive::Root(_)) => Some("name"),

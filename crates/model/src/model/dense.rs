@@ -1,4 +1,4 @@
-//! Types and shapes of dense operations: element by element, row by row, and products.
+//! Types and shapes of dense operations: elementwise, row by row, and matrix products.
 
 use super::operand::shown;
 use super::operator::{Form, Result};
@@ -9,7 +9,7 @@ use ember_language::sexp::Sexp;
 use ember_values::operation::{self, Function, Kernel};
 use ember_values::scalar::DType;
 
-/// The operation of a kernel as advice writes it.
+/// Formats the operations of kernels as advice in a message.
 fn advice(kernels: &[Kernel]) -> String {
     let written = |kernel: &Kernel| {
         let name = operation::computed_by(*kernel).map_or("", |operation| operation.name);
@@ -23,7 +23,7 @@ fn advice(kernels: &[Kernel]) -> String {
 }
 
 impl Reader {
-    /// Checks that an operand's type is one that there is arithmetic on.
+    /// Checks that the type of an operand supports arithmetic.
     pub(super) fn computable(&mut self, item: &Sexp, operator: &str, expr: &Expr) -> Option<()> {
         if !expr.dtype.is_storage() {
             return Some(());
@@ -38,7 +38,7 @@ impl Reader {
         None
     }
 
-    /// Checks that an operand is of a floating-point type with arithmetic.
+    /// Checks that an operand has a floating-point type with arithmetic.
     pub(super) fn floating(&mut self, item: &Sexp, operator: &str, expr: &Expr) -> Option<()> {
         if matches!(expr.dtype, DType::F32 | DType::F64) {
             return Some(());
@@ -51,12 +51,12 @@ impl Reader {
     }
 }
 
-/// The type and shape of an operand.
+/// Returns the type and shape of an operand as the result.
 fn alike(x: Expr) -> Result {
     Some((x.dtype, x.shape))
 }
 
-/// Conversion: the shape of the operand, and the type that is written.
+/// Checks a conversion: the shape of the operand, and the given type.
 pub(super) fn convert(form: &Form) -> Result {
     let (x, _) = form.tensor("x")?;
     Some((form.dtype("dtype")?, x.shape))
@@ -80,7 +80,7 @@ pub(super) fn zip(reader: &mut Reader, form: &Form) -> Result {
     alike(a)
 }
 
-/// Checks that an operand has the shape of another.
+/// Checks that an operand has the same shape as another.
 pub(super) fn same_shape(reader: &mut Reader, item: &Sexp, x: &Expr, other: &Expr) -> Option<()> {
     if x.shape == other.shape {
         return Some(());
@@ -109,7 +109,7 @@ pub(super) fn bias(reader: &mut Reader, form: &Form) -> Result {
     alike(x)
 }
 
-/// The last dimension folded.
+/// Checks a fold of the last dimension.
 pub(super) fn fold(reader: &mut Reader, form: &Form) -> Result {
     let (mut x, item) = form.tensor("x")?;
     reader.computable(item, form.name, &x)?;
@@ -131,7 +131,7 @@ pub(super) fn by_row(reader: &mut Reader, form: &Form) -> Result {
     alike(x)
 }
 
-/// A product of stored tensors.
+/// Checks a product of stored tensors.
 pub(super) fn product(reader: &mut Reader, form: &Form, transposed: bool) -> Result {
     let ((a, first), (b, item)) = (form.tensor("a")?, form.tensor("b")?);
     reader.floating(first, form.name, &a)?;
@@ -157,7 +157,7 @@ pub(super) fn product(reader: &mut Reader, form: &Form, transposed: bool) -> Res
     Some((a.dtype, shape))
 }
 
-/// What stands under the diagonals.
+/// Checks the part below the diagonals.
 pub(super) fn triangle(reader: &mut Reader, form: &Form) -> Result {
     let (x, item) = form.tensor("x")?;
     reader.same_extent(item.span, ("columns", &x.shape[2]), ("rows", &x.shape[1]))?;

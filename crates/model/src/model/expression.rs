@@ -1,34 +1,35 @@
-//! Expressions: what a statement computes, as a tree of operations on whole tensors, checked and with
-//! the type and shape of every part. What they mean is defined by [`crate::reference`].
+//! Expressions: the value of a statement as a checked tree of operations on whole tensors, with the type and shape of
+//! every part. [`crate::reference`] defines their meaning.
 
 use super::Extent;
 use ember_language::diagnostic::Span;
 use ember_values::operation::{Element, Kernel, Mode, Operand, Operation, Role};
 use ember_values::scalar::{DType, Scalar};
+use std::borrow::Cow;
 
-/// A tensor of a model by its position among the inputs and, after them, the computed tensors.
+/// A tensor of a model, as its position among the inputs followed by the computed tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TensorId(pub usize);
 
 /// A tensor that is computed or stored, with its element type and extents.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// How it is computed.
+    /// The computation.
     pub op: Op,
     /// The element type.
     pub dtype: DType,
     /// The extents, 1 to 3 of them.
     pub shape: Vec<Extent>,
-    /// Where it is written.
+    /// The span in the model file.
     pub span: Span,
 }
 
-/// How a tensor is computed.
+/// The computation of a tensor.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// It is stored.
+    /// A stored tensor.
     Tensor(TensorId),
-    /// By an operation.
+    /// An operation.
     Apply(Applied),
 }
 
@@ -36,7 +37,7 @@ pub enum Op {
 #[derive(Clone, Debug)]
 pub struct Applied {
     /// The row of the table.
-    pub operation: &'static Operation,
+    pub operation: Cow<'static, Operation>,
     /// The operands in the order of the row.
     pub arguments: Vec<Argument>,
 }
@@ -44,9 +45,9 @@ pub struct Applied {
 /// An operand.
 #[derive(Clone, Debug)]
 pub enum Argument {
-    /// A tensor: what is stored is a stored one, indices and offsets are inputs.
+    /// A tensor. It is a stored one if the role requires storage, and an input for indices and offsets.
     Tensor(Expr),
-    /// A word, by its place among the words of the row.
+    /// A word, as its position among the words of the row.
     Word(usize),
     /// An element type.
     DType(DType),
@@ -55,17 +56,17 @@ pub enum Argument {
 }
 
 impl Applied {
-    /// What computes it.
+    /// Returns the kernel that computes the operation.
     pub fn kernel(&self) -> Kernel {
         self.operation.kernel
     }
 
-    /// An operand by its name in the row.
+    /// Finds an operand by its name in the row.
     pub fn argument(&self, name: &str) -> Option<&Argument> {
         self.arguments.get(self.operation.place(name)?)
     }
 
-    /// An operand that is a tensor, perhaps computed in place.
+    /// Finds an operand that is a tensor, possibly computed in place.
     pub fn value(&self, name: &str) -> Option<&Expr> {
         match self.argument(name)? {
             Argument::Tensor(expr) => Some(expr),
@@ -73,12 +74,12 @@ impl Applied {
         }
     }
 
-    /// An operand that is stored, an input of positions or scratch memory.
+    /// Finds an operand that is stored: a tensor, an input of positions or scratch memory.
     pub fn stored(&self, name: &str) -> Option<TensorId> {
         self.value(name)?.stored()
     }
 
-    /// The word that an operand is.
+    /// Returns the word of an operand.
     pub fn word<T: Copy>(&self, name: &str, words: &[T]) -> Option<T> {
         match self.argument(name)? {
             Argument::Word(at) => words.get(*at).copied(),
@@ -86,7 +87,7 @@ impl Applied {
         }
     }
 
-    /// The number that an operand is.
+    /// Returns the number of an operand.
     pub fn number(&self, name: &str) -> Option<Scalar> {
         match self.argument(name)? {
             Argument::Number(number) => Some(*number),
@@ -94,14 +95,14 @@ impl Applied {
         }
     }
 
-    /// How the rows of a bag are combined; nothing, if there are no bags.
+    /// Returns the mode that combines the rows of a bag; `None` if there are no bags.
     pub fn mode(&self) -> Option<Mode> {
         let given = self.word("mode", Mode::ALL);
         given.or_else(|| self.argument("offsets").map(|_| Mode::Sum))
     }
 
-    /// The tensors among the operands with what they are to the operation, in the order of the row.
-    pub fn tensors(&self) -> impl Iterator<Item = (&'static Operand, &Expr)> {
+    /// Iterates over the operands that are tensors, with their rows' operand declarations, in the order of the row.
+    pub fn tensors(&self) -> impl Iterator<Item = (&Operand, &Expr)> {
         self.operation.operands.iter().zip(&self.arguments).filter_map(|(operand, argument)| {
             match argument {
                 Argument::Tensor(expr) => Some((operand, expr)),
@@ -112,7 +113,7 @@ impl Applied {
 }
 
 impl Expr {
-    /// The operation that computes it, unless it is stored.
+    /// Returns the operation that computes the tensor; `None` if it is stored.
     pub fn applied(&self) -> Option<&Applied> {
         match &self.op {
             Op::Apply(applied) => Some(applied),
@@ -120,12 +121,12 @@ impl Expr {
         }
     }
 
-    /// The kernel that computes it, unless it is stored.
+    /// Returns the kernel that computes the tensor; `None` if it is stored.
     pub fn kernel(&self) -> Option<Kernel> {
         self.applied().map(Applied::kernel)
     }
 
-    /// The tensor that it is, if it is stored.
+    /// Returns the stored tensor; `None` if it is computed.
     pub fn stored(&self) -> Option<TensorId> {
         match self.op {
             Op::Tensor(id) => Some(id),
@@ -133,17 +134,17 @@ impl Expr {
         }
     }
 
-    /// What one element of it takes.
+    /// Returns the cost class of one element.
     pub fn element(&self) -> Element {
         self.applied().map_or(Element::Cheap, |applied| applied.operation.element)
     }
 
-    /// The operands that are expressions, in their order.
+    /// Returns the operands that are expressions, in order.
     pub fn operands(&self) -> Vec<&Expr> {
         self.of_role(|role| matches!(role, Role::Tensor(..)))
     }
 
-    /// The tensors that it reads itself, in their order, without those of its operands.
+    /// Returns the tensors that the operation itself reads, in order, without the ones that its operands read.
     pub fn tensors(&self) -> Vec<TensorId> {
         let positions =
             |role: &Role| matches!(role, Role::Stored(_) | Role::Indices(..) | Role::Offsets(_));
@@ -151,7 +152,7 @@ impl Expr {
         self.stored().into_iter().chain(own).collect()
     }
 
-    /// The tensors that programs may use as memory for it.
+    /// Returns the scratch tensors that programs may use for the operation.
     pub fn scratch(&self) -> Vec<TensorId> {
         let scratch = self.of_role(|role| matches!(role, Role::Scratch));
         scratch.into_iter().filter_map(Expr::stored).collect()
@@ -162,7 +163,7 @@ impl Expr {
         tensors.filter(|(operand, _)| fits(&operand.role)).map(|(_, expr)| expr).collect()
     }
 
-    /// This expression and all within it, each before its operands.
+    /// Iterates over this expression and all expressions within it, each before its operands.
     pub fn walk(&self) -> impl Iterator<Item = &Expr> {
         let mut open = vec![self];
         std::iter::from_fn(move || {
@@ -172,7 +173,7 @@ impl Expr {
         })
     }
 
-    /// The tensor that the rows come from, through conversions, which is what messages name.
+    /// Returns the tensor that the rows originate from, through conversions, for use in messages.
     pub fn source(&self) -> Option<TensorId> {
         let Op::Apply(applied) = &self.op else { return self.stored() };
         match applied.kernel() {

@@ -1,4 +1,4 @@
-//! Extents of shapes: numbers, or sizes that are known with the data.
+//! Extents of shapes: numbers, or sizes that are known only with the data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,11 +8,11 @@ use std::fmt;
 pub enum Extent {
     /// A number.
     Const(u64),
-    /// A size known with the data, with a number added.
+    /// A size that is known with the data, plus a number.
     Size {
-        /// The size's name.
+        /// The name of the size.
         name: String,
-        /// What is added.
+        /// The number that is added.
         plus: u64,
     },
 }
@@ -28,7 +28,7 @@ impl fmt::Display for Extent {
 }
 
 impl Extent {
-    /// Its value where the sizes give it one that fits `u64`.
+    /// Returns the value of the extent; `None` if its size is unknown or it does not fit `u64`.
     pub fn value(&self, sizes: &BTreeMap<String, u64>) -> Option<u64> {
         match self {
             Extent::Const(n) => Some(*n),
@@ -36,7 +36,7 @@ impl Extent {
         }
     }
 
-    /// The number, if it is one for all data.
+    /// Returns the number, if it is the same for all data.
     pub fn constant(&self) -> Option<u64> {
         match self {
             Extent::Const(n) => Some(*n),
@@ -44,7 +44,8 @@ impl Extent {
         }
     }
 
-    /// The names of sizes that programs may mention for it: its own, and that with the number added.
+    /// Iterates over the size names that programs may use for the extent: the name of its size, and the name with the
+    /// number added.
     pub fn names(&self) -> impl Iterator<Item = String> {
         let names = match self {
             Extent::Const(_) => Vec::new(),
@@ -53,13 +54,18 @@ impl Extent {
         names.into_iter()
     }
 
+    /// So much more, or less, if it is known to be at least 0 for all data.
+    pub fn plus(&self, n: i64) -> Option<Extent> {
+        Some(match self {
+            Extent::Const(own) => Extent::Const(own.checked_add_signed(n)?),
+            Extent::Size { name, plus } => {
+                Extent::Size { name: name.clone(), plus: plus.checked_add_signed(n)? }
+            }
+        })
+    }
+
     /// One less, where it is at least 1 for all data: the bags of so many offsets.
     pub fn less_one(&self) -> Option<Extent> {
-        match self {
-            Extent::Const(n) => Some(Extent::Const(n.checked_sub(1)?)),
-            Extent::Size { name, plus } => {
-                Some(Extent::Size { name: name.clone(), plus: plus.checked_sub(1)? })
-            }
-        }
+        self.plus(-1)
     }
 }

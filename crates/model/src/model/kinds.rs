@@ -1,4 +1,4 @@
-//! The kinds of sources that fill an input: how each is written, what it may fill, and its reader.
+//! The kinds of sources that fill an input, each with its syntax, its roles and its reader.
 
 use super::read::Reader;
 use super::source::number;
@@ -16,17 +16,17 @@ use Role::{Indices, Offsets, Values as Elements};
 
 /// A kind of source.
 pub(super) struct Form {
-    /// Its first word.
+    /// The first word.
     pub(super) head: &'static str,
-    /// How it is written.
+    /// The syntax in help texts.
     pub(super) usage: &'static str,
-    /// What it may fill.
+    /// The roles of the inputs that it may fill.
     pub(super) roles: &'static [Role],
-    /// Reads what follows the first word; `None` where that does not fit the usage.
+    /// Reads the items after the first word; `None` if they do not match the usage.
     pub(super) read: fn(&mut Reader, &Input, &[Sexp]) -> Option<Source>,
 }
 
-/// Every kind.
+/// All kinds of sources.
 pub(super) const FORMS: [Form; 15] = [
     Form {
         head: "uniform",
@@ -110,13 +110,13 @@ pub(super) const FORMS: [Form; 15] = [
     },
 ];
 
-/// Zipf exponents that are drawn from; above, practically every lookup is of one row.
+/// The range of Zipf exponents; above it, practically every lookup accesses one row.
 const EXPONENTS: RangeInclusive<f64> = 0.0..=10.0;
 
-/// Mean bag lengths that are generated.
+/// The range of mean bag lengths.
 const MEANS: RangeInclusive<f64> = 0.0..=1e12;
 
-/// A number within bounds; outside, an error.
+/// Reads a number within bounds; reports an error if it is outside.
 fn bounded(reader: &mut Reader, item: &Sexp, within: RangeInclusive<f64>) -> Option<f64> {
     let x = number::<f64>(item)?;
     if !within.contains(&x) {
@@ -129,7 +129,7 @@ fn bounded(reader: &mut Reader, item: &Sexp, within: RangeInclusive<f64>) -> Opt
 
 fn uniform(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
     let [low, high] = args else { return None };
-    // The width must be finite too, so each bound stays within half the range of a wide type.
+    // The width must be finite too, so each bound is limited to half the range of a wide type.
     let (least, most) = match input.tensor.dtype {
         DType::F32 | DType::BF16 => (-f64::from(f32::MAX) / 2.0, f64::from(f32::MAX) / 2.0),
         DType::F64 => (-f64::MAX / 2.0, f64::MAX / 2.0),
@@ -154,7 +154,7 @@ fn constant(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source>
     literal(reader, input.tensor.dtype, x).map(Source::Constant)
 }
 
-/// A number of an element type. A real number is rounded once; `inf` and `nan` are numbers too.
+/// Reads a number of an element type. A real number is rounded once; `inf` and `nan` are numbers too.
 fn literal(reader: &mut Reader, dtype: DType, item: &Sexp) -> Option<Scalar> {
     let scalar = item.atom().and_then(|word| dtype.number(word));
     if scalar.is_none() {
@@ -166,7 +166,7 @@ fn literal(reader: &mut Reader, dtype: DType, item: &Sexp) -> Option<Scalar> {
 fn values(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {
     let mut shape = vec![None; input.tensor.shape.len()];
     let (mut scalars, mut spans) = (Vec::new(), Vec::new());
-    // One level of nesting a dimension; the rank is small, whatever the nesting of the text.
+    // The loop takes one level of nesting per dimension; the rank is small, however deep the text is nested.
     let mut level: Vec<(Option<Span>, &[Sexp])> = vec![(None, args)];
     for (dimension, extent) in shape.iter_mut().enumerate() {
         let last = dimension + 1 == input.tensor.shape.len();
@@ -238,7 +238,7 @@ fn ragged(reader: &mut Reader, _: &Input, args: &[Sexp]) -> Option<Source> {
         }
     }
     let (mean, empty) = (mean?, empty.unwrap_or(0.0));
-    // A bag that is not empty has a lookup, so this many lookups there are on average at least.
+    // A non-empty bag has at least one lookup, so the mean is at least the share of non-empty bags.
     let least = 1.0 - empty;
     if mean < least || (empty == 1.0 && mean > 0.0) {
         let span = Span { end: args[args.len() - 1].span.end, ..args[0].span };

@@ -1,4 +1,4 @@
-//! Names, element types and shapes as they are written in model files.
+//! The syntax of names, element types and shapes in model files.
 
 use super::Extent;
 use super::read::Reader;
@@ -8,17 +8,17 @@ use ember_language::suggest;
 use ember_language::term::{Head, parse_head};
 use ember_values::scalar::DType;
 
-/// The highest rank of a tensor; operations have their own, lower ones.
+/// The maximum rank of a tensor; operations have their own, lower limits.
 const MAX_RANK: usize = 8;
 
-/// The largest extent that is written as a number: indices are 64-bit integers.
+/// The maximum extent that is written as a number, because indices are 64-bit integers.
 const MAX_EXTENT: u64 = i64::MAX as u64;
 
-/// Words that would be mistaken for another form where data is given to an input of that name.
+/// Words that are forms of the data form, and so cannot be names of inputs there.
 const RESERVED: [&str; 4] = ["seed", "size", "graph", "triples"];
 
 impl Reader {
-    /// A single word.
+    /// Reads a single word.
     pub(super) fn word<'a>(&mut self, what: &str, item: &'a Sexp) -> Option<&'a str> {
         if item.atom().is_none() {
             self.error(item.span, format!("{what} was expected"), "not a word");
@@ -26,7 +26,7 @@ impl Reader {
         item.atom()
     }
 
-    /// A name that the model introduces or mentions.
+    /// Reads a name that the model introduces or mentions.
     pub(super) fn name(&mut self, what: &str, item: &Sexp) -> Option<String> {
         let fit = |word: &&str| {
             let mut chars = word.chars();
@@ -46,14 +46,14 @@ impl Reader {
         name.map(str::to_owned)
     }
 
-    /// Whether a tensor or a size has this name.
+    /// Returns true if a tensor or a size has this name.
     pub(super) fn is_named(&self, name: &str) -> bool {
         self.tensors.contains_key(name)
             || self.sizes.contains_key(name)
             || self.computed.iter().any(|c| c.tensor.name == name)
     }
 
-    /// Declares a tensor; whether its name was free.
+    /// Declares a tensor, and returns true if its name was free.
     pub(super) fn declare(&mut self, name: &str, span: Span) -> bool {
         if RESERVED.contains(&name) {
             let message = format!("`{name}` cannot name a tensor");
@@ -72,7 +72,7 @@ impl Reader {
         false
     }
 
-    /// An element type.
+    /// Reads an element type.
     pub(super) fn dtype(&mut self, item: &Sexp) -> Option<DType> {
         let word = self.word("an element type", item)?;
         let dtype = DType::parse(word);
@@ -83,7 +83,7 @@ impl Reader {
         dtype
     }
 
-    /// A shape: its extents, and where each is written.
+    /// Reads a shape: its extents, each with its span.
     pub(super) fn shape(&mut self, item: &Sexp) -> Option<Vec<(Extent, Span)>> {
         let Some(items) = item.list() else {
             self.error_with_help(
@@ -112,7 +112,7 @@ impl Reader {
         extents.into_iter().collect()
     }
 
-    /// `64`, `rows`, `bags+1` or `(+ bags 1)`.
+    /// Reads an extent: `64`, `rows`, `bags+1` or `(+ bags 1)`.
     fn extent(&mut self, item: &Sexp) -> Option<Extent> {
         let parts = match (item.atom(), item.form()) {
             (Some(word), _) => match word.split_once('+') {

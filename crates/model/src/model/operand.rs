@@ -1,5 +1,5 @@
-//! Operands: tensors by name or expressions in place, what is stored before it is used, and the
-//! checks of ranks, types and extents.
+//! Operands: named tensors or nested expressions, storage of operands before use, and the checks of ranks, types and
+//! extents.
 
 use super::operator::{self, Value};
 use super::read::Reader;
@@ -12,24 +12,24 @@ use ember_values::scalar::DType;
 use itertools::Itertools;
 use std::ops::RangeInclusive;
 
-/// A tensor that is about to be computed.
+/// The tensor that a statement is about to compute.
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) span: Span,
 }
 
-/// Whether no element of it can be had on its own.
+/// Returns true if no element of the expression can be computed on its own.
 pub(super) fn is_whole(expr: &Expr) -> bool {
     expr.element() == Element::Whole
 }
 
-/// Whether an element takes no more than loads and simple arithmetic.
+/// Returns true if an element takes only loads and simple arithmetic.
 pub(super) fn is_cheap(expr: &Expr) -> bool {
     expr.walk().all(|part| part.element() == Element::Cheap)
 }
 
-/// Whether an operand is computed where it is used.
+/// Returns true if an operand is computed at its use.
 fn in_place(expr: &Expr, reads: Reads) -> bool {
     match reads {
         Reads::Once => true,
@@ -39,7 +39,7 @@ fn in_place(expr: &Expr, reads: Reads) -> bool {
 }
 
 impl Reader {
-    /// An operand: an expression that stands in it, computed in place or stored.
+    /// Reads an operand as an expression, which is computed in place or stored.
     pub(super) fn operand(&mut self, item: &Sexp, reads: Reads) -> Option<Expr> {
         if item.atom().is_some() {
             return self.tensor(item, Role::Values).map(|id| self.reference(id, item.span));
@@ -50,7 +50,7 @@ impl Reader {
         }
     }
 
-    /// An operand of one of some ranks.
+    /// Reads an operand and checks its rank.
     pub(super) fn ranked(
         &mut self,
         item: &Sexp,
@@ -62,7 +62,7 @@ impl Reader {
         self.rank(item, what, ranks, &expr).then_some(expr)
     }
 
-    /// Checks that an operand has one of some ranks.
+    /// Checks that the rank of an operand is in a range.
     pub(super) fn rank(
         &mut self,
         item: &Sexp,
@@ -80,7 +80,7 @@ impl Reader {
         false
     }
 
-    /// Adds an error about an operand, which also says where the operand is declared.
+    /// Adds an error about an operand, with a pointer to the operand's declaration.
     pub(super) fn about(&mut self, expr: &Expr, error: Diagnostic) {
         let declared = expr.stored().map(|id| self.declared(id).span);
         self.errors.push(match declared {
@@ -89,7 +89,7 @@ impl Reader {
         });
     }
 
-    /// A tensor that must be stored, of one of some ranks.
+    /// Reads a tensor that must be stored, and checks its rank.
     pub(super) fn address(
         &mut self,
         item: &Sexp,
@@ -99,7 +99,7 @@ impl Reader {
         self.ranked(item, what, ranks, Reads::Many)
     }
 
-    /// An input of indices or offsets.
+    /// Reads an input of indices or offsets.
     pub(super) fn positions(
         &mut self,
         item: &Sexp,
@@ -132,7 +132,7 @@ impl Reader {
         fits.then_some(expr)
     }
 
-    /// A tensor by its name: an input, which gets a role, or one that was computed before.
+    /// Finds a tensor by its name: an input, which is assigned a role, or a tensor that was computed earlier.
     fn tensor(&mut self, item: &Sexp, role: Role) -> Option<TensorId> {
         let word = self.word("a tensor", item)?;
         let n = self.inputs.len();
@@ -164,7 +164,7 @@ impl Reader {
         None
     }
 
-    /// The error for a tensor that is computed by this statement or a later one.
+    /// Reports a tensor that this statement or a later one computes.
     fn not_yet(&mut self, later: usize, item: &Sexp) {
         let (plan, current) = (&self.plans[later], &self.plans[self.current]);
         let name = &plan.name;
@@ -184,7 +184,7 @@ impl Reader {
         self.errors.push(error);
     }
 
-    /// Whether a planned tensor needs another, through any number of others.
+    /// Returns true if a planned tensor depends on another, directly or through others.
     fn needs(&self, plan: usize, name: &str) -> bool {
         let mut seen = vec![false; self.plans.len()];
         let mut open = vec![plan];
@@ -202,7 +202,7 @@ impl Reader {
         false
     }
 
-    /// The declaration of a tensor that has been read.
+    /// Returns the declaration of a tensor that has been read.
     fn declared(&self, id: TensorId) -> &Declared {
         match self.inputs.get(id.0) {
             Some((input, _)) => &input.tensor,
@@ -210,7 +210,7 @@ impl Reader {
         }
     }
 
-    /// A tensor as an expression.
+    /// Returns a tensor as an expression.
     pub(super) fn reference(&self, id: TensorId, span: Span) -> Expr {
         let Declared { dtype, shape, .. } = self.declared(id);
         Expr { op: Op::Tensor(id), dtype: *dtype, shape: shape.clone(), span }
@@ -233,7 +233,7 @@ impl Reader {
         id
     }
 
-    /// Stores a value in a temporary, unless it is a tensor already.
+    /// Stores a value in a temporary, unless it is a stored tensor already.
     pub(super) fn stored(&mut self, value: Value, span: Span) -> Expr {
         if let Value::Whole(expr @ Expr { op: Op::Tensor(_), .. }) = value {
             return expr;
@@ -243,13 +243,13 @@ impl Reader {
         self.reference(id, span)
     }
 
-    /// The same, for the name of the tensor.
+    /// [`Reader::stored`], returning the name of the tensor.
     pub(super) fn stored_name(&mut self, value: Value, span: Span) -> String {
         let expr = self.stored(value, span);
         expr.stored().map(|id| self.declared(id).name.clone()).unwrap_or_default()
     }
 
-    /// A name for what the current statement needs: `out.1`, `out.2`, …
+    /// Returns an unused name for a temporary of the current statement: `out.1`, `out.2`, …
     pub(super) fn fresh_name(&mut self) -> String {
         loop {
             self.generated += 1;
@@ -260,7 +260,7 @@ impl Reader {
         }
     }
 
-    /// Checks that an operand has the element type of another.
+    /// Checks that an operand has a given element type, which is the type of another operand.
     pub(super) fn same_type(
         &mut self,
         item: &Sexp,
@@ -276,7 +276,7 @@ impl Reader {
         None
     }
 
-    /// Checks that two extents are written the same.
+    /// Checks that two extents are the same size or number.
     pub(super) fn same_extent(
         &mut self,
         span: Span,
@@ -300,7 +300,7 @@ impl Reader {
         None
     }
 
-    /// An extent that must be a number in the model file, as others are computed from it.
+    /// Returns an extent that must be a number in the model file, because other extents are computed from it.
     pub(super) fn constant(&mut self, span: Span, what: &str, extent: &Extent) -> Option<u64> {
         let n = extent.constant();
         if n.is_none() {
@@ -312,7 +312,7 @@ impl Reader {
     }
 }
 
-/// How labels call an operand: by its name where it has one.
+/// Returns the name of an operand for labels, or "this" if it has no name.
 pub(super) fn shown(item: &Sexp) -> String {
     item.atom().map_or_else(|| "this".to_owned(), |word| format!("`{word}`"))
 }

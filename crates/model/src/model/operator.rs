@@ -1,46 +1,48 @@
 //! Operations as they are written: the row of the table that a word names, its operands read by their roles, and
 //! the type and shape of the result by the rule of its kernel. What is made of several operations is in
-//! [`composite`], what rule files define in [`defined`].
+//! [`composite`], what rule files define in [`defined`], what they lower in [`lowered`].
 
 use super::read::{Reader, head_span};
 use super::{
     Applied, Argument, Computed, Declared, Expr, Extent, Kind, Op, Part, TensorId, composite,
-    defined, dense, sparse,
+    defined, dense, lowered, sparse,
 };
 use ember_language::diagnostic::Span;
+use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use ember_values::operation::{self, Kernel, OPERATIONS, Operand, Operation, Role};
 use ember_values::scalar::{DType, Scalar};
+use std::borrow::Cow;
 
-/// The deepest nesting of operators. What is nested deeper can be named with `let`.
+/// The maximum nesting depth of operators. Parts of a deeper expression can be named with `let`.
 const MAX_DEPTH: usize = 32;
 
-/// What an operator gives.
+/// The result of reading an operator.
 pub(super) enum Value {
     /// An expression.
     Whole(Expr),
-    /// A tensor written part by part.
+    /// A tensor that is written part by part.
     Parts {
-        /// Each part and what is written to it.
+        /// The parts, each with its value.
         parts: Vec<(Part, Expr)>,
-        /// The tensor's element type.
+        /// The element type of the tensor.
         dtype: DType,
-        /// Its extents.
+        /// The extents of the tensor.
         shape: Vec<Extent>,
     },
 }
 
-/// What an operator gives: the element type and the extents.
+/// The element type and the extents of an operator's result.
 pub(super) type Result = Option<(DType, Vec<Extent>)>;
 
-/// An operation as it is written, with operands that have been read.
+/// An operation in a model file, with operands that have been read.
 pub(super) struct Form<'a> {
-    /// The name in messages: that of the operation, or of the composite that it is part of.
+    /// The name in messages: the operation, or the composite that contains it.
     pub(super) name: &'static str,
-    pub(super) operation: &'static Operation,
+    pub(super) operation: Cow<'static, Operation>,
     pub(super) span: Span,
-    /// The operands in the order of the row, and where each is written; nothing for a word that is none.
+    /// The operands in the order of the row, each with its item in the file; `None` for an invalid word.
     pub(super) arguments: Vec<Option<(Argument, &'a Sexp)>>,
 }
 
@@ -49,7 +51,7 @@ impl<'a> Form<'a> {
         self.arguments.get(self.operation.place(name)?)?.as_ref()
     }
 
-    /// An operand that is a tensor, and where it is written.
+    /// Returns an operand that is a tensor, with its item in the file.
     pub(super) fn tensor(&self, name: &str) -> Option<(Expr, &'a Sexp)> {
         match self.argument(name)? {
             (Argument::Tensor(expr), item) => Some((expr.clone(), item)),
@@ -57,12 +59,12 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The words of messages for an operand.
-    pub(super) fn phrase(&self, name: &str) -> Option<&'static str> {
+    /// Returns the phrase for an operand in messages.
+    pub(super) fn phrase(&self, name: &str) -> Option<&str> {
         Some(self.operation.operands.get(self.operation.place(name)?)?.phrase)
     }
 
-    /// The element type that an operand is.
+    /// Returns the element type of an operand.
     pub(super) fn dtype(&self, name: &str) -> Option<DType> {
         match self.argument(name)? {
             (Argument::DType(dtype), _) => Some(*dtype),
@@ -70,7 +72,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The word that an operand is.
+    /// Returns the word of an operand.
     pub(super) fn word<T: Copy>(&self, name: &str, words: &[T]) -> Option<T> {
         match self.argument(name)? {
             (Argument::Word(at), _) => words.get(*at).copied(),
@@ -79,17 +81,17 @@ impl<'a> Form<'a> {
     }
 }
 
-/// An operation that models write and that is made of others.
+/// An operation that models write and that consists of several others.
 pub(super) struct Composite {
     /// The name.
     pub(super) name: &'static str,
-    /// What follows the name. Where it ends in `…`, the last may be repeated.
+    /// The syntax after the name. If it ends in `…`, the last operand may be repeated.
     pub(super) usage: &'static str,
-    /// Reads its operands.
+    /// The reader of its operands.
     pub(super) read: fn(&mut Reader, &Written) -> Option<Value>,
 }
 
-/// A composite as it is written.
+/// A composite in a model file.
 #[derive(Clone, Copy)]
 pub(super) struct Written<'a> {
     pub(super) name: &'static str,
@@ -98,23 +100,26 @@ pub(super) struct Written<'a> {
 }
 
 impl Composite {
-    /// Whether so many operands fit the usage.
+    /// Returns true if this number of operands matches the usage.
     fn takes(&self, operands: usize) -> bool {
         let words = self.usage.split(' ').filter(|word| *word != "…").count();
         operands == words || (self.usage.ends_with('…') && operands > words)
     }
 }
 
-/// What a word at the head of an operation names.
+/// The meaning of the first word of an operation.
 enum Named {
-    Operation(&'static Operation),
+    Operation(Cow<'static, Operation>),
     Composite(&'static Composite),
 }
 
 impl Named {
-    fn find(head: &str) -> Option<Named> {
+    fn find(head: &str, operands: usize, operators: &Operators) -> Option<Named> {
         let composite = || composite::COMPOSITES.iter().find(|composite| composite.name == head);
-        operation::named(head).map(Named::Operation).or_else(|| composite().map(Named::Composite))
+        let built_in = operation::named(head).map(|row| Named::Operation(Cow::Borrowed(row)));
+        let lowered =
+            || Some(Named::Operation(Cow::Owned(lowered::row(head, operands, operators)?)));
+        built_in.or_else(|| composite().map(Named::Composite)).or_else(lowered)
     }
 
     fn name(&self) -> &'static str {
@@ -139,7 +144,7 @@ impl Named {
     }
 }
 
-/// Reads an operator and its operands; what is wrong is reported.
+/// Reads an operator and its operands, and reports errors.
 pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
     let Some((head, args)) = item.form() else {
         let (bag, usage) = (OPERATIONS[0].name, OPERATIONS[0].usage());
@@ -147,7 +152,8 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
         reader.error_with_help(item.span, "an operation was expected", "not an operation", help);
         return None;
     };
-    let Some(named) = Named::find(head) else {
+    let operators = reader.definitions.operators();
+    let Some(named) = Named::find(head, args.len(), operators) else {
         if reader.depth < MAX_DEPTH {
             reader.depth += 1;
             let defined = defined::read(reader, item);
@@ -187,17 +193,17 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
 }
 
 impl Reader {
-    /// Reads the operands of an operation, and applies it.
+    /// Reads the operands of an operation, and applies the operation.
     fn operation(
         &mut self,
-        operation: &'static Operation,
+        operation: Cow<'static, Operation>,
         args: &[Sexp],
         item: &Sexp,
     ) -> Option<Expr> {
-        // What is left out stands last, as does scratch memory, which models do not write.
+        // Omitted operands are last in the row, and so is scratch memory, which models do not write.
         let mut arguments: Vec<Option<(Argument, &Sexp)>> = Vec::new();
         arguments.resize_with(args.len(), || None);
-        // All are read, so that what is wrong with each is told, and checked, whatever words stand with them.
+        // All operands are read even after an error, so that every error in them is reported.
         let mut complete = true;
         for (place, arg) in operation.written.iter().zip(args) {
             let operand = &operation.operands[*place];
@@ -210,7 +216,7 @@ impl Reader {
     }
 
     /// Reads an operand by its role.
-    fn argument(&mut self, operand: &'static Operand, item: &Sexp) -> Option<Argument> {
+    fn argument(&mut self, operand: &Operand, item: &Sexp) -> Option<Argument> {
         let phrase = operand.phrase;
         match &operand.role {
             Role::Word(words) => {
@@ -245,7 +251,7 @@ impl Reader {
         }
     }
 
-    /// Applies an operation to operands that have been read: checks them, and finds the type and shape.
+    /// Applies an operation to operands that have been read: checks them, and derives the type and shape of the result.
     pub(super) fn apply(&mut self, form: Form) -> Option<Expr> {
         let (dtype, shape) = match form.operation.kernel {
             Kernel::Rows => sparse::rows(self, &form),
@@ -262,26 +268,27 @@ impl Reader {
             Kernel::ByRow(_) => dense::by_row(self, &form),
             Kernel::Product { transposed } => dense::product(self, &form, transposed),
             Kernel::Triangle => dense::triangle(self, &form),
+            Kernel::Lowered => lowered::result(self, &form),
         }?;
         let Form { operation, span, arguments, .. } = form;
         let arguments = arguments.into_iter().map(|argument| Some(argument?.0));
         let mut arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
-        // A number is of the type that it is used with.
+        // A number takes the type of the tensor it is used with.
         for argument in &mut arguments {
             if let Argument::Number(number) = argument {
                 *number = Scalar::from_f64(dtype, number.as_f64());
             }
         }
         if operation.operands.iter().any(|operand| matches!(operand.role, Role::Scratch)) {
-            arguments.push(self.scratch(operation, &arguments, dtype, span)?);
+            arguments.push(self.scratch(&operation, &arguments, dtype, span)?);
         }
         Some(Expr { op: Op::Apply(Applied { operation, arguments }), dtype, shape, span })
     }
 
-    /// Memory for one element a lookup, which a program may use.
+    /// Declares scratch memory of one element per lookup, which a program may use.
     fn scratch(
         &mut self,
-        operation: &'static Operation,
+        operation: &Operation,
         arguments: &[Argument],
         dtype: DType,
         span: Span,

@@ -1,5 +1,5 @@
-//! The forms `graph` and `triples` of the data form: things that several inputs take their data
-//! from, and the sources that take it.
+//! The forms `graph` and `triples` of the data form, which provide data for several inputs, and the sources that take
+//! parts of them.
 
 use super::read::{Reader, head_span};
 use super::spec::{GraphFrom, Origin, Part, Source};
@@ -13,21 +13,21 @@ use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use std::path::PathBuf;
 
-/// How a graph is written, without what may be added.
+/// The syntax of graphs, for help texts.
 const GRAPH: &str = "`(graph NAME (kind KIND))`, `(graph NAME (rmat|grid (nodes N) (edges N)))` or \
                      `(graph NAME (file \"PATH\"))`; all take `(batch ROWS)`, a kind takes `(scale \
                      FACTOR)`, the others `(undirected)`, a list of edges `(base 0|1)` and `(nodes N)`";
 
-/// How triples are written.
+/// The syntax of triples, for help texts.
 const TRIPLES: &str = "`(triples NAME (kind KIND))`, with `(scale FACTOR)` and `(batch TRIPLES)`";
 
-/// The parts of a form that were given, each once.
+/// The parts of a form, each given at most once.
 struct Parts<'a> {
     parts: Vec<(&'a str, &'a [Sexp], Span)>,
 }
 
 impl<'a> Parts<'a> {
-    /// Reads `(HEAD …)` parts; `None` for one that is not known or given twice.
+    /// Reads `(HEAD …)` parts; `None` if one is unknown or given twice.
     fn read(reader: &mut Reader, items: &'a [Sexp], known: &[&str]) -> Option<Parts<'a>> {
         let mut parts: Vec<(&str, &[Sexp], Span)> = Vec::new();
         for item in items {
@@ -47,12 +47,12 @@ impl<'a> Parts<'a> {
         Some(Parts { parts })
     }
 
-    /// What follows a head, if it is given.
+    /// Returns the items after a head, if the part is given.
     fn get(&self, head: &str) -> Option<&'a [Sexp]> {
         self.parts.iter().find(|(other, ..)| *other == head).map(|(_, rest, _)| *rest)
     }
 
-    /// A number that follows a head: `Ok(None)` where it is not given, an error where it is none.
+    /// Returns the number after a head: `Ok(None)` if the part is not given, an error if it is not a number.
     fn number<T: std::str::FromStr>(&self, head: &str) -> Result<Option<T>, ()> {
         match self.get(head) {
             None => Ok(None),
@@ -61,7 +61,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Whether a word without more is given.
+    /// Returns true if a part that is only a word is given; an error if more follows the word.
     fn word(&self, head: &str) -> Result<bool, ()> {
         self.get(head).map_or(Ok(false), |rest| if rest.is_empty() { Ok(true) } else { Err(()) })
     }
@@ -151,13 +151,13 @@ fn triples(reader: &mut Reader, items: &[Sexp]) -> Option<Origin> {
     Some(Origin::Triples { from: triples?, batch })
 }
 
-/// The scale, 1 unless given; `None` for one that is not above 0.
+/// Returns the scale, 1 if not given; `None` if it is not above 0.
 fn scale(parts: &Parts) -> Option<f64> {
     let scale = parts.number("scale").ok()?.unwrap_or(1.0);
     (f64::is_finite(scale) && scale > 0.0).then_some(scale)
 }
 
-/// The sources that take a part of an origin.
+/// Declares the readers of sources that take a part of an origin.
 macro_rules! parts {
     ($($name:ident => $part:ident),*) => {$(
         pub(super) fn $name(reader: &mut Reader, _: &Input, args: &[Sexp]) -> Option<Source> {

@@ -1,4 +1,4 @@
-//! The forms of a model file: `model`, `input`, `let`, `output`, `programs` and `data`.
+//! The reader of a model file and its forms: `model`, `input`, `let`, `output`, `programs` and `data`.
 
 use super::operand::Target;
 use super::{
@@ -13,55 +13,55 @@ use ember_values::operation::OPERATIONS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The most inputs of a model.
+/// The maximum number of inputs of a model.
 const MAX_INPUTS: usize = 1024;
 
-/// The most tensors that a model file computes by name.
+/// The maximum number of named tensors that a model file computes.
 const MAX_STEPS: usize = 1024;
 
-/// After so many errors, the rest of the file is not read.
+/// The number of errors after which the rest of the file is not read.
 const MAX_ERRORS: usize = 100;
 
-/// What has been read so far.
+/// The state of reading a model.
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) errors: Vec<Diagnostic>,
-    /// Inputs; the role is settled when what is computed is read.
+    /// The inputs; the role of an input is known once the expressions that use it are read.
     pub(super) inputs: Vec<(Input, Option<Role>)>,
-    /// What is computed by the statements read so far.
+    /// The tensors that the statements read so far compute.
     pub(super) computed: Vec<Computed>,
     pub(super) statements: Vec<Statement>,
-    /// What the file computes, by name, in order.
+    /// The named tensors that the file computes, in order.
     pub(super) plans: Vec<Plan>,
-    /// The plan that is being read, how many names have been made for it, and how deep in its
-    /// operators the reader is.
+    /// The plan that is being read, the number of names generated for it, and the nesting depth of the reader in its
+    /// operators.
     pub(super) current: usize,
     pub(super) generated: usize,
     pub(super) depth: usize,
-    /// Tensors that were named but not understood: using one is no further error.
+    /// The tensors that were named but not understood. Using one of them is not another error.
     pub(super) broken: BTreeSet<String>,
-    /// What several inputs take their data from, and where it is described.
+    /// The graphs and triples that inputs take their data from, with their spans.
     pub(super) origins: BTreeMap<String, (Origin, Span)>,
-    /// Every size and where it is first mentioned.
+    /// Every size with the span of its first mention.
     pub(super) sizes: BTreeMap<String, Span>,
-    /// Every tensor and where it is declared.
+    /// Every tensor with the span of its declaration.
     pub(super) tensors: BTreeMap<String, Span>,
     programs: Vec<HandWritten>,
-    /// Operators that rule files define, and how many words they have put into the model.
+    /// The operators that rule files define, and the number of words they have added to the model.
     pub(super) definitions: Definitions,
     pub(super) written: usize,
 }
 
-/// A tensor that the file computes.
+/// A named tensor that the file computes.
 #[derive(Clone)]
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) span: Span,
-    /// The words in its expression, the names of other tensors among them.
+    /// The words in its expression, including the names of other tensors.
     pub(super) uses: BTreeSet<String>,
 }
 
-/// Reads the one model of a text, which may use operators with a definition.
+/// Reads the single model of a text, which may use operators with a definition.
 pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -> Checked<Model> {
     let items = sexp::read(sources, file)?;
     let mut reader = Reader { definitions: definitions.clone(), ..Reader::default() };
@@ -93,12 +93,12 @@ pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -
     directory.pop();
     let data = DataSpec::empty(directory, sources.files().clone());
     let model = reader.model(form, rest, data).filter(|_| reader.errors.is_empty());
-    // Data is read after all inputs, but what is wrong is told in the order of the text.
+    // Data is read after all inputs, but errors are reported in the order of the text.
     reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
     model.ok_or(reader.errors)
 }
 
-/// Where a list's opening parenthesis and first word stand; the whole of anything else.
+/// Returns the span of a list's opening parenthesis and first word, or the whole span of anything else.
 pub(super) fn head_span(item: &Sexp) -> Span {
     match item.list().and_then(|items| items.first()) {
         Some(head) => Span { end: head.span.end, ..item.span },
@@ -107,12 +107,12 @@ pub(super) fn head_span(item: &Sexp) -> Span {
 }
 
 impl Reader {
-    /// Whether there are so many errors that no more are looked for.
+    /// Returns true if there are too many errors to look for more.
     pub(super) fn full(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
     }
 
-    /// Adds an error and returns it for more to be said.
+    /// Adds an error and returns it, so that the caller can extend it.
     pub(super) fn error(
         &mut self,
         span: Span,
@@ -135,7 +135,7 @@ impl Reader {
         self.error(span, message, label).help = Some(help.into());
     }
 
-    /// The error for something that is none of the forms that may stand in its place.
+    /// Reports an item that is none of the forms allowed in its place.
     pub(super) fn unknown_form(&mut self, item: &Sexp, known: &[&str]) {
         let span = head_span(item);
         match item.form() {
@@ -190,7 +190,7 @@ impl Reader {
         for pair in data.windows(2) {
             self.second("a model has one data form", pair[1].0, pair[0].0);
         }
-        // Without all of what is computed nobody knows what is used.
+        // Uses are known only if all expressions were read.
         if all_read {
             self.unused();
         }
@@ -204,10 +204,11 @@ impl Reader {
             statements: std::mem::take(&mut self.statements),
             data: spec,
             programs: std::mem::take(&mut self.programs),
+            operators: self.definitions.operators().clone(),
         })
     }
 
-    /// Reads what is computed, in order; whether all of it could be read.
+    /// Reads the computed tensors in order, and returns true if all of them could be read.
     fn steps(&mut self, form: &Sexp, steps: &[(&Sexp, &[Sexp], Kind)]) -> bool {
         if !steps.iter().any(|(_, _, kind)| *kind == Kind::Output) {
             self.error_with_help(
@@ -235,7 +236,7 @@ impl Reader {
                 }
                 continue;
             };
-            // A tensor without a proper name is read too, so that all that is wrong is told.
+            // A tensor without a valid name is read too, so that all errors are reported.
             let word = self.name("tensor", name).unwrap_or_default();
             if !word.is_empty() {
                 self.declare(&word, name.span);
@@ -281,7 +282,7 @@ impl Reader {
         }
     }
 
-    /// Hand-written programs to compare with: `(NAME "FILE")` each.
+    /// Reads hand-written programs for comparison, each as `(NAME "FILE")`.
     fn programs(&mut self, items: &[Sexp], directory: &Path) {
         for item in items {
             let Some((name, path)) = (match item.list() {
@@ -346,7 +347,7 @@ impl Reader {
     }
 }
 
-/// Every word of an expression.
+/// Returns every word of an expression.
 fn words(expression: &Sexp) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     let mut open = vec![expression];

@@ -1,4 +1,4 @@
-//! The `data` form: the seed, sizes, and a source of elements for each input.
+//! The reader of the `data` form: the seed, sizes, and a source of elements for each input.
 
 use super::kinds::{FORMS, Form};
 use super::read::{Reader, head_span};
@@ -8,14 +8,14 @@ use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use std::collections::BTreeMap;
 
-/// The forms of the data form that give no input's data.
+/// The forms of the data form that are not sources of an input's data.
 const OTHERS: [&str; 4] = ["seed", "size", "graph", "triples"];
 
-/// Reads what follows `data`; without the form, there is no data.
+/// Reads the items after `data`; without the form, there is no data.
 pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, mut spec: DataSpec) -> DataSpec {
     let mut seen: BTreeMap<(bool, &str), Span> = BTreeMap::new();
     let items = items.unwrap_or_default();
-    // What inputs take their data from may stand behind them.
+    // Graphs and triples are read first, because they may follow the inputs that use them.
     for item in items {
         if let Some((head @ ("graph" | "triples"), rest)) = item.form() {
             origin::read(reader, item, head, rest);
@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, mut spec: DataSp
             reader.unknown_form(item, &names);
             continue;
         };
-        // What is given: the seed, a size or an input.
+        // The subject of the form: the seed, a size or an input.
         let (is_size, given) = match (head, rest) {
             ("graph" | "triples", _) => continue,
             ("size", [name, ..]) => (true, name.atom().unwrap_or(head)),
@@ -74,7 +74,7 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, mut spec: DataSp
     spec
 }
 
-/// `(size NAME NUMBER)`, or with `batch` behind it: the name, the number, and whether it is a batch.
+/// Reads `(size NAME NUMBER)` with an optional `batch` at the end: the name, the number, and true if it is a batch.
 fn size(reader: &mut Reader, item: &Sexp, rest: &[Sexp]) -> Option<(String, u64, bool)> {
     let (parts, batch) = match rest {
         [parts @ .., last] if last.atom() == Some("batch") && parts.len() == 2 => (parts, true),
@@ -98,7 +98,7 @@ fn size(reader: &mut Reader, item: &Sexp, rest: &[Sexp]) -> Option<(String, u64,
     Some((name.to_owned(), n, batch))
 }
 
-/// The source of one input's elements.
+/// Reads the source of one input's elements.
 fn entry(reader: &mut Reader, item: &Sexp, name: &str, rest: &[Sexp]) -> Option<Source> {
     let found = reader.inputs.iter().find(|(input, _)| input.tensor.name == name);
     let Some((input, role)) = found.map(|(input, role)| (input.clone(), *role)) else {
@@ -149,7 +149,7 @@ fn entry(reader: &mut Reader, item: &Sexp, name: &str, rest: &[Sexp]) -> Option<
     read
 }
 
-/// A number of any type that is read from text.
+/// Parses a number of any type.
 pub(super) fn number<T: std::str::FromStr>(item: &Sexp) -> Option<T> {
     item.atom()?.parse().ok()
 }

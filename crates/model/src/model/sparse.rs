@@ -8,7 +8,7 @@ use ember_language::diagnostic::Diagnostic;
 use ember_values::operation::{Function, Score};
 use ember_values::scalar::DType;
 
-/// How many bags offsets part their elements into; nothing, if there are no offsets.
+/// Returns the number of bags that offsets define; the inner `None` if there are no offsets.
 fn bags(reader: &mut Reader, form: &Form) -> Option<Option<Extent>> {
     let Some((offsets, _)) = form.tensor("offsets") else { return Some(None) };
     let ends = &offsets.shape[0];
@@ -25,7 +25,7 @@ fn bags(reader: &mut Reader, form: &Form) -> Option<Option<Extent>> {
     bags.map(Some)
 }
 
-/// Rows of a table, alone or combined in bags.
+/// Checks rows of a table, alone or combined in bags.
 pub(super) fn rows(reader: &mut Reader, form: &Form) -> Result {
     let ((table, item), (indices, _)) = (form.tensor("table")?, form.tensor("indices")?);
     let bags = bags(reader, form)?;
@@ -42,8 +42,8 @@ pub(super) fn rows(reader: &mut Reader, form: &Form) -> Result {
     Some((table.dtype, vec![rows, table.shape[1].clone()]))
 }
 
-/// Products at edges, or messages passed along them. Both sides have rows of one width and type, one on the left
-/// for each bag.
+/// Checks products at edges, or messages passed along them. Both sides have rows of one width and type, and the left
+/// side has one row per bag.
 pub(super) fn edges(reader: &mut Reader, form: &Form) -> Result {
     let ((left, left_item), (right, right_item)) = (form.tensor("left")?, form.tensor("right")?);
     let bags = bags(reader, form)??;
@@ -63,7 +63,7 @@ pub(super) fn edges(reader: &mut Reader, form: &Form) -> Result {
     Some((left.dtype, vec![bags, right.shape[1].clone()]))
 }
 
-/// Scores of triples.
+/// Checks scores of triples.
 pub(super) fn triples(reader: &mut Reader, form: &Form) -> Result {
     let (entities, item) = form.tensor("entities")?;
     let (relations, relations_item) = form.tensor("relations")?;
@@ -89,7 +89,7 @@ pub(super) fn triples(reader: &mut Reader, form: &Form) -> Result {
     Some((entities.dtype, heads.shape))
 }
 
-/// Blocks of rows, one after another.
+/// Checks blocks of rows, one after another.
 pub(super) fn blocks(reader: &mut Reader, form: &Form) -> Result {
     let ((table, item), (indices, indices_item)) = (form.tensor("table")?, form.tensor("indices")?);
     let (mut shape, block) = (indices.shape, table.shape[1].clone());
@@ -110,7 +110,7 @@ pub(super) fn blocks(reader: &mut Reader, form: &Form) -> Result {
     Some((table.dtype, shape))
 }
 
-/// Integers with a scale and a bias for each row.
+/// Checks integers with a scale and a bias for each row.
 pub(super) fn dequantise(reader: &mut Reader, form: &Form) -> Result {
     let ((codes, codes_item), (scales, item)) = (form.tensor("codes")?, form.tensor("scales")?);
     if !matches!(codes.dtype, DType::U8 | DType::U4) {

@@ -1,4 +1,4 @@
-//! How data is described: a seed, sizes, and a source of elements for each input.
+//! The description of data: a seed, sizes, and a source of elements for each input.
 
 use crate::data::Locality;
 use crate::data::blocks::BlockPattern;
@@ -11,44 +11,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where the data of a model comes from.
+/// The description of the data of a model.
 #[derive(Clone, Debug)]
 pub struct DataSpec {
-    /// The seed, unless another is given for a run.
+    /// The seed, unless a run gives another one.
     pub seed: u64,
-    /// Sizes that are given, and where.
+    /// The given sizes, with their spans.
     pub sizes: BTreeMap<String, (u64, Span)>,
-    /// Those of them that are the batch: how much of the work is done.
+    /// The given sizes that are the batch, which determines the amount of work.
     pub batches: BTreeSet<String>,
-    /// What several inputs take their data from, by name, and where it is described.
+    /// The graphs and triples that several inputs take their data from, by name, with their spans.
     pub origins: BTreeMap<String, (Origin, Span)>,
-    /// The sources of the inputs that have one, by name, and where they are written.
+    /// The sources of the inputs that have one, by name, with their spans.
     pub sources: BTreeMap<String, (Source, Span)>,
-    /// The folder that the paths of data files start from: the model file's.
+    /// The folder that paths of data files are relative to, which is the model file's folder.
     pub directory: PathBuf,
-    /// The files that data is read from: those that the model was read from.
+    /// The file system that data is read from, which is also the one the model was read from.
     pub files: Arc<dyn Files>,
 }
 
-/// Where one input's elements come from.
+/// The source of one input's elements.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// `(uniform LO HI)`: uniform between the two, the second excluded.
+    /// `(uniform LO HI)`: uniform between the two bounds, without the second.
     Uniform {
         /// The least value.
         lo: f64,
-        /// The bound that values stay below.
+        /// The exclusive upper bound.
         hi: f64,
     },
-    /// `(constant X)`: the same everywhere.
+    /// `(constant X)`: the same element everywhere.
     Constant(Scalar),
-    /// `(values X …)`: written out, rows in parentheses.
+    /// `(values X …)`: elements written in the model file, rows in parentheses.
     Values(Values),
-    /// `(file "PATH")` or `(file "PATH" "TENSOR")`: read from an `.npy` or `.safetensors` file.
+    /// `(file "PATH")` or `(file "PATH" "TENSOR")`: an `.npy` or `.safetensors` file.
     File {
-        /// The path, from the folder of the model file.
+        /// The path, relative to the folder of the model file.
         path: PathBuf,
-        /// The tensor in a `.safetensors` file; the input's name unless given.
+        /// The tensor in a `.safetensors` file; the input's name if not given.
         tensor: Option<String>,
     },
     /// `(ragged (mean M) (empty P))`, for offsets: see [`crate::data`].
@@ -58,82 +58,81 @@ pub enum Source {
         /// The probability that a bag is empty.
         empty: f64,
     },
-    /// `(zipf S)`, for indices: the k-th most frequent row has a frequency in proportion to
-    /// `1 / k^S`; 0 is uniform.
+    /// `(zipf S)`, for indices: the frequency of the k-th most frequent row is proportional to `1 / k^S`; 0 is uniform.
     Zipf {
-        /// S.
+        /// The exponent S.
         exponent: f64,
     },
-    /// `(locality low|medium|high)`, for indices: by the distribution of reuse distances.
+    /// `(locality low|medium|high)`, for indices: a distribution of reuse distances.
     Locality(Locality),
     /// `(fixed N)`, for offsets: bags of one length.
     Fixed {
-        /// The lookups of a bag.
+        /// The number of lookups of a bag.
         lookups: u64,
     },
     /// `(blocks (window W) (global G) (random R))`, for indices: a block-sparse attention pattern.
     Blocks(BlockPattern),
-    /// `(PART-of NAME)`: from a graph or from triples.
+    /// `(PART-of NAME)`: a part of a graph or of triples.
     Part {
         /// The name of the graph or the triples.
         of: String,
-        /// What is taken of it.
+        /// The part of it.
         part: Part,
     },
 }
 
-/// What several inputs take their data from.
+/// A graph or triples that several inputs take their data from.
 #[derive(Clone, Debug)]
 pub enum Origin {
     /// `(graph NAME …)`.
     Graph {
-        /// Where it comes from.
+        /// The source of the graph.
         from: GraphFrom,
-        /// How many of its rows are taken; all of them if not given.
+        /// The number of rows to take; all rows if not given.
         batch: Option<u64>,
     },
     /// `(triples NAME …)`.
     Triples {
-        /// The knowledge graph they are drawn from.
+        /// The knowledge graph that the triples are drawn from.
         from: Triples,
-        /// How many of them are taken; all of them if not given.
+        /// The number of triples to take; all triples if not given.
         batch: Option<u64>,
     },
 }
 
-/// Where a graph comes from.
+/// The source of a graph.
 #[derive(Clone, Debug)]
 pub enum GraphFrom {
-    /// Generated.
+    /// A generated graph.
     Drawn(Graph),
-    /// Read.
+    /// A graph in a file.
     File {
-        /// The path, from the folder of the model file.
+        /// The path, relative to the folder of the model file.
         path: PathBuf,
-        /// What a list of edges does not say.
+        /// The properties that an edge list does not contain.
         options: EdgeListOptions,
     },
 }
 
-/// What an input takes of a graph or of triples.
+/// A part of a graph or of triples that an input takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Where the rows of a graph start, and where the last one ends.
+    /// The start of each row of a graph, and the end of the last one.
     Offsets,
     /// The columns of a graph's entries.
     Neighbours,
-    /// The values of a graph's entries; 1 where it has none.
+    /// The values of a graph's entries; 1 if the graph has no values.
     Values,
     /// The heads of triples.
     Heads,
-    /// Their relations.
+    /// The relations of triples.
     Relations,
-    /// Their tails.
+    /// The tails of triples.
     Tails,
 }
 
 impl Part {
-    /// Whether it is a part of a graph, not of triples.
+    /// Returns true if it is a part of a graph, and false for triples.
     pub fn of_graph(self) -> bool {
         matches!(self, Part::Offsets | Part::Neighbours | Part::Values)
     }
@@ -144,14 +143,14 @@ impl Part {
 pub struct Values {
     /// The elements in row-major order.
     pub data: Data,
-    /// The extents; those inside an empty one are not known.
+    /// The extents; extents inside an empty dimension are unknown.
     pub shape: Vec<Option<u64>>,
-    /// Where each element is written.
+    /// The span of each element.
     pub spans: Vec<Span>,
 }
 
 impl DataSpec {
-    /// No data at all.
+    /// Returns the description of no data at all.
     pub(super) fn empty(directory: PathBuf, files: Arc<dyn Files>) -> DataSpec {
         DataSpec {
             seed: 0,
@@ -164,7 +163,7 @@ impl DataSpec {
         }
     }
 
-    /// Multiplies every batch by a factor above 0, down to 1 at least where it is not 0.
+    /// Multiplies every batch by a factor above 0. A batch that is not 0 stays at least 1.
     pub fn scale_batches(&mut self, factor: f64) {
         let scale = |n: &mut u64| *n = ((*n as f64 * factor).round() as u64).max((*n).min(1));
         for name in &self.batches {

@@ -1,4 +1,4 @@
-//! Statements as terms: each operation under its name, around it what the dialects call the primitives.
+//! The terms of statements: each operation under its name, with the dialects' operators for primitives around it.
 
 use super::{Argument, Expr, Model, Op, Part, TensorId};
 use egg::Id;
@@ -8,16 +8,16 @@ use ember_values::operation::Role;
 use ember_values::primitive::Primitive;
 
 impl Model {
-    /// The term of statement `i`, which writes a tensor, a slot of it, or some of its columns. What earlier
-    /// statements wrote is frozen in it.
+    /// Returns the term of statement `i`, which writes a tensor, a slot of it, or some of its columns. The tensors that
+    /// earlier statements wrote are frozen in it.
     pub fn statement_term(&self, i: usize, operators: &Operators) -> Term {
         let mut builder = Builder { model: self, build: rules::Builder::new(operators) };
         builder.statement(i);
         builder.build.term
     }
 
-    /// The term of the whole model: its statements in order, with a barrier before each that reads what was
-    /// written since the last one.
+    /// Returns the term of the whole model: its statements in order, with a barrier before each statement that reads a
+    /// tensor written since the last barrier.
     pub fn root_term(&self, operators: &Operators) -> Term {
         let mut builder = Builder { model: self, build: rules::Builder::new(operators) };
         let mut parts: Vec<Id> = Vec::new();
@@ -57,7 +57,7 @@ impl Builder<'_> {
 
     fn statement(&mut self, i: usize) -> Id {
         let statement = &self.model.statements[i];
-        // The tensors that are read come first, so that equal statements give equal terms.
+        // The value is built before the target, so that equal statements give equal terms.
         let value = self.expr(&statement.value);
         let to = self.written(statement.target);
         match statement.part {
@@ -80,7 +80,7 @@ impl Builder<'_> {
                 self.build.make(Primitive::Stored, &[address])
             }
             Op::Apply(applied) => {
-                let operation = applied.operation;
+                let operation = &applied.operation;
                 let operands = operation.operands.iter().zip(&applied.arguments);
                 let operands: Vec<Id> =
                     operands.map(|(operand, x)| self.argument(&operand.role, x, expr)).collect();

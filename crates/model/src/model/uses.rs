@@ -1,5 +1,4 @@
-//! What statements ask of the data of their positions: which tensors indices point into, and where
-//! offsets must end.
+//! The requirements of statements on positions: the tensors that indices point into, and the required ends of offsets.
 
 use super::{Applied, Expr, Extent, Model, Op, TensorId};
 use ember_values::operation::{Kernel, Role};
@@ -10,9 +9,9 @@ use std::collections::BTreeMap;
 pub struct IndexUse {
     /// The input that holds the indices.
     pub indices: TensorId,
-    /// How many positions there are.
+    /// The number of positions.
     pub rows: Extent,
-    /// The tensor whose rows they are; `None` where these are not those of a tensor.
+    /// The tensor that the rows belong to; `None` if it is not a single tensor.
     pub table: Option<TensorId>,
 }
 
@@ -21,12 +20,12 @@ pub struct IndexUse {
 pub struct OffsetsUse {
     /// The input that holds the offsets.
     pub offsets: TensorId,
-    /// The input whose elements they partition.
+    /// The input whose elements the offsets partition.
     pub indices: TensorId,
 }
 
 impl Model {
-    /// What is asked of every input of indices, in the order of the statements, each once.
+    /// Returns the uses of every input of indices, in the order of the statements, without duplicates.
     pub fn index_uses(&self) -> Vec<IndexUse> {
         self.uses(|applied, role, positions| {
             let Role::Indices(_, of) = role else { return None };
@@ -36,7 +35,7 @@ impl Model {
         })
     }
 
-    /// What is asked of every input of offsets, in the order of the statements, each once.
+    /// Returns the uses of every input of offsets, in the order of the statements, without duplicates.
     pub fn offsets_uses(&self) -> Vec<OffsetsUse> {
         self.uses(|applied, role, positions| {
             let Role::Offsets(of) = role else { return None };
@@ -44,7 +43,7 @@ impl Model {
         })
     }
 
-    /// What the operands of all operations ask for, each once.
+    /// Collects the uses in the operands of all operations, without duplicates.
     fn uses<T: PartialEq>(&self, ask: impl Fn(&Applied, &Role, TensorId) -> Option<T>) -> Vec<T> {
         let mut uses: Vec<T> = Vec::new();
         for applied in self.expressions().filter_map(Expr::applied) {
@@ -60,8 +59,8 @@ impl Model {
         uses
     }
 
-    /// The elements that an operator reads for its result, without those of its operands: the work
-    /// of computing it, up to a small factor. Every size must be known; else it is 0.
+    /// Returns the number of elements that an operator reads for its result, without the elements that its operands
+    /// read. It is the work of the operator up to a small factor. Unknown sizes count as 0.
     pub fn work(&self, expr: &Expr, sizes: &BTreeMap<String, u64>) -> u64 {
         let product = |extents: &[Extent]| {
             extents.iter().fold(1u64, |n, e| n.saturating_mul(e.value(sizes).unwrap_or(0)))
@@ -82,7 +81,7 @@ impl Model {
         }
     }
 
-    /// Every expression of every statement, each before its operands.
+    /// Iterates over every expression of every statement, each before its operands.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         self.statements.iter().flat_map(|statement| statement.value.walk())
     }

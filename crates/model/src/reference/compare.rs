@@ -1,5 +1,5 @@
-//! Whether a program's output is the reference's: bit for bit, or within the rounding error that
-//! another order of the same operations can have.
+//! Comparison of a program's output with the reference: bit for bit, or within the rounding error that another order of
+//! the same operations can have.
 
 use ember_language::rules::Exactness;
 use ember_targets::tensor::Tensor;
@@ -9,31 +9,31 @@ use std::fmt;
 /// The first element of a program's output that is wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mismatch {
-    /// An element.
+    /// A wrong element.
     Element {
         /// The name of the tensor.
         tensor: String,
-        /// Its index.
+        /// The index of the element.
         index: Vec<u64>,
-        /// The reference's value.
+        /// The value of the reference.
         expected: Scalar,
-        /// The program's value.
+        /// The value of the program.
         got: Scalar,
-        /// How far they may be apart; 0 where they must agree in every bit.
+        /// The allowed distance; 0 if the values must agree in every bit.
         bound: f64,
     },
-    /// An output that the program does not have.
+    /// An output that is missing from the program.
     Missing {
-        /// Its name.
+        /// The name of the tensor.
         name: String,
     },
-    /// The whole: another type or shape.
+    /// A tensor of another type or shape.
     Shape {
         /// The name of the tensor.
         tensor: String,
-        /// The reference's.
+        /// The type and shape of the reference.
         expected: (DType, Vec<u64>),
-        /// The program's.
+        /// The type and shape of the program.
         got: (DType, Vec<u64>),
     },
 }
@@ -55,12 +55,11 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Compares a tensor of a program with the reference's, `errors` being what
-/// [`error_bounds`](super::error_bounds) says of it, or nothing.
+/// Compares a tensor of a program with the reference. `errors` are its [`error_bounds`](super::error_bounds), or empty.
 ///
-/// Without errors, or where programs must be exact, every element must be the same. Else two elements
-/// may be apart by twice the error, as either may be off by it; where the error is NaN they must be
-/// the same, and where it is infinite they may be anything.
+/// Without errors, or if programs must be exact, every element must be equal. Otherwise, two elements may differ by
+/// twice the error, because each of them may be off by it. If the error is NaN, they must be equal; if it is infinite,
+/// any values are accepted.
 pub fn compare(
     name: &str,
     expected: &Tensor,
@@ -81,27 +80,11 @@ pub fn compare(
         let near = error.is_some() && (a.as_f64() - b.as_f64()).abs() <= bound;
         if !near && bound != f64::INFINITY {
             let bound = if bound.is_nan() { 0.0 } else { bound };
-            let (tensor, index) = (name.to_owned(), index(i, &expected.shape));
+            let (tensor, index) = (name.to_owned(), expected.index(i));
             return Err(Mismatch::Element { tensor, index, expected: a, got: b, bound });
         }
     }
     Ok(())
-}
-
-/// The index of a row-major position.
-fn index(position: u64, shape: &[u64]) -> Vec<u64> {
-    let mut rest = position;
-    let mut index: Vec<u64> = shape
-        .iter()
-        .rev()
-        .map(|n| {
-            let i = rest % n.max(&1);
-            rest /= n.max(&1);
-            i
-        })
-        .collect();
-    index.reverse();
-    index
 }
 
 #[cfg(test)]

@@ -1,28 +1,29 @@
-//! The evaluation of statements in order. Operators on single elements are evaluated where their
-//! elements are read, so that a table may be larger than memory; the others on whole tensors.
+//! The evaluation of statements in order, each operation by its kernel. Operations on single elements are evaluated
+//! if their elements are read, so that a table may be larger than memory; the others on whole tensors.
 
-use super::bounded::Bounded;
-use super::element::{Kept, Number};
+use super::lowered;
+use super::operands::{Given, Operand};
 use crate::data::Instance;
-use crate::model::{Expr, Kind, Model, Op, Part, Statement, TensorId};
+use crate::model::{Applied, Argument, Expr, Kind, Model, Op, Part, Statement, TensorId};
+use ember_kernels::{Bounded, Kept, Number, run};
 use ember_targets::tensor::{Data, Tensor};
-use ember_values::operation::{Function, Kernel};
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::operation::{Kernel, Role};
+use ember_values::scalar::{DType, Scalar};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What the floating-point types are evaluated as.
+/// The number types that represent the floating-point types.
 pub(super) trait Mode {
     type F32: Number;
     type F64: Number;
 }
 
-/// As themselves.
+/// Evaluation with plain numbers.
 pub(super) struct Exact;
 
-/// With error bounds.
+/// Evaluation with error bounds.
 pub(super) struct WithBounds;
 
 impl Mode for Exact {
@@ -35,7 +36,7 @@ impl Mode for WithBounds {
     type F64 = Bounded<53>;
 }
 
-/// Calls a method for the numbers of an element type.
+/// Calls a method with the number type of an element type.
 macro_rules! typed {
     ($dtype:expr, $self:ident.$method:ident($($arg:expr),*)) => {
         match $dtype {
@@ -48,36 +49,31 @@ macro_rules! typed {
     };
 }
 
-/// Elements that were computed: a vector of the numbers of their type.
+/// The computed elements of a tensor: a vector of the numbers of their type.
 type Held = Arc<dyn Any + Send + Sync>;
 
-/// A tensor whose elements are computed when they are read.
-pub(super) enum Lazy {
+/// Where the elements of a tensor come from.
+enum Elements {
     Input(Tensor),
     Held(Held),
-    Convert(DType, Box<Source>),
-    Map(Function, Box<Source>),
-    Zip(BinaryOp, Box<Source>, Box<Source>),
-    Scale(Scalar, Box<Source>),
-    Bias(Box<Source>, Box<Source>),
-    ByRow(BinaryOp, Box<Source>, Box<Source>),
-    Dequantise(Box<Source>, Box<Source>),
+    /// A kernel, of its operands.
+    Computed(Kernel, Given),
 }
 
-/// A lazy tensor with its type and shape.
+/// A tensor with its type and shape, whose elements may be computed when they are read.
 pub(super) struct Source {
-    lazy: Lazy,
-    dtype: DType,
+    elements: Elements,
+    pub(super) dtype: DType,
     pub(super) shape: Vec<u64>,
 }
 
 impl Source {
-    /// Elements of a row: the extent of the last dimension.
-    pub(super) fn columns(&self) -> usize {
+    /// Returns the number of elements in a row, which is the extent of the last dimension.
+    fn columns(&self) -> usize {
         self.shape.last().map_or(1, |n| *n as usize)
     }
 
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.shape.iter().product::<u64>() as usize
     }
 }
@@ -91,7 +87,7 @@ pub(super) struct Evaluator<'a, M> {
 }
 
 impl<'a, M: Mode> Evaluator<'a, M> {
-    /// Evaluates every statement. An instance of another model gives `None`.
+    /// Evaluates every statement; `None` for an instance of another model.
     pub(super) fn run(model: &'a Model, instance: &'a Instance) -> Option<Self> {
         let mut all = Evaluator { model, instance, done: BTreeMap::new(), mode: PhantomData };
         for statement in &model.statements {
@@ -100,7 +96,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(all)
     }
 
-    /// The computed tensors but scratch memory, by name.
+    /// Returns the computed tensors by name, without scratch memory.
     pub(super) fn tensors(&self) -> Option<BTreeMap<String, Tensor>> {
         self.each(|dtype, shape, numbers| {
             let data = Data::held(dtype, numbers.map(|(x, _)| x));
@@ -108,7 +104,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         })
     }
 
-    /// How far each element of the computed tensors may be off, by name.
+    /// Returns the error bound of each element of the computed tensors, by name.
     pub(super) fn errors(&self) -> Option<BTreeMap<String, Vec<f64>>> {
         self.each(|_, _, numbers| numbers.map(|(_, error)| error).collect())
     }
@@ -134,8 +130,8 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(held.downcast_ref::<Vec<T>>()?.iter().map(|x| x.value()).collect())
     }
 
-    /// The concrete shape of a tensor.
-    pub(super) fn shape(&self, id: TensorId) -> Option<Vec<u64>> {
+    /// Returns the concrete shape of a tensor.
+    fn shape(&self, id: TensorId) -> Option<Vec<u64>> {
         Some(self.instance.tensors.get(&self.model.tensor(id).name)?.shape.clone())
     }
 
@@ -143,7 +139,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         let made: Vec<T> = self.whole(&statement.value)?;
         let shape = self.shape(statement.target)?;
         let len = shape.iter().product::<u64>() as usize;
-        // Where a row of the part starts in the target, and how long it is.
+        // The start of the part's first row in the target, the distance between rows, and the length of a row.
         let (first, stride, width) = match statement.part {
             Part::Whole => {
                 self.done.insert(statement.target, Arc::new(made));
@@ -168,133 +164,133 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(())
     }
 
-    /// Every element of an expression, of which `T` are the numbers.
-    pub(super) fn whole<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
-        let Some(call) = expr.applied() else { return self.each_element(expr) };
-        match call.kernel() {
-            Kernel::Rows => self.bag(call, expr.dtype),
-            Kernel::Edges => self.edges(call, expr.dtype),
-            Kernel::Triples => self.triples(call),
-            Kernel::Blocks => self.blocks(call),
-            Kernel::Fold(op) => self.fold(op, call.value("x")?),
-            Kernel::Product { transposed } => {
-                self.product(call.stored("a")?, call.stored("b")?, transposed)
-            }
-            Kernel::Triangle => self.triangle(call.value("x")?),
-            Kernel::Dequantise
-            | Kernel::Convert
-            | Kernel::Map(_)
-            | Kernel::Zip(_)
-            | Kernel::Scale
-            | Kernel::Bias
-            | Kernel::ByRow(_) => self.each_element(expr),
-        }
-    }
-
-    /// Every element of an expression whose elements can each be had on their own.
-    fn each_element<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
-        let source = self.source(expr)?;
+    /// Evaluates every element of an expression, with the number type `T`.
+    fn whole<T: Number>(&mut self, expr: &Expr) -> Option<Vec<T>> {
+        let source = match expr.applied() {
+            Some(call) if call.kernel() == Kernel::Lowered => return self.lowered(call),
+            Some(call) => self.computed(call, expr)?,
+            None => self.source(expr)?,
+        };
         let (n, columns) = (source.len(), source.columns());
         let mut out = vec![T::ZERO; n];
+        // A result without columns has no rows to be read, and nothing to compute either.
         for (i, row) in out.chunks_exact_mut(columns.max(1)).enumerate() {
             self.read(&source, i * columns, row)?;
         }
         Some(out)
     }
 
-    /// An expression to be read element by element.
-    pub(super) fn source(&mut self, expr: &Expr) -> Option<Source> {
+    /// An expression to be read row by row: it is computed before, unless its elements can each be had on their own.
+    fn source(&mut self, expr: &Expr) -> Option<Source> {
         let call = match &expr.op {
             Op::Tensor(id) => return self.stored(*id),
             Op::Apply(call) => call,
         };
-        let mut of = |name: &str| self.source(call.value(name)?).map(Box::new);
-        let lazy = match call.kernel() {
-            Kernel::Dequantise => Lazy::Dequantise(of("codes")?, of("scales")?),
-            Kernel::Convert => Lazy::Convert(expr.dtype, of("x")?),
-            Kernel::Map(function) => Lazy::Map(function, of("x")?),
-            Kernel::Zip(op) => Lazy::Zip(op, of("a")?, of("b")?),
-            Kernel::Scale => Lazy::Scale(call.number("by")?, of("x")?),
-            Kernel::Bias => Lazy::Bias(of("x")?, of("bias")?),
-            Kernel::ByRow(op) => Lazy::ByRow(op, of("x")?, of("numbers")?),
-            _ => Lazy::Held(typed!(expr.dtype, self.held(expr))?),
-        };
-        let shape: Option<_> = expr.shape.iter().map(|e| e.value(&self.instance.sizes)).collect();
-        Some(Source { lazy, dtype: expr.dtype, shape: shape? })
+        if call.kernel().is_elementwise() {
+            return self.computed(call, expr);
+        }
+        let elements = Elements::Held(typed!(expr.dtype, self.held(expr))?);
+        Some(Source { elements, dtype: expr.dtype, shape: self.extents(expr)? })
+    }
+
+    fn extents(&self, expr: &Expr) -> Option<Vec<u64>> {
+        expr.shape.iter().map(|e| e.value(&self.instance.sizes)).collect()
     }
 
     fn held<T: Number>(&mut self, expr: &Expr) -> Option<Held> {
         self.whole::<T>(expr).map(|made| Arc::new(made) as Held)
     }
 
-    /// A tensor that is stored: an input or one that was computed.
-    pub(super) fn stored(&self, id: TensorId) -> Option<Source> {
-        let tensor = self.instance.tensors.get(&self.model.tensor(id).name)?;
-        let lazy = match self.done.get(&id) {
-            Some(held) => Lazy::Held(held.clone()),
-            None => Lazy::Input(tensor.clone()),
-        };
-        Some(Source { lazy, dtype: tensor.dtype, shape: tensor.shape.clone() })
+    /// An operation whose elements its kernel computes when they are read.
+    fn computed(&mut self, call: &Applied, expr: &Expr) -> Option<Source> {
+        let mut kernel = call.kernel();
+        let mut operands = Vec::with_capacity(call.arguments.len());
+        for (operand, argument) in call.operation.operands.iter().zip(&call.arguments) {
+            operands.push(match (&operand.role, argument) {
+                (_, Argument::Word(at)) => Operand::Word(*at),
+                (_, Argument::Number(number)) => Operand::Number(*number),
+                (_, Argument::DType(_)) | (Role::Scratch, _) => Operand::Unread,
+                (Role::Indices(..) | Role::Offsets(_), Argument::Tensor(x)) => {
+                    let id = x.stored()?;
+                    Operand::Positions(self.positions(id)?, self.shape(id)?)
+                }
+                (_, Argument::Tensor(x)) => Operand::Tensor(self.source(x)?),
+            });
+        }
+        // Rows of a matrix that stands still are read again and again, so that it is turned round but once.
+        if kernel == (Kernel::Product { transposed: true }) {
+            let second = call.operation.place("b").and_then(|at| operands.get_mut(at));
+            if let Some(Operand::Tensor(second)) = second {
+                *second = typed!(second.dtype, self.turned(second))?;
+            }
+            kernel = Kernel::Product { transposed: false };
+        }
+        let given = Given { operation: call.operation.clone(), operands };
+        let elements = Elements::Computed(kernel, given);
+        Some(Source { elements, dtype: expr.dtype, shape: self.extents(expr)? })
     }
 
-    /// Reads elements of one row, from a row-major position on.
+    /// Matrices with rows and columns exchanged, held.
+    fn turned<T: Number>(&self, source: &Source) -> Option<Source> {
+        let mut shape = source.shape.clone();
+        let (rank, columns) = (shape.len(), source.columns());
+        let rows = *shape.get(rank.checked_sub(2)?)? as usize;
+        shape.swap(rank - 1, rank - 2);
+        let mut matrix = vec![T::ZERO; rows * columns];
+        let mut turned = Vec::with_capacity(source.len());
+        for start in (0..source.len()).step_by((rows * columns).max(1)) {
+            for (row, into) in matrix.chunks_exact_mut(columns.max(1)).enumerate() {
+                self.read(source, start + row * columns, into)?;
+            }
+            let column = |j| (0..rows).map(move |i| i * columns + j);
+            turned.extend((0..columns).flat_map(column).map(|at| matrix[at]));
+        }
+        Some(Source { elements: Elements::Held(Arc::new(turned)), dtype: source.dtype, shape })
+    }
+
+    /// Returns a stored tensor: an input or a computed tensor.
+    fn stored(&self, id: TensorId) -> Option<Source> {
+        let tensor = self.instance.tensors.get(&self.model.tensor(id).name)?;
+        let elements = match self.done.get(&id) {
+            Some(held) => Elements::Held(held.clone()),
+            None => Elements::Input(tensor.clone()),
+        };
+        Some(Source { elements, dtype: tensor.dtype, shape: tensor.shape.clone() })
+    }
+
+    /// Reads elements of one row, starting at a row-major position.
     pub(super) fn read<T: Number>(
         &self,
         source: &Source,
         start: usize,
         out: &mut [T],
     ) -> Option<()> {
-        let columns = source.columns().max(1);
-        match &source.lazy {
-            Lazy::Input(tensor) => T::read(tensor, start as u64, out)?,
-            Lazy::Held(held) => {
+        match &source.elements {
+            Elements::Input(tensor) => T::read(tensor, start as u64, out),
+            Elements::Held(held) => {
                 let held = held.downcast_ref::<Vec<T>>()?;
                 out.copy_from_slice(held.get(start..start.checked_add(out.len())?)?);
+                Some(())
             }
-            Lazy::Convert(dtype, x) => typed!(x.dtype, self.converted(x, start, *dtype, out))?,
-            Lazy::Map(function, x) => {
-                self.read(x, start, out)?;
-                out.iter_mut().for_each(|x| *x = T::map(*function, *x, source.dtype));
-            }
-            Lazy::Zip(op, a, b) => {
-                self.read(a, start, out)?;
-                let other = self.run_of::<T>(b, start, out.len())?;
-                out.iter_mut().zip(other).for_each(|(a, b)| *a = T::apply(*op, *a, b));
-            }
-            Lazy::Scale(by, x) => {
-                self.read(x, start, out)?;
-                let by = T::convert(*by, 0.0, source.dtype);
-                out.iter_mut().for_each(|x| *x = by.mul(*x));
-            }
-            Lazy::Bias(x, bias) => {
-                self.read(x, start, out)?;
-                let bias = self.run_of::<T>(bias, start % columns, out.len())?;
-                out.iter_mut().zip(bias).for_each(|(x, b)| *x = x.add(b));
-            }
-            Lazy::ByRow(op, x, numbers) => {
-                self.read(x, start, out)?;
-                let by = self.run_of::<T>(numbers, start / columns, 1)?[0];
-                out.iter_mut().for_each(|x| *x = T::apply(*op, *x, by));
-            }
-            Lazy::Dequantise(codes, scales) => {
-                typed!(codes.dtype, self.converted(codes, start, source.dtype, out))?;
-                let row = self.run_of::<T>(scales, start / columns * 2, 2)?;
-                out.iter_mut().for_each(|x| *x = x.mul(row[0]).add(row[1]));
+            Elements::Computed(kernel, given) => {
+                let (index, first) = given.unravelled(start, &source.shape);
+                run(*kernel, source.dtype, &mut given.reading(self), &index, first, out).ok()
             }
         }
-        Some(())
     }
 
-    /// Reads elements into a vector.
-    pub(super) fn run_of<T: Number>(
+    /// Reads elements as numbers of another type.
+    pub(super) fn read_as<T: Number>(
         &self,
         source: &Source,
         start: usize,
-        n: usize,
-    ) -> Option<Vec<T>> {
-        let mut run = vec![T::ZERO; n];
-        self.read(source, start, &mut run)?;
-        Some(run)
+        dtype: DType,
+        out: &mut [T],
+    ) -> Option<()> {
+        if source.dtype == dtype {
+            return self.read(source, start, out);
+        }
+        typed!(source.dtype, self.converted(source, start, dtype, out))
     }
 
     /// Reads elements of one type into a buffer of another.
@@ -305,7 +301,8 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         to: DType,
         out: &mut [impl Number],
     ) -> Option<()> {
-        let run = self.run_of::<S>(source, start, out.len())?;
+        let mut run = vec![S::ZERO; out.len()];
+        self.read(source, start, &mut run)?;
         for (to_fill, x) in out.iter_mut().zip(run) {
             let (x, error) = x.value();
             *to_fill = Number::convert(x, error, to);
@@ -313,10 +310,37 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(())
     }
 
-    /// The positions that an input holds; checked instances hold no negative ones.
-    pub(super) fn positions(&self, id: TensorId) -> Option<Vec<usize>> {
+    /// An operation that rules alone say the meaning of: interpreted on tensors, each bit for bit what its elements
+    /// are in the rules' own order.
+    fn lowered<T: Number>(&mut self, call: &Applied) -> Option<Vec<T>> {
+        let mut tensors = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            tensors.push(match argument {
+                Argument::Tensor(x) => Some(typed!(x.dtype, self.tensor(x))?),
+                _ => None,
+            });
+        }
+        let elements = lowered::elements(call, tensors, &self.model.operators)?;
+        let number = |x: Scalar| T::convert(x, 0.0, x.dtype());
+        Some(elements.into_iter().map(number).collect())
+    }
+
+    /// An expression as a tensor.
+    fn tensor<T: Number>(&mut self, expr: &Expr) -> Option<Tensor> {
+        if let Op::Tensor(id) = expr.op
+            && !self.done.contains_key(&id)
+        {
+            return self.instance.tensors.get(&self.model.tensor(id).name).cloned();
+        }
+        let elements: Vec<T> = self.whole(expr)?;
+        let data =
+            Data::held(expr.dtype, elements.into_iter().map(|x| x.value().0.cast(expr.dtype)));
+        Some(Tensor { dtype: expr.dtype, shape: self.extents(expr)?, data })
+    }
+
+    /// The positions that an input holds.
+    fn positions(&self, id: TensorId) -> Option<Vec<i64>> {
         let tensor = self.instance.tensors.get(&self.model.tensor(id).name)?;
-        let position = |i| tensor.get(i)?.as_i64().and_then(|x| usize::try_from(x).ok());
-        (0..tensor.len()).map(position).collect()
+        (0..tensor.len()).map(|i| tensor.get(i)?.as_i64()).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The reference against results computed by hand.
+//! Tests of the reference interpreter against results computed by hand.
 
 use super::*;
 use ember_language::diagnostic::Sources;
@@ -15,7 +15,7 @@ fn instance(text: &str) -> (Model, Instance) {
     (model, instance)
 }
 
-/// The output of a model that has one.
+/// Evaluates a model with a single output and returns the output.
 fn only(model: &Model, instance: &Instance) -> Tensor {
     evaluate(model, instance).expect("evaluates").remove("out").expect("an output")
 }
@@ -102,7 +102,7 @@ fn errors_bound_other_orders_and_nothing_more() {
     let (model, mut instance) = instance(text);
     let expected = only(&model, &instance);
     let errors = error_bounds(&model, &instance).expect("bounded").remove("out").expect("out");
-    // Reversing every bag changes the order of additions and nothing else.
+    // Reversing every bag changes only the order of additions.
     let ends: Vec<u64> = integers(&instance.tensors["o"]);
     let order: Vec<u64> = ends.windows(2).flat_map(|e| (e[0]..e[1]).rev()).collect();
     for name in ["i", "w"] {
@@ -117,7 +117,7 @@ fn errors_bound_other_orders_and_nothing_more() {
     let compared = |got: &Tensor, exact| compare("out", &expected, got, exact, &errors);
     assert!(compared(&got, Exactness::Bitwise).is_err(), "another order");
     assert_eq!(compared(&got, Exactness::Reassoc), Ok(()));
-    // A term that is left out is no matter of rounding.
+    // Leaving out a term is not a matter of rounding.
     for l in [0, order.len() as u64 / 2] {
         let mut without = instance.clone();
         let weights = without.tensors.get_mut("w").expect("weights");
@@ -126,13 +126,13 @@ fn errors_bound_other_orders_and_nothing_more() {
     }
 }
 
-/// A whole tensor of positions.
+/// Returns all elements of a tensor of positions.
 fn integers(tensor: &Tensor) -> Vec<u64> {
     (0..tensor.len()).filter_map(|i| tensor.get(i)?.as_i64().map(|x| x as u64)).collect()
 }
 
-/// Evaluates statements on 4 nodes of 2 features, x = (1 2) (3 4) (5 6) (-1 0.5), and the edges
-/// 0 -> 1, 0 -> 1, 0 -> 0, 2 -> 3: twice the same, a self loop, and nodes 1 and 3 without any.
+/// Evaluates statements on 4 nodes of 2 features, x = (1 2) (3 4) (5 6) (-1 0.5), and the edges 0 -> 1, 0 -> 1, 0 -> 0,
+/// 2 -> 3: a duplicate edge, a self loop, and nodes 1 and 3 without edges.
 fn graph(statements: &str) -> BTreeMap<String, Vec<f64>> {
     let (model, instance) = instance(&format!(
         "(model m (input x f32 (nodes 2)) (input i i64 (edges)) (input o i64 (nodes+1))
@@ -206,10 +206,10 @@ fn triples() {
     // (1 2 3 4) + (1 0 2 1) - (0 1 -1 2) = (2 1 6 3)
     assert_eq!(score("transe"), [-12.0, -4.0]);
     assert_eq!(score("distmult"), [1.0 * 0.0 + 0.0 - 3.0 * 2.0 + 4.0 * 1.0 * 2.0, 30.0]);
-    // Head (1+3i, 2+4i), relation (1+2i, i): (-5+5i, -4+2i); tail (-i, 1+2i).
+    // The head is (1+3i, 2+4i), the relation (1+2i, i) and their product (-5+5i, -4+2i); the tail is (-i, 1+2i).
     let complex = (-5.0 * 0.0 - 5.0) + (-4.0 * 1.0 + 2.0 * 2.0);
     assert_eq!(score("complex")[0], complex);
-    // Minus (-5+6i) and (-5+0i).
+    // The differences to the tail are (-5+6i) and (-5+0i).
     assert_eq!(score("rotate")[0], 0.0 - (61f64.sqrt() + 5.0));
 }
 
@@ -283,7 +283,7 @@ fn dense_operators() {
     assert_eq!(of("shared"), [1.0, 3.0, 3.0, 7.0, 5.0, 11.0]);
 }
 
-/// Two layers of a graph network with attention-like weights, everything in one type.
+/// A graph network of two layers with attention-like weights, with all tensors in one type.
 const NETWORK: &str = "(model m (input x TYPE (nodes 24)) (input w TYPE (24 8)) (input b TYPE (8))
    (input i i64 (edges)) (input o i64 (nodes+1)) (input v TYPE (edges)) (input r TYPE (3 8))
    (input k i64 (n)) (input l i64 (n))

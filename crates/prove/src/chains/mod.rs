@@ -1,8 +1,8 @@
-//! Why one term equals another: the chain of rules from the one to the other.
+//! Explanations of equalities: chains of rules that lead from one term to another.
 //!
-//! Saturation keeps a journal of the equalities that it found; `proof` finds a chain of them, `step`
-//! is one link of it, and `replay` checks a link without any e-graph of the search. `short` takes detours out
-//! of a chain and orders it, by what `rewrite` applies anew.
+//! Saturation keeps a journal of the equalities that it found. `proof` finds a chain among them, `step` is one link of
+//! a chain, and `replay` checks a link without the e-graph of the search. `short` removes detours from a chain and
+//! orders its steps; `rewrite` applies steps again.
 
 mod proof;
 mod replay;

@@ -1,8 +1,8 @@
-//! A chain of equalities between two terms, found among those that searches recorded.
+//! Finds a chain of equalities between two terms among the equalities that searches recorded.
 //!
-//! The equalities of all stages go into one e-graph of their own that has no facts and no rules, only
-//! the terms as they were written and who said that two are equal; congruence is its only inference.
-//! Nothing of the search is run again, so what is explained is what happened.
+//! The equalities of all stages are added to a separate e-graph without facts and rules. It contains only the terms as
+//! they were written and the origin of every equality; congruence is its only inference. The search is not repeated, so
+//! that the explanation is what actually happened.
 
 use super::replay::replay;
 use super::step::{By, Chain, Direction, Step, depth, tree_size};
@@ -10,6 +10,7 @@ use egg::{FlatTerm, Id, Language, Symbol, TreeExplanation, TreeTerm};
 use ember_analysis::facts::EGraph;
 use ember_engine::journal::Entry;
 use ember_engine::{CompiledRule, Step as Build};
+use ember_language::rebuild::rebuild_all;
 use ember_language::rules::{Rule, RuleBook};
 use ember_language::term::Terms;
 use ember_language::term::{Node, Term};
@@ -17,25 +18,25 @@ use ember_values::scalar::BinaryOp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Chains with more steps than this are not written out.
+/// The largest number of steps of a chain that is written out.
 const MOST_STEPS: u32 = 4_000;
 
-/// The crate's explanations walk terms and paths recursively; this is room for the deepest.
+/// The stack size for the recursion of egg's explanations over terms and paths, enough for the deepest.
 const STACK: usize = 1 << 30;
 
-/// Terms larger than this are not explained: each step holds a whole one.
+/// The largest term that is explained: every step contains a whole term.
 const MOST_WORDS: u64 = 200_000;
 
-/// So are deeper ones: the crate copies terms level by level, in time that grows with the square.
+/// The greatest depth of a term that is explained: egg copies terms level by level, in quadratic time.
 const DEEPEST: u64 = 2_000;
 
-/// The name under which computed equalities are kept.
+/// The name under which computed equalities are recorded.
 const COMPUTED: &str = "computed";
 
-/// Why there is no chain.
+/// The reason why there is no chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// No equalities that were recorded lead from the one to the other.
+    /// The recorded equalities do not connect the terms.
     NotEqual,
     /// The chain or its terms are too long to be written out.
     TooLong,
@@ -47,28 +48,24 @@ pub struct Proof<'a> {
     egraph: egg::EGraph<Node, ()>,
 }
 
-/// An e-graph without facts that explains.
+/// Creates an e-graph without facts that records explanations.
 pub fn fresh() -> egg::EGraph<Node, ()> {
     egg::EGraph::new(()).with_explanations_enabled().without_explanation_length_optimization()
 }
 
 impl<'a> Proof<'a> {
-    /// No equalities yet. The compiled rules stand in the book's order.
+    /// Creates an empty proof. `compiled` holds the compiled rules in the book's order.
     pub fn new(book: &'a RuleBook, compiled: &'a [CompiledRule]) -> Proof<'a> {
         let rules = book.rules.iter().zip(compiled).map(|(rule, c)| (rule.name, (rule, c)));
         Proof { rules: rules.collect(), egraph: fresh() }
     }
 
-    /// Adds what was recorded in an e-graph, up to an entry of its journal.
+    /// Adds the equalities recorded in an e-graph, up to an entry of its journal.
     pub fn add(&mut self, from: &EGraph, until: usize) {
-        let mut own: Vec<Id> = Vec::with_capacity(from.nodes().len());
-        for node in from.nodes() {
-            let node = node.clone().map_children(|c| own[usize::from(c)]);
-            own.push(self.egraph.add_uncanonical(node));
-        }
+        let own = rebuild_all(from.nodes(), |_, node| self.egraph.add_uncanonical(node));
         for entry in from.analysis.journal().entries().iter().take(until) {
             match entry {
-                // What was known already has another chain.
+                // An equality that was known already has another chain.
                 Entry::Rule { united: false, .. } => {}
                 Entry::Rule { rule, slots, .. } => {
                     let Some((_, compiled)) = self.rules.get(rule) else { continue };
@@ -91,7 +88,7 @@ impl<'a> Proof<'a> {
         self.egraph.rebuild();
     }
 
-    /// The two sides of an entry of a journal, as terms.
+    /// Returns the two sides of a journal entry as terms.
     pub fn sides(&mut self, from: &EGraph, entry: &Entry) -> Option<(Term, Term)> {
         let Entry::Rule { rule, slots, .. } = entry else { return None };
         let (_, compiled) = self.rules.get(rule)?;
@@ -105,7 +102,7 @@ impl<'a> Proof<'a> {
         Some((term(left), term(right)))
     }
 
-    /// A chain from one term to another. Deterministic; detours are cut out, but a chain is not
+    /// Finds a chain from one term to another. The result is deterministic. Detours are removed, but the chain is not
     /// always the shortest.
     pub fn chain(&mut self, from: &Term, to: &Term) -> Result<Chain, Gap> {
         deeply(|| self.find(from, to))
@@ -117,7 +114,7 @@ impl<'a> Proof<'a> {
         Ok(self.steps(&from, links))
     }
 
-    /// The steps of a chain from whole terms.
+    /// Builds the steps of a chain from its whole terms.
     fn steps(&self, from: &Term, links: Vec<Link>) -> Chain {
         let mut chain = Chain { start: from.clone(), steps: Vec::new() };
         let mut before = from.clone();
@@ -145,8 +142,8 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// A chain from one term to another in an e-graph that explains, without detours. Reads and writes terms
-/// level by level; [`deeply`] gives it the stack.
+/// Finds a chain without detours between two terms in an e-graph that records explanations. The function recurses over
+/// the levels of terms; call it within [`deeply`].
 pub fn links(egraph: &mut egg::EGraph<Node, ()>, from: &Term, to: &Term) -> Result<Vec<Link>, Gap> {
     let (from, to) = (canonical(from), canonical(to));
     let (a, b) = (egraph.add_expr_uncanonical(&from), egraph.add_expr_uncanonical(&to));
@@ -158,7 +155,7 @@ pub fn links(egraph: &mut egg::EGraph<Node, ()>, from: &Term, to: &Term) -> Resu
     if large(&from) || large(&to) {
         return Err(Gap::TooLong);
     }
-    // First a chain of any length among all equalities; then a short one among those that it used.
+    // The first explanation may have any length; the second is a short one that uses only the equalities of the first.
     let any = egraph.explain_id_equivalence(a, b);
     let mut few = fresh().with_explanation_length_optimization();
     let (a, b) = (few.add_expr_uncanonical(&from), few.add_expr_uncanonical(&to));
@@ -175,7 +172,7 @@ pub fn links(egraph: &mut egg::EGraph<Node, ()>, from: &Term, to: &Term) -> Resu
         return Err(Gap::TooLong);
     }
     let mut straight: Vec<Link> = Vec::new();
-    // What leads back to a term that was there is left out.
+    // A link that returns to an earlier term closes a detour, which is removed.
     for link in short.make_flat_explanation().iter().map(link) {
         match straight.iter().position(|earlier| earlier.whole == link.whole) {
             Some(at) => straight.truncate(at + 1),
@@ -185,16 +182,17 @@ pub fn links(egraph: &mut egg::EGraph<Node, ()>, from: &Term, to: &Term) -> Resu
     Ok(straight)
 }
 
-/// Runs what walks terms level by level with stack for the deepest.
+/// Runs a function that recurses over the levels of terms on a stack that is large enough for the deepest term.
 pub fn deeply<T>(run: impl FnOnce() -> T) -> T {
     stacker::grow(STACK, run)
 }
 
-/// A whole term, and where and how it came from the one before.
+/// One link of a chain: a whole term, and the rewrite that produced it from the term before.
 pub struct Link {
-    /// The term.
+    /// The whole term.
     pub whole: Term,
-    /// The position, the name of what makes the two equal, and whether it was read forwards.
+    /// The position of the rewrite, the name of its rule, and true if the rule was read forwards; `None` for the first
+    /// term.
     pub at: Option<(Vec<usize>, Symbol, bool)>,
 }
 
@@ -202,7 +200,7 @@ fn link(flat: &FlatTerm<Node>) -> Link {
     Link { whole: flat_term(flat), at: rewritten(flat, &mut Vec::new()) }
 }
 
-/// Where a term was rewritten, by what, and whether forwards.
+/// Returns the position of the rewrite in a term, the name of its rule, and true if the rule was read forwards.
 fn rewritten(flat: &FlatTerm<Node>, path: &mut Vec<usize>) -> Option<(Vec<usize>, Symbol, bool)> {
     if let Some(rule) = flat.forward_rule {
         return Some((path.clone(), rule, true));
@@ -232,7 +230,7 @@ fn flat_term(flat: &FlatTerm<Node>) -> Term {
     terms.finish()
 }
 
-/// A term in the one way in which it can be built.
+/// Returns a term in canonical form, with each distinct node once.
 pub fn canonical(term: &Term) -> Term {
     match term.len().checked_sub(1) {
         Some(root) => Terms::of(term, Id::from(root)),
@@ -240,7 +238,7 @@ pub fn canonical(term: &Term) -> Term {
     }
 }
 
-/// The rules' equalities that an explanation uses, each left side first.
+/// Returns the equalities that an explanation uses, the rule's left side first.
 fn equalities(trees: &TreeExplanation<Node>) -> Vec<(Term, Term, Symbol)> {
     fn visit(
         trees: &[Rc<TreeTerm<Node>>],
@@ -268,7 +266,7 @@ fn equalities(trees: &TreeExplanation<Node>) -> Vec<(Term, Term, Symbol)> {
     found
 }
 
-/// Builds a side of a rule. `slot` gives the term of a variable and its integer, where it has one.
+/// Builds one side of a rule. `slot` returns the term of a variable and its integer value, if it has one.
 fn build(
     egraph: &mut egg::EGraph<Node, ()>,
     steps: &[Build],
@@ -296,7 +294,7 @@ fn build(
     built.last().map(|(id, _)| *id)
 }
 
-/// The number that `(! OP A B)` stands for; `None` where it does not exist.
+/// Returns the number that `(! OP A B)` computes; `None` if it does not exist.
 pub(super) fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     ember_engine::saturate::compute(op, a, b)
 }

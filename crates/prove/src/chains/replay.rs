@@ -1,6 +1,5 @@
-//! Replaying a step: whether two terms are the two sides of a rule, by matching text with pattern and
-//! nothing else. Conditions were asked when the rule ran, of facts that a term alone does not tell; they
-//! are not asked again.
+//! Replays a step: checks that two terms are the two sides of a rule by pattern matching alone. Conditions were checked
+//! when the rule ran and depend on facts that a term alone does not contain; they are not checked again.
 
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_language::rules::Rule;
@@ -10,7 +9,7 @@ use ember_values::scalar::BinaryOp;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Why terms are not the sides of a rule.
+/// The reason why two terms are not the sides of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{side} side: {why}")]
 pub struct Doubt {
@@ -18,7 +17,7 @@ pub struct Doubt {
     why: Misfit,
 }
 
-/// Why a term is not what a pattern says.
+/// The reason why a term does not match a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum Misfit {
     #[error("nothing stands there")]
@@ -33,8 +32,8 @@ pub(super) enum Misfit {
     Number(i64, Node),
 }
 
-/// What the variables of a rule stand for where `left` is its left side and `right` its right side;
-/// `Err` says why they are not.
+/// Returns the substitution for which `left` and `right` are the two sides of the rule, or the reason why there is
+/// none.
 pub fn replay(rule: &Rule, left: &Term, right: &Term) -> Result<Vec<(Var, Term)>, Doubt> {
     let mut bound: BTreeMap<Var, Term> = BTreeMap::new();
     fits(&rule.lhs, left, &mut bound).map_err(|why| Doubt { side: "left", why })?;
@@ -42,7 +41,7 @@ pub fn replay(rule: &Rule, left: &Term, right: &Term) -> Result<Vec<(Var, Term)>
     Ok(bound.into_iter().collect())
 }
 
-/// Binds the variables of a pattern to what a term has in their places; `Err` says why it does not fit.
+/// Binds the variables of a pattern to the matching parts of a term; returns the reason if the term does not match.
 pub(super) fn fits(
     pattern: &PatternAst<Node>,
     term: &Term,
@@ -52,7 +51,7 @@ pub(super) fn fits(
         return Err(Misfit::Nothing);
     };
     let mut open = vec![(Id::from(p), Id::from(t))];
-    // Numbers that are computed are compared when the variables that they need are bound.
+    // Computed numbers are compared at the end, when the variables that they need are bound.
     let mut computed: Vec<(Id, Id)> = Vec::new();
     while let Some((p, t)) = open.pop() {
         match &pattern[p] {
@@ -87,13 +86,13 @@ pub(super) fn fits(
     Ok(())
 }
 
-/// The number that a pattern computes.
+/// Returns the number that a pattern computes.
 pub(super) fn number(
     pattern: &PatternAst<Node>,
     at: Id,
     bound: &BTreeMap<Var, Term>,
 ) -> Option<i64> {
-    // Operands stand before what they are operands of, so one pass suffices.
+    // Operands precede their operators, so that one pass suffices.
     let mut known: Vec<Option<i64>> = Vec::with_capacity(usize::from(at) + 1);
     for node in pattern.as_ref().iter().take(usize::from(at) + 1) {
         known.push(match node {

@@ -1,15 +1,16 @@
-//! Steps of a chain applied anew: a rule by matching its one side and building its other, arithmetic by the
-//! two terms alone.
+//! Applies the steps of a chain again: a rule by matching one side and building the other, arithmetic by the two
+//! recorded terms.
 
 use super::replay::{fits, number, replay};
 use super::step::{By, Chain, Direction, Step, subterm};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::rebuild::{rebuild_part, try_rebuild};
 use ember_language::rules::{Rule, RuleBook};
 use ember_language::term::{Node, Term, Terms};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A step at another position.
+/// A step and the position at which to apply it.
 #[derive(Clone)]
 pub(super) struct Move<'a> {
     pub step: &'a Step,
@@ -17,16 +18,16 @@ pub(super) struct Move<'a> {
 }
 
 impl Move<'_> {
-    /// A step where it is.
+    /// Returns a step at its own position.
     pub fn of(step: &Step) -> Move<'_> {
         Move { step, position: step.position.clone() }
     }
 }
 
-/// A step's two sides as patterns, in the direction in which the step reads its rule.
+/// The two sides of a step's rule as patterns, in the direction in which the step reads the rule.
 pub(super) type Sides<'a> = (&'a PatternAst<Node>, &'a PatternAst<Node>);
 
-/// The sides of a step by a rule.
+/// Returns the sides of a step; `None` for a computed step or one that could not be replayed.
 pub(super) fn sides<'a>(step: &Step, book: &'a RuleBook) -> Option<Sides<'a>> {
     let By::Rule { direction, .. } = &step.by else { return None };
     let rule = book.rule(step.name()).filter(|_| step.doubt.is_none())?;
@@ -36,7 +37,7 @@ pub(super) fn sides<'a>(step: &Step, book: &'a RuleBook) -> Option<Sides<'a>> {
     })
 }
 
-/// The chain of some steps from a term, if each of them applies where it says.
+/// Applies steps to a term in order; `None` if one of them does not apply at its position.
 pub(super) fn applied(start: &Term, moves: &[Move], book: &RuleBook) -> Option<Chain> {
     let mut chain = Chain { start: start.clone(), steps: Vec::new() };
     for next in moves {
@@ -46,7 +47,7 @@ pub(super) fn applied(start: &Term, moves: &[Move], book: &RuleBook) -> Option<C
     Some(chain)
 }
 
-/// A step applied to a term.
+/// Applies one step to a term.
 fn again(whole: &Term, Move { step, position }: &Move, book: &RuleBook) -> Option<Step> {
     let before = subterm(whole, position)?;
     if before == step.before {
@@ -57,7 +58,7 @@ fn again(whole: &Term, Move { step, position }: &Move, book: &RuleBook) -> Optio
     let By::Rule { rule, direction, substitution } = &step.by else { return None };
     let mut bound: BTreeMap<Var, Term> = BTreeMap::new();
     fits(old, &before, &mut bound).ok()?;
-    // What the old side does not mention is as it was.
+    // A variable that the old side does not mention keeps its term.
     for (variable, term) in substitution {
         bound.entry(*variable).or_insert_with(|| term.clone());
     }
@@ -73,26 +74,22 @@ fn again(whole: &Term, Move { step, position }: &Move, book: &RuleBook) -> Optio
     Some(Step { by, position: position.clone(), before, after, whole, doubt: None })
 }
 
-/// A pattern with terms for its variables.
+/// Builds the term of a pattern from the terms of its variables.
 fn build(pattern: &PatternAst<Node>, bound: &BTreeMap<Var, Term>) -> Option<Term> {
     let mut made = Terms::default();
-    let mut ids: Vec<Id> = Vec::with_capacity(pattern.len());
-    for (at, node) in pattern.as_ref().iter().enumerate() {
-        ids.push(match node {
-            ENodeOrVar::Var(variable) => copy(&mut made, bound.get(variable)?),
+    let root = try_rebuild(pattern.as_ref(), |at, node| {
+        Some(match node {
+            ENodeOrVar::Var(variable) => made.put(bound.get(&variable)?),
             ENodeOrVar::ENode(node) if node.name() == Some("!") => {
                 made.add(Node::int(number(pattern, Id::from(at), bound)?))
             }
-            ENodeOrVar::ENode(node) => {
-                made.add(node.clone().map_children(|child| ids[usize::from(child)]))
-            }
-        });
-    }
-    let root = *ids.last()?;
+            ENodeOrVar::ENode(node) => made.add(node),
+        })
+    })?;
     Some(Terms::of(&made.finish(), root))
 }
 
-/// A term with another in the place of the one at a position.
+/// Replaces the subterm at a position.
 fn replaced(whole: &Term, position: &[usize], part: &Term) -> Option<Term> {
     let mut made = Terms::default();
     let mut known: FxHashMap<Id, Id> = FxHashMap::default();
@@ -101,41 +98,18 @@ fn replaced(whole: &Term, position: &[usize], part: &Term) -> Option<Term> {
         let next = *whole[*way.last()?].children().get(*argument)?;
         way.push(next);
     }
-    let mut inside = copy(&mut made, part);
+    let mut inside = made.put(part);
     way.pop();
     for (at, argument) in way.into_iter().zip(position).rev() {
         let node = &whole[at];
         let mut children = Vec::with_capacity(node.children().len());
         for (k, child) in node.children().iter().enumerate() {
-            let own =
-                if k == *argument { inside } else { copied(whole, *child, &mut made, &mut known) };
-            children.push(own);
+            children.push(match k == *argument {
+                true => inside,
+                false => rebuild_part(whole.as_ref(), *child, &mut known, |node| made.add(node)),
+            });
         }
         inside = made.add(Node::new(node.head(), &children));
     }
     Some(Terms::of(&made.finish(), inside))
-}
-
-/// Adds a part of a term.
-fn copied(term: &Term, root: Id, made: &mut Terms, known: &mut FxHashMap<Id, Id>) -> Id {
-    let mut todo = vec![root];
-    while let Some(&at) = todo.last() {
-        let missing = term[at].children().iter().filter(|child| !known.contains_key(child));
-        let missing: Vec<Id> = missing.copied().collect();
-        if missing.is_empty() {
-            let node = term[at].clone().map_children(|child| known[&child]);
-            known.insert(at, made.add(node));
-            todo.pop();
-        }
-        todo.extend(missing);
-    }
-    known[&root]
-}
-
-fn copy(made: &mut Terms, term: &Term) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(node.clone().map_children(|child| ids[usize::from(child)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }

@@ -1,10 +1,9 @@
-//! Short chains: detours are taken out, and steps stand in the order of their phases.
+//! Shortens chains: removes detours and orders steps by their phases.
 //!
-//! Two steps change places where neither touches what the other does: their positions lie apart, or the one
-//! is inside of what a variable of the other's rule stands for. Where such a variable stands several times on
-//! the new side, the other copies differ for a while, until the chain does the same step there; `Ahead` follows
-//! these places. Nothing of this is believed: the chain that comes of it is applied anew, step by step, and
-//! must come to the same end.
+//! Two steps can be exchanged if neither touches what the other changes: their positions are disjoint, or one position
+//! lies within a variable of the other's rule. If the variable occurs several times on the new side, the other copies
+//! differ until the chain performs the same step there; `Ahead` tracks these places. None of this is trusted: the
+//! resulting chain is applied again, step by step, and must reach the same term.
 
 use super::rewrite::{Move, Sides, applied, sides};
 use super::step::{By, Chain, Step};
@@ -13,10 +12,10 @@ use ember_language::rules::{Phase, RuleBook};
 use ember_language::term::Node;
 use rustc_hash::FxHashMap;
 
-/// A longer chain is not shortened: that takes time which grows with the square of the steps.
+/// The largest number of steps of a chain that is shortened; the time is quadratic in the number of steps.
 const MOST_STEPS: usize = 1000;
 
-/// The chain without detours, in the order of phases.
+/// Returns the chain without detours, with its steps ordered by phase.
 pub fn short(chain: Chain, book: &RuleBook) -> Chain {
     if chain.steps.len() > MOST_STEPS {
         return chain;
@@ -29,12 +28,12 @@ pub fn short(chain: Chain, book: &RuleBook) -> Chain {
     }
 }
 
-/// Takes out steps that a later one reverses, and steps on what vanishes.
+/// Removes steps that a later step reverses, and steps on parts that vanish later.
 fn straight(mut chain: Chain, book: &RuleBook) -> Chain {
     let (mut at, mut changed) = (0, false);
     loop {
         if at == chain.steps.len() {
-            // What stood in the way of a step may be gone.
+            // The removals may have removed obstacles to others, so that the chain is scanned again.
             if !std::mem::take(&mut changed) {
                 return chain;
             }
@@ -49,7 +48,7 @@ fn straight(mut chain: Chain, book: &RuleBook) -> Chain {
     }
 }
 
-/// Without what leads back to a term that was there.
+/// Removes cycles: the steps between two occurrences of the same term.
 fn circled(chain: Chain) -> Chain {
     let mut steps: Vec<Step> = Vec::new();
     for step in chain.steps {
@@ -65,7 +64,7 @@ fn circled(chain: Chain) -> Chain {
     Chain { start: chain.start, steps }
 }
 
-/// The chain without a step, if what it changed is undone or vanishes later.
+/// Returns the chain without a step, if a later step undoes its change or removes the changed part.
 fn without(chain: &Chain, at: usize, book: &RuleBook) -> Option<Chain> {
     let step = &chain.steps[at];
     let places = vec![step.position.clone()];
@@ -82,7 +81,7 @@ fn without(chain: &Chain, at: usize, book: &RuleBook) -> Option<Chain> {
     Some(Chain { start: chain.start.clone(), steps: steps.collect() })
 }
 
-/// The steps in the order of their phases, as far as they can change places; those of one kind together.
+/// Orders the steps by their phases, as far as steps can be exchanged, and groups steps of one kind.
 fn ordered<'a>(steps: &'a [Step], book: &RuleBook) -> Vec<Move<'a>> {
     let mut moves: Vec<Move<'a>> = steps.iter().map(Move::of).collect();
     let mut at = 1;
@@ -111,24 +110,23 @@ fn ordered<'a>(steps: &'a [Step], book: &RuleBook) -> Vec<Move<'a>> {
     moves
 }
 
-/// When a step is meant to happen; arithmetic as soon as it can.
+/// Returns the phase of a step's rule. Arithmetic has none and comes as early as possible.
 fn phase(step: &Step, book: &RuleBook) -> Option<Phase> {
     book.rule(step.name()).map(|rule| rule.phase)
 }
 
-/// Steps of one kind: push-downs of one rule set in one direction, or applications of one rule. Arithmetic has
-/// no kind of its own.
+/// The kind of a step: a push-down of one rule set in one direction, an application of one rule, or arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Arithmetic.
     Computed,
-    /// A rule, and whether it was read backwards.
+    /// A rule, and true if it was read backwards.
     Rule(&'static str, bool),
     /// Push-downs of a rule set.
     PushDowns(usize),
 }
 
-/// The kind of a step.
+/// Returns the kind of a step.
 pub fn kind(step: &Step, book: &RuleBook) -> Kind {
     let Some(rule) = book.rule(step.name()) else { return Kind::Computed };
     match pushed(&rule.lhs, book) && !step.backward() {
@@ -137,15 +135,15 @@ pub fn kind(step: &Step, book: &RuleBook) -> Kind {
     }
 }
 
-/// Whether a rule moves what stands at the root of its left side to the operands: a boundary, or an operator
-/// over terms of any sort that it keeps.
+/// Returns true if a rule moves the root of its left side down to the operands. The root is a boundary, or an operator
+/// that keeps the sort of its operands.
 fn pushed(left: &PatternAst<Node>, book: &RuleBook) -> bool {
     let Some(ENodeOrVar::ENode(root)) = left.as_ref().last() else { return false };
     let op = book.signature.operator_of(root);
     op.is_some_and(|op| op.boundary || op.result.named().is_none())
 }
 
-/// Puts a step before the one in front of it. Answers whether that is possible; if not, nothing changes.
+/// Moves a step before its predecessor. Returns false, without a change, if that is not possible.
 fn exchange(moves: &mut Vec<Move>, at: usize, book: &RuleBook) -> bool {
     let Some((first, second, places)) = exchanged(&moves[at - 1], &moves[at], book) else {
         return false;
@@ -157,7 +155,7 @@ fn exchange(moves: &mut Vec<Move>, at: usize, book: &RuleBook) -> bool {
     true
 }
 
-/// The two steps if the second comes first, and further places at which that one is done then.
+/// Returns the two steps in exchanged order, and the further places at which the second step is then done early.
 fn exchanged<'a>(
     first: &Move<'a>,
     second: &Move<'a>,
@@ -184,16 +182,16 @@ fn exchanged<'a>(
     Some((first_then, second_then, places))
 }
 
-/// A position within another within another.
+/// Concatenates a position, a position within it, and a position within that.
 fn joined(a: &[usize], b: &[usize], c: &[usize]) -> Vec<usize> {
     [a, b, c].concat()
 }
 
-/// What makes a place that differs equal again.
+/// The step that removes a difference between the new and the old chain.
 enum Undone<'a> {
     /// The reverse of a step that was left out.
     Reverse(&'a Step),
-    /// A step that was done before, done here.
+    /// The same step in the old chain; the new chain has done it already.
     Same(&'a Step),
 }
 
@@ -218,18 +216,18 @@ impl Undone<'_> {
     }
 }
 
-/// Places at which the new chain differs from the old one, while both are followed.
+/// The places at which the new chain differs from the old one while both are followed.
 struct Ahead<'a> {
     places: Vec<Vec<usize>>,
     by: Undone<'a>,
-    /// The sides of what stands there: in the old chain, and in the new one.
+    /// The sides of the pattern at these places: in the old chain, and in the new chain.
     patterns: Option<Sides<'a>>,
     book: &'a RuleBook,
 }
 
 impl Ahead<'_> {
-    /// Follows the old chain until nothing differs. Gives the steps of the new chain, and how many of the old
-    /// one they stand for.
+    /// Follows the old chain until nothing differs. Returns the steps of the new chain, and the number of steps of the
+    /// old chain that they replace.
     fn follow<'m>(
         &mut self,
         mut moves: impl Iterator<Item = Move<'m>>,
@@ -243,7 +241,8 @@ impl Ahead<'_> {
         Some((own, taken))
     }
 
-    /// The new chain's step for one of the old chain; none if it is done already.
+    /// Returns the new chain's counterpart of a step of the old chain; `Some(None)` if the step is done already, and
+    /// `None` on failure.
     fn next<'m>(&mut self, next: Move<'m>) -> Option<Option<Move<'m>>> {
         let position = &next.position;
         if let Some(at) = self.places.iter().position(|place| place == position)
@@ -252,7 +251,7 @@ impl Ahead<'_> {
             self.places.remove(at);
             return Some(None);
         }
-        // The step happens within one of the places: in what a variable stands for there.
+        // The step happens within one of the places, inside a variable of the pattern there.
         let around = self.places.iter().find(|place| position.starts_with(place));
         if let Some(place) = around {
             let (old, new) = self.patterns?;
@@ -263,7 +262,7 @@ impl Ahead<'_> {
             };
             return Some(Some(Move { position: joined(place, to, rest), ..next }));
         }
-        // Places lie in what the step moves: in what variables of its rule stand for.
+        // Some places lie within the step's position, inside variables of its rule, and move with them.
         let (inside, mut outside): (Vec<_>, Vec<_>) =
             self.places.drain(..).partition(|place| place.starts_with(position));
         if !inside.is_empty() {
@@ -274,7 +273,8 @@ impl Ahead<'_> {
     }
 }
 
-/// Where places are after a step around them. All copies of what a variable stands for must differ alike.
+/// Returns the new positions of places after a step around them. All copies of a variable must contain the same
+/// differences.
 fn moved(inside: &[Vec<usize>], by: &Move, book: &RuleBook) -> Option<Vec<Vec<usize>>> {
     let (old, new) = sides(by.step, book)?;
     let from = &by.position;
@@ -295,7 +295,7 @@ fn moved(inside: &[Vec<usize>], by: &Move, book: &RuleBook) -> Option<Vec<Vec<us
     Some(found)
 }
 
-/// The variable of a pattern within which a position lies, and the rest of the position.
+/// Returns the variable of a pattern that contains a position, and the rest of the position within it.
 fn variable_at<'p>(
     pattern: &PatternAst<Node>,
     position: &'p [usize],
@@ -314,7 +314,7 @@ fn variable_at<'p>(
     }
 }
 
-/// The positions at which a variable stands in a pattern.
+/// Returns the positions at which a variable occurs in a pattern.
 fn occurrences(pattern: &PatternAst<Node>, variable: Var) -> Vec<Vec<usize>> {
     let mut known: FxHashMap<Id, Vec<Vec<usize>>> = FxHashMap::default();
     for (at, node) in pattern.as_ref().iter().enumerate() {

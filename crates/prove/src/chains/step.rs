@@ -1,52 +1,52 @@
-//! One link of a chain of equal terms, and what chains are built with.
+//! The steps of a chain of equal terms, and helpers for subterms and sizes.
 
 use egg::{Id, Language, Symbol, Var};
 use ember_language::term::{Term, Terms};
 
-/// Which way a rule was read.
+/// The direction in which a rule was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From its left side to its right side.
+    /// From the left side to the right side.
     Forward,
-    /// From its right side to its left side: the search had found the later term first.
+    /// From the right side to the left side: the search had found the later term first.
     Backward,
 }
 
-/// What makes two terms equal.
+/// The reason why two terms are equal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum By {
     /// A rule.
     Rule {
-        /// Its name.
+        /// The name of the rule.
         rule: Symbol,
-        /// Which way it was read.
+        /// The direction in which it was read.
         direction: Direction,
-        /// What its variables stand for, as far as its two sides mention them.
+        /// The terms of the variables that its two sides mention.
         substitution: Vec<(Var, Term)>,
     },
-    /// Facts: arithmetic on constants, an extent that is declared, a cast to the type that is there.
+    /// Facts: arithmetic on constants, a declared extent, or a cast to the operand's own type.
     Computed,
 }
 
 /// One step from a term to an equal one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What makes the two equal.
+    /// The reason why the two terms are equal.
     pub by: By,
-    /// Where it happened: which argument to take at each level, from the root, counted from 0.
+    /// The position of the step: the argument to take at each level, from the root, counted from 0.
     pub position: Vec<usize>,
-    /// What stood there.
+    /// The subterm at the position before the step.
     pub before: Term,
-    /// What stands there now.
+    /// The subterm at the position after the step.
     pub after: Term,
     /// The whole term after the step.
     pub whole: Term,
-    /// Why the step could not be replayed, where it could not.
+    /// The reason why the step could not be replayed, if it could not.
     pub doubt: Option<String>,
 }
 
 impl Step {
-    /// The name of the rule, or `computed`.
+    /// Returns the name of the rule, or `computed`.
     pub fn name(&self) -> &'static str {
         match &self.by {
             By::Rule { rule, .. } => rule.as_str(),
@@ -54,34 +54,34 @@ impl Step {
         }
     }
 
-    /// Whether a rule was read backwards.
+    /// Returns true if a rule was read backwards.
     pub fn backward(&self) -> bool {
         matches!(self.by, By::Rule { direction: Direction::Backward, .. })
     }
 }
 
-/// Equal terms, each a step from the one before.
+/// A chain of equal terms, each one step from the term before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// The first.
+    /// The first term.
     pub start: Term,
-    /// The steps to the last.
+    /// The steps to the last term.
     pub steps: Vec<Step>,
 }
 
 impl Chain {
-    /// The terms that the chain goes through, the first included.
+    /// Iterates over the terms of the chain, including the first.
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         std::iter::once(&self.start).chain(self.steps.iter().map(|step| &step.whole))
     }
 
-    /// The last of these terms.
+    /// Returns the last term of the chain.
     pub fn last(&self) -> &Term {
         self.steps.last().map_or(&self.start, |step| &step.whole)
     }
 }
 
-/// The subterm at a position.
+/// Returns the subterm at a position.
 pub fn subterm(term: &Term, position: &[usize]) -> Option<Term> {
     let mut at = Id::from(term.len().checked_sub(1)?);
     for argument in position {
@@ -90,17 +90,17 @@ pub fn subterm(term: &Term, position: &[usize]) -> Option<Term> {
     Some(Terms::of(term, at))
 }
 
-/// How many words a term has, shared parts counted each time they stand in it.
+/// Returns the number of nodes of a term as a tree, with shared parts counted at each occurrence.
 pub fn tree_size(term: &Term) -> u64 {
     upwards(term, |below| below.fold(1, u64::saturating_add))
 }
 
-/// How many levels a term has.
+/// Returns the number of levels of a term.
 pub fn depth(term: &Term) -> u64 {
     upwards(term, |below| 1 + below.max().unwrap_or(0))
 }
 
-/// A number of a term, given how a node's follows from those of its operands.
+/// Computes a number bottom-up: the number of a node from the numbers of its operands.
 fn upwards(term: &Term, number: impl Fn(&mut dyn Iterator<Item = u64>) -> u64) -> u64 {
     let mut known: Vec<u64> = Vec::with_capacity(term.len());
     for node in term {

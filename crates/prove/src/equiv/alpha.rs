@@ -1,11 +1,12 @@
-//! Whether a class holds a term up to the names of its loop variables.
+//! Finds a term in a class up to the names of its loop variables.
 //!
-//! A rule that makes a loop names its variable from what it was made of. Looking for a program whatever
-//! its variables are called takes no rule that renames, and none of the forms which such rules make.
+//! A rule that makes a loop derives the variable's name from the terms that it matched. Matching a program up to the
+//! names of its variables needs no renaming rules, and none of the forms that they add.
 
 use crate::chains::Terms;
-use egg::{Id, Language, RecExpr};
+use egg::{Id, Language};
 use ember_analysis::facts::EGraph;
+use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
@@ -14,14 +15,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Pairs of a part and a class that are looked at, at most.
+/// The largest number of pairs of a part and a class that are compared.
 const MOST: usize = 200_000;
 
-/// Names of outermost loops that are given, at most.
+/// The largest number of namings of outermost loops that are returned.
 const MOST_FORMS: usize = 8;
 
-/// Which variable of the search stands for each of a term's, by its number, where the class holds the
-/// term up to such names. Each loop of the term has a number of its own.
+/// Returns the variable of the search for each loop variable of a term, by the variable's number, if the class holds
+/// the term up to these names. Each loop of the term has a number of its own.
 pub(super) fn found(
     egraph: &EGraph,
     operators: &Arc<Operators>,
@@ -38,8 +39,8 @@ pub(super) fn found(
     })
 }
 
-/// What a term's outermost loops, one within the other, may be called, where the class holds loops with the
-/// same bounds there: for each of its forms, which variables of the search stand for the term's.
+/// Returns the possible names of a term's nested outermost loops in a class: for each form of the class with loops of
+/// the same bounds, the variables of the search for the term's variables.
 pub(super) fn outermost(
     egraph: &EGraph,
     operators: &Arc<Operators>,
@@ -76,34 +77,31 @@ pub(super) fn outermost(
     found
 }
 
-fn is_variable(operators: &Operators, node: &Node) -> bool {
-    operators.primitive(node) == Some(Primitive::Variable)
-}
-
-/// The number of a loop variable.
+/// Returns the number of a loop variable.
 fn number(operators: &Operators, term: &Term, variable: Id) -> Option<i64> {
-    let [name] = operators.parts(&term[variable], Primitive::Variable)?;
+    let [name, ..] = operators.variable(&term[variable])?;
     match term[operators.number(&term[name])?].head() {
         Head::Int(n) => Some(n),
         Head::Op(_) | Head::Real(_) => None,
     }
 }
 
-/// Variables of the term, and what stands for them.
+/// Pairs of a variable of the term and its class.
 type Named = Vec<(Id, Id)>;
 
 struct Search<'a> {
     egraph: &'a EGraph,
     operators: &'a Arc<Operators>,
     term: &'a Term,
-    /// What stands for the variables of the loops around and of those that were found.
+    /// The classes of the enclosing loops' variables and of the variables found so far.
     names: BTreeMap<Id, Id>,
-    /// What came of holding a part against a class, with which variables around: the names within.
+    /// The results of comparing a part with a class, given the classes of the variables that the part mentions: the
+    /// names found within, or `None` for a mismatch.
     tried: FxHashMap<(Id, Id, Named), Option<Named>>,
 }
 
 impl Search<'_> {
-    /// Whether the class holds the part, with the names so far; adds those of loops within.
+    /// Returns true if the class holds the part under the names so far; adds the names of loops within.
     fn fits(&mut self, part: Id, class: Id) -> bool {
         if self.tried.len() > MOST {
             return false;
@@ -114,7 +112,7 @@ impl Search<'_> {
     fn fits_here(&mut self, part: Id, class: Id) -> bool {
         let term = self.term;
         let node = &term[part];
-        if is_variable(self.operators, node) {
+        if self.operators.is_variable(node) {
             return self.names.get(&part) == Some(&class);
         }
         let key = (part, class, self.around(part));
@@ -167,7 +165,7 @@ impl Search<'_> {
         pairs.into_iter().all(|(at, part, class)| Some(at) == but || self.fits(part, class))
     }
 
-    /// Where a part and a form are loops with the same bounds: names the variable, and gives both bodies.
+    /// If a part and a form are loops with the same bounds, names the variable and returns both bodies.
     fn looped(&mut self, part: Id, form: &Node) -> Option<(Id, Id)> {
         let node = &self.term[part];
         let (own, other) = (node.children(), form.children());
@@ -178,11 +176,12 @@ impl Search<'_> {
         alike.then(|| (own[body], self.egraph.find(other[body])))
     }
 
-    /// Whether a class is a variable with the bounds of one of the term, which no loop around has.
+    /// Names a variable of the term if the class is a variable with the same bounds that no enclosing loop uses;
+    /// returns true on success.
     fn binds(&mut self, variable: Id, class: Id) -> bool {
         let class = self.egraph.find(class);
         let term = self.term;
-        let bounds = |node: &Node| self.operators.parts(node, Primitive::Variable);
+        let bounds = |node: &Node| self.operators.variable(node);
         let Some([_, lo, hi, step]) = bounds(&term[variable]) else { return false };
         let around =
             self.names.iter().any(|(v, known)| *known == class && self.encloses(*v, variable));
@@ -200,7 +199,7 @@ impl Search<'_> {
         true
     }
 
-    /// Whether a loop over the one variable stands around that over the other.
+    /// Returns true if a loop over `outer` encloses the loop over `inner`.
     fn encloses(&self, outer: Id, inner: Id) -> bool {
         let mut open: Vec<Id> = Vec::new();
         for node in self.term {
@@ -221,7 +220,7 @@ impl Search<'_> {
         false
     }
 
-    /// What stands for the variables that a part mentions.
+    /// Returns the classes of the variables that a part mentions.
     fn around(&self, part: Id) -> Vec<(Id, Id)> {
         if self.names.is_empty() {
             return Vec::new();
@@ -239,33 +238,31 @@ impl Search<'_> {
     }
 }
 
-/// A term with the variables of the search that stand for its own.
+/// Returns a term with its loop variables renamed to the given variables of the search.
 pub(super) fn renamed(egraph: &EGraph, term: &Term, names: &BTreeMap<i64, Id>) -> Term {
     let operators = egraph.analysis.operators();
-    let name_of = |node: &Node| operators.parts(node, Primitive::Variable).map(|[name]| name);
+    let name_of = |node: &Node| operators.variable(node).map(|[name, ..]| name);
     let mut made = Terms::default();
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for (at, node) in term.into_iter().enumerate() {
-        let mut parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
-        // Bounds stay as the loop has them.
+    let root = rebuild(term.as_ref(), |at, mut node| {
+        // The bounds remain the bounds of the term's loop; only the name changes.
         let class = number(operators, term, Id::from(at)).and_then(|number| names.get(&number));
         let other = class.and_then(|c| egraph[*c].nodes.iter().find_map(name_of));
-        let own = operators.of(node).and_then(|info| parts.get_mut(info.positions().next()?));
+        let own = operators.of(&node).and_then(|info| info.positions().next());
+        let own = own.and_then(|own| node.children_mut().get_mut(own));
         if let (Some(name), Some(own)) = (other, own) {
-            *own = put(&mut made, &egraph.id_to_expr(name));
+            *own = made.put(&egraph.id_to_expr(name));
         }
-        ids.push(made.add(Node::new(node.head(), &parts)));
-    }
-    let root = ids.last().copied().unwrap_or_default();
+        made.add(node)
+    });
     Terms::of(&made.finish(), root)
 }
 
-/// Adds the loop variables of a term, with their bounds and nothing else.
+/// Adds the loop variables of a term with their bounds, and nothing else.
 pub(super) fn add_variables(egraph: &mut EGraph, term: &Term) {
     let nodes = term.as_ref();
     let mut wanted = vec![false; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
-        wanted[at] |= is_variable(egraph.analysis.operators(), node);
+        wanted[at] |= egraph.analysis.operators().is_variable(node);
         if wanted[at] {
             node.children().iter().for_each(|c| wanted[usize::from(*c)] = true);
         }
@@ -274,12 +271,4 @@ pub(super) fn add_variables(egraph: &mut EGraph, term: &Term) {
     for (at, node) in nodes.iter().enumerate().filter(|(at, _)| wanted[*at]) {
         ids[at] = egraph.add(node.clone().map_children(|c| ids[usize::from(c)]));
     }
-}
-
-fn put(made: &mut Terms, term: &RecExpr<Node>) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }

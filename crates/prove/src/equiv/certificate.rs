@@ -1,4 +1,4 @@
-//! Writing a certificate: the chain of a proof, with all that is needed to check it by itself.
+//! Writes certificates: the chain of a proof with everything that is needed to check it independently.
 
 use super::chain::{Hidden, is_word};
 use super::declare::Declarations;
@@ -13,84 +13,83 @@ use ember_engine::CompiledRule;
 use ember_language::rules::{Exactness, Operators, Rule, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
-use ember_model::model::Extent;
-use ember_values::primitive::Primitive;
+use ember_model::Extent;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
-/// How deep proofs may stand within proofs.
+/// The greatest nesting depth of proofs within proofs.
 const DEEPEST: usize = 6;
 
-/// What a certificate is written from.
+/// The inputs from which a certificate is written.
 pub struct Proved<'a> {
-    /// The e-graph of the search, recorded.
+    /// The e-graph of the search with its journal.
     pub search: &'a EGraph,
     /// The rules.
     pub book: &'a RuleBook,
-    /// The same, compiled.
+    /// The compiled rules.
     pub compiled: &'a [CompiledRule],
-    /// The same, as the checker reads them.
+    /// The rules as the checker reads them.
     pub rules: &'a Rules,
     /// The tensors.
     pub declarations: &'a Declarations,
-    /// Both programs, with variables named by their loops.
+    /// Both programs, with variables named after their loops.
     pub terms: &'a [Term; 2],
-    /// What certificates of other parts of the programs declare.
+    /// The declarations of the certificates of earlier parts of the programs.
     pub before: &'a [Sexp],
-    /// Whether the search knew that offsets rise.
+    /// True if the search knew that offsets never decrease.
     pub rows: bool,
 }
 
-/// Why there is no certificate of a proof.
+/// The reason why there is no certificate of a proof.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Uncertified {
-    /// Without the rules as the checker reads them nothing is recorded.
+    /// No certificate was requested. Without the rules as the checker reads them, nothing is recorded.
     #[error("none was asked for")]
     NotAsked,
-    /// The chain has too many or too large terms.
+    /// The chain has too many terms, or terms that are too large.
     #[error("the chain is too long to be written out")]
     TooLong,
-    /// Proofs of bounds and patterns have such proofs themselves.
+    /// The proofs of bounds and patterns nest too deep.
     #[error("proofs nest too deep")]
     TooDeep,
-    /// Two terms of the search are not found to be equal again.
+    /// Two terms of the search could not be proved equal again.
     #[error("no chain from {0} to {1}")]
     NoChain(Term, Term),
-    /// Something that the search must have had, or the certificate must have.
+    /// A part that the search or the certificate should contain is missing.
     #[error("{0}")]
     Lost(&'static str),
-    /// The checker does not see that a condition holds.
+    /// The checker cannot verify a condition.
     #[error("{rule}: {why}")]
     Condition {
         /// The rule.
         rule: &'static str,
-        /// What the checker says.
+        /// The checker's reason.
         why: Refusal,
     },
-    /// The checker refuses the certificate, or a part of it.
+    /// The checker refuses the certificate or a part of it.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// A certificate.
+/// A certificate and a summary of its contents.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// Its form.
+    /// The S-expression of the certificate.
     pub(super) form: Sexp,
-    /// What it trusts beside its rules, a line each.
+    /// The assumptions that it trusts apart from its rules, one per line.
     pub trusted: Vec<String>,
-    /// The rules of its steps, and how often each was applied.
+    /// The rules of its steps, each with the number of its applications.
     pub rules: Vec<(String, usize)>,
-    /// Its steps, those within others and names aside.
+    /// The number of its steps, without steps nested in others and without names.
     pub steps: usize,
-    /// The least exact of its rules.
+    /// The exactness of its least exact rule.
     pub exact: Exactness,
 }
 
 impl Certificate {
-    /// Of declarations and both programs, and of steps that lead from the one to the other, of rules with a
-    /// digest.
+    /// Builds a certificate from the digest of the rules, the declarations and both programs, and the steps that lead
+    /// from one program to the other.
     pub(super) fn new(
         digest: &str,
         mut forms: Vec<Sexp>,
@@ -106,13 +105,13 @@ impl Certificate {
         Certificate { form, trusted: Vec::new(), rules, steps: count, exact }
     }
 
-    /// Its text.
+    /// Returns the text of the certificate.
     pub fn text(&self) -> String {
         let trusted = self.trusted.iter().map(|line| format!("; {line}\n"));
         trusted.collect::<String>() + &printed(&self.form)
     }
 
-    /// Its declarations, in order.
+    /// Returns its declarations in order.
     pub(super) fn declarations(&self) -> &[Sexp] {
         match self.form.items("certificate") {
             Some([_, _, declarations @ .., _, _, _]) => declarations,
@@ -120,13 +119,13 @@ impl Certificate {
         }
     }
 
-    /// The digest of its rules.
+    /// Returns the digest of its rules.
     pub(super) fn digest(&self) -> Option<&str> {
         let [_, rules, ..] = self.form.items("certificate")? else { return None };
         rules.items("rules")?.first()?.atom()
     }
 
-    /// What it assumes of data, a line each.
+    /// Returns its assumptions about data, one per line.
     pub(super) fn assumed(&self) -> impl Iterator<Item = String> {
         self.declarations().iter().filter_map(|declaration| {
             let ("input", [name, _, _, rises]) = declaration.form()? else { return None };
@@ -138,21 +137,21 @@ impl Certificate {
         })
     }
 
-    /// One of its programs, by its side.
+    /// Returns the program of one side.
     pub(super) fn program(&self, side: &str) -> Option<&Sexp> {
         let forms = self.form.items("certificate")?;
         forms.iter().find_map(|form| form.items(side))?.first()
     }
 
-    /// Its steps.
+    /// Returns its steps.
     pub(super) fn proof(&self) -> &[Sexp] {
         let forms = self.form.items("certificate").unwrap_or_default();
         forms.last().and_then(|form| form.items("steps")).unwrap_or_default()
     }
 }
 
-/// Writes the certificate of a proof; an error says why there is none. It assumes no more of offsets than
-/// it needs.
+/// Writes the certificate of a proof, or returns the reason why there is none. It assumes that offsets never decrease
+/// only if that is needed.
 pub fn certify(proved: &Proved<'_>) -> Result<Certificate, Uncertified> {
     let rises = proved.rows && proved.declarations.rising().next().is_some();
     let first = certify_with(proved, (true, false));
@@ -201,15 +200,15 @@ pub(super) struct Writer<'a> {
     compiled: FxHashMap<Symbol, &'a CompiledRule>,
     pub(super) hidden: Hidden<'a>,
     checker: Checker<'a>,
-    /// What the variable of a class is called.
+    /// The name of the variable of each class.
     pub(super) names: BTreeMap<Id, String>,
-    /// How a variable is called in its declaration, and the bounds that the checker knows to be the same.
+    /// For each variable, its spelling in its declaration, and the bounds that the checker knows to be equal.
     pub(super) spellings: FxHashMap<Id, (Sexp, Vec<[Term; 3]>)>,
-    /// The words of variables by how these are spelled, as text.
+    /// The word of a variable for each text that spells it.
     pub(super) words: FxHashMap<String, String>,
     /// The declarations so far, in order.
     declared: Vec<Sexp>,
-    /// The variables of the programs as they stand there.
+    /// The variables of the programs as they are spelled there.
     pub(super) programs: FxHashMap<Id, [Term; 4]>,
     /// The variables that may have values which their loops do not give them, and those that get such values.
     pub(super) anywhere: BTreeSet<Id>,
@@ -266,7 +265,7 @@ impl<'a> Writer<'a> {
         let programs = ["left", "right"].into_iter().zip(numbered);
         let programs = programs.map(|(head, term)| form(head, [term]));
         let mut forms = std::mem::take(&mut self.declared);
-        // Parts before have steps of their own.
+        // Earlier parts have steps of their own, so that their declarations do not count.
         let exact = self.exactness(forms.iter().skip(proved.before.len()).chain(&steps));
         forms.extend(programs);
         let counts = std::mem::take(&mut self.counts);
@@ -277,7 +276,7 @@ impl<'a> Writer<'a> {
         self.book.signature.table()
     }
 
-    /// The least exact of the rules that are applied anywhere.
+    /// Returns the exactness of the least exact rule that is applied anywhere.
     fn exactness<'f>(&self, forms: impl Iterator<Item = &'f Sexp>) -> Exactness {
         let mut exact = Exactness::Bitwise;
         let mut open: Vec<&Sexp> = forms.collect();
@@ -292,7 +291,7 @@ impl<'a> Writer<'a> {
         exact
     }
 
-    /// Adds a declaration, which the checker must take over.
+    /// Adds a declaration, which the checker must accept.
     pub(super) fn say(&mut self, declaration: Sexp) -> Result<(), Uncertified> {
         self.checker.declare(&declaration)?;
         if let Some([word, bounds, ..]) = declaration.items("variable") {
@@ -355,7 +354,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A step that applies a rule. What a rule of two directions says backwards is the rule itself there.
+    /// Builds a step that applies a rule. The reverse of a rule with two directions is written as the rule itself, read
+    /// in the other direction.
     fn step(&self, rule: &Rule, at: Sexp, forward: bool, parts: Vec<Sexp>) -> Sexp {
         let (name, forward) = self.stated(rule, forward);
         let direction = atom(if forward { "forward" } else { "backward" });
@@ -382,8 +382,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Applies a rule to the shortest terms that its variables may stand for, of which more is known than
-    /// of those that stand there; with steps to them before, and from what it makes of them after.
+    /// Applies a rule to the shortest terms of its variables, about which more is known than about the matched terms.
+    /// Adds the steps to these terms before the application, and the steps back after it.
     fn detour(
         &mut self,
         rule: &Rule,
@@ -418,7 +418,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// What the variables of a rule stand for, and why its conditions hold.
+    /// Returns the terms of a rule's variables, and the reasons why its conditions hold.
     fn application(
         &mut self,
         rule: &Rule,
@@ -436,10 +436,11 @@ impl<'a> Writer<'a> {
             }
         }
         for (v, pattern) in &rule.wheres {
-            // A loop variable is a word, which tells nothing of its parts.
+            // A loop variable is a word, which does not show its parts, so that the pattern is matched with its
+            // declaration.
             if let (Some(word), ENodeOrVar::ENode(node)) =
                 (means.of.get(v).and_then(|t| is_word(t.as_ref().last()?)), &pattern[root(pattern)])
-                && self.operators().primitive(node) == Some(Primitive::Variable)
+                && self.operators().is_variable(node)
             {
                 means.targets.push((written(pattern, root(pattern)), word));
             }
@@ -472,7 +473,7 @@ impl<'a> Writer<'a> {
         Ok(items)
     }
 
-    /// Adds the steps from one term to another, which is a part of what they are taken in.
+    /// Adds the steps from one term to another, nested in an enclosing proof.
     pub(super) fn lead(
         &mut self,
         from: &Term,

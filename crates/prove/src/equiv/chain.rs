@@ -1,8 +1,8 @@
-//! Chains of rules in which loop variables are words.
+//! Chains of rules over terms in which loop variables are words.
 //!
-//! A variable is a term with its bounds inside, and an equality within them would change the variable at
-//! one place and not at the others. So every variable of the e-graph becomes a word, `@` and the number
-//! of its class; what its bounds are is said once, beside the chain.
+//! A variable is a term that contains its bounds. An equality within the bounds would change the variable at one
+//! occurrence and not at the others. Every variable of the e-graph is therefore replaced by a word, `@` followed by the
+//! number of its class; its bounds are declared once, next to the chain.
 
 use super::invariants::{Instead, Invariants};
 use crate::chains::{Gap, Link, canonical, deeply, fresh, links};
@@ -12,9 +12,9 @@ use ember_egraph::Extractor;
 use ember_engine::journal::Entry;
 use ember_engine::saturate::compute;
 use ember_engine::{CompiledRule, Step};
+use ember_language::rebuild::{rebuild_all, try_rebuild};
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::term::{Node, Term};
-use ember_values::primitive::Primitive;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry as MapEntry;
@@ -22,46 +22,47 @@ use std::collections::hash_map::Entry as MapEntry;
 /// The name of a computed equality.
 pub(super) const COMPUTED: &str = "computed";
 
-/// The equalities of a search, with loop variables as words.
+/// The equalities of a search, with loop variables replaced by words.
 pub(super) struct Hidden<'a> {
     search: &'a EGraph,
     rules: FxHashMap<Symbol, &'a CompiledRule>,
     proof: egg::EGraph<Node, ()>,
-    /// Whether rules are applied to the shortest terms.
+    /// True if rules are applied to the shortest terms.
     short: bool,
-    /// The smallest term of every class, once it was asked for.
+    /// The extractor of the smallest terms, created on first use.
     smallest: OnceCell<Smallest<'a>>,
 }
 
-/// An application of a rule that was recorded.
+/// A recorded application of a rule.
 pub(super) struct Applied {
     pub rule: Symbol,
-    /// The classes of its variables, in the order of the compiled rule's slots.
+    /// The classes of the rule's variables, in the order of the compiled rule's slots.
     pub slots: Box<[Id]>,
 }
 
-/// The word of the variable of a class.
+/// Returns the word for the variable of a class.
 pub(super) fn word(class: Id) -> String {
     format!("@{}", usize::from(class))
 }
 
-/// The class of a variable's word.
+/// Parses a variable's word and returns its class.
 pub(super) fn class_of(name: &str) -> Option<Id> {
     name.strip_prefix('@')?.parse::<usize>().ok().map(Id::from)
 }
 
-/// The class of a variable that stands as a word.
+/// Returns the class of a variable if a node is its word.
 pub(super) fn is_word(node: &Node) -> Option<Id> {
     node.name().filter(|_| node.children().is_empty()).and_then(class_of)
 }
 
 fn is_variable(search: &EGraph, node: &Node) -> bool {
-    search.analysis.operators().primitive(node) == Some(Primitive::Variable)
+    search.analysis.operators().is_variable(node)
 }
 
 impl<'a> Hidden<'a> {
-    /// What was recorded in a search with the rules of a book. With `short`, rules are applied to the shortest terms of their
-    /// variables where that can be, of which conditions are told best; else to those that stood there.
+    /// Collects the equalities recorded in a search with the rules of a book. If `short` is true, rules are applied to
+    /// the shortest terms of their variables if possible, because conditions are easiest to verify on them; otherwise
+    /// they are applied to the terms that were matched.
     pub fn new(
         search: &'a EGraph,
         (book, compiled): (&RuleBook, &'a [CompiledRule]),
@@ -115,7 +116,7 @@ impl<'a> Hidden<'a> {
         hidden
     }
 
-    /// Makes equal what facts gave shorter nodes for.
+    /// Adds the equalities between classes and the shorter nodes that facts gave for them.
     fn compute(&mut self, entries: &[Entry], own: &[Id]) {
         for entry in entries {
             if let Entry::Computed { class, folded } = entry {
@@ -125,7 +126,7 @@ impl<'a> Hidden<'a> {
         }
     }
 
-    /// Makes the sides of an application equal, with the terms that `slot` gives for its variables.
+    /// Unites the two sides of an application, built from the terms that `slot` returns for its variables.
     fn unite(&mut self, at: usize, entry: &Entry, slot: &dyn Fn(Id) -> Option<Id>) {
         let Entry::Rule { rule, slots, united: true, .. } = entry else { return };
         let Some(compiled) = self.rules.get(rule).copied() else { return };
@@ -134,12 +135,12 @@ impl<'a> Hidden<'a> {
         }
     }
 
-    /// A chain from one term to another, both with variables as words.
+    /// Finds a chain between two terms, both with words for variables.
     pub fn chain(&mut self, from: &Term, to: &Term) -> Result<Vec<Link>, Gap> {
         deeply(|| links(&mut self.proof, from, to))
     }
 
-    /// The recorded application that a step's name stands for; `None` for a computed one.
+    /// Returns the recorded application that a step's name refers to; `None` for a computed step.
     pub fn applied(&self, name: Symbol) -> Option<Applied> {
         let (_, at) = name.as_str().rsplit_once('#')?;
         match self.search.analysis.journal().entries().get(at.parse::<usize>().ok()?)? {
@@ -148,7 +149,7 @@ impl<'a> Hidden<'a> {
         }
     }
 
-    /// A term with its variables as words; `None` where it is not in the search.
+    /// Replaces the variables of a term by words; `None` if the term is not in the search.
     pub fn hide(&self, term: &Term) -> Option<Term> {
         let mut made: Term = RecExpr::default();
         let mut ids: Vec<(Id, Id)> = Vec::with_capacity(term.len());
@@ -164,7 +165,7 @@ impl<'a> Hidden<'a> {
         Some(canonical(&made))
     }
 
-    /// The smallest term of a class, with variables as words.
+    /// Returns the smallest term of a class, with words for variables.
     pub fn smallest(&self, class: Id) -> Option<Term> {
         let class = self.search.find(class);
         let variable = self.search[class].nodes.iter().any(|node| is_variable(self.search, node));
@@ -178,30 +179,27 @@ impl<'a> Hidden<'a> {
         smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
     }
 
-    /// The bounds of a variable, outermost variables first: name, lo, hi and step.
+    /// Returns the parts of a variable: its name, lower bound, upper bound and step.
     pub fn variable(&self, class: Id) -> Option<[Term; 4]> {
         let operators = self.search.analysis.operators();
         let mut nodes = self.search[self.search.find(class)].nodes.iter();
-        let parts: [Id; 4] = nodes.find_map(|node| operators.parts(node, Primitive::Variable))?;
+        let parts: [Id; 4] = nodes.find_map(|node| operators.variable(node))?;
         let parts: Option<Vec<Term>> = parts.iter().map(|c| self.smallest(*c)).collect();
         parts?.try_into().ok()
     }
 }
 
-/// All nodes of a search with loop variables as words, in another e-graph; their ids there.
+/// Copies all nodes of a search into another e-graph, with words for loop variables. Returns their ids there.
 pub(super) fn add_all(search: &EGraph, proof: &mut egg::EGraph<Node, ()>) -> Vec<Id> {
-    let mut own: Vec<Id> = Vec::with_capacity(search.nodes().len());
-    for (at, node) in search.nodes().iter().enumerate() {
-        let node = match is_variable(search, node) {
+    rebuild_all(search.nodes(), |at, node| {
+        proof.add_uncanonical(match is_variable(search, &node) {
             true => Node::op(&word(search.find(Id::from(at))), &[]),
-            false => node.clone().map_children(|c| own[usize::from(c)]),
-        };
-        own.push(proof.add_uncanonical(node));
-    }
-    own
+            false => node,
+        })
+    })
 }
 
-/// Both sides of an application in another e-graph, with the terms that `slot` gives for its variables.
+/// Builds both sides of an application in another e-graph, from the terms that `slot` returns for its variables.
 pub(super) fn sides(
     search: &EGraph,
     proof: &mut egg::EGraph<Node, ()>,
@@ -213,7 +211,7 @@ pub(super) fn sides(
     left.zip(right)
 }
 
-/// Builds a side of a rule. Beside each part is kept its class in the search, by which variables are known.
+/// Builds one side of a rule. The class of each part in the search is kept, because it identifies loop variables.
 fn build(
     search: &EGraph,
     proof: &mut egg::EGraph<Node, ()>,
@@ -252,19 +250,15 @@ fn build(
     built.last().map(|(id, _)| *id)
 }
 
-/// Adds a term.
+/// Adds a term and returns its id.
 pub(super) fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(proof.add_uncanonical(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
-    ids.last().copied()
+    try_rebuild(term.as_ref(), |_, node| Some(proof.add_uncanonical(node)))
 }
 
-/// The size of a term, in which a variable counts as one word.
+/// The cost function for the size of a term, in which a variable counts as one word.
 struct Words<'a> {
     operators: &'a Operators,
-    /// Whether renamings count for as much as they hide.
+    /// True if renamings must be avoided at almost any cost.
     short: bool,
 }
 
@@ -274,9 +268,11 @@ impl CostFunction<Node> for Words<'_> {
     type Cost = u64;
 
     fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
-        // Renamings are not part of programs, so that what is shown has none where it can.
+        if self.operators.is_variable(node) {
+            return 1;
+        }
+        // Renamings are not part of programs, so that terms with them are expensive.
         let own = match self.operators.primitive(node) {
-            Some(Primitive::Variable) => return 1,
             Some(primitive) if primitive.is_elsewhere() => {
                 if self.short {
                     1000

@@ -1,5 +1,4 @@
-//! The data of one try: sizes and inputs, read from a text or made for the purpose, and written so
-//! that it can be read again.
+//! The data of one trial: sizes and inputs, read from text or generated, and written so that they can be read again.
 
 use super::declare::{Declarations, Declared, Purpose};
 use super::roles::{Role, Roles};
@@ -11,35 +10,35 @@ use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
-/// What tensors that are written hold before a program runs, if not zeros: numbers from this one on, so that
-/// neither two tensors nor two neighbours in one hold the same.
+/// The start of the numbers that written tensors hold before a program runs, if not zeros. Different tensors, and
+/// neighbouring elements of one tensor, hold different numbers.
 const BEFORE: u64 = 77;
 
 /// Sizes and inputs.
 #[derive(Clone, Debug)]
 pub struct Given {
-    /// The sizes, by name, without those that have a number added.
+    /// The sizes by name, without the sizes that have a number added.
     pub sizes: BTreeMap<String, u64>,
-    /// The inputs, by name.
+    /// The inputs by name.
     pub inputs: BTreeMap<String, Tensor>,
 }
 
-/// How data is made.
+/// The way in which data is generated.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fill {
-    /// Small numbers that differ, rows in order, bags of one size.
+    /// Small numbers that differ, rows in order, and bags of equal size.
     Plain,
-    /// The n-th of all contents of positions, in order; numbers as in [`Fill::Plain`].
+    /// The n-th of all contents of index tensors, in order; other numbers as in [`Fill::Plain`].
     Counted(u64),
-    /// Anything; with the numbers that are easily got wrong, if they are asked for.
+    /// Random data.
     Random {
-        /// Whether zeros of both signs, NaN and the like are among them.
+        /// True if it includes numbers that are easily handled wrongly: zeros of both signs, NaN and similar.
         edges: bool,
     },
 }
 
 impl Given {
-    /// The store that a program starts from: what it writes holds zeros, or something else.
+    /// Returns the initial store of a program; tensors that it writes hold zeros or arbitrary numbers.
     pub fn store(&self, declarations: &Declarations, zeros: bool) -> Store {
         let sizes = declarations.all_sizes(&self.sizes);
         let mut store = Store { tensors: self.inputs.clone(), sizes };
@@ -58,12 +57,12 @@ impl Given {
         store
     }
 
-    /// Elements of all inputs.
+    /// Returns the number of elements of all inputs.
     pub fn elements(&self) -> u64 {
         self.inputs.values().map(Tensor::len).sum()
     }
 
-    /// Makes data; `None` where the sizes allow none, or none with so few elements of all tensors.
+    /// Generates data; `None` if the sizes do not allow any, or if all tensors together have more than `most` elements.
     pub(super) fn make(
         declarations: &Declarations,
         roles: &Roles,
@@ -151,7 +150,7 @@ impl Given {
         if errors.is_empty() { Ok(Given { sizes, inputs }) } else { Err(errors) }
     }
 
-    /// The data as forms, one a line: those of a `(data …)` form.
+    /// Returns the data as the items of a `(data …)` form, one per line.
     pub(super) fn forms(&self, declarations: &Declarations) -> Vec<String> {
         let sizes = self.sizes.iter().map(|(name, n)| format!("(size {name} {n})"));
         let inputs = declarations.tensors.iter().filter_map(|declared| {
@@ -174,7 +173,7 @@ fn lacks(message: &str, end: Option<Span>) -> Diagnostic {
     }
 }
 
-/// The extents of a tensor; `None` where one is not known or they are too large.
+/// Returns the extents of a tensor; `None` if an extent is unknown or the tensor is too large.
 fn shape(declared: &Declared, sizes: &BTreeMap<String, u64>) -> Option<Vec<u64>> {
     let shape: Vec<u64> =
         declared.shape.iter().map(|extent| extent.value(sizes)).collect::<Option<_>>()?;
@@ -182,7 +181,7 @@ fn shape(declared: &Declared, sizes: &BTreeMap<String, u64>) -> Option<Vec<u64>>
     (len <= 1 << 32).then_some(shape)
 }
 
-/// The elements that nested lists spell, row by row.
+/// Parses the elements in nested lists, row by row.
 fn elements(declared: &Declared, shape: &[u64], rows: &[Sexp]) -> Option<Vec<Scalar>> {
     let mut level: Vec<&[Sexp]> = vec![rows];
     for (dimension, extent) in shape.iter().enumerate() {
@@ -197,7 +196,7 @@ fn elements(declared: &Declared, shape: &[u64], rows: &[Sexp]) -> Option<Vec<Sca
     level.into_iter().flatten().map(number).collect()
 }
 
-/// A part of a tensor as nested lists, with a space before each item.
+/// Prints a part of a tensor as nested lists, with a space before each item.
 fn rows(tensor: &Tensor, dimension: usize, part: u64) -> String {
     let Some(extent) = tensor.shape.get(dimension) else { return String::new() };
     let last = dimension + 1 == tensor.shape.len();
@@ -215,7 +214,7 @@ struct Maker<'a> {
     sizes: &'a BTreeMap<String, u64>,
     fill: Fill,
     rng: &'a mut Rng,
-    /// What is left of the number of a counted content.
+    /// The remaining digits of the number that selects a counted content.
     count: u64,
 }
 
@@ -242,7 +241,7 @@ impl Maker<'_> {
         Some(tensor)
     }
 
-    /// The next number below a bound.
+    /// Returns the next number below a bound.
     fn below(&mut self, bound: u64) -> u64 {
         match self.fill {
             Fill::Counted(_) => {
@@ -268,7 +267,7 @@ impl Maker<'_> {
         Some((0..len).map(|i| one(self, i) as i64).collect())
     }
 
-    /// Offsets, or any bounds of loops that end somewhere.
+    /// Generates offsets (`strict`: they start at 0, never decrease and end at `end`), or arbitrary loop bounds.
     fn offsets(&mut self, len: u64, end: u64, strict: bool) -> Option<Vec<i64>> {
         let Some(last) = len.checked_sub(1) else { return Some(Vec::new()) };
         if last == 0 && strict {

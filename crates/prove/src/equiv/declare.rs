@@ -1,8 +1,8 @@
-//! What both sides speak of: tensors with their types and shapes, and the sizes that shapes mention.
+//! The declarations that both sides share: tensors with their types and shapes, and the sizes that shapes mention.
 //!
-//! A program text says so in front of the program, in the words of a model file:
-//! `(input NAME DTYPE (EXTENT …))`, `(output …)`, and `(scratch …)` for memory that nobody looks at
-//! afterwards. Of an input that holds offsets, `(rises-to EXTENT)` behind its shape says so. Models and DLC programs declare what they use themselves.
+//! A program text declares tensors before the program, in the words of a model file: `(input NAME DTYPE (EXTENT …))`,
+//! `(output …)`, and `(scratch …)` for memory that is not read afterwards. An input that holds offsets has `(rises-to
+//! EXTENT)` after its shape. Models and DLC programs contain their own declarations.
 
 use super::equation::Equation;
 use super::layout::Layout;
@@ -13,7 +13,7 @@ use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use ember_language::term::{Head, parse_head};
 use ember_language::text::{Named, Words};
-use ember_model::model::{Extent, Kind, Model};
+use ember_model::{Extent, Kind, Model};
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
@@ -24,18 +24,18 @@ pub(super) const FORMS: [&str; 3] = ["input", "output", "scratch"];
 /// The largest number that a text may give as an extent, or add to a size.
 const MAX_EXTENT: u64 = 1 << 40;
 
-/// What a tensor is for.
+/// The role of a tensor in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// It is only read.
     Input,
-    /// It is written, and compared.
+    /// It is written and compared.
     Output,
-    /// It may be written, and what it holds afterwards is nobody's to read.
+    /// It may be written, and its final contents are ignored.
     Scratch,
 }
 
-/// A tensor of both sides.
+/// A tensor that both sides share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
     /// Its name.
@@ -44,23 +44,23 @@ pub struct Declared {
     pub dtype: DType,
     /// Its extents.
     pub shape: Vec<Extent>,
-    /// What it is for.
+    /// Its role in the comparison.
     pub purpose: Purpose,
-    /// Of offsets: where they end. They start from 0 and never fall.
+    /// For offsets: their last value. They start at 0 and never decrease.
     pub rises_to: Option<Extent>,
 }
 
-/// The tensors of both sides, in the order in which they were declared.
+/// The tensors of both sides in the order of their declaration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declarations {
     /// The tensors.
     pub tensors: Vec<Declared>,
-    /// What inputs hold that are made of others, each of those before it.
+    /// The layouts of inputs that are computed from other inputs. Each may depend on the layouts before it.
     pub layouts: Vec<Layout>,
 }
 
 impl Declarations {
-    /// What a model declares.
+    /// Returns the declarations of a model.
     pub fn of_model(model: &Model) -> Declarations {
         let inputs = model.inputs.iter().map(|input| (&input.tensor, Purpose::Input));
         let computed = model.computed.iter().map(|computed| {
@@ -75,7 +75,7 @@ impl Declarations {
             rises_to: None,
         });
         let mut declarations = Declarations { tensors: tensors.collect(), layouts: Vec::new() };
-        // Data in which they do not is refused.
+        // Data whose offsets do not rise to this extent is rejected when it is loaded.
         for used in model.offsets_uses() {
             let (offsets, indices) = (model.tensor(used.offsets), model.tensor(used.indices));
             let own = declarations.tensors.iter_mut().find(|own| own.name == offsets.name);
@@ -86,7 +86,7 @@ impl Declarations {
         declarations
     }
 
-    /// What a DLC program declares; all that it writes is an output.
+    /// Returns the declarations of a DLC program; every tensor that it writes is an output.
     pub fn of_program(program: &Program) -> Declarations {
         let extent = |dim: &Dim| match dim {
             Dim::Const(n) => Extent::Const(*n),
@@ -102,13 +102,13 @@ impl Declarations {
         Declarations { tensors: tensors.collect(), layouts: Vec::new() }
     }
 
-    /// The tensor of a name.
+    /// Returns the tensor with this name.
     pub fn tensor(&self, name: &str) -> Option<&Declared> {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }
 
-    /// Takes over the tensors of another side. What both declare must be the same; what only one
-    /// compares is memory of its own, and so are the tensors that a model needs on the way.
+    /// Merges the declarations of the other side. The types and shapes of shared tensors must agree. A tensor that only
+    /// one side compares becomes scratch memory, as do a model's intermediate tensors.
     pub fn join(&mut self, other: Declarations) -> Checked<()> {
         let mut errors = Vec::new();
         for theirs in other.tensors {
@@ -149,30 +149,30 @@ impl Declarations {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// What holds because of layouts.
+    /// Iterates over the equations of all layouts.
     pub(super) fn equations(&self) -> impl Iterator<Item = &Equation> {
         self.layouts.iter().flat_map(|layout| &layout.equations)
     }
 
-    /// The names of what is compared.
+    /// Returns the names of the tensors that are compared.
     pub fn outputs(&self) -> Vec<String> {
         let written = self.tensors.iter().filter(|tensor| tensor.purpose == Purpose::Output);
         written.map(|tensor| tensor.name.clone()).collect()
     }
 
-    /// The names of memory that nobody looks at afterwards.
+    /// Returns the names of the tensors whose final contents are ignored.
     pub fn scratch(&self) -> impl Iterator<Item = &str> {
         let scratch = self.tensors.iter().filter(|tensor| tensor.purpose == Purpose::Scratch);
         scratch.map(|tensor| tensor.name.as_str())
     }
 
-    /// The names of inputs whose elements never fall.
+    /// Returns the names of inputs whose elements never decrease.
     pub fn rising(&self) -> impl Iterator<Item = &str> {
         let rising = self.tensors.iter().filter(|tensor| tensor.rises_to.is_some());
         rising.map(|tensor| tensor.name.as_str())
     }
 
-    /// The names of the sizes that shapes mention, without what is added to them.
+    /// Returns the names of the sizes that shapes mention, without added numbers.
     pub fn sizes(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for extent in self.tensors.iter().flat_map(|own| own.shape.iter().chain(&own.rises_to)) {
@@ -185,7 +185,7 @@ impl Declarations {
         names
     }
 
-    /// The words of program text over these tensors and sizes.
+    /// Returns the words that program text over these tensors and sizes may use.
     pub fn words<'a>(&self, signature: &'a Signature) -> Words<'a> {
         let mut words = Words::new(signature);
         let extents = self.tensors.iter().flat_map(|own| own.shape.iter().chain(&own.rises_to));
@@ -197,7 +197,7 @@ impl Declarations {
         words
     }
 
-    /// The same as programs declare it, with extents such as `bags+1` as sizes of their own.
+    /// Returns the declarations in the form of a program's context, with extents such as `bags+1` as separate sizes.
     pub fn context(&self) -> ModelContext {
         let mut sizes: Vec<String> = self.sizes();
         let mut tensors = Vec::new();
@@ -221,7 +221,7 @@ impl Declarations {
         ModelContext { name: "equiv".to_owned(), sizes, tensors }
     }
 
-    /// The values of all sizes, also of those with a number added, from those of their names.
+    /// Returns the values of all sizes, including sizes with an added number, from the values of the names.
     pub fn all_sizes(&self, sizes: &BTreeMap<String, u64>) -> BTreeMap<String, i64> {
         let known = self.tensors.iter().flat_map(|tensor| &tensor.shape).filter_map(|extent| {
             Some((extent.to_string(), i64::try_from(extent.value(sizes)?).ok()?))
@@ -262,7 +262,7 @@ impl Declared {
         format!("{} ({})", self.dtype, shape.join(" "))
     }
 
-    /// What the declaration starts with in a program text: its head, the name and the type.
+    /// Returns the first words of the declaration in a program text: its head, name and element type.
     pub(super) fn words(&self) -> [String; 3] {
         let head = match self.purpose {
             Purpose::Input => FORMS[0],
@@ -272,7 +272,7 @@ impl Declared {
         [head.to_owned(), self.name.clone(), self.dtype.to_string()]
     }
 
-    /// The declaration as a program text has it.
+    /// Returns the declaration as it is written in a program text.
     pub fn form(&self) -> String {
         let shape: Vec<String> = self.shape.iter().map(Extent::to_string).collect();
         let rises = self.rises_to.as_ref().map(|end| format!(" (rises-to {end})"));
@@ -281,14 +281,14 @@ impl Declared {
     }
 }
 
-/// A size with a number behind it, as it is called in programs.
+/// Parses a size with an optional added number, as programs spell it.
 fn sized(text: &str) -> Extent {
     let split = text.rsplit_once('+').and_then(|(name, k)| Some((name, k.parse().ok()?)));
     let (name, plus) = split.unwrap_or((text, 0));
     Extent::Size { name: name.to_owned(), plus }
 }
 
-/// Whether a text is that of an extent with a name, not a number.
+/// Returns true if a text is the name of an extent, not a number.
 fn parse_name(text: &str) -> bool {
     matches!(parse_head(text), Head::Op(_))
 }
@@ -337,7 +337,7 @@ fn read(form: &Sexp) -> Checked<Declared> {
     Ok(Declared { name: tensor.to_owned(), dtype: parsed, shape, purpose, rises_to })
 }
 
-/// Where offsets end that are said to rise.
+/// Parses the end of non-decreasing offsets.
 fn end(rises: &Sexp) -> Option<Extent> {
     let [end] = rises.items("rises-to")? else { return None };
     extent(end)

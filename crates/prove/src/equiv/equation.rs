@@ -1,5 +1,5 @@
-//! What proofs take from a layout: equations between values, as rules that hold for this comparison only.
-//! A certificate declares them, and its steps apply them as they apply rules.
+//! The equations that proofs derive from a layout: equalities of values, used as rules for one comparison only. A
+//! certificate declares them, and its steps apply them like rules.
 
 use super::declare::Declared;
 use super::forms::{atom, form, list, printed, text};
@@ -9,30 +9,29 @@ use egg::{PatternAst, Symbol, Var};
 use ember_language::conditions::PREDICATES;
 use ember_language::diagnostic::{FileId, Span};
 use ember_language::rules::{
-    Arg, Call, Exactness, Operators, Phase, Rule, RuleBook, RuleSet, ScheduleStep, Sort,
+    Arg, Call, Exactness, Operators, Phase, Rule, RuleBook, RuleSet, Sort,
 };
 use ember_language::sexp::Sexp;
 use ember_language::term::Node;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
-use std::sync::Arc;
 use thiserror::Error;
 
-/// Two values that are the same.
+/// An equality of two values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Equation {
     name: String,
     sides: [Sexp; 2],
-    /// Loop variables whose bounds must be these.
+    /// Loop variables and the bounds that they must have.
     bounds: Vec<(String, Sexp)>,
-    /// What must be a scalar index.
+    /// Variables that must be scalar indices.
     scalars: Vec<String>,
-    /// Whether the right side may be taken for the left one, too.
+    /// True if the equation may also be applied from right to left.
     both: bool,
 }
 
-/// Why a layout is no equation.
+/// The reason why a layout does not yield an equation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum NoEquation {
     #[error("no pattern: {0}")]
@@ -43,7 +42,8 @@ pub(super) enum NoEquation {
     Condition,
 }
 
-/// What a layout says: what an element is; and of an index from 0 on, that it ends within the tensor.
+/// Returns the equations of a layout: the value of an element, and for each index with a range from 0, the fact that
+/// the range ends within the tensor.
 pub(super) fn equations(
     operators: &Operators,
     declared: &Declared,
@@ -73,7 +73,7 @@ pub(super) fn equations(
     });
     let bounds: Vec<(String, Sexp)> = bounds.collect();
     let plain = || indices.iter().zip(ranges).filter(|(_, range)| range.is_none());
-    // A load is looked for in both programs, and must say which element it is.
+    // The reverse direction matches any load in either program, so that it must determine all indices of the element.
     let both = bounds.is_empty()
         && parts::<1>(operators, value, Primitive::Load).is_some()
         && plain().all(|(index, _)| value.words().any(|word| word == variable(index)));
@@ -93,7 +93,7 @@ pub(super) fn equations(
         let Some([_, hi]) = range.as_ref().filter(|[lo, _]| lo.atom() == Some("0")) else {
             continue;
         };
-        // The other indices must be those of elements, since nothing is said of any others.
+        // The other indices must be within the tensor, because the layout states nothing about other indices.
         let mut hi = hi.clone();
         let mut bounds = Vec::new();
         for ((index, _), whole) in indices.iter().zip(ranges).zip(&declared.shape) {
@@ -116,7 +116,7 @@ pub(super) fn equations(
 }
 
 impl Equation {
-    /// The equation as a certificate declares it.
+    /// Returns the equation as a certificate declares it.
     pub fn declaration(&self) -> Sexp {
         let [left, right] = self.sides.clone();
         let doc = text("What a layout says.".to_owned());
@@ -131,7 +131,7 @@ impl Equation {
         form("given", [form("rule", items)])
     }
 
-    /// The rules that it is, of a set.
+    /// Returns the equation as rules of a rule set, one for each direction.
     fn rules(&self, set: usize) -> Result<Vec<Rule>, NoEquation> {
         let pattern = |of: &Sexp| -> Result<PatternAst<Node>, NoEquation> {
             printed(of).parse().map_err(|_| NoEquation::Pattern(printed(of)))
@@ -171,7 +171,7 @@ impl Equation {
     }
 }
 
-/// A book with the rules that equations are, in every step of its schedules.
+/// Returns the book with the rules of the equations added to every step of its schedules.
 pub(super) fn extended<'e>(
     book: &RuleBook,
     equations: impl Iterator<Item = &'e Equation>,
@@ -189,20 +189,13 @@ pub(super) fn extended<'e>(
         rules: own.clone(),
         span: Span::new(FileId::default(), 0..0),
     });
-    let mut open: Vec<&mut ScheduleStep> =
-        book.schedules.iter_mut().flat_map(|schedule| &mut schedule.steps).collect();
-    while let Some(step) = open.pop() {
-        match step {
-            ScheduleStep::Saturate(rules) => rules.extend(&own),
-            ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => open.extend(steps),
-            ScheduleStep::Seq(steps) => open.extend(Arc::make_mut(steps)),
-            ScheduleStep::Keep(_) => {}
-        }
+    for schedule in &mut book.schedules {
+        *schedule = schedule.extended(&own);
     }
     book
 }
 
-/// A text with another in the place of a word.
+/// Replaces all occurrences of a word by another expression.
 fn replaced(of: &Sexp, from: &str, to: &Sexp) -> Sexp {
     ember_language::sexp::deeper(|| match (of.atom(), of.list()) {
         (Some(own), _) if own == from => to.clone(),

@@ -1,4 +1,4 @@
-//! The forms of certificates: S-expressions made and printed.
+//! The forms of certificates: constructors and printing of S-expressions.
 
 use super::chain::is_word;
 use egg::{Id, Language};
@@ -29,7 +29,7 @@ pub(super) fn text(text: String) -> Sexp {
     Sexp { span: span(), kind: Kind::Text(text) }
 }
 
-/// A term as text, with names for the words of variables.
+/// Returns a term as text, with names for the words of variables.
 pub(super) fn shown(term: &Term, names: &BTreeMap<Id, String>) -> Sexp {
     let mut made: Vec<Sexp> = Vec::with_capacity(term.len());
     for node in term {
@@ -46,7 +46,7 @@ pub(super) fn shown(term: &Term, names: &BTreeMap<Id, String>) -> Sexp {
     made.pop().unwrap_or_else(|| list(Vec::new()))
 }
 
-/// The text of a form.
+/// Prints a form.
 pub(super) fn printed(whole: &Sexp) -> String {
     fn put(of: &Sexp, out: &mut Layout, depth: usize) {
         deeper(|| match &of.kind {

@@ -1,8 +1,9 @@
-//! Rules that are right only where a term does not depend on a variable, in proofs.
+//! Applications of rules with the condition that a term does not depend on a variable, in proofs.
 //!
-//! The search asks a class, which depends on no more than each of its terms, and the checker looks at the term
-//! that stands there. So a proof applies such a rule to a term of the class that does not depend on the
-//! variable, and to one that was in the class before: the shortest one may be there because of the rule.
+//! The search evaluates this condition on a class, which depends on no more variables than each of its terms, but the
+//! checker looks at one term. A proof must therefore apply the rule to a term of the class that does not depend on the
+//! variable. The term must have been in the class before the application, because the shortest term may exist only as a
+//! result of it.
 
 use super::chain::{add_all, is_word, sides};
 use egg::{CostFunction, Id, Language, Symbol};
@@ -12,31 +13,30 @@ use ember_engine::journal::Entry;
 use ember_language::rules::Operators;
 use ember_language::rules::{Arg, RuleBook};
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How often a class is searched for such terms, at most.
+/// The largest number of extractions that look for replacement terms.
 const MOST: usize = 48;
 
 /// The size of a variable on which a term should not depend.
 const UNWANTED: u64 = 1 << 32;
 
-/// Terms to be taken instead of those that stand in slots, by the entry of the journal.
+/// The terms that replace the terms in slots, by the index of the journal entry.
 pub(super) type Instead = FxHashMap<usize, Vec<(Id, Term)>>;
 
-/// The slots of each rule's variables where it asks that the second does not depend on the first.
+/// For each rule, the pairs of slots of its `not-free` conditions: the second must not depend on the first.
 pub(super) struct Invariants(FxHashMap<Symbol, Vec<(usize, usize)>>);
 
-/// What an application asks for that does not hold of the terms as they stand: variables, and slots.
+/// The conditions of an application that do not hold for the matched terms: the variables, and the slots of the terms.
 struct Asked {
     variables: BTreeSet<Id>,
     slots: Vec<Id>,
 }
 
 impl Invariants {
-    /// Those of the rules of a book.
+    /// Collects the conditions of the rules of a book.
     pub fn new(book: &RuleBook, compiled: &[CompiledRule]) -> Invariants {
         let of = |rule: &CompiledRule| {
             let guards = book.rule(rule.name.as_str()).map_or(&[][..], |rule| &rule.guards);
@@ -52,7 +52,7 @@ impl Invariants {
         Invariants(compiled.iter().map(of).collect())
     }
 
-    /// What to take instead, told by doing again what the search did.
+    /// Finds the replacement terms by repeating the unions of the search in order.
     pub fn instead(&self, search: &EGraph, rules: &FxHashMap<Symbol, &CompiledRule>) -> Instead {
         let mut again: egg::EGraph<Node, ()> = egg::EGraph::default();
         let own = add_all(search, &mut again);
@@ -72,7 +72,7 @@ impl Invariants {
                 left -= 1;
                 again.rebuild();
                 let shortest = egg::Extractor::new(&again, Size { variables, operators });
-                // What is found now is right for what comes later, too.
+                // A term found now is also valid for later applications.
                 for (later, other) in asked.range(at..) {
                     if other.variables == *variables && !found.contains_key(later) {
                         let best = other.slots.iter().map(|slot| {
@@ -102,7 +102,7 @@ impl Invariants {
         found
     }
 
-    /// The applications of which something does not hold as they stand.
+    /// Returns the applications with a condition that does not hold for the matched terms.
     fn asked(&self, search: &EGraph, entries: &[Entry]) -> BTreeMap<usize, Asked> {
         let free = free(search);
         let mut all = BTreeMap::new();
@@ -124,12 +124,12 @@ impl Invariants {
     }
 }
 
-/// The variables on which each node's term depends, as it was made, by their classes.
+/// Returns the variables that each node's original term depends on, by their classes.
 fn free(search: &EGraph) -> Vec<BTreeSet<Id>> {
     let operators: &Arc<Operators> = search.analysis.operators();
     let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(search.nodes().len());
     for (at, node) in search.nodes().iter().enumerate() {
-        if operators.primitive(node) == Some(Primitive::Variable) {
+        if operators.is_variable(node) {
             free.push(BTreeSet::from([search.find(Id::from(at))]));
             continue;
         }
@@ -150,7 +150,7 @@ fn free(search: &EGraph) -> Vec<BTreeSet<Id>> {
     free
 }
 
-/// The size of a term in which some variables are not wanted, and renamings neither.
+/// The cost function for the size of a term that avoids some variables, and renamings.
 struct Size<'a> {
     variables: &'a BTreeSet<Id>,
     operators: &'a Operators,

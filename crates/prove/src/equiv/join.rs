@@ -1,5 +1,5 @@
-//! One certificate of those of a program's parts. The parts stand one after the other with a barrier
-//! between any two of them, and what is proved of one is proved where it stands.
+//! Joins the certificates of a program's parts. The parts follow each other with a barrier between them, and the proof
+//! of each part is moved to the part's position.
 
 use super::certificate::Certificate;
 use super::certificate::Uncertified::{self, Lost};
@@ -8,8 +8,8 @@ use super::level::Level;
 use ember_language::rules::Exactness;
 use ember_language::sexp::Sexp;
 
-/// The certificate of whole programs from those of their parts, in order, each of which says all that those
-/// before it declare.
+/// Returns the certificate of whole programs from the certificates of their parts in order. Each certificate must
+/// repeat the declarations of the earlier ones.
 pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate, Uncertified> {
     let last = parts.last().ok_or(Lost("there are no parts"))?;
     let mut forms = last.declarations().to_vec();
@@ -20,7 +20,8 @@ pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate
     let mut rules: Vec<(String, usize)> = Vec::new();
     let mut steps = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        // Before each part stand the others and as many barriers; all but the last are a first operand.
+        // Each earlier part and its barrier are first operands, so that the path takes the second operand twice per
+        // earlier part. Every part except the last is itself a first operand.
         let mut place = vec![atom("1"); 2 * at];
         place.extend((at + 1 < parts.len()).then(|| atom("0")));
         steps.extend(part.proof().iter().map(|step| placed(step, &place)));
@@ -36,7 +37,7 @@ pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate
     Ok(Certificate::new(digest, forms, steps, rules, exact))
 }
 
-/// Parts one after the other, with barriers between.
+/// Builds the sequence of parts with barriers between them.
 fn sequence(mut parts: Vec<&Sexp>, level: &Level) -> Option<Sexp> {
     let mut rest = parts.pop()?.clone();
     let (seq, barrier) = level.joints()?;
@@ -47,7 +48,7 @@ fn sequence(mut parts: Vec<&Sexp>, level: &Level) -> Option<Sexp> {
     Some(rest)
 }
 
-/// A step of a part where the part stands.
+/// Moves a step of a part to the position of the part.
 fn placed(step: &Sexp, place: &[Sexp]) -> Sexp {
     let Some((name, [at, rest @ ..])) = step.form() else { return step.clone() };
     let within = at.items("at").unwrap_or_default();

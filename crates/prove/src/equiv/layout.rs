@@ -1,13 +1,12 @@
-//! Data layouts: inputs that are made of others, so that programs over the one and over the other may be
-//! compared.
+//! Data layouts: inputs that are computed from other inputs, so that programs over different layouts can be compared.
 //!
-//! `(layout NAME (INDEX …) VALUE)` says what an input holds: its element at these indices is a value of other
-//! inputs, in the words of programs. An index is a name, and stands for all that the tensor has there; or
-//! `(NAME LO HI)`, where only those elements are said that stand from LO to below HI. The others may be
-//! anything, and each that is said is there.
+//! `(layout NAME (INDEX …) VALUE)` defines the contents of an input: the element at these indices is a value over other
+//! inputs, in the words of programs. An index is a name, which ranges over the whole dimension, or `(NAME LO HI)`,
+//! which restricts the definition to the indices from LO up to, but excluding, HI. Elements outside the range may be
+//! anything; indices within it must exist.
 //!
-//! Data is made to be laid out so by running the loops that fill the tensor. What proofs take from a layout
-//! is [`super::equation`]'s.
+//! Data for trials is laid out by running the loops that fill the tensor. The equations for proofs are in
+//! [`super::equation`].
 
 use super::data::Given;
 use super::declare::{Declarations, Purpose};
@@ -15,10 +14,10 @@ use super::equation::{Equation, equations};
 use super::forms::printed;
 use super::primitives::{name as called, written};
 use super::sides::{What, program};
-use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_interpret::Interpreter;
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
+use ember_language::rebuild::rebuild;
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
@@ -27,32 +26,32 @@ use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 use std::borrow::Cow;
 
-/// Evaluated nodes after which filling a tensor is given up.
+/// The number of evaluated nodes after which filling a tensor is given up.
 const STEPS: u64 = 400_000;
 
-/// What an input holds.
+/// The definition of an input's contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// The input.
+    /// The name of the input.
     pub name: String,
     /// The form as it was read.
     text: Sexp,
-    /// The loops that fill it.
+    /// The loops that fill the input.
     fill: Term,
-    /// What holds because of it.
+    /// The equations that follow from the definition.
     pub(super) equations: Vec<Equation>,
 }
 
 /// An index of a layout.
 pub(super) struct Index {
     pub name: String,
-    /// From where to where it is said; all, if not told.
+    /// The bounds of the index; `None` for the whole dimension.
     pub range: Option<[Sexp; 2]>,
     pub span: Span,
 }
 
 impl Layout {
-    /// Reads the layouts of both sides. Each may speak of those before it.
+    /// Reads the layouts of both sides. Each may refer to inputs laid out before it.
     pub(super) fn read_all(
         forms: &[Sexp],
         book: &RuleBook,
@@ -72,13 +71,13 @@ impl Layout {
 }
 
 impl Layout {
-    /// The form as it was read.
+    /// Returns the text of the form.
     pub fn form(&self) -> String {
         printed(&self.text)
     }
 }
 
-/// Data in which every tensor that has a layout is as that says; `None` where it cannot be.
+/// Returns the data with every tensor that has a layout filled accordingly; `None` if that is not possible.
 pub(super) fn laid_out<'g>(
     declarations: &Declarations,
     operators: &Operators,
@@ -95,7 +94,7 @@ pub(super) fn laid_out<'g>(
     Some(given)
 }
 
-/// Reads a layout. It must not speak of itself or of what is laid out behind it, which are the `names`.
+/// Reads a layout. It must not refer to its own tensor or to tensors laid out later, whose names are `names`.
 fn read(
     form: &Sexp,
     book: &RuleBook,
@@ -184,7 +183,7 @@ fn index(item: &Sexp) -> Option<Index> {
 }
 
 impl Index {
-    /// What stands for it in equations: any value, or that of a loop variable.
+    /// Returns the pattern for the index in equations: any value, or the value of a loop variable.
     fn pattern(&self, operators: &Operators) -> Sexp {
         let own = word(self.span, &format!("?{}", self.name));
         match self.range {
@@ -194,7 +193,7 @@ impl Index {
     }
 }
 
-/// That a part of a layout speaks of inputs only, and of none that is laid out by it or behind it.
+/// Checks that a part of a layout refers to inputs only, and to none that is laid out by it or after it.
 fn only_inputs(part: &Sexp, declarations: &Declarations, names: &[Option<String>]) -> Checked<()> {
     let mut open = vec![part];
     while let Some(next) = open.pop() {
@@ -213,25 +212,25 @@ fn only_inputs(part: &Sexp, declarations: &Declarations, names: &[Option<String>
     Ok(())
 }
 
-/// The element type of the value that loops store.
+/// Returns the element type of the value that the loops store.
 fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) -> Option<DType> {
     let context = declarations.context();
     let operators = book.signature.table().clone();
     let facts =
         Facts::new(&context.tensors, &context.sizes, operators.clone(), VectorUnit::default());
     let mut egraph = EGraph::new(facts);
-    let mut ids: Vec<Id> = Vec::with_capacity(fill.len());
     let mut found = None;
-    for node in fill {
-        if let Some([_, value]) = operators.parts(node, Primitive::Store) {
-            found = egraph[ids[usize::from(value)]].data.dtype;
+    rebuild(fill.as_ref(), |_, node| {
+        if let Some([_, value]) = operators.parts(&node, Primitive::Store) {
+            found = egraph[value].data.dtype;
         }
-        ids.push(egraph.add(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
+        egraph.add(node)
+    });
     found
 }
 
-/// The loops that fill a tensor, the ranges of whose indices may depend on the others.
+/// Builds the loops that fill a tensor. Loops over restricted indices are innermost, because their bounds may depend on
+/// the other indices.
 fn fill(
     span: Span,
     (name, indices): (&str, &[Index]),

@@ -1,4 +1,5 @@
-//! The level at which two programs are compared: statements of one processor, or what boundaries make of these.
+//! The level at which two programs are compared: statements of one processor, or a sort that boundaries convert them
+//! to.
 
 use super::sides::{Side, What};
 use crate::chains::Terms;
@@ -13,21 +14,21 @@ use std::collections::BTreeSet;
 pub struct Level {
     /// The sort of its programs.
     pub(super) sort: Sort,
-    /// The boundaries between a statement of one processor and it, innermost first.
+    /// The boundaries from a statement of one processor to this level, innermost first.
     crossing: Vec<Symbol>,
-    /// One of its statements after another, and a barrier between them.
+    /// The operators for sequences and barriers of this sort.
     seq: Option<Symbol>,
     barrier: Option<Symbol>,
 }
 
-/// The sort of statements that run on one processor: of the first operator that is one after another.
+/// Returns the sort of statements that run on one processor: the result of the first sequence operator.
 pub(super) fn statements(signature: &Signature) -> Sort {
     let seq = signature.table().named(Primitive::Seq, None);
     let seq = seq.and_then(|name| signature.operator(name, 2)?.result.named());
     seq.unwrap_or_else(|| Sort::named(""))
 }
 
-/// Whether terms of a sort are programs, which do not run on one unit alone.
+/// Returns true if terms of a sort are whole programs: statements that do not run on one unit alone.
 pub(super) fn is_program(signature: &Signature, sort: Sort) -> bool {
     signature.sort(sort.name()).is_some_and(|declared| {
         let alone = matches!(declared.unit, Some(Unit::Access | Unit::Execute));
@@ -36,8 +37,8 @@ pub(super) fn is_program(signature: &Signature, sort: Sort) -> bool {
 }
 
 impl Level {
-    /// The level of two sides, which is that of both or the one that boundaries lead to from the other; and that of
-    /// statements of one processor.
+    /// Returns the level of two sides and the level of statements of one processor. The former is the common level of
+    /// both, or the higher one, to which boundaries lead from the other.
     pub(super) fn of(signature: &Signature, sides: [&Side; 2]) -> [Level; 2] {
         let base = statements(signature);
         let [left, right] = sides.map(|side| match &side.what {
@@ -48,7 +49,7 @@ impl Level {
         [Level::at(signature, higher), Level::base(signature)]
     }
 
-    /// The level of statements of one processor.
+    /// Returns the level of statements of one processor.
     pub(super) fn base(signature: &Signature) -> Level {
         Level::at(signature, statements(signature))
     }
@@ -70,45 +71,45 @@ impl Level {
         }
     }
 
-    /// Whether its programs are more than statements of one processor.
+    /// Returns true if boundaries separate this level from statements of one processor.
     pub(super) fn is_crossed(&self) -> bool {
         !self.crossing.is_empty()
     }
 
-    /// A statement of one processor as a program of this level, node by node.
+    /// Wraps a statement of one processor in the boundaries that lead to this level, node by node.
     pub(super) fn cross(&self, statement: Id, mut add: impl FnMut(Node) -> Id) -> Id {
         let around = |inner, boundary: &Symbol| add(Node::new(Head::Op(*boundary), &[inner]));
         self.crossing.iter().fold(statement, around)
     }
 
-    /// One program of this level after another.
+    /// Returns the sequence of two programs of this level.
     pub(super) fn seq(&self, first: Id, then: Id) -> Option<Node> {
         Some(Node::new(Head::Op(self.seq?), &[first, then]))
     }
 
-    /// The names of one program after another, and of a barrier.
+    /// Returns the operators of sequences and barriers.
     pub(super) fn joints(&self) -> Option<(Symbol, Symbol)> {
         self.seq.zip(self.barrier)
     }
 }
 
-/// A side as a program of a level.
+/// Converts the program of a side to a level.
 pub(super) fn reached(
     signature: &Signature,
     level: &Level,
     (term, sort): (&Term, Sort),
 ) -> Option<Term> {
     let mut made = Terms::default();
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(egg::Language::map_children(node.clone(), |c| ids[usize::from(c)])));
+    if term.is_empty() {
+        return None;
     }
+    let statement = made.put(term);
     let around = |inner, boundary: Symbol| made.add(Node::new(Head::Op(boundary), &[inner]));
-    let root = way(signature, sort, level.sort)?.into_iter().fold(ids.pop()?, around);
+    let root = way(signature, sort, level.sort)?.into_iter().fold(statement, around);
     Some(Terms::of(&made.finish(), root))
 }
 
-/// The boundaries from one sort to another, as few as there are, innermost first.
+/// Returns the shortest path of boundaries from one sort to another, innermost first.
 fn way(signature: &Signature, from: Sort, to: Sort) -> Option<Vec<Symbol>> {
     let mut seen = BTreeSet::from([from]);
     let mut open = vec![(from, Vec::new())];

@@ -1,18 +1,18 @@
-//! What the variables of a rule stand for in one step of a proof, told from the two terms that it makes
-//! equal, in which loop variables are words; and patterns written with them.
+//! The substitution of a rule in one step of a proof, obtained by matching the two terms that the step makes equal, in
+//! which loop variables are words; and the instantiation of patterns with it.
 
 use super::chain::{is_word, word};
 use crate::chains::Terms;
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Var};
+use ember_language::rebuild::rebuild_part;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What the variables of a rule stand for, and which loop variables its patterns are, by their text.
+/// The terms of a rule's variables, and the loop variables that its patterns denote, by the text of the pattern.
 pub(super) struct Means<'a> {
     operators: &'a Operators,
     pub of: BTreeMap<Var, Term>,
@@ -20,16 +20,16 @@ pub(super) struct Means<'a> {
 }
 
 impl<'a> Means<'a> {
-    /// Nothing is told yet.
+    /// Creates an empty substitution.
     pub fn new(operators: &'a Operators) -> Means<'a> {
         Means { operators, of: BTreeMap::new(), targets: Vec::new() }
     }
 
     fn is_variable(&self, node: &Node) -> bool {
-        self.operators.primitive(node) == Some(Primitive::Variable)
+        self.operators.is_variable(node)
     }
 
-    /// Takes over what a term says where it is a pattern.
+    /// Adds the bindings from matching a term against a pattern.
     pub fn fit(&mut self, pattern: &PatternAst<Node>, term: &Term) {
         let Some(last) = term.len().checked_sub(1) else { return };
         let mut open = vec![(root(pattern), Id::from(last))];
@@ -52,13 +52,13 @@ impl<'a> Means<'a> {
         }
     }
 
-    /// The loop variable that a part of a pattern is.
+    /// Returns the loop variable that a part of a pattern denotes.
     pub fn target(&self, pattern: &PatternAst<Node>, at: Id) -> Option<Id> {
         let part = written(pattern, at);
         self.targets.iter().find(|(known, _)| *known == part).map(|(_, class)| *class)
     }
 
-    /// A part of a pattern with terms for its variables.
+    /// Instantiates a part of a pattern.
     pub fn build(&self, pattern: &PatternAst<Node>, at: Id) -> Option<Term> {
         let mut made = Terms::default();
         let id = self.put(pattern, at, &mut made)?;
@@ -67,7 +67,7 @@ impl<'a> Means<'a> {
 
     fn put(&self, pattern: &PatternAst<Node>, at: Id, made: &mut Terms) -> Option<Id> {
         let node = match &pattern[at] {
-            ENodeOrVar::Var(v) => return Some(copy(made, self.of.get(v)?)),
+            ENodeOrVar::Var(v) => return Some(made.put(self.of.get(v)?)),
             ENodeOrVar::ENode(node) => node,
         };
         if self.is_variable(node)
@@ -94,36 +94,14 @@ impl<'a> Means<'a> {
     }
 }
 
-/// The last part of a pattern.
+/// Returns the root of a pattern.
 pub(super) fn root(pattern: &PatternAst<Node>) -> Id {
     Id::from(pattern.len().saturating_sub(1))
 }
 
-/// A part of a pattern by itself.
+/// Extracts a part of a pattern.
 pub(super) fn written(pattern: &PatternAst<Node>, at: Id) -> PatternAst<Node> {
     let mut made: PatternAst<Node> = RecExpr::default();
-    let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
-    let mut open = vec![at];
-    while let Some(&id) = open.last() {
-        let missing = pattern[id].children().iter().filter(|c| !placed.contains_key(c));
-        let missing: Vec<Id> = missing.rev().copied().collect();
-        if missing.is_empty() {
-            let node = pattern[id].clone().map_children(|c| placed[&c]);
-            let own = made.add(node);
-            placed.insert(id, own);
-            open.pop();
-        } else {
-            open.extend(missing);
-        }
-    }
+    rebuild_part(pattern.as_ref(), at, &mut FxHashMap::default(), |node| made.add(node));
     made
-}
-
-/// Adds a term to others.
-fn copy(made: &mut Terms, term: &Term) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(made.add(node.clone().map_children(|c| ids[usize::from(c)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }

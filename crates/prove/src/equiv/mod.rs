@@ -1,12 +1,12 @@
-//! Whether two programs do the same: the `equiv` command, on a page.
+//! The `equiv` command: compares two programs and finds a proof of equality or a difference.
 //!
-//! A side is a model, or a program as SCF, SLC or DLC text. First data is looked for on which they
-//! differ, small and tricky data first; then a proof, by rules applied to both in one e-graph; then more
-//! data. Where nothing is found the answer is *unknown*, and says what is missing.
+//! A side is a model, or a program as SCF, SLC or DLC text. The search first tries data on which the sides may differ,
+//! beginning with small and tricky data. It then tries to prove them equal by applying rules to both in one e-graph,
+//! and finally tries more data. If nothing is found, the answer is *unknown*, with the reason.
 //!
-//! *Equal* means: whatever the data, where both run without a fault, their outputs hold the same. What
-//! outputs hold before and what scratch memory holds afterwards is not looked at. Data on which one
-//! has a result and the other a fault is a difference.
+//! *Equal* means: for all data on which both run without a fault, their outputs are the same. The initial contents of
+//! outputs and the final contents of scratch memory are ignored. Data on which one side has a result and the other a
+//! fault is a difference.
 
 mod alpha;
 mod certificate;
@@ -25,7 +25,6 @@ mod names;
 mod parts;
 mod primitives;
 mod question;
-mod raise;
 mod refute;
 mod report;
 mod roles;
@@ -49,7 +48,7 @@ pub use roles::{Role, Roles};
 pub use search::{Found, Reached, Search, terms};
 pub use sides::{ModelFile, Side, Sides, Unread, What, read};
 pub use simulate::Difference;
-pub use simulate::{Failure, simulate};
+pub use simulate::{Failure, store_after};
 pub use write::counterexample;
 
 use ember_certify::Rules;
@@ -62,16 +61,16 @@ use ember_targets::machine::Machine;
 use refute::Tries;
 use std::path::PathBuf;
 
-/// What may be chosen.
+/// The options of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What counts as equal, and the least exact rules that may run.
+    /// The notion of equality, which also bounds the exactness of the rules that may run.
     pub exact: Exactness,
     /// The seed of random data.
     pub seed: u64,
-    /// Bounds on each saturation.
+    /// The bounds on each saturation.
     pub limits: Limits,
-    /// Random tries where no proof is found.
+    /// The number of random trials if no proof is found.
     pub tries: usize,
 }
 
@@ -82,45 +81,45 @@ impl Default for Options {
     }
 }
 
-/// The answer.
+/// The outcome of a comparison.
 #[derive(Debug)]
 pub enum Verdict {
-    /// They do the same; with the certificate, or why there is none.
+    /// The programs are equal, with the certificate or the reason why there is none.
     Equal(Result<Certificate, Uncertified>),
-    /// They do not.
+    /// The programs differ.
     Different(Box<Counterexample>),
-    /// Neither was found.
+    /// Neither a proof nor a difference was found.
     Unknown(Unknown),
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug)]
 pub enum Unknown {
-    /// A DLC program is no statement that anything could be proved of, for this reason.
+    /// A DLC program cannot be read as a statement, so that there is nothing to prove.
     NoTerm(Unread),
-    /// The search for a proof came so far.
+    /// The search for a proof stopped in this state.
     Open(Reached),
-    /// Of the layouts that inputs should have, no data was found that has them.
+    /// No data with the requested layouts was found.
     NoData,
-    /// The rules lead from the one to the other, and there is no certificate that holds, for this reason.
+    /// The rules prove equality, but no valid certificate could be written.
     Uncertified(Uncertified),
 }
 
-/// An answer, and what it rests on.
+/// The outcome of a comparison and its basis.
 #[derive(Debug)]
 pub struct Answer {
     /// The answer.
     pub verdict: Verdict,
-    /// Tries on which both sides had a result, or one had and the other had not.
+    /// The number of trials in which both sides had a result, or exactly one had.
     pub compared: usize,
-    /// Whether all sizes are numbers, so that the answer is for them only.
+    /// True if all sizes are numbers, so that the answer is valid for these sizes only.
     pub concrete: bool,
 }
 
-/// The rules' schedule for two programs of one processor, and for programs of another level.
+/// The schedule for two programs of one processor, and the schedule for programs of another level.
 const SCHEDULES: [&str; 2] = ["equiv", "equiv-units"];
 
-/// The rule files that comparing needs: those that are given, and those in a folder `equiv` of each.
+/// Returns the rule files that a comparison needs: the given paths, and the folder `equiv` of each if it exists.
 pub fn rule_paths(files: &dyn Files, given: &[PathBuf]) -> Vec<PathBuf> {
     let own =
         given.iter().map(|path| path.join("equiv")).filter(|path| files.folder(path).is_some());
@@ -154,7 +153,7 @@ pub fn compare(
                 certify: Some(rules),
             };
             match search.run(sides, &terms) {
-                // What is said of data that there is not says nothing.
+                // If no data with these layouts was found, equality on it is vacuous.
                 Found::Equal(Ok(_))
                     if !sides.declarations.layouts.is_empty() && tries.compared == 0 =>
                 {
@@ -177,8 +176,8 @@ pub fn compare(
     Ok(Answer { verdict, compared: tries.compared, concrete: tries.concrete })
 }
 
-/// Looks for data on which both sides have results, and not the same, as [`compare`] does, and proves nothing.
-/// Also gives how many data there were on which both had one.
+/// Searches for data on which both sides have results that differ, as [`compare`] does, without attempting a proof.
+/// Also returns the number of trials in which both had a result.
 pub fn apart(
     sides: &Sides,
     machine: &Machine,
@@ -198,7 +197,7 @@ fn different(mut tries: Tries<'_>, found: Counterexample) -> Answer {
 }
 
 impl Unknown {
-    /// The reason, in a sentence.
+    /// Returns the reason as a sentence.
     pub fn reason(&self) -> String {
         match self {
             Unknown::NoTerm(why) => {
@@ -212,7 +211,7 @@ impl Unknown {
                  or a fact is missing"
                     .to_owned()
             }
-            // Both met, but only where one loop's variable stands for that of a loop within it.
+            // The roots met, but only by confusing the variables of two nested loops.
             Unknown::Open(Reached { stop: StopReason::Enough, .. }) => {
                 "no difference was found, and what the rules lead to confuses two loop variables"
                     .to_owned()
@@ -238,12 +237,12 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    /// The operators of the project's dialects.
+    /// Returns the operators of the project's dialects.
     pub(super) fn operators() -> Arc<Operators> {
         signature().table().clone()
     }
 
-    /// What the project's dialects declare.
+    /// Returns the declarations of the project's dialects.
     pub(super) fn signature() -> Signature {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
         let (book, _) = rules::load(&mut Sources::new(Disk), &[folder]).expect("well-formed rules");

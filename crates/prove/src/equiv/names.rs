@@ -1,8 +1,8 @@
-//! Loop variables by the order of loops, so that two terms which differ in the names of their
-//! variables only are one.
+//! Names loop variables by the order of loops, so that two terms that differ only in the names of their variables
+//! become equal.
 //!
-//! A variable is named by how many loops with the same bounds stand around its loop. Loops with other
-//! bounds do not count, so that most nests keep their names when their loops change places.
+//! A variable is named by the number of enclosing loops with the same bounds. Loops with other bounds do not count, so
+//! that most nests keep their names when loops are interchanged.
 
 use crate::chains::Terms;
 use egg::{Id, Language};
@@ -10,27 +10,26 @@ use ember_analysis::facts::EGraph;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The term with its bound variables named by the order of loops; variables that nothing binds stay.
+/// Renames the bound variables of a term by the order of loops; free variables stay.
 pub fn normalise(term: &Term, operators: &Arc<Operators>) -> Term {
     named(term, operators, Naming::Alike)
 }
 
-/// The same with each variable named by how many loops at all stand around its loop.
+/// Renames each bound variable by the number of all enclosing loops.
 pub(super) fn apart(term: &Term, operators: &Arc<Operators>) -> Term {
     named(term, operators, Naming::Around)
 }
 
-/// The same with a name of its own for the variable of each loop.
+/// Gives the variable of each loop a name of its own.
 pub(super) fn each(term: &Term, operators: &Arc<Operators>) -> Term {
     named(term, operators, Naming::Each(0))
 }
 
-/// Whether two variables of loops around each other in a term have become one in an e-graph that holds it.
+/// Returns true if the variables of two nested loops of a term have become equal in an e-graph that holds it.
 pub fn captured(term: &Term, operators: &Arc<Operators>, egraph: &EGraph) -> bool {
     // The variables that are bound somewhere in each part.
     let mut inside: Vec<BTreeSet<Id>> = Vec::with_capacity(term.len());
@@ -56,14 +55,14 @@ pub fn captured(term: &Term, operators: &Arc<Operators>, egraph: &EGraph) -> boo
     false
 }
 
-/// What variables are named by.
+/// The scheme by which variables are named.
 #[derive(Clone, Copy)]
 enum Naming {
-    /// The loops around with the same bounds.
+    /// The number of enclosing loops with the same bounds.
     Alike,
-    /// All loops around.
+    /// The number of all enclosing loops.
     Around,
-    /// The loops so far, as many as there are.
+    /// The number of loops so far; the field is the next number.
     Each(i64),
 }
 
@@ -79,7 +78,7 @@ fn named(term: &Term, operators: &Arc<Operators>, naming: Naming) -> Term {
     Terms::of(&whole, root)
 }
 
-/// A loop around, as a variable and what it is called now; the first scope has none.
+/// An enclosing loop: its variable and the new name of the variable. The first scope has no loop.
 struct Scope {
     around: Option<usize>,
     from: Id,
@@ -92,7 +91,7 @@ struct Names<'a> {
     naming: Naming,
     made: Terms,
     scopes: Vec<Scope>,
-    /// What was made of a node in a scope.
+    /// The renamed node for each node and scope.
     known: FxHashMap<(Id, usize), Id>,
 }
 
@@ -139,16 +138,16 @@ impl Names<'_> {
         self.made.add(Node::new(node.head(), &children))
     }
 
-    /// What a variable is called that a loop in this scope binds; `None` for what is no variable.
+    /// Returns the renamed variable of a loop in this scope; `None` if the node is not a variable.
     fn renamed(&mut self, variable: Id, scope: usize) -> Option<Id> {
         let node = &self.term[variable];
-        let [_, lo, hi, step] = self.operators.parts(node, Primitive::Variable)?;
+        let [_, lo, hi, step] = self.operators.variable(node)?;
         let bounds = [lo, hi, step].map(|id| self.node(id, scope));
         let mut same: i64 = 0;
         let mut at = scope;
         while let Some(around) = self.scopes[at].around {
             let other = self.made.get(self.scopes[at].to);
-            let other = other.and_then(|n| self.operators.parts(n, Primitive::Variable));
+            let other = other.and_then(|n| self.operators.variable(n));
             let alike = other.is_some_and(|[_, lo, hi, step]| [lo, hi, step] == bounds);
             same += i64::from(alike || !matches!(self.naming, Naming::Alike));
             at = around;

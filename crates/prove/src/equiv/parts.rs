@@ -1,30 +1,32 @@
-//! Both programs cut into parts that may be proved to be equal one by one: statements one after the other,
-//! as many of each program as deal with the same tensors.
+//! Cuts both programs into corresponding parts that can be proved equal one by one. A part is a sequence of statements;
+//! corresponding parts touch the same tensors.
 //!
-//! Barriers and frozen reads do nothing but fault where what is read was written since the last barrier.
-//! Where no such read can be in a program, it does the same with a barrier between any two parts, each of
-//! which reads as frozen what others write; and it does the same where two statements change places of
-//! which neither writes what the other touches. That is how parts are written here, whatever the programs
-//! had: the first in the order of the second. This reading is trusted, and said so.
+//! Barriers and frozen reads have only one effect: a fault if the tensor read was written since the last barrier. If a
+//! program cannot contain a read of this kind, its meaning does not change when barriers are put between its parts and
+//! each part reads as frozen what other parts write. Its meaning also does not change when two statements are exchanged
+//! and neither writes what the other touches. Parts are built by these two transformations, whatever barriers the
+//! programs had, with the first program in the order of the second. This reading is trusted, and the certificate states
+//! so.
 
 use super::level::Level;
 use super::question::Question;
-use super::raise::raised;
 use crate::chains::Terms;
 use egg::{Id, Language, Symbol};
 use ember_analysis::effects::{Effects, Place};
 use ember_analysis::facts::EGraph;
+use ember_language::erase::erased_as_far;
+use ember_language::rebuild::rebuild;
 use ember_language::rules::{OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A part of both programs.
+/// Corresponding parts of both programs.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// What it is of each program.
+    /// The part of each program.
     pub terms: [Term; 2],
-    /// What it is of the model to which both may be equal.
+    /// The corresponding part of the model to which both may be equal.
     pub between: Option<Term>,
 }
 
@@ -37,17 +39,18 @@ struct Statement {
     written: Tensors,
 }
 
-/// Statements of a program that is cut into parts, at most: they are put into order two by two.
+/// The largest number of statements of a program that is cut into parts; ordering them compares all pairs.
 const MOST: usize = 256;
 
-/// The parts of two programs, where there are at least two and all is known that this needs.
+/// Returns the parts of two programs; `None` if there are fewer than two, or if the effects of the statements are not
+/// known well enough.
 pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<Part>> {
     let operators = egraph.analysis.operators().clone();
     let programs = question.terms.iter().chain(question.between);
     let programs: Option<Vec<Vec<Statement>>> =
         programs.map(|term| statements(&mut egraph, &operators, term)).collect();
     let [first, second, model @ ..] = &mut programs?[..] else { return None };
-    // The parts stand in the order of the second program.
+    // The parts follow the order of the second program.
     let others = [first].into_iter().chain(model);
     let mut programs: Vec<Vec<Statement>> =
         others.map(|program| ordered(std::mem::take(program), second)).collect();
@@ -64,7 +67,7 @@ pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<P
         let written: Tensors =
             pieces.iter().copied().flatten().flat_map(|s| s.written.iter().copied()).collect();
         let mut terms = pieces.iter().enumerate().map(|(at, piece)| {
-            // A model stands between programs of another level as what it was before it crossed to that.
+            // The model between two programs of another level remains a statement of one processor.
             let level = if at < 2 { question.level } else { question.base };
             sequence(piece, &written, (level, &operators))
         });
@@ -76,8 +79,8 @@ pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<P
     Some(parts)
 }
 
-/// The outermost statements of a program without barriers; `None` where some tensor may be read as frozen
-/// with no barrier after it was written, or where this is not known.
+/// Returns the outermost statements of a program without its barriers; `None` if a tensor may be read as frozen with no
+/// barrier after it was written, or if this is unknown.
 fn statements(
     egraph: &mut EGraph,
     operators: &Operators,
@@ -85,18 +88,19 @@ fn statements(
 ) -> Option<Vec<Statement>> {
     let mut found = Vec::new();
     let mut since = (Tensors::new(), Tensors::new());
-    // Each with what says where it runs, outermost first.
+    // Each entry is a statement with the unit boundaries around it, outermost first.
     let mut open = vec![(Id::from(program.len().checked_sub(1)?), Vec::new())];
     while let Some((at, around)) = open.pop() {
         let node = &program[at];
         let info = operators.of(node);
         let parts = info.and_then(|info| info.parts(node.children()));
         let pair = info.and_then(|info| info.parts(node.children()));
-        match (info.and_then(OpInfo::primitive), parts, pair) {
-            (Some(Primitive::Same), Some([statement]), _) => {
-                open.push((statement, around.into_iter().chain([node.head()]).collect()));
-            }
-            (Some(Primitive::Seq), _, Some([first, then])) => {
+        if let (true, Some([statement])) = (operators.is_transparent(node), parts) {
+            open.push((statement, around.into_iter().chain([node.head()]).collect()));
+            continue;
+        }
+        match (info.and_then(OpInfo::primitive), pair) {
+            (Some(Primitive::Seq), Some([first, then])) => {
                 open.extend([(then, around.clone()), (first, around)]);
             }
             (Some(Primitive::Barrier), ..) => since = (Tensors::new(), Tensors::new()),
@@ -127,8 +131,7 @@ fn statements(
     Some(found)
 }
 
-/// A program in the order in which another writes the same tensors, as far as its statements may change
-/// places.
+/// Reorders a program to the order in which another program writes the same tensors, as far as its statements commute.
 fn ordered(mut program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
     let place = |own: &Statement| {
         like.iter().rposition(|other| !other.written.is_disjoint(&own.written)).unwrap_or(0)
@@ -139,7 +142,7 @@ fn ordered(mut program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
     let mut made = Vec::with_capacity(program.len());
     while !program.is_empty() {
         let free = |at: &usize| program[..*at].iter().all(|before| commute(before, &program[*at]));
-        // The first of those left may always come next.
+        // The first remaining statement is always a valid choice.
         let next =
             (0..program.len()).filter(free).min_by_key(|at| place(&program[*at])).unwrap_or(0);
         made.push(program.remove(next));
@@ -147,22 +150,22 @@ fn ordered(mut program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
     made
 }
 
-/// What a statement reads and writes, whichever unit does it.
+/// Returns the reads and writes of a statement, on any unit.
 fn effects(egraph: &mut EGraph, operators: &Operators, statement: &Term) -> Option<Effects> {
-    let root = egraph.add_expr(&raised(statement, operators));
+    let root = egraph.add_expr(&erased_as_far(statement, operators));
     egraph[root].data.effects.clone()
 }
 
-/// How many statements of each program stand before the end of each part.
+/// Returns the number of statements of each program before the end of each part.
 fn cuts(programs: &[Vec<Statement>]) -> Vec<Vec<usize>> {
     let all = |program: &Vec<Statement>| -> Tensors {
         program.iter().flat_map(|s| s.touched.iter().copied()).collect()
     };
     let mut tensors = programs.iter().map(all);
     let first = tensors.next().unwrap_or_default();
-    // What one program alone uses says nothing of what stands where in the others.
+    // A tensor that only one program uses is irrelevant for matching positions in the programs.
     let common = tensors.fold(first, |common, other| &common & &other);
-    // How many statements touch no more than this, by what it is.
+    // Maps the set of tensors touched so far to the number of statements that touch no others.
     let reached = |program: &Vec<Statement>| -> BTreeMap<(usize, Tensors), usize> {
         let mut so_far = Tensors::new();
         let ends = program.iter().enumerate().map(|(at, statement)| {
@@ -178,7 +181,7 @@ fn cuts(programs: &[Vec<Statement>]) -> Vec<Vec<usize>> {
     for so_far in first.keys() {
         let to: Option<Vec<usize>> = ends.iter().map(|own| own.get(so_far).copied()).collect();
         let Some(to) = to else { continue };
-        // Statements that deal with the same tensors one by one are parts of their own.
+        // Statements that touch the same tensors one by one become separate parts.
         let many = to[0] - from[0];
         let alike = |n: usize| {
             let own = |at: usize| &programs[at][from[at] + n].touched & &common;
@@ -193,7 +196,7 @@ fn cuts(programs: &[Vec<Statement>]) -> Vec<Vec<usize>> {
     cuts
 }
 
-/// Statements one after the other, in which all is frozen that is not written there.
+/// Builds a sequence of statements, in which every tensor that they do not write is frozen.
 fn sequence(
     statements: &[Statement],
     written: &Tensors,
@@ -202,15 +205,13 @@ fn sequence(
     let mut made = Terms::default();
     let mut roots = Vec::new();
     for Statement { term, .. } in statements {
-        let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-        for node in term {
-            let parts: Vec<Id> = node.children().iter().map(|c| ids[usize::from(*c)]).collect();
-            let info = operators.of(node);
-            let operand = info.and_then(|info| info.parts(&parts));
-            let id = match (info.and_then(OpInfo::primitive), operand) {
+        let root = rebuild(term.as_ref(), |_, node| {
+            let info = operators.of(&node);
+            let operand = info.and_then(|info| info.parts(node.children()));
+            match (info.and_then(OpInfo::primitive), operand) {
                 (Some(Primitive::Freeze), Some([frozen])) => frozen,
                 (Some(Primitive::Root(true)), Some([tensor])) => {
-                    let out = made.add(Node::new(node.head(), &parts));
+                    let out = made.add(node);
                     let known = made.get(tensor).map(Node::head);
                     let fixed = matches!(known, Some(Head::Op(name)) if !written.contains(&name));
                     let unit = info.and_then(|info| info.unit);
@@ -219,11 +220,10 @@ fn sequence(
                         true => made.add(operators.node(Primitive::Freeze, unit, &[out])),
                     }
                 }
-                _ => made.add(Node::new(node.head(), &parts)),
-            };
-            ids.push(id);
-        }
-        roots.extend(ids.pop());
+                _ => made.add(node),
+            }
+        });
+        roots.push(root);
     }
     let mut rest = roots.pop()?;
     while let Some(part) = roots.pop() {

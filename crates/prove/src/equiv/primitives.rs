@@ -1,4 +1,4 @@
-//! Primitives in texts, under the names that the dialects have for them.
+//! Writes and reads primitives in text, under the names that the dialects give them.
 
 use egg::{Id, Language};
 use ember_language::diagnostic::Span;
@@ -8,13 +8,13 @@ use ember_language::term::Node;
 use ember_language::text::{list, word};
 use ember_values::primitive::{Primitive, Row};
 
-/// What a primitive that runs nowhere yet is called.
+/// Returns the name of a primitive that belongs to no unit.
 pub(super) fn name(operators: &Operators, primitive: Primitive) -> &'static str {
     let declared = operators.named(primitive, None).map(|name| name.as_str());
     declared.or_else(|| Row::of(primitive).map(|row| row.name)).unwrap_or_default()
 }
 
-/// A primitive of operands in the order of its row, as text.
+/// Writes a primitive from operands in the order of its row.
 pub(super) fn written(
     operators: &Operators,
     span: Span,
@@ -33,7 +33,7 @@ pub(super) fn written(
     }
 }
 
-/// The operands of a text that is a primitive, in the order of its row.
+/// Returns the operands of a primitive in a text, in the order of its row.
 pub(super) fn parts<'t, const N: usize>(
     operators: &Operators,
     text: &'t Sexp,

@@ -1,4 +1,4 @@
-//! What is asked of a search for a proof: two programs, and what may be known of them.
+//! The question posed to a search for a proof: two programs, and the facts that it may assume.
 
 use super::declare::Declarations;
 use super::level::Level;
@@ -12,7 +12,7 @@ use ember_language::term::{Node, Term};
 use ember_values::primitive::Primitive;
 use std::sync::Arc;
 
-/// Two programs that are to be proved equal.
+/// Two programs to be proved equal, and their context.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     /// The tensors.
@@ -23,17 +23,17 @@ pub(super) struct Question<'a> {
     pub base: &'a Level,
     /// The programs.
     pub terms: &'a [Term; 2],
-    /// A model to which both may be equal.
+    /// A model to which both programs may be equal.
     pub between: Option<&'a Term>,
-    /// What certificates of parts before these declare.
+    /// The declarations of the certificates of earlier parts.
     pub before: &'a [Sexp],
-    /// Whether it may be known of offsets that they rise. Certificates of parts are put together only where
-    /// none assumes more than another, so that of parts it is not.
+    /// True if the search may assume that offsets never decrease. This is false for parts, because their certificates
+    /// can be joined only if none assumes more than another.
     pub rows: bool,
 }
 
 impl Question<'_> {
-    /// An e-graph with nothing in it that knows the tensors.
+    /// Creates an empty e-graph with the declarations of the tensors.
     pub fn egraph(&self, operators: &Arc<Operators>, unit: VectorUnit, record: bool) -> EGraph {
         let context = self.declarations.context();
         let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
@@ -42,9 +42,9 @@ impl Question<'_> {
         EGraph::new(if record { facts.recording() } else { facts })
     }
 
-    /// The programs and the model as statements behind which scratch memory is forgotten, where there is some.
-    /// Since values move from one statement into another through it, no loop may have the variable of one
-    /// that comes to stand around it.
+    /// Returns the programs and the model with their scratch memory forgotten at the end; `None` if there is no scratch
+    /// memory. Values move between statements through it, so that every loop variable is named by all enclosing loops;
+    /// otherwise a moved loop could end up inside a loop with the same variable.
     pub fn forgetful(&self, operators: &Arc<Operators>) -> Option<([Term; 2], Option<Term>)> {
         if self.level.is_crossed() || self.declarations.scratch().next().is_none() {
             return None;
@@ -55,7 +55,7 @@ impl Question<'_> {
     }
 }
 
-/// What is asked of both sides as a whole.
+/// Returns the question about both sides as a whole.
 pub(super) fn question<'a>(
     sides: &'a Sides,
     terms: &'a [Term; 2],
@@ -65,7 +65,8 @@ pub(super) fn question<'a>(
     Question { declarations, level, base, terms, between, before: &[], rows: false }
 }
 
-/// The same where it is not cut into parts.
+/// Returns the question for the programs as a whole: offsets never decrease, and scratch memory, if there is some, is
+/// forgotten.
 pub(super) fn unparted<'a>(
     question: Question<'a>,
     forgetful: &'a Option<([Term; 2], Option<Term>)>,
@@ -78,7 +79,7 @@ pub(super) fn unparted<'a>(
     }
 }
 
-/// A statement of one processor, behind which scratch memory is forgotten.
+/// Appends the forgetting of scratch memory to a statement of one processor.
 fn forgetful(mut statement: Term, declarations: &Declarations, operators: &Operators) -> Term {
     for scratch in declarations.scratch() {
         let root = Id::from(statement.len().saturating_sub(1));

@@ -1,5 +1,5 @@
-//! Looking for data on which two programs differ: small data in order, data at the boundaries of the
-//! programs' own numbers, random data; and what was found, made smaller.
+//! Searches for data on which two programs differ: small data in order, data at the boundaries given by numbers in the
+//! programs, and random data. Shrinks the counterexample that it finds.
 
 use super::data::{Fill, Given};
 use super::declare::Purpose;
@@ -8,37 +8,37 @@ use super::sides::Sides;
 use super::simulate::{Difference, Outcome, compare};
 use ember_language::rules::Exactness;
 use ember_language::term::Head;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_targets::machine::Machine;
 use ember_values::scalar::Scalar;
 use fastrand::Rng;
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Sizes of the smallest tries, and how many of them there are at most.
+/// The largest size in the smallest trials, and the largest number of these trials.
 const SMALL: u64 = 3;
 const SMALLEST: usize = 48;
 
-/// Numbers of the programs beyond which no boundary is tried.
+/// The largest number in the programs that is tried as a boundary.
 const MOST_BOUNDARY: i64 = 70;
 
-/// What one try may take.
+/// The resource limits of one trial.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// Elements of all tensors.
+    /// The largest number of elements of all tensors.
     elements: u64,
-    /// Evaluated nodes, after which a run is given up.
+    /// The number of evaluated nodes after which a run is given up.
     steps: u64,
-    /// Runs of both sides that may be spent on making a counterexample smaller.
+    /// The number of runs of both sides that may be spent on shrinking a counterexample.
     shrinking: usize,
-    /// Whether there are a few tries only.
+    /// True if only a few trials are made.
     few: bool,
 }
 
-/// Tries are many and small.
+/// The limits for many small trials.
 const MANY: Effort = Effort { elements: 1 << 13, steps: 400_000, shrinking: 1500, few: false };
 
-/// Programs whose weights alone are larger than that, and those that take longer, are tried a few times.
+/// The limits for a few large trials, used if weights alone exceed the small limits or runs take longer.
 const FEW: Effort = Effort { elements: 1 << 20, steps: 40_000_000, shrinking: 12, few: true };
 
 /// Data on which the sides differ.
@@ -46,13 +46,13 @@ const FEW: Effort = Effort { elements: 1 << 20, steps: 40_000_000, shrinking: 12
 pub struct Counterexample {
     /// The data.
     pub given: Given,
-    /// Whether what is written held zeros before.
+    /// True if written tensors held zeros before the run.
     pub zeros: bool,
     /// The first difference.
     pub difference: Difference,
 }
 
-/// Tries data on both sides.
+/// Runs trials of data on both sides.
 pub(super) struct Tries<'a> {
     sides: &'a Sides,
     machine: Machine,
@@ -61,11 +61,11 @@ pub(super) struct Tries<'a> {
     names: Vec<String>,
     boundaries: Vec<u64>,
     effort: Effort,
-    /// Whether a fault of one side only tells them apart.
+    /// True if a fault of one side only counts as a difference.
     pub faults: bool,
-    /// Tries on which both had a result.
+    /// The number of trials in which both sides had a result.
     pub compared: usize,
-    /// Whether there is no data but that of some sizes.
+    /// True if there are no symbolic sizes, so that data has fixed sizes.
     pub concrete: bool,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Tries<'a> {
         }
     }
 
-    /// The data that a text gives.
+    /// Tries the data given in a text or model file.
     pub fn given(&mut self) -> Option<Counterexample> {
         let given = match (&self.sides.given, &self.sides.model) {
             (Some(given), _) => given.clone(),
@@ -102,7 +102,7 @@ impl<'a> Tries<'a> {
                 let sizes =
                     sizes.filter_map(|name| Some((name.clone(), *instance.sizes.get(&name)?)));
                 let given = Given { sizes: sizes.collect(), inputs: inputs? };
-                // Large data is for simulators.
+                // Data larger than this is meant for simulators.
                 Some(given).filter(|g| g.elements() <= MANY.elements)?
             }
             (None, None) => return None,
@@ -110,7 +110,7 @@ impl<'a> Tries<'a> {
         self.both(&given)
     }
 
-    /// Small data, all sizes in order, and data at the boundaries.
+    /// Tries small data with all sizes in order, then data at the boundaries.
     pub fn quick(&mut self) -> Option<Counterexample> {
         let small = self.small();
         for sizes in &small {
@@ -132,7 +132,7 @@ impl<'a> Tries<'a> {
         None
     }
 
-    /// The smallest of larger tries, where none of the small ones said anything.
+    /// Tries the smallest data with the larger limits, if none of the small trials gave a result.
     pub fn large(&mut self) -> Option<Counterexample> {
         if self.compared > 0 {
             return None;
@@ -141,7 +141,7 @@ impl<'a> Tries<'a> {
         self.all_of(1)
     }
 
-    /// A try with ordered data and one with random data, all sizes the same.
+    /// Makes one trial with ordered data and one with random data, with all sizes equal.
     fn all_of(&mut self, n: u64) -> Option<Counterexample> {
         let sizes = self.names.iter().map(|name| (name.clone(), n)).collect();
         [(Fill::Plain, true), (Fill::Random { edges: false }, false)].into_iter().find_map(
@@ -152,7 +152,8 @@ impl<'a> Tries<'a> {
         )
     }
 
-    /// More of all kinds: every content of positions of the smallest, and random data; of larger tries, a few.
+    /// Makes more trials of all kinds: all contents of index tensors of the smallest sizes, and random data. Under the
+    /// larger limits it makes only a few.
     pub fn long(&mut self, rounds: usize) -> Option<Counterexample> {
         if self.effort.few {
             return (2..=SMALL).find_map(|n| self.all_of(n));
@@ -176,25 +177,25 @@ impl<'a> Tries<'a> {
         None
     }
 
-    /// The smallest sizes, by their sum.
+    /// Returns the smallest sizes, ordered by their sum.
     fn small(&self) -> Vec<BTreeMap<String, u64>> {
         let named = |sizes: Vec<u64>| self.names.iter().cloned().zip(sizes).collect();
         if self.names.is_empty() {
             return vec![BTreeMap::new()];
         }
-        // With many sizes there are too many to list them all; those that are alike come first.
+        // With more than five sizes there are too many combinations; only those with all sizes equal are used.
         if self.names.len() > 5 {
             return (0..=SMALL).map(|n| named(vec![n; self.names.len()])).collect();
         }
         let all = self.names.iter().map(|_| 0..=SMALL).multi_cartesian_product();
         let all = all.sorted_by_key(|sizes| sizes.iter().sum::<u64>());
-        // Some of every sum: the few largest find what needs several of everything.
+        // The sample is taken evenly over all sums, because some differences appear only if several sizes are large.
         let all: Vec<Vec<u64>> = all.collect();
         let step = all.len().div_ceil(SMALLEST).max(1);
         all.into_iter().step_by(step).map(named).collect()
     }
 
-    /// Sizes of which one or all are a number.
+    /// Returns assignments in which one size, or all of them, are a given number.
     fn around(&self, n: u64) -> Vec<BTreeMap<String, u64>> {
         let alone = |of: &String| {
             let size = |name: &String| (name.clone(), if name == of { n } else { 2 });
@@ -210,7 +211,7 @@ impl<'a> Tries<'a> {
     }
 
     fn made(&mut self, sizes: &BTreeMap<String, u64>, fill: Fill) -> Option<Given> {
-        // Where sums may be reordered, numbers are those that are added exactly.
+        // If sums may be reordered, only numbers with exact sums are used.
         let fill = match fill {
             Fill::Random { .. } if self.exact != Exactness::Bitwise => {
                 Fill::Random { edges: false }
@@ -221,7 +222,7 @@ impl<'a> Tries<'a> {
         Given::make(declarations, roles, (sizes, self.effort.elements), fill, &mut self.rng)
     }
 
-    /// Compares with zeros in what is written, and with something else.
+    /// Compares the sides with zeros in written tensors, and with other numbers.
     fn both(&mut self, given: &Given) -> Option<Counterexample> {
         [true, false].into_iter().find_map(|zeros| self.once(given, zeros))
     }
@@ -242,7 +243,7 @@ impl<'a> Tries<'a> {
         }
     }
 
-    /// A smaller counterexample: smaller sizes first, then simpler elements.
+    /// Shrinks a counterexample: smaller sizes first, then simpler elements.
     pub fn shrink(&mut self, found: Counterexample) -> Counterexample {
         let mut best = found;
         let mut left = self.effort.shrinking;
@@ -273,7 +274,7 @@ impl<'a> Tries<'a> {
         self.simplify(best, left)
     }
 
-    /// Makes elements simpler, one at a time, where the sides still differ.
+    /// Simplifies elements one at a time as long as the sides still differ.
     fn simplify(&mut self, mut best: Counterexample, mut left: usize) -> Counterexample {
         let names: Vec<String> = best.given.inputs.keys().cloned().collect();
         for name in names {
@@ -300,14 +301,14 @@ impl<'a> Tries<'a> {
         best
     }
 
-    /// Whether data keeps what models ask of it.
+    /// Returns true if data satisfies the requirements of the models.
     fn fits(&self, given: &Given) -> bool {
         self.sides.roles.fit(given)
     }
 }
 
-/// The machine with caches of few lines: results do not depend on them, and most of a run on little data would
-/// go into making large ones.
+/// Returns the machine with minimal caches. Results do not depend on caches, and allocating large ones would dominate
+/// the time of a run on little data.
 fn without_caches(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     let line = machine.dram.line_bytes;
@@ -317,7 +318,7 @@ fn without_caches(machine: &Machine) -> Machine {
     machine
 }
 
-/// A few simpler scalars of the same type.
+/// Returns a few simpler scalars of the same type.
 fn simpler(x: Scalar) -> Vec<Scalar> {
     const MOST: usize = 4;
     let dtype = x.dtype();
@@ -332,7 +333,8 @@ fn simpler(x: Scalar) -> Vec<Scalar> {
     less.map(|m| Scalar::I64(m).cast(dtype)).collect()
 }
 
-/// Simpler integers, the simplest first: 0, the number without its sign, and from half of it ever nearer to it.
+/// Returns simpler integers, the simplest first: 0, the absolute value, then values from half of the number towards the
+/// number itself.
 fn smaller(n: i64) -> impl Iterator<Item = i64> {
     let zero = (n != 0).then_some(0);
     let positive = (n < -1).then(|| n.checked_abs()).flatten();
@@ -341,7 +343,7 @@ fn smaller(n: i64) -> impl Iterator<Item = i64> {
     zero.into_iter().chain(positive).chain(nearer)
 }
 
-/// The numbers at which the programs may change what they do, and those around them.
+/// Returns the numbers at which the programs may change their behaviour, and nearby numbers.
 fn boundaries(sides: &Sides) -> Vec<u64> {
     let mut numbers: BTreeSet<i64> = BTreeSet::new();
     for side in [&sides.left, &sides.right] {

@@ -1,4 +1,4 @@
-//! The answer as text and as JSON.
+//! Prints the outcome of a comparison as text and as JSON.
 
 use super::layout::Layout;
 use super::refute::Counterexample;
@@ -8,18 +8,18 @@ use ember_language::rules::Exactness;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// How many characters of a tensor's data are printed.
+/// The largest number of characters of a tensor's data that are printed.
 const WIDEST: usize = 400;
 
-/// An answer with what is printed beside it.
+/// An answer with the context needed to print it.
 pub struct Report<'a> {
     /// The answer.
     pub answer: &'a Answer,
     /// Both sides.
     pub sides: &'a Sides,
-    /// The counterexample as a file, if there is one.
+    /// The counterexample as the text of a file, if there is one.
     pub counterexample: Option<String>,
-    /// Milliseconds that it took.
+    /// The time that the comparison took, in milliseconds.
     pub time_ms: f64,
 }
 
@@ -67,7 +67,7 @@ impl Report<'_> {
     }
 }
 
-/// The verdict in a word.
+/// Returns the verdict as one word.
 fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Equal(_) => "equal",
@@ -76,7 +76,7 @@ fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// The answer for a person.
+/// Prints the answer for a person.
 pub fn text(report: &Report<'_>) -> String {
     let Report { answer, sides, .. } = report;
     let mut out = format!("{}: {}\n", word(&answer.verdict), report.reason());
@@ -115,7 +115,7 @@ pub fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// What an answer trusts beside the rules.
+/// Returns the assumptions that an answer trusts apart from the rules.
 fn trusted(report: &Report<'_>) -> Vec<String> {
     match &report.answer.verdict {
         Verdict::Equal(Ok(certificate)) => certificate.trusted.clone(),
@@ -144,7 +144,7 @@ fn data(out: &mut String, sides: &Sides, found: &Counterexample) -> std::fmt::Re
     Ok(())
 }
 
-/// The answer for a machine.
+/// Prints the answer as JSON.
 pub fn json(report: &Report<'_>) -> Value {
     let Report { answer, .. } = report;
     let found = match &answer.verdict {

@@ -1,37 +1,37 @@
-//! What inputs are for: positions in other tensors, offsets, or numbers. Models say it; of programs it
-//! is told by how they use what they load. It decides only which data is tried.
+//! The roles of inputs: positions in other tensors, offsets, or numbers. Models declare them; for programs they are
+//! inferred from the uses of loaded values. They only affect which data is tried.
 
 use super::data::Given;
 use super::declare::Declarations;
 use super::sides::{ModelFile, Side};
 use egg::{Id, Language};
-use ember_language::rules::{OpInfo, Operators};
+use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use std::collections::BTreeMap;
 
-/// What the elements of an input are.
+/// The role of an input's elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Role {
     /// Positions below an extent.
     Indices(Extent),
-    /// Where each bag starts and the last one ends: from 0, never falling, to an extent.
+    /// The start of each bag and the end of the last: from 0, never decreasing, to an extent.
     Offsets(Extent),
-    /// Where loops start or end, up to an extent.
+    /// Lower or upper bounds of loops, up to an extent.
     Bounds(Extent),
 }
 
-/// The roles of inputs, by name; others hold any numbers.
+/// The roles of inputs, by name; an input without a role may hold any numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
-    /// The roles.
+    /// The roles by name.
     pub of: BTreeMap<String, Role>,
 }
 
 impl Roles {
-    /// The roles that models and programs give.
+    /// Collects the roles from models and programs.
     pub(super) fn new(
         declarations: &Declarations,
         models: &[ModelFile],
@@ -63,7 +63,8 @@ impl Roles {
         roles
     }
 
-    /// Whether data is as models ask for it: offsets from 0, never falling.
+    /// Returns true if data satisfies the requirements of the models: offsets start at 0, never decrease and end at
+    /// their extent.
     pub(super) fn fit(&self, given: &Given) -> bool {
         self.of.iter().all(|(name, role)| {
             let Some(tensor) = given.inputs.get(name) else { return true };
@@ -85,14 +86,14 @@ impl Roles {
         self.of.entry(name).or_insert(role);
     }
 
-    /// The roles that a program's own loads say.
+    /// Infers roles from the loads of a program.
     fn add_uses(&mut self, term: &Term, declarations: &Declarations, operators: &Operators) {
         let used = Used { term, operators };
         let extent = |address: Id| {
             let (name, indices) = used.place(address)?;
             declarations.tensor(name)?.shape.get(indices).cloned()
         };
-        // The extent that each variable indexes, if there is one.
+        // The extent that each loop variable indexes, if there is one.
         let mut indexed: BTreeMap<Id, Extent> = BTreeMap::new();
         for node in term {
             let Some([address, index]) = operators.parts(node, Primitive::Index) else { continue };
@@ -109,12 +110,11 @@ impl Roles {
             }
         }
         for node in term {
-            let Some(own) = operators.of(node).and_then(OpInfo::looped) else { continue };
+            let Some(own) = operators.looped(node) else { continue };
             let (lo, hi) = own.access.unwrap_or((own.lo, own.hi));
-            let part = |at: usize| node.children()[at];
-            let Some(extent) = indexed.get(&part(own.variable)) else { continue };
+            let Some(extent) = indexed.get(&own.variable) else { continue };
             for bound in [lo, hi] {
-                for leaf in used.leaves(part(bound)) {
+                for leaf in used.leaves(bound) {
                     if let Leaf::Loaded(name) = leaf {
                         self.add(name.to_owned(), Role::Bounds(extent.clone()));
                     }
@@ -124,20 +124,20 @@ impl Roles {
     }
 }
 
-/// What an index is made of.
+/// A summand of an index.
 enum Leaf {
     Variable(Id),
     Loaded(&'static str),
 }
 
-/// A program that uses inputs.
+/// A program with the operators to interpret it.
 struct Used<'a> {
     term: &'a Term,
     operators: &'a Operators,
 }
 
 impl Used<'_> {
-    /// The variables and loads of which an index is the sum, at most.
+    /// Returns the variables and loads that an index is a sum of, after visiting a limited number of nodes.
     fn leaves(&self, index: Id) -> Vec<Leaf> {
         const MOST: usize = 64;
         let mut found = Vec::new();
@@ -147,6 +147,10 @@ impl Used<'_> {
             let node = &self.term[id];
             let Some(info) = self.operators.of(node) else { continue };
             let children = node.children();
+            if info.is_transparent() {
+                open.extend(info.parts::<1>(children).into_iter().flatten());
+                continue;
+            }
             match info.primitive() {
                 Some(Primitive::Iv) => {
                     found.extend(info.parts(children).map(|[variable]| Leaf::Variable(variable)));
@@ -155,7 +159,7 @@ impl Used<'_> {
                     let place = info.parts(children).and_then(|[address]| self.place(address));
                     found.extend(place.map(|(name, _)| Leaf::Loaded(name)));
                 }
-                Some(Primitive::Same | Primitive::IndexCast) => {
+                Some(Primitive::IndexCast) => {
                     open.extend(info.parts::<1>(children).into_iter().flatten());
                 }
                 Some(Primitive::Cast) => open.extend(info.parts(children).map(|[_, x]| x)),
@@ -172,7 +176,7 @@ impl Used<'_> {
         found
     }
 
-    /// The tensor of an address and how many indices it has.
+    /// Returns the tensor of an address and the number of its indices.
     fn place(&self, address: Id) -> Option<(&'static str, usize)> {
         let mut at = address;
         let mut indices = 0;
@@ -181,11 +185,12 @@ impl Used<'_> {
             let info = self.operators.of(node)?;
             let [first] = info.parts(node.children())?;
             match info.primitive()? {
+                _ if info.is_transparent() => at = first,
                 Primitive::Index => {
                     at = first;
                     indices += 1;
                 }
-                Primitive::Freeze | Primitive::Same => at = first,
+                Primitive::Freeze => at = first,
                 Primitive::Root(_) => {
                     let Head::Op(name) = self.term[first].head() else { return None };
                     return Some((name.as_str().strip_prefix('%')?, indices));

@@ -1,5 +1,5 @@
-//! Looking for a proof: both sides in one e-graph, rules applied to both until they are one class, and
-//! the chain of rules that leads from the one to the other.
+//! Searches for a proof: applies rules to both sides in one e-graph until they are in one class, and finds the chain of
+//! rules that connects them.
 
 use super::alpha;
 use super::certificate::Uncertified::{self, Lost};
@@ -10,73 +10,70 @@ use super::level::{Level, reached};
 use super::names::{apart, captured, each, normalise};
 use super::parts::{Part, parts};
 use super::question::{Question, question, unparted};
-use super::raise::raised;
 use super::sides::{Side, Sides, Unread, What};
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_certify::{Rules, check};
 use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, StopReason, saturate_until};
+use ember_engine::drive::{AppliedAgain, Driver, Observer};
+use ember_engine::saturate::{Limits, Saturation, StopReason};
 use ember_language::diagnostic::Sources;
+use ember_language::erase::erased_as_far;
 use ember_language::rules::Operators;
-use ember_language::rules::{Exactness, RuleBook, Schedule, Sketch};
+use ember_language::rules::{Exactness, RuleBook, Schedule};
 use ember_language::sexp;
 use ember_language::term::Term;
 use ember_targets::machine::Machine;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is trusted where programs are compared part by part.
+/// The assumption of a comparison part by part.
 const BARRIERS: &str =
     "trusted: both programs are read as parts with barriers between, in the order of the second";
 
-/// How far a search has come.
+/// The state in which a search stopped.
 #[derive(Clone, Debug)]
 pub struct Reached {
-    /// Why it ended.
+    /// The reason why it stopped.
     pub stop: StopReason,
-    /// E-nodes.
+    /// The number of e-nodes.
     pub nodes: usize,
-    /// Forms of each side's outermost operator that were found.
+    /// The number of e-nodes in the root class of each side.
     pub forms: [usize; 2],
-    /// Where both sides have parts, how many of those were proved to be equal before one was not, and how many
-    /// there are.
+    /// If both sides have parts: the number of parts proved equal before one was not, and the number of all parts.
     pub parts: Option<[usize; 2]>,
 }
 
-/// What came of a search.
+/// The outcome of a search.
 #[derive(Debug)]
 pub enum Found {
-    /// The sides are equal; with the certificate, or why there is none.
+    /// The sides are equal, with the certificate or the reason why there is none.
     Equal(Result<Certificate, Uncertified>),
-    /// Not found to be equal.
+    /// No proof was found.
     Open(Reached),
 }
 
-/// What is searched with.
+/// The inputs of a search.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
-    /// The rules' declarations.
+    /// The rule book.
     pub book: &'a RuleBook,
-    /// The rules, in the book's order.
+    /// The compiled rules, in the book's order.
     pub compiled: &'a [CompiledRule],
-    /// Which rules run, in order.
+    /// The schedule that determines which rules run, in order.
     pub schedule: &'a Schedule,
-    /// The machine, of which rules ask the length of vectors.
+    /// The machine, which determines vector lengths for rules.
     pub machine: &'a Machine,
-    /// The least exact rules that may run.
+    /// The exactness of the least exact rules that may run.
     pub exact: Exactness,
-    /// Bounds on each saturation.
+    /// The bounds on each saturation.
     pub limits: Limits,
-    /// The rules as the checker reads them; without them nothing is recorded and no certificate
-    /// written.
+    /// The rules as the checker reads them. Without them, nothing is recorded and no certificate is written.
     pub certify: Option<&'a Rules>,
 }
 
-/// The terms of both sides at one level, with variables named by their loops. An error where a side is no term, or
-/// none of that level.
+/// Returns the terms of both sides at one level, with variables named after their loops. Returns an error if a side has
+/// no term or cannot reach that level.
 pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], Unread> {
     let operators = book.signature.table().clone();
     let of = |side: &Side| -> Result<Term, Unread> {
@@ -93,7 +90,7 @@ pub fn terms(sides: &Sides, book: &RuleBook) -> Result<[Term; 2], Unread> {
 }
 
 impl Search<'_> {
-    /// Whether rules make two terms equal, without a proof.
+    /// Returns true if rules make two terms equal, without writing a proof.
     pub fn equal(&self, sides: &Sides, terms: &[Term; 2], record: bool) -> bool {
         self.with_layouts(sides, |search| {
             let between = search.between(sides);
@@ -108,7 +105,7 @@ impl Search<'_> {
         self.with_layouts(sides, |search| search.proved(sides, terms))
     }
 
-    /// Searches with what layouts say as further rules.
+    /// Runs a search with the equations of layouts as additional rules.
     fn with_layouts<R>(&self, sides: &Sides, run: impl FnOnce(&Search<'_>) -> R) -> R {
         if sides.declarations.layouts.is_empty() {
             return run(self);
@@ -119,7 +116,7 @@ impl Search<'_> {
         run(&Search { book: &book, compiled: &compiled, schedule, ..*self })
     }
 
-    /// Proves both sides part by part where they have parts, then as a whole.
+    /// Proves both sides part by part if they have parts, then as a whole.
     fn proved(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
         let between = self.between(sides);
         let question = question(sides, terms, between.as_ref());
@@ -147,7 +144,7 @@ impl Search<'_> {
         }
     }
 
-    /// The model that is no side, with variables named by their loops.
+    /// Returns the model that is not a side, with variables named after their loops.
     fn between(&self, sides: &Sides) -> Option<Term> {
         let operators = self.book.signature.table().clone();
         sides.between.as_ref().map(|model| normalise(model, &operators))
@@ -158,7 +155,7 @@ impl Search<'_> {
         VectorUnit { simd_bytes: core.simd_bytes, registers: core.vector_registers }
     }
 
-    /// Whether a certificate holds.
+    /// Checks that a certificate is valid.
     fn checked(&self, certificate: &Certificate) -> Result<(), Uncertified> {
         let Some(rules) = self.certify else { return Ok(()) };
         let mut sources = Sources::default();
@@ -168,7 +165,7 @@ impl Search<'_> {
         Ok(check(rules, form).map(drop)?)
     }
 
-    /// Proves parts one by one, as far as they can be; also gives how many were proved, and how many there are.
+    /// Proves parts one by one until one fails. Also returns the number of parts proved and the number of all parts.
     fn each(&self, question: Question<'_>, parts: &[Part]) -> (Found, [usize; 2]) {
         let mut certificates: Vec<Certificate> = Vec::new();
         for (at, part) in parts.iter().enumerate() {
@@ -184,12 +181,12 @@ impl Search<'_> {
         (Found::Equal(whole), [parts.len(); 2])
     }
 
-    /// Searches for a proof in one e-graph. Where no certificate comes of one that matches names of loops, another
-    /// is looked for that rewrites them.
+    /// Searches for a proof in one e-graph. The first search matches programs up to the names of loops; if it gives no
+    /// certificate, a second search renames loops by rules.
     fn whole(&self, question: Question<'_>) -> Found {
         let first = self.proof(question, true);
         if self.certify.is_some() && matches!(first, Found::Equal(Err(_))) {
-            // Names make many forms, so that only small searches are worth it.
+            // Renaming adds many forms, so that only small searches are worthwhile.
             let limits = Limits { nodes: self.limits.nodes / 4, ..self.limits };
             let second = Search { limits, ..*self }.proof(question, false);
             if matches!(second, Found::Equal(Ok(_))) {
@@ -204,16 +201,17 @@ impl Search<'_> {
         if !run.equal() {
             return Found::Open(run.reached());
         }
+        let Run { meeting, egraph, .. } = run;
         let Some(rules) = self.certify else {
             return Found::Equal(Err(Uncertified::NotAsked));
         };
         let proved = Proved {
-            search: &run.egraph,
+            search: &egraph,
             book: self.book,
             compiled: self.compiled,
             rules,
             declarations: question.declarations,
-            terms: &run.terms,
+            terms: &meeting.terms,
             before: question.before,
             rows: question.rows,
         };
@@ -221,10 +219,10 @@ impl Search<'_> {
         Found::Equal(certificate.and_then(|found| self.checked(&found).map(|()| found)))
     }
 
-    /// Runs the schedule. Where bounds that turned out to be the same made one variable of two, nothing that
-    /// was found means anything, and variables get names that keep them apart. With `twins`, sides are looked
-    /// for whatever their variables are called.
-    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+    /// Runs the schedule. If bounds that turned out to be equal have merged the variables of nested loops, the result
+    /// is meaningless, and the search is repeated with names that keep the variables apart. If `twins` is true, sides
+    /// are matched up to the names of their variables.
+    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
         let run = self.saturated(question, record, twins);
         if !run.captured {
             return run;
@@ -236,23 +234,23 @@ impl Search<'_> {
         self.saturated(question, record, twins)
     }
 
-    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run<'_> {
+    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
         let Question { level, terms, between, .. } = question;
         let operators = self.book.signature.table().clone();
         let mut egraph = question.egraph(&operators, self.vectors(), record);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
-        // Rules meet halfway: from one processor's statements down to both programs, and among those.
-        let statements = terms.each_ref().map(|term| egraph.add_expr(&raised(term, &operators)));
+        // The raised statements let the rules work from both ends: from statements of one processor down to both
+        // programs, and between the statements.
+        let statements =
+            terms.each_ref().map(|term| egraph.add_expr(&erased_as_far(term, &operators)));
         let model = between.map(|m| egraph.add_expr(m));
         for statement in statements.into_iter().chain(model) {
             level.cross(statement, |node| egraph.add(node));
         }
         egraph.rebuild();
-        let mut run = Run {
-            search: self,
+        let mut meeting = Meeting {
             each: terms.each_ref().map(|term| each(term, &operators)),
             operators,
-            egraph,
             roots,
             level: level.clone(),
             statements,
@@ -261,58 +259,87 @@ impl Search<'_> {
             named: terms.iter().chain(between).cloned().collect(),
             first: Vec::new(),
             twins,
-            stop: StopReason::Saturated,
-            captured: false,
+            twin: None,
         };
-        drive(&mut run, &self.schedule.steps, self.limits.iterations);
-        run.captured = run.named.iter().any(|term| {
-            // Statements that come of programs of both units have loops with other bounds.
-            [term, &raised(term, &run.operators)]
-                .iter()
-                .any(|term| captured(term, &run.operators, &run.egraph))
-        });
-        run
+        let mut driver = Driver::new(egraph, self.compiled, self.limits)
+            .allowing(|_, rule| rule.exact <= self.exact);
+        driver.run(&self.schedule.steps, &mut meeting);
+        let Driver { egraph, stop, .. } = driver;
+        let captured = meeting.captured(&egraph);
+        Run { meeting, egraph, stop, captured }
     }
 }
 
-struct Run<'a> {
-    search: &'a Search<'a>,
-    operators: Arc<Operators>,
+/// A run of a schedule, ended.
+struct Run {
+    meeting: Meeting,
     egraph: EGraph,
-    roots: [Id; 2],
-    /// The level of the sides.
-    level: Level,
-    /// The statements of one processor that the sides come from.
-    statements: [Id; 2],
-    /// The model between them.
-    model: Option<Id>,
-    /// The sides as they are in the e-graph.
-    terms: [Term; 2],
-    /// All that was put into the e-graph, with the names that variables have there.
-    named: Vec<Term>,
-    /// The sides with a name for each loop.
-    each: [Term; 2],
-    /// The rules that split statements between the units.
-    first: Vec<usize>,
-    /// Whether sides are looked for under other names.
-    twins: bool,
     stop: StopReason,
-    /// Whether two variables of loops around each other have become one.
+    /// True if the variables of two nested loops have become equal.
     captured: bool,
 }
 
-/// A side that was found under other names: which, and what its variables are called there.
-type Twin = (usize, BTreeMap<i64, Id>);
-
-impl Run<'_> {
+impl Run {
     fn equal(&self) -> bool {
-        !self.captured && self.egraph.find(self.roots[0]) == self.egraph.find(self.roots[1])
+        !self.captured && self.meeting.is_reached(&self.egraph)
     }
 
-    /// Whether a class that should hold a side holds it under other names.
+    fn reached(&self) -> Reached {
+        Reached {
+            stop: self.stop.clone(),
+            nodes: self.egraph.total_number_of_nodes(),
+            forms: self.meeting.roots.map(|root| self.egraph[root].nodes.len()),
+            parts: None,
+        }
+    }
+}
+
+/// Both sides in an e-graph, and what leads them to one class.
+struct Meeting {
+    operators: Arc<Operators>,
+    roots: [Id; 2],
+    /// The level of the sides.
+    level: Level,
+    /// The statements of one processor that the sides were raised to.
+    statements: [Id; 2],
+    /// The model between the sides.
+    model: Option<Id>,
+    /// The sides as they are in the e-graph.
+    terms: [Term; 2],
+    /// All terms that were added to the e-graph, with the names that their variables have there.
+    named: Vec<Term>,
+    /// The sides with a name for each loop.
+    each: [Term; 2],
+    /// The rules of the first saturation, which split statements between the units.
+    first: Vec<usize>,
+    /// True if sides are matched under other names.
+    twins: bool,
+    /// A side that has just been found so.
+    twin: Option<Twin>,
+}
+
+/// A side that was found under other names: its index, and the names of its variables there.
+type Twin = (usize, BTreeMap<i64, Id>);
+
+impl Meeting {
+    fn is_reached(&self, egraph: &EGraph) -> bool {
+        Met(self.roots).is_reached(egraph)
+    }
+
+    /// True if the variables of two nested loops have become equal.
+    fn captured(&self, egraph: &EGraph) -> bool {
+        self.named.iter().any(|term| {
+            // The raised statements of programs for two units have loops with other bounds, so that they are checked as
+            // well.
+            let forms = [term, &erased_as_far(term, &self.operators)];
+            forms.iter().any(|term| captured(term, &self.operators, egraph))
+        })
+    }
+
+    /// Searches the classes that should hold a side for the side under other names.
     fn twin(&self, egraph: &EGraph) -> Option<Twin> {
         for (side, own) in self.each.iter().enumerate() {
-            let own = raised(own, &self.operators);
+            let own = erased_as_far(own, &self.operators);
             for class in [self.statements[1 - side]].into_iter().chain(self.model) {
                 if egraph.find(class) == egraph.find(self.statements[side]) {
                     continue;
@@ -325,98 +352,82 @@ impl Run<'_> {
         None
     }
 
-    /// Adds the variables of each side's loops as they are where the loops around them are called as in the
-    /// other side. What one side has within them, such as strips, rules find by its bounds.
-    fn align(&mut self) {
+    /// Adds the loop variables of each side under the names that the other side gives to the corresponding outermost
+    /// loops. Inner loops that only one side has, such as strips, are found by rules through their bounds.
+    fn align(&self, egraph: &mut EGraph) {
         for side in [0, 1] {
-            let own = raised(&self.each[side], &self.operators);
-            let other = self.egraph.find(self.statements[1 - side]);
-            for names in alpha::outermost(&self.egraph, &self.operators, other, &own) {
-                let term = alpha::renamed(&self.egraph, &own, &names);
-                alpha::add_variables(&mut self.egraph, &term);
+            let own = erased_as_far(&self.each[side], &self.operators);
+            let other = egraph.find(self.statements[1 - side]);
+            for names in alpha::outermost(egraph, &self.operators, other, &own) {
+                let term = alpha::renamed(egraph, &own, &names);
+                alpha::add_variables(egraph, &term);
             }
         }
-        self.egraph.rebuild();
+        egraph.rebuild();
     }
 
-    /// Goes on with a side under the names with which it was found.
-    fn adopt(&mut self, (side, names): Twin) {
-        let term = alpha::renamed(&self.egraph, &self.each[side], &names);
-        self.statements[side] = self.egraph.add_expr(&raised(&term, &self.operators));
-        self.roots[side] = self.egraph.add_expr(&term);
+    /// Continues with a side under the names with which it was found.
+    fn adopt(&mut self, driver: &mut Driver<'_, Facts>, (side, names): Twin) {
+        let egraph = &mut driver.egraph;
+        let term = alpha::renamed(egraph, &self.each[side], &names);
+        self.statements[side] = egraph.add_expr(&erased_as_far(&term, &self.operators));
+        self.roots[side] = egraph.add_expr(&term);
         self.named.push(term.clone());
         self.terms[side] = term;
-        self.level.cross(self.statements[side], |node| self.egraph.add(node));
-        self.egraph.rebuild();
+        self.level.cross(self.statements[side], |node| egraph.add(node));
+        egraph.rebuild();
         if self.level.is_crossed() {
-            let first = self.first.clone();
-            self.apply(&first, false);
-        }
-    }
-
-    /// Applies rules until nothing changes, or the sides meet.
-    fn apply(&mut self, rules: &[usize], twins: bool) -> Option<Twin> {
-        let Search { compiled, exact, limits, .. } = self.search;
-        let rules = rules.iter().map(|rule| &compiled[*rule]).filter(|rule| rule.exact <= *exact);
-        let rules: Vec<&CompiledRule> = rules.collect();
-        let mut egraph = std::mem::replace(&mut self.egraph, EGraph::new(Facts::default()));
-        let twin = RefCell::new(None);
-        let met = |egraph: &EGraph| {
-            if egraph.find(self.roots[0]) == egraph.find(self.roots[1]) {
-                return true;
-            }
-            twin.replace(if twins { self.twin(egraph) } else { None });
-            twin.borrow().is_some()
-        };
-        let done = saturate_until(&mut egraph, &rules, limits, &met, &mut |_| {});
-        self.egraph = egraph;
-        self.stop = done.stop;
-        twin.into_inner()
-    }
-
-    fn reached(&self) -> Reached {
-        Reached {
-            stop: self.stop.clone(),
-            nodes: self.egraph.total_number_of_nodes(),
-            forms: self.roots.map(|root| self.egraph[root].nodes.len()),
-            parts: None,
+            driver.apply(&self.first, &mut Met(self.roots));
         }
     }
 }
 
-impl Driven for Run<'_> {
-    fn saturate(&mut self, rules: &[usize]) {
+impl Observer<Facts> for Meeting {
+    /// Sides that meet are enough, and so is one that is found under other names.
+    fn enough(&mut self, egraph: &EGraph) -> bool {
+        if self.is_reached(egraph) {
+            return true;
+        }
+        self.twin = if self.twins { self.twin(egraph) } else { None };
+        self.twin.is_some()
+    }
+
+    fn starting(&mut self, driver: &mut Driver<'_, Facts>, rules: &[usize]) {
         if self.level.is_crossed() && self.first.is_empty() {
             self.first = rules.to_vec();
         }
         if self.twins {
-            self.align();
-        }
-        while let Some(twin) = self.apply(rules, self.twins) {
-            self.adopt(twin);
-            if self.ended() {
-                return;
-            }
+            self.align(&mut driver.egraph);
         }
     }
 
-    /// Nothing is to be chosen.
-    fn keep(&mut self, _: usize) {}
-
-    /// The goal of every sketch here is that the sides are equal.
-    fn found(&self, _: &Sketch) -> bool {
-        false
+    fn saturated(
+        &mut self,
+        driver: &mut Driver<'_, Facts>,
+        _: &[usize],
+        _: Saturation,
+    ) -> AppliedAgain {
+        let Some(twin) = self.twin.take() else { return AppliedAgain::No };
+        self.adopt(driver, twin);
+        AppliedAgain::Yes
     }
 
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, 0)
+    fn ended(&self, driver: &Driver<'_, Facts>) -> bool {
+        self.is_reached(&driver.egraph) || driver.contradictory()
     }
+}
 
-    fn ended(&self) -> bool {
-        self.equal() || matches!(self.stop, StopReason::Contradiction { .. })
+/// Waits until two classes are one.
+struct Met([Id; 2]);
+
+impl Met {
+    fn is_reached(&self, egraph: &EGraph) -> bool {
+        egraph.find(self.0[0]) == egraph.find(self.0[1])
     }
+}
 
-    fn cut_short(&mut self) {
-        self.stop = StopReason::IterationLimit;
+impl Observer<Facts> for Met {
+    fn enough(&mut self, egraph: &EGraph) -> bool {
+        self.is_reached(egraph)
     }
 }

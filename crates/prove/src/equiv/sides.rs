@@ -1,4 +1,4 @@
-//! Reading the two sides: models, and programs as SCF, SLC or DLC text, with what they declare.
+//! Reads the two sides: models, and programs as SCF, SLC or DLC text, with their declarations.
 
 use super::data::Given;
 use super::declare::{Declarations, FORMS};
@@ -13,7 +13,7 @@ use ember_language::rules::{Operators, RuleBook, Signature, Sort};
 use ember_language::sexp::{self, Sexp};
 use ember_language::term::Term;
 use ember_language::text;
-use ember_model::model::Model;
+use ember_model::Model;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};
@@ -21,40 +21,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// One of the two that are compared.
+/// One of the two sides of a comparison.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// What it is called in messages: its file, and which program of it.
+    /// The name in messages: the file, and the number of the program in it.
     pub name: String,
-    /// What it is.
+    /// The program or model itself.
     pub what: What,
 }
 
-/// Why a side is no term at the level at which both are compared.
+/// The reason why a side has no term at the level of the comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unread {
-    /// A DLC program is read as no statement.
+    /// A DLC program cannot be read as a statement.
     #[error("`{name}`: {why}")]
     Dlc {
-        /// The program.
+        /// The name of the program.
         name: String,
         /// The reason.
         why: NoStatement,
     },
-    /// The dialects declare no way to the level.
+    /// The dialects declare no boundaries that lead to the level.
     #[error("no boundaries lead from {from} to {to}")]
     Level {
-        /// The side's sort.
+        /// The sort of the side.
         from: Sort,
         /// The sort of the level.
         to: Sort,
     },
 }
 
-/// What a side is.
+/// The content of a side.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// A model or a program of a level: a term that is a statement.
+    /// A model or a program of a level, as a statement term.
     Term {
         /// The term, as it was written.
         term: Term,
@@ -65,13 +65,13 @@ pub enum What {
     Dlc {
         /// The program.
         program: Box<Program>,
-        /// The statement that its two halves make together; or why they make none.
+        /// The statement that its two halves form together, or the reason why they form none.
         term: Result<Term, NoStatement>,
     },
 }
 
 impl What {
-    /// A verified DLC program.
+    /// Builds a side from a verified DLC program.
     pub fn dlc(program: Verified, operators: &Operators) -> What {
         let program = program.into_program();
         let term = lifted(&program, operators);
@@ -80,7 +80,7 @@ impl What {
 }
 
 impl Side {
-    /// The term that proofs are about; an error says why there is none.
+    /// Returns the term that proofs are about, or the reason why there is none.
     pub fn term(&self) -> Result<&Term, Unread> {
         match &self.what {
             What::Term { term, .. } | What::Dlc { term: Ok(term), .. } => Ok(term),
@@ -90,7 +90,8 @@ impl Side {
         }
     }
 
-    /// What a proof trusts beside its rules: that a DLC program does what it is read as.
+    /// Returns the assumption that a proof makes about this side: that a DLC program does the same as the statement it
+    /// is read as.
     pub fn reading(&self) -> Option<String> {
         let name = &self.name;
         match self.what {
@@ -107,37 +108,37 @@ impl Side {
 pub struct ModelFile {
     /// The model.
     pub model: Model,
-    /// Its text.
+    /// The text of the model.
     pub file: FileId,
 }
 
-/// Both sides, and what they speak of.
+/// Both sides and their common declarations.
 #[derive(Clone, Debug)]
 pub struct Sides {
     /// The tensors.
     pub declarations: Declarations,
-    /// What inputs are for, as far as that is known.
+    /// The known roles of inputs.
     pub roles: Roles,
-    /// The one that is given first.
+    /// The first side.
     pub left: Side,
-    /// The other.
+    /// The second side.
     pub right: Side,
-    /// Data that a text gives, to be tried first.
+    /// The data given in a text, to be tried first.
     pub given: Option<Given>,
-    /// The first side that is a model, or the model that declares what programs use.
+    /// The first side that is a model, or the model that contains the declarations of the programs.
     pub model: Option<ModelFile>,
-    /// The term of a model that is no side: where both programs are equal to it, they are equal.
+    /// The term of a model that is not a side. If both programs are equal to it, they are equal.
     pub between: Option<Term>,
-    /// The level at which both are compared.
+    /// The level of the comparison.
     pub level: Level,
     /// The level of statements of one processor.
     pub base: Level,
-    /// What operators mean.
+    /// The table of operators.
     pub operators: Arc<Operators>,
 }
 
 impl Sides {
-    /// Two programs over the same tensors.
+    /// Builds the sides from two programs over the same tensors.
     pub fn of(signature: &Signature, declarations: Declarations, programs: [What; 2]) -> Sides {
         let [left, right] = programs;
         let side = |name: &str, what| Side { name: name.to_owned(), what };
@@ -150,20 +151,20 @@ impl Sides {
     }
 }
 
-/// What stands in one file.
+/// The contents of one file.
 struct Text {
     declarations: Option<Declarations>,
     model: Option<ModelFile>,
     sides: Vec<Side>,
     given: Option<Given>,
-    /// What inputs hold, not read yet.
+    /// Layouts, not read yet.
     layouts: Vec<Sexp>,
-    /// Programs that were not read yet, since nothing was declared.
+    /// Programs that cannot be read before all declarations are known.
     open: Vec<Sexp>,
 }
 
-/// Reads both sides from two files, or from one that holds two programs. `model` declares tensors for
-/// programs that do not.
+/// Reads both sides from two files, or from one file with two programs. `model` declares the tensors of programs
+/// without declarations.
 pub fn read(
     sources: &mut Sources,
     book: &RuleBook,
@@ -287,7 +288,7 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
     Ok(text)
 }
 
-/// Declarations, data and programs.
+/// Reads declarations, data and programs.
 fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
     let mut errors = Vec::new();
     let mut declarations = Declarations::default();
@@ -317,7 +318,7 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// A program as a term.
+/// Reads a program as a term.
 pub(super) fn program(book: &RuleBook, form: &Sexp, declarations: &Declarations) -> Checked<What> {
     let (term, sort) = text::read(form, book, &declarations.words(&book.signature))?;
     if is_program(&book.signature, sort) {

@@ -1,4 +1,4 @@
-//! Running a side on data, and the first place where two results differ.
+//! Runs a side on data, and finds the first element at which two results differ.
 
 use super::data::Given;
 use super::declare::{Declarations, Purpose};
@@ -13,58 +13,57 @@ use ember_targets::tensor::Tensor;
 use ember_values::scalar::Scalar;
 use serde::Serialize;
 
-/// Simulated cycles after which a run is given up.
+/// The number of simulated cycles after which a run is given up.
 const CYCLES: u64 = 20_000_000;
 
-/// A relative bound where sums may be reordered: tries have few operations, and numbers that are
-/// added exactly.
+/// The relative tolerance if sums may be reordered: trials have few operations, and numbers with exact sums.
 const TOLERANCE: f64 = 1e-4;
 
-/// The first place where two programs differ.
+/// The first difference between two programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The tensor; empty where a program has no result.
+    /// The tensor; empty if a program has no result.
     pub tensor: String,
     /// The index of the element.
     pub index: Vec<u64>,
-    /// What the first program has there, or why it has nothing.
+    /// The first program's element, or the reason why there is none.
     pub left: String,
-    /// The same of the second.
+    /// The second program's element, or the reason why there is none.
     pub right: String,
-    /// Whether both have a value there.
+    /// True if both programs have a value there.
     #[serde(skip)]
     pub values: bool,
 }
 
 impl Difference {
-    /// The place as text.
+    /// Returns the tensor and index as text.
     pub fn place(&self) -> String {
         let index: String = self.index.iter().map(|i| format!("[{i}]")).collect();
         format!("{}{index}", self.tensor)
     }
 }
 
-/// What came of running both sides.
+/// The outcome of running both sides.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// Both have a result, and the same.
+    /// Both have results, and they are equal.
     Same,
-    /// Neither has one, or it would take too long.
+    /// Neither has a result, or a run would take too long.
     Nothing,
     /// They differ.
     Different(Difference),
 }
 
-/// Why a program has no result.
+/// The reason why a program has no result.
 pub enum Failure {
     /// It would take too long.
     Limit,
-    /// There is none.
+    /// It ended with a fault.
     Fault(String),
 }
 
-/// Runs both sides and compares their outputs. What they write holds zeros before, or something else. A term
-/// is given up after so many steps.
+/// Runs both sides and compares their outputs. Written tensors hold zeros before, or other numbers. The run of a term
+/// is given up after this number of steps.
 pub(super) fn compare(
     sides: &Sides,
     machine: &Machine,
@@ -114,12 +113,12 @@ fn run(
                 Err(error) => Err(Failure::Fault(error.to_string())),
             }
         }
-        What::Dlc { program, .. } => simulate(program, machine, store, CYCLES),
+        What::Dlc { program, .. } => store_after(program, machine, store, CYCLES),
     }
 }
 
-/// What a DLC program makes of a store in so many cycles at most.
-pub fn simulate(
+/// Returns the store after a DLC program has run on the simulator, for a limited number of cycles.
+pub fn store_after(
     program: &Program,
     machine: &Machine,
     store: &Store,
@@ -144,7 +143,7 @@ pub fn simulate(
     }
 }
 
-/// The first element of an output that differs.
+/// Returns the first element of an output that differs.
 fn difference(
     declarations: &Declarations,
     left: &Store,
@@ -161,7 +160,7 @@ fn difference(
         let value = |t: &Tensor| t.get(at).map_or_else(|| "missing".to_owned(), |x| x.to_string());
         return Some(Difference {
             tensor: declared.name.clone(),
-            index: index(at, &a.shape),
+            index: a.index(at),
             left: value(a),
             right: value(b),
             values: true,
@@ -176,16 +175,4 @@ fn same(a: Scalar, b: Scalar, exact: Exactness) -> bool {
     }
     let (x, y) = (a.as_f64(), b.as_f64());
     (x - y).abs() <= x.abs().max(y.abs()).max(1.0) * TOLERANCE
-}
-
-/// The index of a row-major position.
-fn index(position: u64, shape: &[u64]) -> Vec<u64> {
-    let mut rest = position;
-    let mut index: Vec<u64> = Vec::with_capacity(shape.len());
-    for extent in shape.iter().rev() {
-        index.push(rest % extent.max(&1));
-        rest /= extent.max(&1);
-    }
-    index.reverse();
-    index
 }

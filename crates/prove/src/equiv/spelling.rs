@@ -1,5 +1,4 @@
-//! Loop variables in a certificate: their words, how they are declared, and how their bounds may be
-//! spelled besides.
+//! Loop variables in a certificate: their words, their declarations, and the alternative spellings of their bounds.
 
 use super::certificate::Uncertified::{self, Lost};
 use super::certificate::Writer;
@@ -10,13 +9,12 @@ use crate::chains::Terms;
 use egg::{ENodeOrVar, Id, Language, PatternAst};
 use ember_language::sexp::{Sexp, deeper};
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
 
 impl Writer<'_> {
-    /// Remembers how a program spells its variables.
+    /// Records the spelling of a program's variables.
     pub(super) fn remember(&mut self, program: &Term) {
         for (at, node) in program.as_ref().iter().enumerate() {
-            let bounds = self.operators().parts(node, Primitive::Variable);
+            let bounds = self.operators().variable(node);
             let Some([name, lo, hi, step]) = bounds else { continue };
             let part = |id: Id| self.hidden.hide(&Terms::of(program, id));
             let class = self.hidden.hide(&Terms::of(program, Id::from(at)));
@@ -29,10 +27,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Proves the bounds with which a program spells its variables.
+    /// Proves the bounds as a program spells them.
     pub(super) fn spell_program(&mut self, program: &Term) -> Result<(), Uncertified> {
         for (at, node) in program.as_ref().iter().enumerate() {
-            let bounds = self.operators().parts(node, Primitive::Variable);
+            let bounds = self.operators().variable(node);
             let Some([_, lo, hi, step]) = bounds else { continue };
             let lost = || Lost("a variable is not in the search");
             let word = self.hidden.hide(&Terms::of(program, Id::from(at))).ok_or_else(lost)?;
@@ -48,7 +46,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A term as text; variables that it mentions are declared.
+    /// Returns a term as text, after declaring the variables that it mentions.
     pub(super) fn term(&mut self, term: &Term) -> Result<Sexp, Uncertified> {
         for node in term {
             if let Some(class) = is_word(node) {
@@ -130,7 +128,7 @@ impl Writer<'_> {
         Ok(word)
     }
 
-    /// Declares the variable of a class as a program spells it, or as it is shortest.
+    /// Declares the variable of a class, as a program spells it or else in the shortest form.
     fn declare(&mut self, class: Id) -> Result<(), Uncertified> {
         if self.names.contains_key(&class) {
             return Ok(());
@@ -151,7 +149,7 @@ impl Writer<'_> {
         let bounds = [lo, hi, step];
         let spelled = self.spelled(&name, &bounds)?;
         let word = match self.words.get(&printed(&spelled)).cloned() {
-            // Loops of another part have the same variable.
+            // Loops of an earlier part have the same variable.
             Some(known) => known,
             None => {
                 let word = format!("@{}", self.words.len());
@@ -165,7 +163,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A variable's bounds, as declarations have them.
+    /// Returns a variable's bounds as declarations spell them.
     fn spelled(&mut self, name: &Sexp, bounds: &[Term; 3]) -> Result<Sexp, Uncertified> {
         let mut parts = vec![name.clone()];
         for bound in bounds {
@@ -174,7 +172,7 @@ impl Writer<'_> {
         Ok(form("bounds", parts))
     }
 
-    /// Declares the loop variables that a pattern makes, or proves their bounds as it spells them.
+    /// Declares the loop variables that a pattern creates, or proves their bounds as the pattern spells them.
     pub(super) fn variables_of(
         &mut self,
         pattern: &PatternAst<Node>,
@@ -183,7 +181,7 @@ impl Writer<'_> {
     ) -> Result<(), Uncertified> {
         for (at, node) in pattern.as_ref().iter().enumerate() {
             let ENodeOrVar::ENode(node) = node else { continue };
-            let bounds: Option<[Id; 4]> = self.operators().parts(node, Primitive::Variable);
+            let bounds: Option<[Id; 4]> = self.operators().variable(node);
             let Some(bounds) = bounds else { continue };
             let Some(class) = means.target(pattern, Id::from(at)) else { continue };
             let parts = bounds.iter().map(|c| means.build(pattern, *c));
@@ -234,7 +232,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Proves that a variable's bounds may be spelled in another way.
+    /// Proves that a variable's bounds have another spelling.
     fn spell(&mut self, class: Id, bounds: [Term; 3], depth: usize) -> Result<(), Uncertified> {
         let Some((name, known)) = self.spellings.get(&class).cloned() else {
             return Err(Lost("unknown bounds"));
@@ -246,7 +244,7 @@ impl Writer<'_> {
         let mut items = vec![atom(word), self.spelled(&name, &bounds)?];
         for (at, (from, to)) in known[0].iter().zip(&bounds).enumerate() {
             if from != to {
-                // The name stands before the bounds.
+                // The name is the first operand, before the bounds.
                 self.lead(from, to, (depth + 1, &[at + 1]), &mut items)?;
             }
         }

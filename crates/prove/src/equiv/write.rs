@@ -1,4 +1,4 @@
-//! A counterexample as a file: a model with that data, or the programs with it in front.
+//! Writes a counterexample as a file: a model with its data, or the programs preceded by it.
 
 use super::refute::Counterexample;
 use super::sides::{ModelFile, Sides, What};
@@ -8,8 +8,8 @@ use ember_language::sexp;
 use ember_language::text::program;
 use ember_targets::print::print;
 
-/// The text of a file on which the difference shows again. Where a side is a model, or one declares
-/// what programs use, it is that model with other data; else declarations, data and both programs.
+/// Returns the text of a file that reproduces the difference. If a side is a model, or a model contains the
+/// declarations, it is that model with other data; otherwise it consists of declarations, data and both programs.
 pub fn counterexample(
     sources: &Sources,
     signature: &Signature,
@@ -33,7 +33,7 @@ pub fn counterexample(
     let heading = format!("; {what}{before}\n");
     let data = found.given.forms(&sides.declarations).join("\n    ");
     let layouts = &sides.declarations.layouts;
-    // A model has no data for what only the other side reads.
+    // A layout describes an input that only the other side reads; the model has no data for it.
     let model = sides.model.as_ref().filter(|_| layouts.is_empty());
     if let Some(text) = model.and_then(|file| with_data(sources, file, &data)) {
         return heading + &text;
@@ -58,8 +58,8 @@ pub fn counterexample(
     text
 }
 
-/// A model's text with other data, and without the programs that it names, whose paths need not hold
-/// where it is written.
+/// Returns a model's text with other data, without the programs that it names, because their paths may be invalid at
+/// the location of the new file.
 fn with_data(sources: &Sources, file: &ModelFile, data: &str) -> Option<String> {
     let text = &sources.get(file.file).text;
     let forms = sexp::read(sources, file.file).ok()?;

@@ -1,37 +1,35 @@
-//! What a rule makes of an instance in an e-graph with real facts.
+//! Applies a rule to an instance in an e-graph with real facts.
 
 use super::instance::Instance;
-use super::world::World;
+use crate::random::World;
 use egg::{Id, Var};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_engine::CompiledRule;
 use ember_engine::Knowledge;
 use ember_engine::saturate::{Limits, StopReason, saturate};
-use ember_language::conditions::Generator;
 use ember_language::rules::Operators;
 use ember_language::rules::{Arg, Call, Rule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// E-nodes that one application of one rule may need.
+/// The limits on one application of one rule.
 const LIMITS: Limits = Limits { iterations: 1, nodes: 100_000 };
 
-/// What came of it.
+/// The outcome of applying a rule.
 pub(super) enum Applied {
-    /// The right sides that the rule made equal to the left side; none where its conditions do
-    /// not hold.
+    /// The right sides that the rule made equal to the left side; empty if its conditions do not hold.
     Equal(Vec<Id>),
     /// Two different constants became equal.
     Contradiction(String),
 }
 
-/// An e-graph with the facts of a world.
+/// Creates an e-graph with the facts of a world.
 pub(super) fn egraph(world: &World, operators: &Arc<Operators>) -> EGraph {
     let unit = VectorUnit { simd_bytes: world.simd_bytes, registers: 32 };
     EGraph::new(Facts::new(&world.tensors, &world.sizes, operators.clone(), unit))
 }
 
-/// Puts an instance into an e-graph and applies the rule, and nothing else, once.
+/// Adds an instance to an e-graph and applies this rule alone, once.
 pub(super) fn apply(
     rule: &Rule,
     compiled: &CompiledRule,
@@ -39,9 +37,9 @@ pub(super) fn apply(
     instance: &mut Instance,
 ) -> Applied {
     let mut egraph = egraph(&instance.world, operators);
-    let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
+    let root = egraph.add_expr(&instance.terms.part(instance.lhs));
     for other in &instance.others {
-        egraph.add_expr(&instance.bank.extract(*other));
+        egraph.add_expr(&instance.terms.part(*other));
     }
     egraph.rebuild();
 
@@ -55,8 +53,8 @@ pub(super) fn apply(
     let mut sides = Vec::new();
     for numbers in numbers {
         let Some(side) = instance.substitute(&rule.rhs, &numbers) else { continue };
-        let term = instance.bank.extract(side);
-        // What facts alone make equal says nothing about the rule.
+        let term = instance.terms.part(side);
+        // An equality that facts establish without the rule does not test the rule.
         if egraph.lookup_expr(&term).map(|id| egraph.find(id)) != Some(egraph.find(root)) {
             sides.push((side, term));
         }
@@ -64,7 +62,7 @@ pub(super) fn apply(
     if sides.is_empty() {
         return Applied::Equal(Vec::new());
     }
-    let run = saturate(&mut egraph, &[compiled], &LIMITS, &mut |_| {});
+    let run = saturate(&mut egraph, &[compiled], &LIMITS);
     if let StopReason::Contradiction { .. } = run.stop {
         return Applied::Contradiction(run.stop.to_string());
     }
@@ -77,11 +75,11 @@ pub(super) fn apply(
     Applied::Equal(sides.into_iter().map(|(side, _)| side).collect())
 }
 
-/// The numbers known so far with each value of one more variable.
+/// Extends an assignment of numbers by each value of one more variable.
 fn values(
     egraph: &mut EGraph,
     instance: &Instance,
-    call: &Call<Generator>,
+    call: &Call,
     v: Var,
     known: BTreeMap<Var, i64>,
 ) -> Vec<BTreeMap<Var, i64>> {
@@ -91,7 +89,7 @@ fn values(
             Arg::Int(n) => Some(egraph.add(ember_language::term::Node::int(*n))),
             Arg::Var(v) => match (known.get(v), instance.holes.get(v)) {
                 (Some(n), _) => Some(egraph.add(ember_language::term::Node::int(*n))),
-                (None, Some(id)) => egraph.lookup_expr(&instance.bank.extract(*id)),
+                (None, Some(id)) => egraph.lookup_expr(&instance.terms.part(*id)),
                 (None, None) => None,
             },
         };

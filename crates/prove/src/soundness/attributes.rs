@@ -1,69 +1,70 @@
-//! Attributes are claims: what a dialect says of an operator is compared with what the operator does, on random
-//! instances and stores. A claim that cannot be tested is never called right.
+//! Tests attributes as claims: compares the declarations of an operator with its behaviour, on random instances and
+//! stores. A claim that cannot be tested never passes.
 
 mod claim;
+mod demand;
 mod subject;
 
-use super::grammar::Grammar;
 use super::{Options, fnv};
+use crate::random::Grammar;
 use claim::Found;
 use ember_host::threads;
 use ember_language::rules::{Kind, OpInfo, Operator, RuleBook};
-use ember_values::primitive::{Typing, Width};
+use ember_values::primitive::{Price, Typing, Width};
 use fastrand::Rng;
 use serde::Serialize;
 use std::fmt;
-use subject::{Subject, subjects};
+use subject::{NoMeaning, Subject, subjects};
 
-/// Cases that are made of every operator, and instances after which no more are.
+/// The number of cases made for every operator, and the largest number of instances tried to obtain them.
 const CASES: usize = 60;
 const INSTANCES: usize = 2000;
 
-/// A claim of an operator and what is known of it.
+/// A claim about an operator, with the result of its test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
     /// The operator.
     pub operator: &'static str,
-    /// How many operands it has.
+    /// The number of its operands.
     pub operands: usize,
-    /// The attribute that claims it.
+    /// The attribute that makes the claim.
     pub attribute: &'static str,
-    /// What is claimed.
+    /// The claim as text.
     pub claim: String,
-    /// What is known.
+    /// The result of the test.
     #[serde(flatten)]
     pub answer: Answer,
 }
 
-/// What is known of a claim.
+/// The result of testing a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Answer {
-    /// Nothing was found against it.
+    /// No counterexample was found.
     Holds {
-        /// Cases in which it was compared with what the operator does.
+        /// The number of cases in which it was compared with the operator's behaviour.
         cases: usize,
     },
-    /// It is wrong.
+    /// The claim is wrong.
     Refuted {
-        /// A case in which it is.
+        /// A case in which it is wrong.
         case: String,
     },
-    /// Nothing is known.
+    /// The claim could not be tested.
     NotTested {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Claim {
-    /// Whether it is wrong.
+    /// Returns true if the claim is wrong.
     pub fn is_refuted(&self) -> bool {
         matches!(self.answer, Answer::Refuted { .. })
     }
 }
 
-/// What an attribute says.
+/// The content of a claim.
 #[derive(Clone, Debug)]
 enum What {
     Type(Typing<usize>),
@@ -73,10 +74,14 @@ enum What {
     Loop,
     Binds(usize, usize),
     Lanewise,
-    /// That another operator does the same with these of its operands.
+    /// Another operator does the same with these of its operands: the attribute, the operator, and the positions.
     Same(&'static str, &'static str, Vec<usize>),
     Boundary,
     Commutes,
+    Rank(usize),
+    /// A demand on the operand at a position, as a word.
+    Asks(usize, &'static str),
+    Cost(Price),
 }
 
 impl What {
@@ -92,6 +97,9 @@ impl What {
             What::Same(attribute, ..) => attribute,
             What::Boundary => ":boundary",
             What::Commutes => ":commutes",
+            What::Rank(_) => ":rank",
+            What::Asks(..) => ":asks",
+            What::Cost(_) => ":cost",
         }
     }
 
@@ -114,6 +122,9 @@ impl What {
             What::Loop => info.row.map_or("", |row| row.name).to_owned(),
             What::Binds(variable, body) => format!("{} in {}", name(*variable), name(*body)),
             What::Same(_, other, _) => (*other).to_owned(),
+            What::Rank(rank) => rank.to_string(),
+            What::Asks(at, word) => format!("{} {word}", name(*at)),
+            What::Cost(price) => price.word().to_owned(),
             What::Lanewise | What::Boundary | What::Commutes => String::new(),
         }
     }
@@ -122,6 +133,7 @@ impl What {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Answer::Holds { cases: 1 } => f.write_str("1 case"),
             Answer::Holds { cases } => write!(f, "{cases} cases"),
             Answer::Refuted { .. } => f.write_str("WRONG"),
             Answer::NotTested { reason } => write!(f, "not tested: {reason}"),
@@ -129,7 +141,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Tests what is claimed of the operators that are wanted, in the order of their declarations.
+/// Tests the claims about the selected operators, in the order of their declarations.
 pub fn check_attributes(
     book: &RuleBook,
     wanted: impl Fn(&str) -> bool,
@@ -167,9 +179,9 @@ fn of_operator(
     claims.into_iter().map(claim).collect()
 }
 
-/// What is claimed of an operator.
+/// Returns the claims about an operator.
 fn claims(book: &RuleBook, operator: &Operator, info: &OpInfo) -> Vec<What> {
-    // Names that only another operator reads claim nothing, and a variable is a name.
+    // Labels and variables are only names, which claim nothing.
     let value = info.kind.is_none_or(|kind| kind.is_evaluated());
     let mut claims = Vec::new();
     if !value {
@@ -204,26 +216,65 @@ fn claims(book: &RuleBook, operator: &Operator, info: &OpInfo) -> Vec<What> {
     }
     claims.extend(info.boundary.then_some(What::Boundary));
     claims.extend(subject::commutes(book, operator).then_some(What::Commutes));
+    claims.extend(info.rank.map(What::Rank));
+    claims.extend(demands(info));
+    claims.extend(operator.price().map(What::Cost));
     claims
 }
 
-/// What is known of a claim after all cases.
-fn answer(subjects: &Result<Vec<Subject>, String>, info: &OpInfo, what: &What) -> Answer {
+/// Returns the demands of an operator on its operands, except on literals and names, which no run evaluates.
+fn demands(info: &OpInfo) -> impl Iterator<Item = What> {
+    let asks = info.asks.iter().enumerate().filter(|(at, _)| {
+        let evaluated = |kind: Kind| kind.is_evaluated() || kind == Kind::Operation;
+        !info.literals.contains(at) && info.operand_kinds[*at].is_none_or(evaluated)
+    });
+    asks.flat_map(|(at, ask)| ask.words().map(move |word| What::Asks(at, word)))
+}
+
+/// Compares a cost class with that of the primitive which the operator is.
+fn priced(info: &OpInfo, price: Price) -> Answer {
+    match info.row {
+        None => Answer::NotTested {
+            reason: "a price, which the estimates take as it is said, and no claim".to_owned(),
+        },
+        Some(row) if row.price == price => Answer::Holds { cases: 1 },
+        Some(row) => Answer::Refuted {
+            case: format!(
+                "claimed:    {}\nfound:      `{}`, which it is, costs {}\n",
+                price.word(),
+                row.name,
+                row.price.word()
+            ),
+        },
+    }
+}
+
+/// Tests a claim on all cases. A claim that is wrong in several is refuted by the shortest.
+fn answer(subjects: &Result<Vec<Subject>, NoMeaning>, info: &OpInfo, what: &What) -> Answer {
+    if let What::Cost(price) = what {
+        return priced(info, *price);
+    }
     let subjects = match subjects {
         Ok(subjects) => subjects,
-        Err(reason) => return Answer::NotTested { reason: reason.clone() },
+        Err(why) => return Answer::NotTested { reason: why.to_string() },
     };
     let mut cases = 0;
     let mut why = "no case of it shows any";
+    let (mut wrong, mut against) = (Vec::new(), Vec::new());
     for subject in subjects {
         match subject.test(info, what) {
             Found::Agrees => cases += 1,
             Found::Nothing(reason) => why = reason,
-            Found::Wrong(found) => return Answer::Refuted { case: subject.case(&found) },
+            Found::Wrong(found) => wrong.push(subject.case(&found)),
+            Found::Against(found) => against.push(subject.case(&found)),
         }
     }
-    match cases {
-        0 => Answer::NotTested { reason: why.to_owned() },
-        cases => Answer::Holds { cases },
+    if wrong.is_empty() && cases == 0 {
+        wrong = against;
+    }
+    match (wrong.into_iter().min_by_key(String::len), cases) {
+        (Some(case), _) => Answer::Refuted { case },
+        (None, 0) => Answer::NotTested { reason: why.to_owned() },
+        (None, cases) => Answer::Holds { cases },
     }
 }

@@ -1,4 +1,4 @@
-//! A store and an environment in which the left side of an instance has a meaning.
+//! Cases: a store and an environment in which the left side of an instance has a meaning.
 
 use super::Refutation;
 use super::compare::{Alike, LOWERED_STEPS, Meaning, STEPS, meaning};
@@ -7,7 +7,7 @@ use egg::Id;
 use ember_interpret::Store;
 use fastrand::Rng;
 
-/// A store, an environment, and what the left side means there.
+/// A store, an environment, and the meaning of the left side there.
 pub(super) struct Case {
     pub store: Store,
     /// The values of free variables.
@@ -16,24 +16,24 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// A case; `None` where the left side has no meaning.
+    /// Creates a case; `None` if the left side has no meaning.
     pub fn new(instance: &Instance, store: Store, environment: Vec<(Id, i64)>) -> Option<Case> {
         let left = meaning(instance, instance.lhs, &store, &environment, STEPS).ok()?;
         Some(Case { store, environment, left })
     }
 
-    /// A random case, with plain numbers only where they are to be `tame`.
+    /// Creates a random case; `tame` restricts numbers to plain ones.
     pub fn random(instance: &Instance, rng: &mut Rng, tame: bool) -> Option<Case> {
         let store = instance.world.store(rng, &instance.tensors(), tame);
         let mut interpreter = instance.interpreter(&store);
         let mut environment = Vec::new();
         let mentioned = instance.mentioned([instance.lhs; 2]);
-        // Variables that are bound inside have a value outside as well: where facts say that a term
-        // does not depend on one (it has a single value, say), it may stand outside of its loop.
+        // Variables that are bound inside have a value outside as well: if facts show that a term does not depend on a
+        // variable (for example, because it has a single value), the term may occur outside of its loop.
         for variable in instance.variables() {
             let range = interpreter.values_of(variable).ok().filter(|(_, count, _)| *count > 0);
             let Some((lo, count, step)) = range else {
-                // No environment has a value for a variable of an empty range.
+                // A variable of an empty range has no value in any environment.
                 if mentioned.contains(&variable) {
                     return None;
                 }
@@ -46,7 +46,7 @@ impl Case {
         Case::new(instance, store, environment)
     }
 
-    /// Compares what the right side means with what the left side does.
+    /// Compares the meaning of the right side with the meaning of the left side.
     pub fn compare(
         &self,
         instance: &Instance,

@@ -1,24 +1,24 @@
-//! Both sides of an instance, interpreted and compared.
+//! Interprets and compares both sides of an instance.
 
 use super::instance::Instance;
-use super::world::SCRATCH;
+use crate::random::SCRATCH;
 use egg::Id;
 use ember_interpret::{Error, Store, Value};
 use ember_language::rules::Kind;
 use ember_values::scalar::Scalar;
 use std::fmt;
 
-/// Evaluated nodes after which a left side has no meaning.
+/// The number of evaluated nodes after which a left side is considered to have no meaning.
 pub(super) const STEPS: u64 = 40_000;
 
-/// The same for a right side, which may say in many steps what the left side says in one.
+/// The limit for a right side, which may need many steps for one step of the left side.
 pub(super) const LOWERED_STEPS: u64 = 20 * STEPS;
 
-/// A relative bound for rules that may change the last bits: instances have few operations, and
-/// their numbers are positive and within twelve binary orders of magnitude.
+/// The relative tolerance for rules that may change the last bits: instances have few operations, and their numbers are
+/// positive and within twelve binary orders of magnitude.
 const TOLERANCE: f64 = 1e-4;
 
-/// What a side means on one store and in one environment.
+/// The meaning of a side in one store and one environment.
 #[derive(Clone, Debug)]
 pub(super) enum Meaning {
     Value(Value),
@@ -26,14 +26,14 @@ pub(super) enum Meaning {
     Store(Store),
 }
 
-/// How alike both sides must be.
+/// The required precision of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alike {
     Bitwise,
     Within,
 }
 
-/// The meaning of a term of an instance.
+/// Evaluates a term of an instance.
 pub(super) fn meaning(
     instance: &Instance,
     term: Id,
@@ -70,8 +70,8 @@ pub(super) fn meaning(
 }
 
 impl Meaning {
-    /// Whether the right side does what this, the left side, does. Where a lane of a value on
-    /// the left is inactive, the right may have anything.
+    /// Returns true if the right side agrees with this meaning of the left side. If a lane of a value is inactive on
+    /// the left, the right may have anything there.
     pub fn allows(&self, right: &Meaning, alike: Alike) -> bool {
         match (self, right) {
             (Meaning::Value(Value::Scalar(a)), Meaning::Value(Value::Scalar(b))) => {
@@ -84,7 +84,7 @@ impl Meaning {
                 };
                 a.len() == b.len() && a.iter().zip(b).all(lane)
             }
-            // Nothing may be stored where the left side stores nothing.
+            // The right side must not store to a place that the left side does not store to.
             (Meaning::Places(a), Meaning::Places(b)) => a == b,
             (Meaning::Store(a), Meaning::Store(b)) if alike == Alike::Bitwise => {
                 a.difference(b).is_none()
@@ -102,7 +102,7 @@ impl Meaning {
         }
     }
 
-    /// What this, the left side, and the right side have that differs, as text.
+    /// Returns the first difference between this left side and the right side as text, for each side.
     pub fn beside(&self, right: &Meaning) -> (String, String) {
         if let (Meaning::Store(a), Meaning::Store(b)) = (self, right)
             && let Some((name, at)) = a.difference(b)
@@ -145,7 +145,7 @@ impl fmt::Display for Meaning {
     }
 }
 
-/// The sizes and tensors of a store, one a line.
+/// Prints the sizes and tensors of a store, one per line.
 pub(super) fn store_text(store: &Store) -> String {
     let mut text = String::new();
     for (name, n) in &store.sizes {

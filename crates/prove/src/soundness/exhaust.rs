@@ -1,10 +1,10 @@
-//! Every small store and environment of an instance.
+//! Tests an instance on every small store and environment.
 
 use super::Refutation;
 use super::case::Case;
 use super::compare::Alike;
 use super::instance::Instance;
-use super::world::{COLUMNS, ENTRIES, ROWS, edge};
+use crate::random::{COLUMNS, ENTRIES, ROWS, edge};
 use egg::Id;
 use ember_interpret::Store;
 use ember_values::scalar::{DType, Scalar};
@@ -13,30 +13,30 @@ use ember_values::scalar::{DType, Scalar};
 const EXTENTS: [u64; 3] = [2, 2, 3];
 const VALUES: u64 = 3;
 
-/// The most elements of indices in a store: 3^6 contents.
+/// The largest number of integer elements in a store, which gives 3^6 contents.
 const ELEMENTS: usize = 6;
 
-/// The most runs of both sides of one instance.
+/// The largest number of runs of both sides of one instance.
 const RUNS: usize = 10_000;
 
-/// What came of it.
+/// The outcome of an exhaustive test.
 pub(super) struct Exhausted {
-    /// Runs in which the left side had a meaning.
+    /// The number of runs in which the left side had a meaning.
     pub cases: usize,
-    /// Whether every small store was tried.
+    /// True if every small store was tried.
     pub complete: bool,
 }
 
-/// How many elements of indices an instance has at the greatest extents: what the number of its
-/// stores is an exponential of.
+/// Returns the number of integer elements of an instance at the greatest extents. The number of its stores is
+/// exponential in it.
 pub(super) fn elements(instance: &Instance) -> u64 {
     let store = instance.world.zeros(&instance.tensors(), instance.world.concrete(EXTENTS));
     store.tensors.values().filter(|t| !t.dtype.is_float()).map(|t| t.len()).sum()
 }
 
-/// Compares both sides on every store with extents up to 2 rows, 2 columns and 3 entries, every
-/// content of its integer tensors with 0, 1 and 2, and every value of the free variables; floats
-/// are edge cases, each element another one.
+/// Compares both sides on every store with extents up to 2 rows, 2 columns and 3 entries, with every content of its
+/// integer tensors from 0, 1 and 2, and every value of the free variables. Floating-point elements are edge cases, each
+/// a different one.
 pub(super) fn exhaust(
     instance: &Instance,
     rhs: Id,
@@ -51,7 +51,7 @@ pub(super) fn exhaust(
         .flat_map(|r| (0..=EXTENTS[COLUMNS]).map(move |c| (r, c)))
         .flat_map(|(r, c)| (0..=EXTENTS[ENTRIES]).map(move |e| [r, c, e]))
     {
-        // Each store once: a fixed extent is what it is.
+        // A fixed extent ignores the loop's value, so that each store is visited only once.
         if (0..3).any(|k| fixed(k).is_some() && extents[k] != 0) {
             continue;
         }
@@ -92,7 +92,7 @@ pub(super) fn exhaust(
     Ok(done)
 }
 
-/// Gives each number another edge case, or a plain number where the last bits may change.
+/// Sets each floating-point element to a different edge case, or to a plain number if the last bits may change.
 fn fill(store: &mut Store, alike: Alike) {
     let mut k = 0;
     for tensor in store.tensors.values_mut().filter(|t| t.dtype.is_float()) {
@@ -105,8 +105,8 @@ fn fill(store: &mut Store, alike: Alike) {
     }
 }
 
-/// Every combination of values of the free variables, each in its range; those that are bound inside
-/// have a value outside as well, as in [`Case::random`].
+/// Returns every combination of values of the free variables, each in its range. Variables that are bound inside have a
+/// value outside as well, as in [`Case::random`].
 fn environments(instance: &Instance, store: &Store, free: &[Id]) -> Vec<Vec<(Id, i64)>> {
     let mut open = vec![Vec::new()];
     for variable in instance.variables().filter(|v| free.contains(v) || !instance.free.contains(v))

@@ -1,15 +1,10 @@
 //! Instances of a rule: its left side with random terms for its variables.
 
-use super::bank::Bank;
-use super::build::Build;
-use super::grammar::Grammar;
-use super::grow::Grow;
-use super::types::Types;
-use super::world::World;
+use crate::random::{Anywhere, Build, Grammar, Grow, Types, World};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
-use ember_language::term::{Head, Node};
+use ember_language::term::{Head, Node, Terms};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use fastrand::Rng;
@@ -19,31 +14,31 @@ use std::sync::Arc;
 /// The left side of a rule with terms for its variables.
 #[derive(Clone, Debug)]
 pub(super) struct Instance {
-    pub bank: Bank,
+    pub terms: Terms,
     pub world: World,
-    /// What operators mean.
+    /// The table of operators.
     pub operators: Arc<Operators>,
-    /// The sort of both sides, and its kind.
+    /// The sort of both sides.
     pub sort: Sort,
-    /// See [`Instance::sort`].
+    /// The kind of [`Instance::sort`].
     pub kind: Kind,
     pub lhs: Id,
-    /// What a rule matches besides, anywhere.
+    /// The terms of further patterns that the rule matches anywhere.
     pub others: Vec<Id>,
-    /// What each variable of the rule is.
+    /// The terms of the rule's variables.
     pub holes: BTreeMap<Var, Id>,
-    /// Loop variables that have a value around the instance; each after those of its bounds.
+    /// The loop variables that have a value around the instance, each after the variables of its bounds.
     pub free: Vec<Id>,
 }
 
 impl Instance {
-    /// All terms of the instance, ready to run on a store.
+    /// Creates an interpreter for all terms of the instance on a store.
     pub fn interpreter(&self, store: &Store) -> Interpreter {
-        Interpreter::new(self.bank.all(), &self.operators, store.clone())
+        Interpreter::new(self.terms.all(), &self.operators, store.clone())
     }
 
-    /// A random instance of a rule with terms of about `size` levels; `None` where the choices that
-    /// were made do not fit together.
+    /// Generates a random instance of a rule with terms of about `size` levels; `None` if the random choices do not fit
+    /// together.
     pub fn random(
         rule: &Rule,
         grammar: &Grammar,
@@ -78,9 +73,9 @@ impl Instance {
         Some(instance)
     }
 
-    /// A random instance of a pattern of this sort, with variables of these ranks. Nodes of the pattern that
-    /// its root is not made of, and that must have an instance too, are the `others`. Once in a while, a term
-    /// mentions one of the loop variables that are `made` of the instance.
+    /// Generates a random instance of a pattern of this sort, with variables of these ranks. `others` are nodes of the
+    /// pattern outside of its root that need an instance as well.
+    /// Once in a while, a term mentions one of the loop variables that are `made` of the instance.
     #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
     pub fn of(
         pattern: &PatternAst<Node>,
@@ -94,13 +89,16 @@ impl Instance {
         size: u32,
         tame: bool,
     ) -> Option<Instance> {
-        let types =
-            Types::of(grammar.signature, pattern, others, sort, rng.usize(0..3) / 2, ranks)?;
-        let alias = rng.u8(0..4) == 0;
-        let mut bank = Bank::default();
         let kind = grammar.signature.sort(sort.name())?.kind?;
-        let mut grow =
-            Grow { grammar, bank: &mut bank, world: &world, alias, rng, tame, next_variable: 0 };
+        let rank = match (kind, rng.usize(0..3)) {
+            (Kind::Tensor, n) => n + 1,
+            (_, n) => n / 2,
+        };
+        let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks)?;
+        let alias = rng.u8(0..4) == 0;
+        let mut terms = Terms::default();
+        let setting = Anywhere::new(&world, tame, alias);
+        let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
         let mut build = Build::new(pattern, types, &mut grow, size);
         build.outer_loops();
         build.bind_early();
@@ -112,11 +110,11 @@ impl Instance {
         let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
         let operators = grammar.signature.table().clone();
-        Some(Instance { bank, world, operators, sort, kind, lhs, others, holes, free })
+        Some(Instance { terms, world, operators, sort, kind, lhs, others, holes, free })
     }
 
-    /// A side of the rule with the instance's terms for its variables. `numbers` are the values of
-    /// variables that range over a generator's. `None` where a number does not exist.
+    /// Instantiates a side of the rule. `numbers` are the values of variables that range over a generator's. Returns
+    /// `None` if a computed number does not exist.
     pub fn substitute(
         &mut self,
         side: &PatternAst<Node>,
@@ -126,7 +124,7 @@ impl Instance {
         for node in side {
             let id = match node {
                 ENodeOrVar::Var(v) => match numbers.get(v) {
-                    Some(n) => Some(self.bank.int(*n)),
+                    Some(n) => Some(self.terms.int(*n)),
                     None => self.holes.get(v).copied(),
                 },
                 ENodeOrVar::ENode(node) => self.node(node, &built),
@@ -140,48 +138,48 @@ impl Instance {
         let children: Vec<Id> =
             node.children().iter().map(|c| built[usize::from(*c)]).collect::<Option<_>>()?;
         if let (Some(COMPUTE), [op, a, b]) = (node.name(), children.as_slice()) {
-            let number = |id: Id| match self.bank.node(id).head() {
+            let number = |id: Id| match self.terms[id].head() {
                 Head::Int(n) => Some(n),
                 _ => None,
             };
-            let op = BinaryOp::parse(self.bank.node(*op).name()?)?;
+            let op = BinaryOp::parse(self.terms[*op].name()?)?;
             let n = op.checked(number(*a)?, number(*b)?)?;
-            return Some(self.bank.int(n));
+            return Some(self.terms.int(n));
         }
-        Some(self.bank.add(Node::new(node.head(), &children)))
+        Some(self.terms.add(Node::new(node.head(), &children)))
     }
 
-    /// The tensors that the terms name.
+    /// Returns the names of the tensors in the terms.
     pub fn tensors(&self) -> BTreeSet<String> {
-        let names = self.bank.all().into_iter().filter_map(|node| node.name()?.strip_prefix('%'));
+        let names = self.terms.all().into_iter().filter_map(|node| node.name()?.strip_prefix('%'));
         names.map(String::from).collect()
     }
 
-    /// Every loop variable; each after those of its bounds.
+    /// Iterates over all loop variables, each after the variables of its bounds.
     pub fn variables(&self) -> impl Iterator<Item = Id> {
-        let nodes = self.bank.all().as_ref().iter().enumerate();
+        let nodes = self.terms.all().as_ref().iter().enumerate();
         let variable = |node: &Node| self.operators.primitive(node) == Some(Primitive::Variable);
         nodes.filter(move |(_, node)| variable(node)).map(|(i, _)| Id::from(i))
     }
 
-    /// Whether a term has a part.
+    /// Returns true if a term contains a part.
     pub fn mentions(&self, term: Id, part: Id) -> bool {
         self.parts(&[term]).contains(&part)
     }
 
-    /// All parts of some terms.
+    /// Returns all parts of some terms.
     fn parts(&self, terms: &[Id]) -> BTreeSet<Id> {
         let mut seen: BTreeSet<Id> = BTreeSet::new();
         let mut open = terms.to_vec();
         while let Some(id) = open.pop() {
             if seen.insert(id) {
-                open.extend(self.bank.node(id).children());
+                open.extend(self.terms[id].children());
             }
         }
         seen
     }
 
-    /// The free variables that the terms mention.
+    /// Returns the free variables that the terms mention.
     pub fn mentioned(&self, terms: [Id; 2]) -> Vec<Id> {
         let seen = self.parts(&terms);
         self.free.iter().copied().filter(|v| seen.contains(v)).collect()
@@ -199,7 +197,7 @@ fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
     made.map(|at| PatternAst::from(nodes[..=at].to_vec())).collect()
 }
 
-/// The ranks that a rule asks of its variables.
+/// Returns the ranks that a rule's conditions require of its variables.
 fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
     let guards = rule.guards.iter().filter(|guard| guard.what.name == "rank");
     guards
@@ -210,8 +208,8 @@ fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
         .collect()
 }
 
-/// The left side of a rule with the patterns that variables must also be written out, and the roots of
-/// those that stand anywhere.
+/// Returns the left side of a rule with the patterns of its `:where` clauses substituted for their variables, and the
+/// roots of patterns that match anywhere.
 fn with_wheres(rule: &Rule) -> (PatternAst<Node>, Vec<Id>) {
     let mut pattern = PatternAst::default();
     let mut copied: BTreeMap<Var, Id> = BTreeMap::new();

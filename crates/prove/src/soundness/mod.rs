@@ -1,32 +1,27 @@
-//! Checks rules by interpretation: instances of a rule's left side are made, the rule is applied to
-//! them in an e-graph with real facts, and both sides must mean the same.
+//! Checks rules by interpretation: generates instances of a rule's left side, applies the rule to them in an e-graph
+//! with real facts, and requires both sides to have the same meaning.
 //!
-//! Two tiers. *Sampled*: random instances on random stores that are full of edge cases (empty loops,
-//! duplicate and boundary indices, lengths that no vector length divides, NaN, signed zeros, outputs
-//! that are read while they are written). *Exhaustive*: the smallest of these instances on every
-//! small store. A rule that could not be exercised often enough has not been checked, and the
-//! report says so. Knows operators by the operator table alone (`types.rs`, `grammar.rs`); what
-//! operators mean is in [`ember_interpret`], and nothing here knows any rule.
+//! There are two tiers. *Sampled*: random instances on random stores that are full of edge cases (empty loops,
+//! duplicate and boundary indices, lengths that no vector length divides, NaN, signed zeros, outputs that are read
+//! while they are written). *Exhaustive*: the smallest of these instances on every small store. A rule that could not
+//! be exercised often enough counts as unchecked, and is reported so. The modules know operators only through the
+//! operator table ([`crate::random`]); the meaning of operators is in [`ember_interpret`], and no code here is
+//! specific to a rule.
 
 mod apply;
 mod attributes;
-mod bank;
-mod build;
 mod case;
 mod compare;
 mod exhaust;
-mod grammar;
-mod grow;
 mod instance;
 mod refutation;
 mod together;
-mod types;
-mod world;
 
 pub use attributes::{Answer as Known, Claim, check_attributes};
 pub use refutation::Refutation;
 pub use together::{Whole, check_whole};
 
+use crate::random::Grammar;
 use apply::Applied;
 use case::Case;
 use compare::Alike;
@@ -36,25 +31,24 @@ use ember_language::rules::Operators;
 use ember_language::rules::{Exactness, Rule, RuleBook, Signature};
 use exhaust::Exhausted;
 use fastrand::Rng;
-use grammar::Grammar;
 use instance::Instance;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// How much is tried.
+/// The amount of testing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The seed of everything random; a rule's own seed is made of it and the rule's name.
+    /// The seed of all random choices; a rule's own seed is computed from it and the rule's name.
     pub seed: u64,
-    /// Sampled cases below which a rule has not been checked.
+    /// The smallest number of sampled cases for a rule to count as checked.
     pub least: usize,
-    /// Instances that are made of every rule.
+    /// The number of instances made of every rule.
     pub instances: usize,
-    /// Instances after which a rule that still has too few cases is given up.
+    /// The number of instances after which a rule that still has too few cases is given up.
     pub most: usize,
-    /// Instances that are tried on every small store.
+    /// The number of instances tested on every small store.
     pub exhaustive: usize,
-    /// Programs that are made for all rules together.
+    /// The number of programs generated to test all rules together.
     pub programs: usize,
 }
 
@@ -71,47 +65,47 @@ impl Default for Options {
     }
 }
 
-/// How a rule was checked.
+/// The method by which a rule was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// On random stores only.
+    /// Random stores only.
     Sampled,
-    /// Some of its instances on every small store too.
+    /// Some instances on every small store as well.
     Exhaustive,
 }
 
-/// What is known of a rule.
+/// The result of checking a rule.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// Nothing was found against it.
+    /// No counterexample was found.
     Holds(Tier),
-    /// It is wrong.
+    /// The rule is wrong.
     Refuted(Box<Refutation>),
-    /// Too few instances could be made, so that nothing is known.
+    /// Too few instances could be made to check the rule.
     Unchecked,
 }
 
-/// What came of checking a rule.
+/// The report on checking one rule.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The rule.
     pub rule: &'static str,
-    /// Instances that were made.
+    /// The number of instances made.
     pub attempts: usize,
-    /// Instances to which the rule applied.
+    /// The number of instances to which the rule applied.
     pub applied: usize,
-    /// Random cases in which the left side had a meaning and both sides were compared.
+    /// The number of random cases in which the left side had a meaning and both sides were compared.
     pub sampled: usize,
-    /// The same on every small store.
+    /// The number of cases on small stores, counted likewise.
     pub exhaustive: usize,
-    /// What is known now.
+    /// The result.
     pub verdict: Verdict,
-    /// The seed with which this is found again.
+    /// The seed that reproduces the report.
     pub seed: u64,
 }
 
-/// Checks every rule of a book, in order, that claims something.
+/// Checks every rule of a book that makes a claim, in order.
 pub fn check(book: &RuleBook, options: &Options) -> Vec<Report> {
     book.claims().map(|rule| check_rule(&book.signature, &rule, options)).collect()
 }
@@ -147,7 +141,7 @@ pub fn check_rule(signature: &Signature, rule: &Rule, options: &Options) -> Repo
     checker.report
 }
 
-/// Stores on which an instance is tried.
+/// The number of stores on which an instance is tested.
 const STORES: usize = 3;
 
 struct Checker<'a> {
@@ -180,7 +174,7 @@ impl Checker<'_> {
         Ok(tier)
     }
 
-    /// Makes one instance and tries it.
+    /// Makes one instance and tests it.
     fn attempt(&mut self, options: &Options) -> Result<(), Box<Refutation>> {
         self.report.attempts += 1;
         let size = (self.report.attempts % 3) as u32;
@@ -190,7 +184,7 @@ impl Checker<'_> {
         else {
             return Ok(());
         };
-        // Most instances without a meaning are told by their first store, before an e-graph is made.
+        // Most instances without a meaning are detected by their first store, before an e-graph is built.
         let mut cases = Vec::new();
         for _ in 0..STORES {
             cases.extend(Case::random(&instance, &mut self.rng, tame));
@@ -210,7 +204,7 @@ impl Checker<'_> {
                 case.compare(&instance, side, self.alike)?;
             }
             self.report.sampled += cases.len();
-            let nodes = instance.bank.extract(instance.lhs).len();
+            let nodes = instance.terms.part(instance.lhs).len();
             let size = (exhaust::elements(&instance), nodes);
             let at = self.smallest.partition_point(|(n, ..)| *n <= size);
             if at < options.exhaustive {
@@ -222,7 +216,7 @@ impl Checker<'_> {
     }
 }
 
-/// The FNV-1a hash of a name, so that a rule's samples do not depend on the rules beside it.
+/// Computes the FNV-1a hash of a name, so that a rule's samples do not depend on other rules.
 fn fnv(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

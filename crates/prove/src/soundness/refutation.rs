@@ -1,4 +1,4 @@
-//! A case in which a rule is wrong, as it is shown to whoever wrote the rule.
+//! Refutations: a case in which a rule is wrong, as shown to the author of the rule.
 
 use super::case::Case;
 use super::compare::{Alike, Meaning, store_text};
@@ -12,27 +12,27 @@ use std::fmt;
 pub struct Refutation {
     /// The instance of the left side.
     pub left: String,
-    /// The instance of the right side; empty where no term but a fact is wrong.
+    /// The instance of the right side; empty if a fact is wrong rather than a term.
     pub right: String,
     /// The values of free loop variables.
     pub environment: Vec<(String, i64)>,
-    /// The store before.
+    /// The store before the evaluation.
     pub store: Store,
-    /// What the left side gives.
+    /// The result of the left side.
     pub expected: String,
-    /// What the right side gives, or why it gives nothing.
+    /// The result of the right side, or the reason why it has none.
     pub found: String,
 }
 
 impl Refutation {
-    /// A case, the right side if it is a term, what is expected and what was found.
+    /// Creates a refutation from a case, the right side if it is a term, and the expected and actual results.
     pub(super) fn new(
         instance: &Instance,
         rhs: Option<Id>,
         case: &Case,
         (expected, found): (String, String),
     ) -> Refutation {
-        let text = |id: Id| instance.bank.extract(id).to_string();
+        let text = |id: Id| instance.terms.part(id).to_string();
         let mentioned = instance.mentioned([instance.lhs, rhs.unwrap_or(instance.lhs)]);
         let bound = case.environment.iter().filter(|(v, _)| mentioned.contains(v));
         Refutation {
@@ -45,10 +45,10 @@ impl Refutation {
         }
     }
 
-    /// Two different constants that became equal.
+    /// Creates a refutation from two different constants that became equal.
     pub(super) fn contradiction(instance: &Instance, found: String) -> Refutation {
         Refutation {
-            left: instance.bank.extract(instance.lhs).to_string(),
+            left: instance.terms.part(instance.lhs).to_string(),
             right: String::new(),
             environment: Vec::new(),
             store: Store::default(),
@@ -57,7 +57,7 @@ impl Refutation {
         }
     }
 
-    /// Whether what came of the right side is what the left side means in a case.
+    /// Checks that the result of the right side agrees with the meaning of the left side in a case.
     pub(super) fn judge(
         instance: &Instance,
         rhs: Id,

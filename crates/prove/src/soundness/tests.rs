@@ -1,10 +1,9 @@
-//! Tests of the making of instances; rules are checked in `tests/soundness.rs`.
+//! Tests of the generation of instances; rules are checked in `tests/soundness.rs`.
 
 use super::case::Case;
-use super::grammar::{Grammar, pattern, sort};
 use super::instance::Instance;
-use super::world::World;
 use super::{Options, Verdict, check_rule};
+use crate::random::{Grammar, World, pattern, sort};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Kind, Operator, RuleBook, Signature, Sort, SortTerm};
@@ -17,7 +16,7 @@ fn book() -> RuleBook {
     rules::load(&mut Sources::new(Disk), &[folder]).expect("the project's rules").0
 }
 
-/// Whether instances of an operator are made, and have a meaning.
+/// Returns true if instances of an operator can be made and have a meaning.
 fn has_meaning(signature: &Signature, operator: &Operator, sort: Sort) -> bool {
     let pattern = pattern(operator);
     let grammar = Grammar::new(signature);
@@ -60,12 +59,12 @@ fn every_operator_that_runs_has_a_meaning() {
                 .collect(),
         };
         for sort in sorts {
-            // Names of things, and whole tensors, are only ever operands.
+            // Names and whole tensors only occur as operands.
             let kind = book.signature.sort(sort.name()).and_then(|sort| sort.kind);
             if matches!(kind, Some(Kind::Value | Kind::Address | Kind::Statement)) {
                 tried += 1;
                 let name = operator.name;
-                // What a definition says is a meaning; that it is one, the rule that it makes shows.
+                // The meaning of a defined operator is its definition, which is checked as a rule.
                 let defined = book.definitions.get(name, operator.args.len()).is_some();
                 let meaning = defined || has_meaning(&book.signature, operator, sort);
                 assert!(meaning, "{name} of sort {sort}");

@@ -1,18 +1,15 @@
-//! All rules together: random programs are saturated, and what the e-graph then says of them, its
-//! facts and other members of their classes, must be true.
+//! Tests all rules together: saturates random programs and checks that the facts and other members of their classes are
+//! correct.
 //!
-//! A rule that is right alone can meet a wrong fact only here, where classes have many members and
-//! their facts have been merged.
+//! Only this test lets a correct rule meet a wrong fact, because classes have many members and their facts have been
+//! merged.
 
 use super::apply::egraph;
-use super::bank::Bank;
 use super::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
-use super::grammar::Grammar;
-use super::grow::{Grow, Scope, Type};
 use super::instance::Instance;
-use super::world::World;
 use super::{Case, Options, Refutation};
-use egg::{Id, Language};
+use crate::random::{Anywhere, Grammar, Grow, Scope, Setting, Type, World};
+use egg::Id;
 use ember_analysis::facts::Fact;
 use ember_egraph::Extractor;
 use ember_engine::CompiledRule;
@@ -20,20 +17,20 @@ use ember_engine::lottery::Lottery;
 use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_interpret::{Error, Value};
 use ember_language::rules::{Exactness, Kind, Operators, RuleBook, Unit};
-use ember_language::term::{Head, Node, Term};
+use ember_language::term::{Head, Node, Terms};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How far each program is saturated.
+/// The limits on the saturation of each program.
 const LIMITS: Limits = Limits { iterations: 12, nodes: 3000 };
 
-/// Other members of a program's class that are looked at.
+/// The number of other members of a program's class that are compared.
 const MEMBERS: u64 = 6;
 
-/// What was compared.
+/// The numbers of comparisons made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Whole {
     /// Programs that have a meaning.
@@ -46,11 +43,11 @@ pub struct Whole {
     pub rules: BTreeSet<&'static str>,
 }
 
-/// Saturates random programs with every rule that is exact, and compares facts and random members
-/// of their classes with what the programs mean.
+/// Saturates random programs with every exact rule, and compares facts and random members of their classes with the
+/// meaning of the programs.
 ///
 /// # Errors
-/// The first program of which something wrong is said.
+/// The first program with a wrong fact or member.
 pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refutation>> {
     let exact = book.rules.iter().filter(|rule| rule.exact == Exactness::Bitwise);
     let rules: Vec<CompiledRule> = exact.map(CompiledRule::new).collect();
@@ -71,13 +68,12 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
     Ok(whole)
 }
 
-/// A random value, or a statement or embedding operation on the way to both units.
+/// Generates a random value, or a statement or embedding operation at the start of its lowering to both units.
 fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     let world = World::random(rng, false);
-    let mut bank = Bank::default();
-    let alias = rng.u8(0..4) == 0;
-    let mut grow =
-        Grow { grammar, bank: &mut bank, world: &world, rng, tame: false, alias, next_variable: 0 };
+    let mut terms = Terms::default();
+    let setting = Anywhere::new(&world, false, rng.u8(0..4) == 0);
+    let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
     let around = grow.range(&Scope::default(), 1).var;
     let scope = Scope { vars: vec![around], read_only: false };
     let (kind, sort, lhs) = if grow.one_in(3) {
@@ -87,18 +83,18 @@ fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     } else {
         let statement = if grow.one_in(5) {
             let rank = grow.rng.usize(1..=3);
-            let to = grow.tensor(DType::F32, rank, true, &scope);
-            let from = grow.whole_tensor(DType::F32, rank, &scope, 2);
+            let to = grow.memory(DType::F32, rank, true, &scope);
+            let from = Anywhere::tensor(&mut grow, DType::F32, rank, &scope, 2)?;
             grow.op(Primitive::Output, &[to, from])
         } else {
             grow.statement(&scope, size)
         };
         let sort = grammar.sort(Kind::Statement, Some(Unit::Both))?;
         let split = Node::new(Head::Op(grammar.boundary(sort)?), &[statement]);
-        (Kind::Statement, sort, grow.bank.add(split))
+        (Kind::Statement, sort, grow.terms.add(split))
     };
     Some(Instance {
-        bank,
+        terms,
         world,
         operators: grammar.signature.table().clone(),
         sort,
@@ -118,11 +114,11 @@ fn check(
     whole: &mut Whole,
 ) -> Result<(), Box<Refutation>> {
     let mut egraph = egraph(&instance.world, operators);
-    let root = egraph.add_expr(&instance.bank.extract(instance.lhs));
+    let root = egraph.add_expr(&instance.terms.part(instance.lhs));
     let variables: Vec<(Id, Id)> =
-        instance.variables().map(|v| (v, egraph.add_expr(&instance.bank.extract(v)))).collect();
+        instance.variables().map(|v| (v, egraph.add_expr(&instance.terms.part(v)))).collect();
     egraph.rebuild();
-    let run = saturate(&mut egraph, rules, &LIMITS, &mut |_| {});
+    let run = saturate(&mut egraph, rules, &LIMITS);
     if let StopReason::Contradiction { .. } = run.stop {
         return Err(Box::new(Refutation::contradiction(instance, run.stop.to_string())));
     }
@@ -146,19 +142,17 @@ fn check(
         let extractor = Extractor::new(&egraph, Lottery { salt, avoid: |_: &Node| false });
         let mut other = instance.clone();
         let Some((_, member)) = extractor.find_best(root) else { continue };
-        let member = import(&mut other.bank, &member);
+        let member = other.terms.put(&member);
         let names: BTreeMap<Id, Id> = variables
             .iter()
-            .filter_map(|(v, class)| {
-                Some((*v, import(&mut other.bank, &extractor.find_best(*class)?.1)))
-            })
+            .filter_map(|(v, class)| Some((*v, other.terms.put(&extractor.find_best(*class)?.1))))
             .collect();
         for case in cases {
             let value = |(v, x): &(Id, i64)| Some((*names.get(v)?, *x));
             let environment: Vec<(Id, i64)> = case.environment.iter().filter_map(value).collect();
             match meaning(&other, member, &case.store, &environment, LOWERED_STEPS) {
-                // Which member may stand where is for extraction to decide, which knows what is bound
-                // around it and by which unit; chosen at random, some have nothing to refer to.
+                // Extraction chooses members by the binders and the unit around them. A member chosen at random may
+                // refer to a variable or an operand that does not exist there.
                 Err(Error::Unfed(_) | Error::Unbound(_) | Error::StepLimit(_)) => {}
                 right => {
                     whole.members += 1;
@@ -170,7 +164,7 @@ fn check(
     Ok(())
 }
 
-/// What a fact says of a value and is not so.
+/// Returns the first fact that contradicts a value.
 fn untrue(fact: &Fact, value: &Value, value_of: impl Fn(Id) -> Option<i64>) -> Option<String> {
     let Value::Scalar(x) = value else {
         return (fact.lanes.is_some_and(|n| n != value.lanes() as i64))
@@ -196,13 +190,4 @@ fn untrue(fact: &Fact, value: &Value, value_of: impl Fn(Id) -> Option<i64>) -> O
         form.terms.iter().map(|(v, k)| Some(k.wrapping_mul(value_of(*v)?))).collect();
     let sum = terms?.iter().fold(form.constant, |sum, x| sum.wrapping_add(*x));
     if sum == *n { None } else { wrong(format!("that it is {form:?}, which is {sum}")) }
-}
-
-/// Adds a term to a bank.
-fn import(bank: &mut Bank, term: &Term) -> Id {
-    let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-    for node in term {
-        ids.push(bank.add(node.clone().map_children(|child| ids[usize::from(child)])));
-    }
-    ids.last().copied().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What must hold of two visits, as formulas that contradict it.
+//! The claims about two visits, written as formulas that contradict them.
 
 use super::symbolic::{Functions, Inexpressible, Side, Visit, defined, mentions};
 use ember_values::scalar::BinaryOp;
@@ -6,14 +6,14 @@ use itertools::Itertools;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A claim as what would contradict it.
+/// A negated claim: formulas that hold together if the claim is wrong.
 pub(super) struct Negated {
     pub what: String,
-    /// All of these.
+    /// Formulas that must all hold.
     pub formulas: Vec<String>,
-    /// And any of these, which say that something does not exist, the easier first.
+    /// Alternative formulas for the absence of a value, easier ones first; each is added to `formulas` in turn.
     pub no_one: Vec<String>,
-    /// The constants that all of them speak of.
+    /// The constants that the formulas mention.
     pub constants: Vec<String>,
 }
 
@@ -23,8 +23,8 @@ impl Negated {
     }
 }
 
-/// Puts each visit of the left side beside that of the right side, in order; or beside those of the right
-/// side that share it, where a loop was taken apart.
+/// Pairs each visit of the left side with the visit of the right side, in order; or with several visits of the right
+/// side that share it, if a loop was split.
 pub(super) fn pair<'a>(
     left: &'a Side,
     right: &'a Side,
@@ -60,16 +60,16 @@ pub(super) fn pair<'a>(
     Ok(pairs)
 }
 
-/// What each side reaches, where that is not the same.
+/// Reports the leaves of each side if they differ.
 fn shapes(left: &Side, right: &Side) -> Inexpressible {
     let names = |side: &Side| side.visits.iter().map(|v| v.leaf.as_str()).sorted().join(", ");
     Inexpressible(format!("left: {}; right: {}", names(left), names(right)))
 }
 
-/// What is claimed of one leaf, and of the parts of the right side that share it.
+/// Adds the claims about one leaf and the parts of the right side that share it.
 pub(super) fn of_leaf(l: &Visit, rs: &[&Visit], claims: &mut Vec<Negated>) {
     let leaf = &l.leaf;
-    // A vector value may be known in more lanes than the left side's; nobody looks at these.
+    // The right side of a value may have more active lanes than the left side; these lanes are ignored.
     let value = leaf == "value";
     let reached = |from: &Visit, to: &[&Visit]| {
         let left = to.len() == rs.len() && to.iter().zip(rs).all(|(a, b)| std::ptr::eq(*a, *b));
@@ -77,7 +77,8 @@ pub(super) fn of_leaf(l: &Visit, rs: &[&Visit], claims: &mut Vec<Negated>) {
             true => "left side is reached by the right",
             false => "right side is reached by the left",
         };
-        // What no visit does, each of them does not: said in the easier ways, and then in the others.
+        // No visit reaches the leaf if each of them does not. The first alternative states this for witnesses, the last
+        // for all values.
         let ways = to.iter().map(|to| {
             let same = if left { same_id(l, to, &to.id) } else { same_id(l, from, &from.id) };
             none(to, from, &all(to.domain.iter().cloned().chain([same])))
@@ -113,7 +114,7 @@ pub(super) fn of_leaf(l: &Visit, rs: &[&Visit], claims: &mut Vec<Negated>) {
     }
 }
 
-/// That a side reaches a leaf once for the same loop variables.
+/// Adds the claim that a side reaches a leaf only once for the same loop variables.
 fn once(leaf: &str, name: &str, l: &Visit, r: &Visit, side: &Visit, claims: &mut Vec<Negated>) {
     if side.counters.is_empty() {
         return;
@@ -130,7 +131,7 @@ fn once(leaf: &str, name: &str, l: &Visit, r: &Visit, side: &Visit, claims: &mut
     ));
 }
 
-/// What is claimed of one leaf on both sides where it is reached.
+/// Adds the claims about a leaf that both sides reach.
 fn of_pair(l: &Visit, r: &Visit, claims: &mut Vec<Negated>) {
     let leaf = &l.leaf;
     let same = same_id(l, r, &r.id);
@@ -158,7 +159,7 @@ fn of_pair(l: &Visit, r: &Visit, claims: &mut Vec<Negated>) {
     }
 }
 
-/// What is claimed of the order of two leaves.
+/// Returns the claim that the right side keeps the order of two leaves.
 pub(super) fn order((la, ra): (&Visit, &Visit), (lb, rb): (&Visit, &Visit)) -> Negated {
     let (lb, rb) = (again(lb), again(rb));
     let domains = la.domain.iter().chain(&ra.domain).chain(&lb.domain).chain(&rb.domain).cloned();
@@ -176,20 +177,20 @@ pub(super) fn order((la, ra): (&Visit, &Visit), (lb, rb): (&Visit, &Visit)) -> N
     )
 }
 
-/// That the loop variables which both sides have are the same.
+/// Returns the formula that the loop variables common to both sides are equal.
 fn same_id(l: &Visit, r: &Visit, of: &BTreeMap<String, String>) -> String {
     let common = l.id.iter().filter(|(name, _)| r.id.contains_key(*name));
     all(common.filter_map(|(name, value)| Some(format!("(= {value} {})", of.get(name)?))))
 }
 
-/// The same of two times of one side.
+/// Returns the formula that the common loop variables are equal at two times of one side.
 fn common_id(l: &Visit, r: &Visit, side: &Visit, again: &Visit) -> String {
     let common = l.id.keys().filter(|name| r.id.contains_key(*name));
     all(common
         .filter_map(|name| Some(format!("(= {} {})", side.id.get(name)?, again.id.get(name)?))))
 }
 
-/// That one place in an order is before another.
+/// Returns the formula that one position in an order precedes another.
 fn before(a: &[String], b: &[String]) -> String {
     let place = |k: usize| {
         let equal = (0..k).map(|i| format!("(= {} {})", a[i], b[i]));
@@ -198,7 +199,7 @@ fn before(a: &[String], b: &[String]) -> String {
     any((0..a.len().min(b.len())).map(place))
 }
 
-/// The same visit another time.
+/// Returns a copy of the visit with fresh counters, for a second time.
 fn again(visit: &Visit) -> Visit {
     let other = |name: &String| format!("{name}_again");
     let renamed = |text: &String| {
@@ -217,7 +218,7 @@ fn again(visit: &Visit) -> Visit {
     }
 }
 
-/// A formula with one name in the place of another.
+/// Replaces a name in a formula.
 fn replaced(text: &str, from: &str, to: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();
@@ -251,8 +252,8 @@ fn joined(word: &str, nothing: &str, formulas: impl IntoIterator<Item = String>)
     }
 }
 
-/// That no values of a visit's counters make a formula true: for the values that follow from another
-/// visit's loop variables, and then for all.
+/// Returns formulas stating that no values of a visit's counters satisfy `formula`: first for the values that follow
+/// from another visit's loop variables, if there are any, then for all values.
 fn none(visit: &Visit, from: &Visit, formula: &str) -> Vec<String> {
     if visit.counters.is_empty() {
         return vec![format!("(not {formula})")];
@@ -265,13 +266,14 @@ fn none(visit: &Visit, from: &Visit, formula: &str) -> Vec<String> {
     }
 }
 
-/// A formula with the values of a visit's counters that follow from another visit's loop variables.
+/// Substitutes the values of a visit's counters that follow from another visit's loop variables.
 fn witnessed(visit: &Visit, from: &Visit, formula: &str) -> Option<String> {
     let mut formula = formula.to_owned();
     let mut known: Vec<(&String, String)> = Vec::new();
     for (counter, witness) in visit.counters.iter().zip(&visit.witnesses) {
         let names = |name: &str| witness.of.split([' ', '(', ')']).any(|word| word == name);
-        // A variable that a rule only finds has no name in common with the loop that it strips.
+        // A variable that a rule only finds shares no name with the loop that it strip-mines; a single loop variable is
+        // unambiguous.
         let only = || from.id.iter().next().filter(|_| from.id.len() == 1);
         let (_, value) = from.id.iter().find(|(name, _)| names(name)).or_else(only)?;
         let start = known.iter().fold(witness.from.clone(), |text, (c, v)| replaced(&text, c, v));
@@ -285,7 +287,7 @@ fn witnessed(visit: &Visit, from: &Visit, formula: &str) -> Option<String> {
     Some(formula)
 }
 
-/// Declarations and assertions.
+/// Builds a script of declarations and assertions.
 pub(super) fn script(
     functions: &Functions,
     constants: &[String],

@@ -1,7 +1,7 @@
-//! What a rule claims of integers, and whether a solver agrees.
+//! The claims of a rule about integers, and their proof by a solver.
 //!
-//! Both sides must reach the same leaves, for the same values of the loop variables, with the same
-//! indices, as often, and in the same order where no condition of the rule makes order immaterial.
+//! Both sides must reach the same leaves for the same values of the loop variables, with the same indices and equally
+//! often. The order must also be the same, unless a condition of the rule makes it immaterial.
 
 use super::claims::{Negated, of_leaf, order, pair, script};
 use super::solver::{Answer, Solver, ask as ask_solver};
@@ -12,52 +12,53 @@ use itertools::Itertools;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is known of a rule's claims about integers.
+/// The result of checking a rule's claims about integers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Integers {
-    /// It claims nothing: both sides compute the same indices in the same loops.
+    /// There are no claims: both sides compute the same indices in the same loops.
     None,
-    /// A solver found no exception.
+    /// The solver proved all claims.
     Proved {
-        /// Formulas that were proved.
+        /// The number of proved formulas.
         claims: usize,
     },
-    /// A solver found an exception.
+    /// The solver found a counterexample.
     Refuted {
-        /// What is not so.
+        /// The claim that is wrong.
         claim: String,
-        /// The values for which it is not.
+        /// The values of the counterexample, by name.
         values: Vec<(String, String)>,
     },
-    /// A solver gave up.
+    /// The solver gave up.
     Unknown {
-        /// On what, and why.
+        /// The claim, and the reason.
         reason: String,
     },
-    /// What the rule says is not told in loops and indices: it defines an operator, say.
+    /// The rule cannot be expressed with loops and indices, for example because it defines an operator.
     Inexpressible {
-        /// What is not.
+        /// The part that cannot be expressed.
         reason: String,
     },
-    /// There is something to prove, and nothing to prove it with.
+    /// There are claims to prove, but no solver.
     NoSolver {
-        /// Formulas that would have been asked.
+        /// The number of formulas that would have been checked.
         claims: usize,
     },
 }
 
-/// Numbers that stand for those of generators: lanes and lengths of tiles; trips of loops, and their steps.
+/// The sample values of generators: lanes and tile lengths (`NUMBERS`), trip counts (`TRIPS`), and the steps of loops
+/// (`STEPS`).
 const NUMBERS: [i64; 6] = [2, 4, 8, 16, 32, 64];
 const TRIPS: [i64; 3] = [2, 3, 8];
 const STEPS: [i64; 3] = [1, 2, 3];
 
-/// Conditions that make the order of what is done immaterial, or the statements around it one.
+/// Conditions that make the order of effects immaterial, between statements or between iterations.
 const ORDER_FREE: [&str; 3] = ["independent", "independent-lanes", "own-lane"];
 
-/// What is claimed where the generators give some numbers.
+/// The claims for one choice of numbers for the generators.
 struct Chosen {
-    /// Whether the rule's conditions can hold at all; where they cannot, the rest says nothing.
+    /// A script that is unsatisfiable if the rule's conditions cannot hold; the claims are then vacuous.
     possible: String,
     claims: Vec<Claim>,
 }
@@ -65,14 +66,14 @@ struct Chosen {
 /// One formula that must hold.
 struct Claim {
     what: String,
-    /// Its negation, with declarations; no values may make it true. Where there are two, the first
-    /// follows from the second and is easier: it names what the second says exists.
+    /// The scripts of its negation, with declarations; the claim is proved if one of them is unsatisfiable. If there
+    /// are two, the first is weaker and easier: it names the values that the second quantifies over.
     scripts: Vec<String>,
-    /// The constants whose values tell an exception.
+    /// The constants whose values describe a counterexample.
     constants: Vec<String>,
 }
 
-/// Asks a solver about everything that a rule claims of integers.
+/// Asks a solver about all claims of a rule about integers.
 pub(super) fn check(signature: &Signature, rule: &Rule, solver: Option<&dyn Solver>) -> Integers {
     let claims = match claims(signature, rule) {
         Ok(claims) => claims,
@@ -116,7 +117,7 @@ fn ask(chosen: &[Chosen], solver: &dyn Solver) -> Integers {
     Integers::Proved { claims: proved }
 }
 
-/// Everything that a rule claims, for each number of its generators.
+/// Returns all claims of a rule, for each choice of numbers for its generators.
 fn claims(signature: &Signature, rule: &Rule) -> Result<Vec<Chosen>, Inexpressible> {
     let mut ranges: BTreeMap<Var, &[i64]> = BTreeMap::new();
     for (v, call) in &rule.fors {
@@ -126,7 +127,7 @@ fn claims(signature: &Signature, rule: &Rule) -> Result<Vec<Chosen>, Inexpressib
             _ => &NUMBERS,
         };
         ranges.insert(*v, numbers);
-        // How often a loop runs is told by division, which is easy by a number only.
+        // A trip count requires a division by the step, which is easy only if the step is a number.
         if let ("one-trip" | "few-trips", [.., Arg::Var(step)]) = (call.what.name, &call.args[..]) {
             ranges.insert(*step, &STEPS);
         }
@@ -166,7 +167,7 @@ fn claims_for(
     }
     let pairs = pair(&left, &right)?;
     let assumed = one.assumptions();
-    // Where sums may be reordered, so may the values of a reduction.
+    // If sums may be reordered, the values of a reduction may be as well.
     let regrouped = right.folded || rule.exact > Exactness::Bitwise && one.reduction().is_some();
     let mut functions = one.functions;
     functions.extend(other.functions);

@@ -1,10 +1,10 @@
-//! Rules verified: the tiers of checking that each rule has passed, and how.
+//! Verifies rules: the tiers of checking that each rule has passed.
 //!
 //! 1. *Sampled*: both sides interpreted on random and edge data ([`crate::soundness`]).
-//! 2. *Exhaustive*: the smallest instances on every small store (the same).
-//! 3. *Integers*: what the rule claims of loops, lanes and indices, proved by an SMT solver.
+//! 2. *Exhaustive*: the smallest instances on every small store ([`crate::soundness`]).
+//! 3. *Integers*: the rule's claims about loops, lanes and indices, proved by an SMT solver.
 //!
-//! A tier that could not be reached is never called passed.
+//! A tier that could not be reached never counts as passed.
 
 mod claims;
 mod integers;
@@ -19,43 +19,43 @@ use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, RuleBook};
 use serde::Serialize;
 
-/// What is known of one rule.
+/// The result of verifying one rule.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verified {
     /// The rule.
     pub rule: &'static str,
-    /// The set that it belongs to.
+    /// The rule set that it belongs to.
     pub ruleset: &'static str,
-    /// What it says of itself.
+    /// Its declared exactness.
     pub exact: Exactness,
-    /// The highest of the first two tiers that it has passed; `null` where it was refuted or too few
-    /// instances could be made.
+    /// The higher of the first two tiers that it has passed; `null` if it was refuted or too few instances could be
+    /// made.
     pub tier: Option<Tier>,
-    /// Random cases in which both sides were compared.
+    /// The number of random cases in which both sides were compared.
     pub sampled: usize,
-    /// Cases on small stores.
+    /// The number of cases on small stores.
     pub exhaustive: usize,
-    /// The third tier.
+    /// The result of the third tier.
     pub integers: Integers,
     /// A case in which the rule is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counterexample: Option<String>,
-    /// The seed with which all of this is found again.
+    /// The seed that reproduces the result.
     pub seed: u64,
-    /// Milliseconds of one core that the check took.
+    /// The time of the check on one core, in milliseconds.
     pub time_ms: f64,
 }
 
 impl Verified {
-    /// Whether nothing speaks against the rule and enough was tried.
+    /// Returns true if no counterexample was found and enough was tested.
     pub fn passed(&self) -> bool {
         self.tier.is_some()
             && !matches!(self.integers, Integers::Refuted { .. } | Integers::Unknown { .. })
     }
 }
 
-/// Verifies the rules of a book that are wanted, in its order; several at a time. Tells of each rule
-/// as it is done.
+/// Verifies the selected rules of a book, several at a time, and returns the results in the book's order. Calls `done`
+/// after each rule.
 pub fn verify(
     book: &RuleBook,
     wanted: impl Fn(&str) -> bool,

@@ -1,32 +1,31 @@
-//! Questions to an SMT solver and its answers, as text in the solver's standard form.
+//! The interface to an SMT solver: questions and answers as text in SMT-LIB 2.
 //!
-//! Knows nothing of rules, and nothing of how a solver is run.
+//! This module is independent of rules and of the way in which a solver is run.
 
 /// A solver that reads SMT-LIB 2.
 pub trait Solver: Sync {
-    /// Its name.
+    /// Returns the name of the solver.
     fn name(&self) -> &'static str;
 
-    /// Its answer to a script, as text.
+    /// Returns the solver's answer to a script, as text.
     ///
     /// # Errors
-    /// It could not be run.
+    /// The solver could not be run.
     fn answer(&self, script: &str) -> std::io::Result<String>;
 }
 
-/// What a solver says of a conjunction of formulas.
+/// A solver's answer about a conjunction of formulas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// No values make all of them true.
+    /// No values satisfy all formulas.
     Unsatisfiable,
-    /// These values, name by name, make all of them true.
+    /// These values, by name, satisfy all formulas.
     Satisfiable(Vec<(String, String)>),
-    /// It does not know, or gave up.
+    /// The solver does not know, or gave up; the text is the reason.
     Unknown(String),
 }
 
-/// Asks whether declarations and assertions can hold together, and for the values of some
-/// constants if they can.
+/// Asks whether declarations and assertions are satisfiable, and for the values of some constants if they are.
 pub(super) fn ask(solver: &dyn Solver, script: &str, constants: &[String]) -> Answer {
     let mut text =
         format!("(set-option :produce-models true)\n(set-logic ALL)\n{script}(check-sat)\n");
@@ -39,7 +38,7 @@ pub(super) fn ask(solver: &dyn Solver, script: &str, constants: &[String]) -> An
     }
 }
 
-/// Reads an answer: a word, and after `sat` a list of names with their values.
+/// Parses an answer: a word, followed after `sat` by a list of names with their values.
 fn read(said: &str, constants: &[String]) -> Answer {
     let (word, rest) = said.split_once('\n').unwrap_or((said, ""));
     match word.trim() {
@@ -49,7 +48,7 @@ fn read(said: &str, constants: &[String]) -> Answer {
     }
 }
 
-/// The values in `((a 1) (b (- 2)))`.
+/// Parses the values in `((a 1) (b (- 2)))`.
 fn values(text: &str, constants: &[String]) -> Vec<(String, String)> {
     let value = |name: &String| {
         let from = text.find(&format!("({name} "))? + name.len() + 2;

@@ -1,4 +1,4 @@
-//! What stands in a case file.
+//! Reads case files.
 
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::load::load;
@@ -6,7 +6,8 @@ use ember_language::rules::{RuleBook, Schedule, ScheduleStep, Sketch};
 use ember_language::sexp::{self, Sexp};
 use ember_language::suggest::unknown;
 use ember_language::term::Term;
-use ember_model::model::Model;
+use ember_language::text::{Words, written_out};
+use ember_model::Model;
 use std::path::Path;
 
 /// A case, ready to be run.
@@ -14,35 +15,35 @@ use std::path::Path;
 pub struct Case {
     /// Its name.
     pub name: String,
-    /// Where that stands.
+    /// The place of its name.
     pub span: Span,
-    /// Which rules are applied.
+    /// The rules that are applied.
     pub steps: Steps,
-    /// The model whose tensors the term speaks of.
+    /// The model whose tensors occur in the term.
     pub model: Option<Model>,
-    /// The most e-nodes that it may make.
+    /// The limit on its e-nodes.
     pub nodes: usize,
     /// The term.
     pub input: Term,
-    /// What it must look like afterwards, each with its text.
+    /// The sketches that the result must fit, each with its text.
     pub expect: Vec<(Sketch, Sexp)>,
-    /// What it must not look like.
+    /// The sketches that the result must not fit, each with its text.
     pub refuse: Vec<(Sketch, Sexp)>,
-    /// The `(expect …)`, or the empty place where one would stand.
+    /// The place of the `(expect …)`, or the empty place at which one would be inserted.
     pub expectation: Span,
 }
 
-/// Which rules are applied in a case: the steps of a schedule.
+/// The rules that are applied in a case, as the steps of a schedule.
 pub type Steps = Vec<ScheduleStep>;
 
 const PARTS: [&str; 7] = ["rules", "schedule", "model", "nodes", "input", "expect", "refuse"];
 
-/// The e-nodes that a case may make if it does not say how many, and the most that it may say.
+/// The default limit on the e-nodes of a case, and the greatest limit that it may declare.
 const NODES: (usize, usize) = (20_000, 1_000_000);
 
 const SHAPE: &str = "write (case NAME (rules SET …) (input TERM) (expect SKETCH …))";
 
-/// Reads the cases of a file; reports all that is wrong with them.
+/// Reads the cases of a file; reports all errors.
 pub fn read(sources: &mut Sources, file: FileId, book: &RuleBook) -> Checked<Vec<Case>> {
     let mut errors = Vec::new();
     let mut cases: Vec<Case> = Vec::new();
@@ -66,8 +67,7 @@ fn wrong(message: &str, span: Span, label: &str) -> Diagnostic {
     Diagnostic::error(message, span, label).with_help(SHAPE)
 }
 
-/// One case. What is wrong with several of its parts goes into `errors`, and what makes it no case at all
-/// is returned.
+/// Reads one case. Errors of its parts are added to `errors`; an error that makes it no case at all is returned.
 fn case(
     sources: &mut Sources,
     item: &Sexp,
@@ -91,7 +91,7 @@ fn case(
             Some(at) if found[at].is_some() => {
                 errors.push(wrong(&format!("`{head}` stands twice"), part.span, "again here"));
             }
-            // An empty expectation is there to be written.
+            // An empty expectation is a placeholder to be filled in.
             Some(_) if rest.is_empty() && head != "expect" => {
                 errors.push(wrong(
                     &format!("`{head}` has the wrong shape"),
@@ -125,13 +125,20 @@ fn case(
         number.unwrap_or(NODES.0)
     });
     let input = match input {
-        Some((_, [term])) => match book.signature.read_term(term) {
-            Ok((term, _)) => Some(term),
-            Err(found) => {
-                errors.extend(found);
-                None
+        Some((_, [term])) => {
+            let words = match &model {
+                Some(model) => model.words(&book.signature),
+                None => Words::new(&book.signature),
+            };
+            let read = written_out(term, &words, &[]);
+            match read.and_then(|term| book.signature.read_term(&term)) {
+                Ok((term, _)) => Some(term),
+                Err(found) => {
+                    errors.extend(found);
+                    None
+                }
             }
-        },
+        }
         _ => {
             errors.push(wrong("the input is missing", name.span, "in this case"));
             None
@@ -161,7 +168,7 @@ fn case(
     }
 }
 
-/// The rules of sets, applied until nothing changes.
+/// Returns a step that applies the rules of sets until nothing changes.
 fn chosen(book: &RuleBook, sets: &[Sexp], errors: &mut Vec<Diagnostic>) -> Steps {
     let mut rules: Vec<usize> = Vec::new();
     for name in sets {
@@ -173,7 +180,7 @@ fn chosen(book: &RuleBook, sets: &[Sexp], errors: &mut Vec<Diagnostic>) -> Steps
             }
         }
     }
-    rules.extend((0..book.rules.len()).filter(|rule| book.is_definition(&book.rules[*rule])));
+    rules.extend((0..book.rules.len()).filter(|rule| book.is_known(*rule)));
     rules.sort_unstable();
     rules.dedup();
     vec![ScheduleStep::Saturate(rules)]
@@ -201,7 +208,7 @@ fn steps_of(
     Some(schedule.steps.clone())
 }
 
-/// The model at a path from the folder of the case's file.
+/// Reads the model at a path relative to the folder of the case's file.
 fn read_model(
     sources: &mut Sources,
     span: Span,

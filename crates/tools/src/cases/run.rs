@@ -1,4 +1,4 @@
-//! What becomes of a case, and expectations written anew.
+//! Runs cases, and rewrites their expectations.
 
 use super::as_term;
 use super::read::Case;
@@ -6,45 +6,49 @@ use egg::{AstSize, Id};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_egraph::Extractor;
 use ember_engine::CompiledRule;
-use ember_engine::drive::{Driven, Mark, drive};
-use ember_engine::saturate::{Limits, StopReason, saturate};
+use ember_engine::drive::{Driver, Observer};
+use ember_engine::saturate::{Limits, StopReason};
 use ember_language::diagnostic::Span;
 use ember_language::print_term::print_term;
 use ember_language::rules::{RuleBook, Sketch};
+use ember_language::sexp::Sexp;
 use ember_language::term::Term;
+use ember_language::text::{Words, program, written_out};
 use similar::TextDiff;
 use std::collections::BTreeMap;
 
-/// The most iterations of a saturation of a case.
+/// The limit on the iterations of a saturation of a case.
 const ITERATIONS: usize = 50;
 
-/// Why a case fails.
+/// The reason why a case fails.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is wrong.
+    /// The reason in words.
     pub reason: String,
-    /// From what was expected to the smallest form that was found, line by line; empty where nothing was
-    /// expected that is missing.
+    /// The difference between the expectation and the smallest form that was found, line by line; empty if no expected
+    /// form is missing.
     pub diff: String,
     /// The smallest form that was found.
     pub found: Term,
-    /// Whether writing the expectation anew would make it right.
+    /// True if rewriting the expectation would make the case pass.
     pub blessable: bool,
 }
 
 impl Case {
-    /// Runs the case with the rules of a book, compiled in its order; `None` where all is right.
+    /// Runs the case with the rules of a book, compiled in its order; `None` if the case passes.
     pub fn run(&self, book: &RuleBook, compiled: &[CompiledRule]) -> Option<Failure> {
         let mut egraph = EGraph::new(self.facts(book));
         let root = egraph.add_expr(&self.input);
         egraph.rebuild();
         let limits = Limits { iterations: ITERATIONS, nodes: self.nodes };
-        let mut run = Run { compiled, limits, egraph, root, stop: StopReason::Saturated };
-        drive(&mut run, &self.steps, ITERATIONS);
-        let (stop, root) = (&run.stop, run.egraph.find(root));
+        let mut driver = Driver::new(egraph, compiled, limits);
+        driver.run(&self.steps, &mut Run { root });
+        let (egraph, stop) = (&driver.egraph, &driver.stop);
+        let root = egraph.find(root);
         // The input is a finite term of the root, so there is always one.
-        let smallest = Extractor::new(&run.egraph, AstSize).find_best(root);
+        let smallest = Extractor::new(egraph, AstSize).find_best(root);
         let found = smallest.map_or_else(|| self.input.clone(), |(_, term)| term);
+        let words = self.words(book);
         let fail = |reason: String, diff: String, blessable: bool| {
             Some(Failure { reason, diff, found: found.clone(), blessable })
         };
@@ -52,22 +56,22 @@ impl Case {
             return fail("the rules make two numbers equal".to_owned(), String::new(), false);
         }
         if let Some((_, text)) =
-            self.refuse.iter().find(|(s, _)| ember_engine::holds(s, &run.egraph, root))
+            self.refuse.iter().find(|(s, _)| ember_engine::holds(s, egraph, root))
         {
-            let reason = format!("it becomes {}", print_term(&as_term(text)).trim_end());
+            let reason = format!("it becomes {}", sketched(text, &words).trim_end());
             return fail(reason, String::new(), false);
         }
         let missing =
-            self.expect.iter().find(|(sketch, _)| !ember_engine::holds(sketch, &run.egraph, root));
+            self.expect.iter().find(|(sketch, _)| !ember_engine::holds(sketch, egraph, root));
         if let Some((_, text)) = missing {
-            let expected = print_term(&as_term(text));
+            let expected = sketched(text, &words);
             let why = match stop {
                 StopReason::Saturated => String::new(),
                 stop => format!(", and the rules stopped: {stop}"),
             };
             return fail(
                 format!("it does not become what is expected{why}"),
-                diff(&expected, &found),
+                diff(&expected, &program(&found, &words)),
                 true,
             );
         }
@@ -75,6 +79,11 @@ impl Case {
             return fail("nothing is expected of it".to_owned(), String::new(), true);
         }
         None
+    }
+
+    fn words<'b>(&self, book: &'b RuleBook) -> Words<'b> {
+        let without = || Words::new(&book.signature);
+        self.model.as_ref().map_or_else(without, |model| model.words(&book.signature))
     }
 
     fn facts(&self, book: &RuleBook) -> Facts {
@@ -87,54 +96,40 @@ impl Case {
     }
 }
 
-fn diff(expected: &str, found: &Term) -> String {
-    let found = format!("{}\n", print_term(found).trim_end());
+/// A sketch as text. One that is a term by itself names its loops as what is found does.
+fn sketched(sketch: &Sexp, words: &Words) -> String {
+    let term = written_out(sketch, words, &[]).and_then(|text| words.signature().read_term(&text));
+    term.map_or_else(|_| print_term(&as_term(sketch)), |(term, _)| program(&term, words))
+}
+
+fn diff(expected: &str, found: &str) -> String {
+    let found = format!("{}\n", found.trim_end());
     let expected = format!("{}\n", expected.trim_end());
     let diff = TextDiff::from_lines(&expected, &found);
     diff.unified_diff().context_radius(3).header("expected", "found").to_string()
 }
 
-struct Run<'a> {
-    compiled: &'a [CompiledRule],
-    limits: Limits,
-    egraph: EGraph,
+/// A case's run, which the first saturation that does not run to its end ends.
+struct Run {
     root: Id,
-    /// Why the last saturation stopped; the first that does not run to its end is the last.
-    stop: StopReason,
 }
 
-impl Driven for Run<'_> {
-    fn saturate(&mut self, rules: &[usize]) {
-        let rules: Vec<&CompiledRule> = rules.iter().map(|rule| &self.compiled[*rule]).collect();
-        self.stop = saturate(&mut self.egraph, &rules, &self.limits, &mut |_| ()).stop;
+impl Observer<Facts> for Run {
+    fn found(&self, egraph: &EGraph, sketch: &Sketch) -> bool {
+        ember_engine::holds(sketch, egraph, self.root)
     }
 
-    /// No case has such a schedule.
-    fn keep(&mut self, _: usize) {}
-
-    fn found(&self, sketch: &Sketch) -> bool {
-        ember_engine::holds(sketch, &self.egraph, self.root)
-    }
-
-    fn mark(&self) -> Mark {
-        Mark::of(&self.egraph, 0)
-    }
-
-    fn ended(&self) -> bool {
-        self.stop != StopReason::Saturated
-    }
-
-    fn cut_short(&mut self) {
-        self.stop = StopReason::IterationLimit;
+    fn ended(&self, driver: &Driver<'_, Facts>) -> bool {
+        driver.stop != StopReason::Saturated
     }
 }
 
-/// The text of a case file with expectations written anew, each in its place.
+/// Returns the text of a case file with rewritten expectations, each in its place.
 pub fn bless(text: &str, found: &[(Span, Term)]) -> String {
     let mut places: Vec<&(Span, Term)> = found.iter().collect();
     places.sort_by_key(|(span, _)| span.start);
     let mut written = text.to_owned();
-    // From the last, so that the places before it stay where they are.
+    // The replacement starts at the end, so that the earlier places stay valid.
     for (span, term) in places.into_iter().rev() {
         let printed = print_term(term);
         let lines = printed.trim_end().lines().map(|line| format!("\n    {line}"));

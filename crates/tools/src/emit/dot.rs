@@ -1,19 +1,19 @@
-//! An e-graph as Graphviz text: a box for each class with what is known of it, the nodes inside.
+//! Writes an e-graph as Graphviz text: a box for each class with its facts and its nodes.
 
 use super::snapshot::{Snapshot, SnapshotClass};
 use std::fmt::Write;
 
-/// How many characters of facts stand on a line, and how many lines.
+/// The number of characters in a line of facts, and the number of lines.
 const FACTS: (usize, usize) = (48, 3);
 
-/// The text.
+/// Returns the text.
 pub fn dot(snapshot: &Snapshot) -> String {
     let mut out = String::from(
         "digraph egraph {\n  compound=true;\n  node [shape=box, style=filled, fillcolor=white, \
          fontname=monospace];\n  edge [arrowsize=0.6];\n",
     );
     for (number, class) in &snapshot.classes {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write_class(&mut out, *number, class, *number == snapshot.root);
     }
     for (number, class) in &snapshot.classes {
@@ -54,7 +54,7 @@ fn write_class(
     writeln!(out, "  }}")
 }
 
-/// Facts over a few lines.
+/// Splits facts into a few lines.
 fn lines(facts: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in facts.split_whitespace() {
@@ -70,7 +70,7 @@ fn lines(facts: &str) -> Vec<String> {
     lines
 }
 
-/// A text in Graphviz's quotes, its lines to the left.
+/// Returns a text in Graphviz's quotes, with its lines aligned to the left.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
     match escaped.contains('\n') {

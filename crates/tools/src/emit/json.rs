@@ -1,12 +1,11 @@
-//! An e-graph in the JSON format of `egraph-serialize`.
+//! Writes an e-graph in the JSON format of `egraph-serialize`.
 
 use super::snapshot::Snapshot;
 use egraph_serialize::{ClassData, ClassId, Cost, EGraph, Node, NodeId};
 use serde_json::Value;
 
-/// The JSON. Nodes are called `CLASS.PLACE`; an operand is the first node of its class, as the format
-/// asks for. Every node costs 1, since what a node costs depends on what is around it; the estimates
-/// stand with the classes.
+/// Returns the JSON. Nodes are called `CLASS.PLACE`; an operand is the first node of its class, as the format requires.
+/// Every node costs 1, because the cost of a node depends on its context; the estimates are stored with the classes.
 pub fn json(snapshot: &Snapshot) -> Value {
     let node_id = |class: usize, at: usize| NodeId::from(format!("{class}.{at}"));
     let class_id = |class: usize| ClassId::from(class.to_string());
@@ -36,10 +35,10 @@ pub fn json(snapshot: &Snapshot) -> Value {
         egraph.class_data.insert(class_id(*number), data);
     }
     egraph.root_eclasses.push(class_id(snapshot.root));
-    // Plain data with string keys: serialising it cannot fail.
+    // Serialising plain data with string keys cannot fail.
     let mut value = serde_json::to_value(&egraph).unwrap_or_default();
     if let Some(data) = value.get_mut("class_data") {
-        // The crate keeps these in a hash table.
+        // The crate keeps these in a hash table, whose order varies.
         data.as_object_mut().into_iter().for_each(|classes| {
             classes.values_mut().for_each(Value::sort_all_objects);
         });

@@ -1,9 +1,9 @@
-//! The best program of a model at a level, as text.
+//! Prints the best program of a model at a level.
 //!
-//! A level is reached by the rules of some phases: `lower` makes sequential loops of tensors, `optimise` lanes
-//! of loops, and `decouple` and `refine` divide a program between the units. SCF is the best sequential program of a
-//! schedule, SLC the best divided one without the phase `optimise`, so that all its values are scalars, and SLCV the
-//! best of all, of which the DLC program is made.
+//! The rules of some phases lead to a level: `lower` turns tensors into sequential loops, `optimise` turns loops into
+//! lanes, and `decouple` and `refine` divide a program between the units. SCF is the best sequential program of a
+//! schedule. SLC is the best divided program without the phase `optimise`, so that all its values are scalars. SLCV is
+//! the best program of all, from which the DLC program is lowered.
 
 use crate::progress::Line;
 use crate::tuning::Tuning;
@@ -29,7 +29,7 @@ pub enum Level {
     Dlc,
 }
 
-/// The best program at a level.
+/// Returns the best program at a level.
 pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
     let schedule = inputs.schedule(&options.schedule)?;
     let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
@@ -46,7 +46,7 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
     })
 }
 
-/// The best programs before and after a phase, as two programs that `equiv` reads.
+/// Returns the best programs before and after a phase, as two programs that `equiv` reads.
 pub fn around(inputs: &Inputs, options: &Options, phase: Phase) -> Checked<String> {
     let earlier = Phase::ALL.iter().filter(|earlier| **earlier < phase).max();
     let before = match earlier {
@@ -63,7 +63,7 @@ pub fn around(inputs: &Inputs, options: &Options, phase: Phase) -> Checked<Strin
     Ok(format!("; before {phase}\n{before}\n; after {phase}\n{after}"))
 }
 
-/// The best program that the rules of a phase and of those before it make.
+/// Returns the best program that the rules of a phase and of the earlier phases make.
 fn after(inputs: &Inputs, options: &Options, last: Phase) -> Checked<String> {
     let schedule = inputs.schedule(&options.schedule)?;
     let schedule = of_phases(inputs, schedule, |phase| phase <= last);
@@ -71,12 +71,12 @@ fn after(inputs: &Inputs, options: &Options, last: Phase) -> Checked<String> {
     Ok(text::program(&best(inputs, options, &schedule, goal)?.term, &inputs.words()))
 }
 
-/// A schedule with the rules of some phases only.
+/// Returns a schedule restricted to the rules of some phases.
 fn of_phases(inputs: &Inputs, schedule: &Schedule, keep: impl Fn(Phase) -> bool) -> Schedule {
     schedule.only(|rule| keep(inputs.book.rules[rule].phase))
 }
 
-/// The best program that a schedule finds.
+/// Returns the best program that a schedule finds.
 fn best(inputs: &Inputs, options: &Options, schedule: &Schedule, goal: Goal) -> Checked<Chosen> {
     if !options.rank {
         return compile_by(inputs, options, schedule, goal);

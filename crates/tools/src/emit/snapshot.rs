@@ -1,5 +1,5 @@
-//! What is shown of an e-graph: the classes below the program, what is known of them and what they
-//! cost, and the program that the cost model prefers.
+//! The shown content of an e-graph: the classes below the program with their facts and costs, and the program that the
+//! cost model prefers.
 
 use crate::show::Show;
 use egg::{Id, Language};
@@ -15,7 +15,7 @@ use ember_language::term::Node;
 use ember_language::text::Words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An e-graph as it is shown.
+/// The shown content of an e-graph.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The number of the program's class.
@@ -24,15 +24,15 @@ pub struct Snapshot {
     pub classes: BTreeMap<usize, SnapshotClass>,
 }
 
-/// A class of it.
+/// A class of a snapshot.
 #[derive(Clone, Debug)]
 pub struct SnapshotClass {
     /// The sort of its terms.
     pub sort: Option<&'static str>,
-    /// What is known of them, in words.
+    /// The known facts about its terms, in words.
     pub facts: String,
-    /// The cost model's estimate for its cheapest term, in cycles of one evaluation; `None` where no
-    /// program can contain any.
+    /// The cost model's estimate for its cheapest term, in cycles of one evaluation; `None` if no program can contain
+    /// one of its terms.
     pub estimate: Option<f64>,
     /// Its nodes.
     pub nodes: Vec<SnapshotNode>,
@@ -45,12 +45,12 @@ pub struct SnapshotNode {
     pub operator: String,
     /// The classes of its operands.
     pub children: Vec<usize>,
-    /// Whether the program that the cost model prefers has it.
+    /// True if the program that the cost model prefers contains it.
     pub best: bool,
 }
 
-/// Searches a statement, with those that are searched together with it, and shows the e-graph from
-/// which its program is extracted in the end.
+/// Searches a statement, together with the statements of its group, and shows the e-graph from which its program is
+/// extracted at the end.
 pub fn snapshot(inputs: &Inputs, options: &Options, statement: usize) -> Checked<Snapshot> {
     let schedule = inputs.schedule(&options.schedule)?;
     let instance = inputs.model.instantiate(options.tune_seed.or(options.seed))?;
@@ -109,7 +109,7 @@ fn of(
     Snapshot { root: number(&root), classes }
 }
 
-/// The nodes of the best program.
+/// Returns the nodes of the best program.
 fn chosen(extraction: &Extraction<Node, Summary>) -> BTreeSet<Node> {
     let mut nodes = BTreeSet::new();
     let mut seen = BTreeSet::new();

@@ -1,12 +1,13 @@
-//! Terms with the arithmetic of a chain done: each copy of a term has its number, extent or type at once, as
-//! people read programs. A chain does it copy by copy, as positions need it.
+//! Terms with the arithmetic of a chain done: every copy of a term has its number, extent or type at once, as in
+//! readable programs. A chain computes copy by copy, in the order of positions.
 
-use egg::{Id, Language};
+use egg::Id;
+use ember_language::rebuild::rebuild;
 use ember_language::term::{Term, Terms};
 use ember_prove::chains::{By, Chain, tree_size};
 use rustc_hash::FxHashMap;
 
-/// How often equalities are looked at, each of which may be over terms that others change.
+/// The number of passes over the equalities, whose terms other equalities may change.
 const PASSES: usize = 8;
 
 /// Computed equalities, from longer terms to shorter ones.
@@ -17,7 +18,7 @@ pub(super) struct Computed {
 }
 
 impl Computed {
-    /// The equalities of a chain.
+    /// Collects the equalities of a chain.
     pub fn of(chain: &Chain) -> Computed {
         let mut computed = Computed::default();
         let steps = chain.steps.iter().filter(|step| step.by == By::Computed);
@@ -44,23 +45,22 @@ impl Computed {
         computed
     }
 
-    /// A term with its arithmetic done.
+    /// Returns a term with its arithmetic done.
     pub fn done(&mut self, term: &Term) -> Term {
         let root = self.put(term);
         self.terms.part(root)
     }
 
     fn put(&mut self, term: &Term) -> Id {
-        let mut ids: Vec<Id> = Vec::with_capacity(term.len());
-        for node in term {
-            let mut id = self.terms.add(node.clone().map_children(|child| ids[usize::from(child)]));
-            // Each is shorter than the one before, as it was when it was found; bounds may change with names.
+        rebuild(term.as_ref(), |_, node| {
+            let mut id = self.terms.add(node);
+            // Each term was shorter than the one before when it was found; bounds may change with names, so the passes
+            // are limited.
             for _ in 0..PASSES {
                 let Some(next) = self.shorter.get(&id) else { break };
                 id = *next;
             }
-            ids.push(id);
-        }
-        ids.last().copied().unwrap_or_default()
+            id
+        })
     }
 }

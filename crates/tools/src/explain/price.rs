@@ -1,4 +1,4 @@
-//! What whole terms cost by the cost model, where they are finished programs.
+//! The cost of whole terms according to the cost model, if they are finished programs.
 
 use ember_analysis::facts::{EGraph, Facts};
 use ember_compile::cost::{Cost, Goal, Model, Rates};
@@ -15,23 +15,23 @@ pub struct Prices<'a> {
     statistics: &'a Statistics<'a>,
 }
 
-/// What a finished program costs by the cost model.
+/// The cost of a finished program according to the cost model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     /// The estimate, in cycles.
     pub estimate: f64,
-    /// What it is made of.
+    /// The components of the cost.
     pub cost: Cost,
 }
 
 impl<'a> Prices<'a> {
-    /// Prices on the machine and data at hand.
+    /// Creates prices for the machine and the data.
     pub fn new(inputs: &Inputs, statistics: &'a Statistics<'a>, group: &Group) -> Prices<'a> {
         let facts = ember_compile::pipeline::facts(inputs, group);
         Prices { facts, rates: Rates::of(&inputs.machine), statistics }
     }
 
-    /// The price of a term; `None` unless it is a finished decoupled program.
+    /// Returns the price of a term; `None` unless it is a finished decoupled program.
     pub fn of(&self, term: &Term) -> Option<Price> {
         let mut egraph = EGraph::new(self.facts.clone());
         let root = egraph.add_expr(term);

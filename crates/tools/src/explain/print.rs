@@ -1,4 +1,4 @@
-//! Chains as text and as JSON.
+//! Prints chains as text and as JSON.
 
 use super::computed::Computed;
 use super::lines::lines;
@@ -6,6 +6,7 @@ use super::price::Price;
 use super::program::Explained;
 use egg::{Id, Language, Var};
 use ember_language::print_term::print_term;
+use ember_language::rebuild::rebuild;
 use ember_language::rules::RuleBook;
 use ember_language::term::{Node, Term};
 use ember_language::text::{Names, Words, line, written};
@@ -16,19 +17,19 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-/// What a variable stands for is written out if it has at most this many words.
+/// The number of words up to which the term of a variable is written out.
 const SHORT: u64 = 6;
 
-/// How many characters of a computed term are shown.
+/// The limit on the characters of a computed term that are shown.
 const SHOWN: usize = 88;
 
-/// How many lines around a change are shown.
+/// The number of lines shown around a change.
 const AROUND: usize = 3;
 
-/// How many levels of a position are shown.
+/// The number of levels of a position that are shown.
 const LEVELS: usize = 4;
 
-/// A step's two sides, with the names of the rule's variables for what is long in both.
+/// Returns a step's two sides, in which the rule's variables replace their terms if these are long.
 pub fn difference(step: &Step) -> (Term, Term) {
     let names: Vec<(Var, Term)> = match &step.by {
         By::Rule { substitution, .. } => {
@@ -39,39 +40,27 @@ pub fn difference(step: &Step) -> (Term, Term) {
     (abbreviated(&step.before, &names), abbreviated(&step.after, &names))
 }
 
-/// A term with names in the places of the terms that they stand for.
+/// Returns a term with names in the places of their terms.
 fn abbreviated(term: &Term, names: &[(Var, Term)]) -> Term {
     let by_term: FxHashMap<&Term, Var> = names.iter().map(|(name, term)| (term, *name)).collect();
-    let mut out = Terms::default();
-    let mut placed: FxHashMap<Id, Id> = FxHashMap::default();
-    let Some(root) = term.len().checked_sub(1).map(Id::from) else { return Term::default() };
-    let mut todo = vec![root];
-    while let Some(&at) = todo.last() {
-        if let Some(name) = by_term.get(&Terms::of(term, at)) {
-            placed.insert(at, out.add(Node::op(&name.to_string(), &[])));
-            todo.pop();
-            continue;
-        }
-        let missing: Vec<Id> =
-            term[at].children().iter().rev().filter(|c| !placed.contains_key(c)).copied().collect();
-        if missing.is_empty() {
-            let node = term[at].clone().map_children(|c| placed[&c]);
-            placed.insert(at, out.add(node));
-            todo.pop();
-        }
-        todo.extend(missing);
+    if term.is_empty() {
+        return Term::default();
     }
-    // What was added last is the root, unless the same leaf was there before.
-    let whole = out.finish();
-    Terms::of(&whole, placed[&root])
+    let mut out = Terms::default();
+    let root =
+        rebuild(term.as_ref(), |at, node| match by_term.get(&Terms::of(term, Id::from(at))) {
+            Some(name) => out.add(Node::op(&name.to_string(), &[])),
+            None => out.add(node),
+        });
+    out.part(root)
 }
 
-/// A whole term on one line, as rules and `--term` read it.
+/// Returns a whole term on one line, in the form that rules and `--term` read.
 pub fn text(term: &Term) -> String {
     print_term(term).split_whitespace().join(" ")
 }
 
-/// A position as the operators on the way to it, each with the argument that is taken.
+/// Returns a position as the operators on the way to it, each with the index of the argument.
 pub fn place(whole: &Term, position: &[usize]) -> String {
     let mut words = Vec::new();
     let Some(root) = whole.len().checked_sub(1) else { return String::new() };
@@ -95,7 +84,7 @@ fn marked(text: &str) -> String {
     text.lines().map(|line| format!("     {line}\n")).collect()
 }
 
-/// The lines that differ, each with its sign, and a few of those around them.
+/// Returns the lines that differ, each with its sign, and a few lines around them.
 fn changed(before: &str, after: &str) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut out = String::new();
@@ -110,23 +99,23 @@ fn changed(before: &str, after: &str) -> String {
     out
 }
 
-/// A whole number of cycles, in groups of three digits.
+/// Returns a whole number of cycles, in groups of three digits.
 pub fn cycles(x: f64) -> String {
     crate::tables::grouped(x.round().max(0.0) as u64)
 }
 
-/// How chains are shown.
+/// The way in which chains are shown.
 pub struct View<'a> {
     /// The rules.
     pub book: &'a RuleBook,
     /// The words of program text.
     pub words: &'a Words<'a>,
-    /// Whether each step is a line of its own, with its position.
+    /// True if each step is a line of its own, with its position.
     pub full: bool,
 }
 
 impl View<'_> {
-    /// A chain line by line, the first and the last program included.
+    /// Returns a chain line by line, including the first and the last program.
     fn chain(&self, chain: &Chain, prices: &[Option<Price>]) -> (String, String) {
         let mut names = Names::default();
         let mut computed = Computed::of(chain);
@@ -168,7 +157,7 @@ impl View<'_> {
         (out, before)
     }
 
-    /// A line's rules, and the meaning of them or of their set.
+    /// Returns a line's rules with the description of the rule or of its set.
     fn title(&self, steps: &[Step]) -> String {
         let named: Vec<&Step> = steps.iter().filter(|step| step.by != By::Computed).collect();
         let Some(rule) = named.first().and_then(|step| self.book.rule(step.name())) else {
@@ -194,7 +183,7 @@ impl View<'_> {
     }
 }
 
-/// How often each rule was used, the most used first.
+/// Returns the number of uses of each rule, the most used first.
 fn counted<'a>(steps: impl Iterator<Item = &'a Step>) -> String {
     let counts = steps.counts_by(Step::name);
     let most = counts.into_iter().sorted_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
@@ -215,13 +204,13 @@ fn gap(gap: Gap) -> &'static str {
     }
 }
 
-/// A chain between two terms as text.
+/// Prints a chain between two terms.
 pub fn print_terms(view: &View, chain: &Chain) -> String {
     let (steps, rules) = (view.steps(chain), counted(chain.steps.iter()));
     format!("equal, in {steps}, {}: {rules}\n\n{}", replayed(chain), view.chain(chain, &[]).0)
 }
 
-/// The program's chains as text.
+/// Prints the chains of a program.
 pub fn print(view: &View, explained: &Explained) -> String {
     explained.groups.iter().map(|group| print_group(view, group)).collect()
 }
@@ -245,7 +234,7 @@ fn print_group(view: &View, group: &super::GroupChain) -> String {
     out + "\n"
 }
 
-/// A chain as JSON: where it starts, and its steps, each with the number of its line.
+/// Returns a chain as JSON: its start, and its steps, each with the number of its line.
 pub fn chain_json(book: &RuleBook, chain: &Chain, prices: &[Option<Price>]) -> Value {
     let lines = lines(chain, book, false);
     let of = |at: usize| lines.iter().position(|range| range.contains(&at)).map(|at| at + 1);
@@ -275,7 +264,7 @@ pub fn chain_json(book: &RuleBook, chain: &Chain, prices: &[Option<Price>]) -> V
     json!({ "start": text(&chain.start), "estimate": estimate(0), "steps": steps })
 }
 
-/// The program's chains as JSON.
+/// Returns the chains of a program as JSON.
 pub fn to_json(book: &RuleBook, explained: &Explained) -> Value {
     let group = |group: &super::GroupChain| {
         json!({

@@ -1,4 +1,4 @@
-//! Chains for a model's program, and for two terms by themselves.
+//! Finds the chains for a model's program, and for two separate terms.
 
 use super::price::{Price, Prices};
 use crate::history::{History, Plain};
@@ -16,36 +16,35 @@ use ember_prove::chains::short;
 use ember_prove::chains::{Gap, Proof};
 use std::time::Duration;
 
-/// How the programs of a model's statements came about.
+/// The derivations of the programs of a model's statements.
 pub struct Explained {
-    /// One for each group of statements that was searched.
+    /// One chain for each group of statements that was searched.
     pub groups: Vec<GroupChain>,
 }
 
-/// How the program of one group came about.
+/// The derivation of the program of one group.
 pub struct GroupChain {
     /// The names of its statements.
     pub statements: Vec<String>,
-    /// Other statements, equal up to names, whose program came about in the same way.
+    /// Other statements, equal up to names, whose programs have the same derivation.
     pub alike: Vec<String>,
-    /// The steps; or why there are none.
+    /// The steps, or the reason why there are none.
     pub chain: Result<Chain, Gap>,
-    /// What each term of the chain costs, the first included; `None` where it is not a finished
-    /// program.
+    /// The price of each term of the chain, including the first; `None` if the term is not a finished program.
     pub prices: Vec<Option<Price>>,
-    /// Cycles of the chosen program by itself, where it was run.
+    /// The cycles of the chosen program by itself, if it was run.
     pub cycles: Option<u64>,
 }
 
-/// The program that a search chose, and the search of one of its groups, watched.
+/// The program that a search chose, with the groups of the search.
 pub struct Watched {
-    /// How the model was taken apart.
+    /// The division of the model into groups.
     pub plan: Plan,
     /// The program.
     pub chosen: Chosen,
 }
 
-/// Searches a model and chooses its program, as the main job does.
+/// Searches a model and chooses its program, like the main job.
 pub(crate) fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
     let mut untimed = Duration::ZERO;
     let schedule = tuning.inputs.schedule(&tuning.options.schedule)?;
@@ -53,8 +52,7 @@ pub(crate) fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
     Ok(Watched { plan: searched.plan, chosen })
 }
 
-/// The search of a group once more, watched. It must come to the same programs; that it does not is an
-/// error.
+/// Repeats the search of a group and records it. It is an error if the search does not find the same programs again.
 pub(crate) fn watch(
     tuning: &Tuning<'_>,
     plan: &Plan,
@@ -80,7 +78,7 @@ pub(crate) fn watch(
     Err(vec![error.with_help("this is an error of the compiler; please report it")])
 }
 
-/// The groups that were searched, or the one that stands for a statement.
+/// Returns the groups that were searched, or only the group that represents a statement.
 pub(crate) fn groups_of(plan: &Plan, statement: Option<usize>) -> Checked<Vec<usize>> {
     match statement {
         Some(statement) => plan.searched_for(statement).map(|group| vec![group]),
@@ -88,7 +86,7 @@ pub(crate) fn groups_of(plan: &Plan, statement: Option<usize>) -> Checked<Vec<us
     }
 }
 
-/// Explains the program that is chosen for a model: all its statements, or one.
+/// Explains the program that is chosen for a model, for all its statements or for one.
 pub fn explain(
     inputs: &Inputs,
     options: &Options,
@@ -127,7 +125,7 @@ pub fn explain(
     Ok(Explained { groups })
 }
 
-/// What the search of a decoupled program starts from.
+/// Returns the term from which the search of a decoupled program starts.
 pub fn decoupled(statement: &Term) -> Term {
     let mut term = statement.clone();
     if let Some(root) = term.len().checked_sub(1) {
@@ -136,8 +134,8 @@ pub fn decoupled(statement: &Term) -> Term {
     term
 }
 
-/// Explains why two terms are equal. Gives why the search ended, too: where there is no chain because
-/// a limit stopped it, they may be equal all the same.
+/// Explains why two terms are equal. Also returns the reason why the search ended: if a limit stopped it and there is
+/// no chain, the terms may still be equal.
 pub fn explain_terms(
     plain: &Plain<'_>,
     from: &Term,
@@ -147,7 +145,7 @@ pub fn explain_terms(
     let stops = history.saturations().map(|(_, _, _, saturation)| saturation.stop.clone());
     let stop = stops.filter(|stop| *stop != StopReason::Saturated).last();
     let mut proof = Proof::new(plain.book, plain.compiled);
-    // One e-graph holds what all stages did, in one journal.
+    // A single e-graph contains the results of all stages, in one journal.
     history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
     let chain = proof.chain(from, to).map(|chain| short(chain, plain.book));
     (chain, stop.unwrap_or(StopReason::Saturated))

@@ -1,4 +1,4 @@
-//! What is asked about one place: what stands there, where it comes from, and what could stand there.
+//! Answers requests about one place: the meaning of the word there, its declaration, and possible completions.
 
 use super::describe;
 use super::spot::{Role, Spot};
@@ -15,16 +15,16 @@ use std::collections::BTreeSet;
 use std::ops;
 use std::path::PathBuf;
 
-/// Where something is declared.
+/// The place of a declaration.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub path: PathBuf,
-    /// The text that the range is of; empty for a file as a whole.
+    /// The text that the range refers to; empty for a file as a whole.
     pub text: String,
     pub range: ops::Range<usize>,
 }
 
-/// What the word at a place means, as Markdown.
+/// Returns the meaning of the word at a place, as Markdown.
 pub(super) fn hover(world: &World, text: &str, spot: &Spot) -> Option<String> {
     let book = world.book();
     match spot.role() {
@@ -52,7 +52,7 @@ pub(super) fn hover(world: &World, text: &str, spot: &Spot) -> Option<String> {
     }
 }
 
-/// Where what stands at a place is declared.
+/// Returns the place at which the word at a place is declared.
 pub(super) fn definition(world: &World, text: &str, spot: &Spot, path: PathBuf) -> Option<Target> {
     let span = match spot.role() {
         Role::Operator(arity) => operators(world, spot.word, arity).first()?.span,
@@ -76,7 +76,7 @@ pub(super) fn definition(world: &World, text: &str, spot: &Spot, path: PathBuf) 
     Some(Target { path: world.path(span.file).to_owned(), text, range: span.range() })
 }
 
-/// The operators that a word may mean: that with so many arguments, else all of its name.
+/// Returns the operators that a word may mean: the operator with this number of arguments, else all of its name.
 fn operators<'w>(world: &'w World, name: &str, arity: usize) -> Vec<&'w Operator> {
     let symbol = Symbol::from(name);
     match world.signature().operator(symbol, arity) {
@@ -85,7 +85,7 @@ fn operators<'w>(world: &'w World, name: &str, arity: usize) -> Vec<&'w Operator
     }
 }
 
-/// The sort of a variable of the rule around a place.
+/// Returns the sort of a variable of the rule around a place.
 fn variable_sort(world: &World, text: &str, spot: &Spot) -> Option<&'static str> {
     let start = spot.frames.first()?.start;
     let name = form_name(text, start)?;
@@ -94,13 +94,13 @@ fn variable_sort(world: &World, text: &str, spot: &Spot) -> Option<&'static str>
     found.1.map(|sort| sort.name())
 }
 
-/// The second item of a form, if it is a word.
+/// Returns the second item of a form, if it is a word.
 pub(super) fn form_name(text: &str, start: usize) -> Option<&str> {
     let second = tokens(&text[start..]).nth(2)?;
     (second.kind == TokenKind::Word).then(|| &text[start..][second.range])
 }
 
-/// Where the word at a place first stands in the form around it.
+/// Returns the first occurrence of the word at a place in the form around it.
 fn first_in_form(text: &str, spot: &Spot) -> Option<ops::Range<usize>> {
     let start = spot.frames.first()?.start;
     let mut words = tokens(&text[start..]).filter(|token| token.kind == TokenKind::Word);
@@ -108,7 +108,7 @@ fn first_in_form(text: &str, spot: &Spot) -> Option<ops::Range<usize>> {
     Some(start + first.range.start..start + first.range.end)
 }
 
-/// What could stand at a place, in place of a range.
+/// Returns the possible completions at a place; they replace the range.
 pub(super) fn complete(
     world: &World,
     text: &str,
@@ -169,14 +169,14 @@ pub(super) fn complete(
         }
         Role::Predicate => {
             let all = PREDICATES.iter().filter_map(|p| Some((p, describe::predicate(p.name)?)));
-            let predicate = |(p, doc): (&ember_language::conditions::Predicate, String)| {
+            let predicate = |(p, doc): (&ember_language::conditions::Condition, String)| {
                 item(p.name, CompletionItemKind::METHOD, p.sorts.join(" "), doc)
             };
             all.map(predicate).collect()
         }
         Role::Generator => {
             let all = GENERATORS.iter().filter_map(|g| Some((g, describe::generator(g.name)?)));
-            let generator = |(g, doc): (&ember_language::conditions::Generator, String)| {
+            let generator = |(g, doc): (&ember_language::conditions::Condition, String)| {
                 item(g.name, CompletionItemKind::METHOD, g.sorts.join(" "), doc)
             };
             all.map(generator).collect()
@@ -206,7 +206,7 @@ pub(super) fn complete(
     }
 }
 
-/// The keywords of the form around a place.
+/// Returns the keywords of the form around a place.
 fn keys(spot: &Spot) -> Option<&'static [&'static str]> {
     let [top, inner @ ..] = &spot.frames[..] else { return None };
     match (top.head, inner) {

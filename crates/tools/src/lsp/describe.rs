@@ -1,9 +1,9 @@
-//! What a name means, as Markdown.
+//! Describes the meaning of names as Markdown.
 
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::rules::{Operator, Rule, RuleSet, Schedule, SortDecl, SortTerm, Word, words};
 
-/// A sort as it stands in a declaration.
+/// Returns a sort as it is written in a declaration.
 pub(super) fn sort_name(sort: &SortTerm) -> &'static str {
     match sort {
         SortTerm::Is(sort) => sort.name(),
@@ -11,7 +11,7 @@ pub(super) fn sort_name(sort: &SortTerm) -> &'static str {
     }
 }
 
-/// An operator with the sorts of its arguments, and its own.
+/// Returns an operator with the sorts of its arguments and its result.
 pub(super) fn shape(op: &Operator) -> String {
     let args: String = op.args.iter().map(|sort| format!(" {}", sort_name(sort))).collect();
     let left =

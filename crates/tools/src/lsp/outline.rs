@@ -1,4 +1,4 @@
-//! What is said of a file as a whole: the forms in it, and the sorts of its rules' variables.
+//! The answers about a file as a whole: its forms, and the sorts of its rules' variables.
 
 use super::answer::form_name;
 use super::place::Lines;
@@ -10,16 +10,16 @@ use lsp_types::{
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The most hints of an answer.
+/// The limit on the hints of an answer.
 const MAX_HINTS: usize = 10_000;
 
-/// A list of the outermost two levels: its bytes, and what is in it.
+/// A list of the outermost two levels: its range in bytes, and its tokens.
 struct Form {
     range: Range<usize>,
     tokens: Vec<Token>,
 }
 
-/// The lists of a text that stand in `depth` others.
+/// Returns the lists of a text that are inside `depth` others.
 fn forms(text: &str, depth: usize) -> Vec<Form> {
     let mut forms: Vec<Form> = Vec::new();
     let mut open = 0usize;
@@ -47,7 +47,7 @@ fn forms(text: &str, depth: usize) -> Vec<Form> {
     forms
 }
 
-/// The forms of a text, with what dialects declare.
+/// Returns the forms of a text, with the declarations of dialects.
 pub(super) fn symbols(text: &str, lines: &Lines) -> Vec<DocumentSymbol> {
     let mut declared = forms(text, 1).into_iter().peekable();
     let mut symbols = Vec::new();
@@ -80,7 +80,7 @@ fn symbol(text: &str, lines: &Lines, form: &Form) -> Option<DocumentSymbol> {
         _ => return None,
     };
     let name = words.next()?.range.clone();
-    // The field of the type is deprecated, and must be given.
+    // The field of the type is deprecated but mandatory.
     #[allow(deprecated)]
     Some(DocumentSymbol {
         name: text[name.clone()].to_owned(),
@@ -94,7 +94,7 @@ fn symbol(text: &str, lines: &Lines, form: &Form) -> Option<DocumentSymbol> {
     })
 }
 
-/// The sort of each variable of a rule where it first stands, in a range of the text.
+/// Returns the sort of each variable of a rule at its first occurrence, in a range of the text.
 pub(super) fn hints(
     world: &World,
     text: &str,

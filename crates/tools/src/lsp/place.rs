@@ -1,11 +1,11 @@
-//! Places: bytes of a text, positions of the protocol (lines, and characters in units of UTF-16), paths and
+//! Converts places: bytes of a text and positions of the protocol (lines, and characters in units of UTF-16); paths and
 //! their URIs.
 
 use lsp_types::{Position, Range};
 use std::ops;
 use std::path::PathBuf;
 
-/// Where the lines of a text start.
+/// The starts of the lines of a text.
 pub(super) struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -17,7 +17,7 @@ impl<'t> Lines<'t> {
         Lines { text, starts: std::iter::once(0).chain(behind).collect() }
     }
 
-    /// The position of a byte.
+    /// Returns the position of a byte.
     pub fn position(&self, at: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= at) - 1;
         let before = self.text.get(self.starts[line]..at).unwrap_or_default();
@@ -28,8 +28,8 @@ impl<'t> Lines<'t> {
         Range::new(self.position(range.start), self.position(range.end))
     }
 
-    /// The byte at a position; of one outside of its line, the line's end, and of one behind the text, the
-    /// text's.
+    /// Returns the byte at a position. A position beyond its line gives the end of the line, and a position beyond the
+    /// text gives the end of the text.
     pub fn byte(&self, position: Position) -> usize {
         let Some(&start) = self.starts.get(position.line as usize) else { return self.text.len() };
         let end = self.starts.get(position.line as usize + 1).map_or(self.text.len(), |n| n - 1);
@@ -43,13 +43,13 @@ impl<'t> Lines<'t> {
         end
     }
 
-    /// The range of the whole text.
+    /// Returns the range of the whole text.
     pub fn whole(&self) -> Range {
         self.range(0..self.text.len())
     }
 }
 
-/// The path of a `file` URI.
+/// Returns the path of a `file` URI.
 pub(super) fn path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -85,7 +85,7 @@ mod tests {
             assert_eq!(lines.position(at), Position::new(line, character), "{at}");
             assert_eq!(lines.byte(Position::new(line, character)), at);
         }
-        // Within a character, behind a line and behind the text.
+        // The positions are within a character, after a line and after the text.
         assert_eq!(lines.byte(Position::new(0, 2)), 1);
         assert_eq!(lines.byte(Position::new(0, 99)), 6);
         assert_eq!(lines.byte(Position::new(9, 9)), text.len());

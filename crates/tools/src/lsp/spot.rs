@@ -1,5 +1,5 @@
-//! What stands at a place of a text, and what it is there: the lists around it and its part in them. Works
-//! on tokens, so that a text that is being written, and is not balanced, has places too.
+//! Determines the role of the word at a place of a text, from the lists around it and its index in them. It works on
+//! tokens, so that an unbalanced text that is being written has places too.
 
 use ember_language::lex::{TokenKind, tokens};
 use std::ops::Range;
@@ -7,56 +7,56 @@ use std::ops::Range;
 /// A list around a place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frame<'t> {
-    /// The word it starts with; empty where it starts with something else.
+    /// Its first word; empty if it does not start with a word.
     pub head: &'t str,
-    /// The last keyword in it before the place; empty without.
+    /// The last keyword in it before the place; empty if there is none.
     pub key: &'t str,
-    /// How many items it has before the place.
+    /// The number of its items before the place.
     pub items: usize,
-    /// Its parenthesis.
+    /// The byte of its opening parenthesis.
     pub start: usize,
 }
 
 /// A place of a text.
 #[derive(Clone, Debug)]
 pub(super) struct Spot<'t> {
-    /// The word there up to its end; empty where none stands.
+    /// The word at the place, up to its end; empty if there is none.
     pub word: &'t str,
-    /// Where it stands.
+    /// The range of the word.
     pub range: Range<usize>,
-    /// What kind of token it is, if one stands there.
+    /// The kind of the token at the place, if there is one.
     pub kind: Option<TokenKind>,
     /// The lists around it, the outermost first.
     pub frames: Vec<Frame<'t>>,
-    /// How many items stand behind it in its list.
+    /// The number of items after it in its list.
     pub behind: usize,
 }
 
-/// What a word is where it stands.
+/// The role of a word at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The name of a form, declaration, step, key, phase or exactness.
     Word(&'static str),
     /// A variable of a pattern.
     Variable,
-    /// An operator with so many arguments.
+    /// An operator with this number of arguments.
     Operator(usize),
     Predicate,
     Generator,
     Sort,
     Set,
     Schedule,
-    /// The name of steps that are included.
+    /// The name of included steps.
     Steps,
     /// The path of a file.
     Path,
-    /// The name of a rule, where it is given.
+    /// The name of a rule, at its definition.
     Rule,
-    /// A name that is given here, a number, and what else says nothing.
+    /// A name that is defined here, a number, or any other word without a meaning.
     Nothing,
 }
 
-/// What stands at a byte of a text. A place right behind a word is in the word.
+/// Returns the place of a byte of a text. A byte right after a word counts as part of the word.
 pub(super) fn spot(text: &str, at: usize) -> Spot<'_> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut all = tokens(text);
@@ -119,7 +119,7 @@ fn of<'t>(
     Spot { word: &text[range.clone()], range, kind, frames, behind }
 }
 
-/// How many items follow in the list that is open, `depth` lists further in.
+/// Returns the number of items that follow in the open list; the tokens start `depth` lists deeper.
 fn items_behind(rest: impl Iterator<Item = ember_language::lex::Token>, mut depth: usize) -> usize {
     let mut items = 0;
     for token in rest {
@@ -138,12 +138,12 @@ fn items_behind(rest: impl Iterator<Item = ember_language::lex::Token>, mut dept
 }
 
 impl Spot<'_> {
-    /// Whether it is the first item of its list.
+    /// Returns true if it is the first item of its list.
     pub fn is_head(&self) -> bool {
         self.frames.last().is_some_and(|frame| frame.items == 0)
     }
 
-    /// What the word is, or what a word written here would be.
+    /// Returns the role of the word, or of a word that would be written here.
     pub fn role(&self) -> Role {
         let [top, inner @ ..] = &self.frames[..] else { return Role::Nothing };
         match self.kind {
@@ -220,7 +220,8 @@ impl Spot<'_> {
         }
     }
 
-    /// An operator: with the arguments behind it where it is the first of its list, else without any.
+    /// Returns the role of an operator: with the arguments after it if it is the first of its list, else without
+    /// arguments.
     fn operator(&self) -> Role {
         let number = self.word.starts_with(|c: char| c.is_ascii_digit());
         match self.is_head() {

@@ -1,4 +1,4 @@
-//! What the server knows: the texts of open editors, the workspace's rules, and what checking found last.
+//! The state of the server: the texts of open editors, the workspace's rules, and the results of the last check.
 
 use super::place::{Lines, path};
 use super::spot::{Spot, spot};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// The most diagnostics of a file that are sent.
+/// The limit on the diagnostics of a file that are sent.
 const MAX_DIAGNOSTICS: usize = 500;
 
 /// The name of the settings.
@@ -25,29 +25,38 @@ const SETTINGS: &str = "emberRewrite";
 /// The diagnostics of files, by URI.
 type Published = Vec<(String, Value)>;
 
-/// What the server knows.
+/// The state of the server.
 #[derive(Default)]
 pub(super) struct State {
     root: Option<PathBuf>,
-    /// The workspace's rules, where its settings name any.
+    /// The rules that every file is checked with, if the settings or the command name any.
     rules: Vec<PathBuf>,
+    /// The rules that the command names.
+    given: Vec<PathBuf>,
+    /// The path of the rules that `default` stands for.
+    default: Option<PathBuf>,
     /// The texts of open editors, and the client's names of them.
     buffers: BTreeMap<PathBuf, String>,
     uris: BTreeMap<PathBuf, String>,
-    /// The paths that each open rule or case file is checked with, as it was when it was opened.
+    /// For each open rule or case file, the paths that it is checked with, determined when it was opened.
     with: BTreeMap<PathBuf, Vec<PathBuf>>,
-    /// What was checked, by the paths that were checked together; where a file cannot be read, as it was
-    /// before that.
+    /// The results of checking, by the paths that were checked together. While a file cannot be read, the results from
+    /// before are kept.
     worlds: BTreeMap<Vec<PathBuf>, World>,
-    /// What was last sent about each file that something was said of.
+    /// For each file with diagnostics, the diagnostics that were last sent.
     published: BTreeMap<PathBuf, Value>,
 }
 
 impl State {
+    /// Before the client has said anything.
+    pub fn new(rules: Vec<PathBuf>, default: Option<PathBuf>) -> State {
+        State { rules: rules.clone(), given: rules, default, ..State::default() }
+    }
+
     /// Takes up the workspace's folder and settings.
     pub fn initialize(&mut self, params: &InitializeParams) {
         let folder = params.workspace_folders.as_ref().and_then(|folders| folders.first());
-        // The older way to say it.
+        // Older clients send only this field.
         #[allow(deprecated)]
         let uri = folder.map(|folder| &folder.uri).or(params.root_uri.as_ref());
         self.root = uri.and_then(|uri| path(uri.as_str()));
@@ -56,23 +65,28 @@ impl State {
         }
     }
 
-    /// Takes up changed settings.
+    /// Applies changed settings and checks again.
     pub fn configure(&mut self, settings: &Value) -> Published {
         self.set_rules(&settings[SETTINGS]);
         self.with.clear();
         self.recheck()
     }
 
-    /// `rules`: paths from the workspace's folder.
+    /// Reads the setting `rules`: paths relative to the workspace's folder.
     fn set_rules(&mut self, settings: &Value) {
         let given = &settings["rules"];
         let list = given.as_array().map_or(std::slice::from_ref(given), Vec::as_slice);
         let paths = list.iter().filter_map(Value::as_str).filter(|path| !path.is_empty());
         let root = self.root.clone().unwrap_or_default();
-        self.rules = paths.map(|path| normal(&root.join(path))).filter(|p| p.exists()).collect();
+        let resolved = |path: &str| match &self.default {
+            Some(default) if path == "default" => default.clone(),
+            _ => normal(&root.join(path)),
+        };
+        let paths: Vec<PathBuf> = paths.map(resolved).filter(|path| path.exists()).collect();
+        self.rules = if paths.is_empty() { self.given.clone() } else { paths };
     }
 
-    /// A text that was opened or changed.
+    /// Handles a text that was opened or changed.
     pub fn open(&mut self, uri: &Uri, text: String) -> Published {
         let Some(path) = path(uri.as_str()) else { return Vec::new() };
         self.uris.insert(path.clone(), uri.as_str().to_owned());
@@ -80,7 +94,7 @@ impl State {
         self.recheck()
     }
 
-    /// A text that is no longer open: what is on disk counts again.
+    /// Handles a text that was closed: the version on disk counts again.
     pub fn close(&mut self, uri: &Uri) -> Published {
         let Some(path) = path(uri.as_str()) else { return Vec::new() };
         self.buffers.remove(&path);
@@ -93,7 +107,7 @@ impl State {
         found
     }
 
-    /// Checks everything that is open; gives what is to be sent.
+    /// Checks all open files; returns the diagnostics to be sent.
     pub fn recheck(&mut self) -> Published {
         let mut said: BTreeMap<PathBuf, Vec<Value>> = BTreeMap::new();
         let mut groups: BTreeMap<Vec<PathBuf>, Vec<PathBuf>> = BTreeMap::new();
@@ -113,13 +127,13 @@ impl State {
             let mut world = World::new(&paths, &self.buffers);
             let torn = world.torn();
             for (path, diagnostics) in found(&world) {
-                // An open file is spoken of where it is checked itself; what the workspace shares is, where only
-                // its rules are checked.
+                // An open file is reported by the check that it belongs to; a shared file of the workspace only by the
+                // check of the workspace's rules.
                 let own = match self.with.get(&path) {
                     Some(with) => *with == paths,
                     None => paths == self.rules || !self.shared(&path),
                 };
-                // Without what cannot be read, half of the rest would be unknown.
+                // If a file cannot be read, many other errors are mere consequences.
                 let read = !torn || diagnostics.iter().any(is_of_reading);
                 match (own, read) {
                     (true, true) => drop(said.insert(path, diagnostics)),
@@ -141,12 +155,12 @@ impl State {
         self.publish(said, &kept)
     }
 
-    /// Whether a path lies directly in one of the workspace's rule folders, or is one of its files.
+    /// Returns true if a path is directly in one of the workspace's rule folders, or is one of its files.
     fn shared(&self, path: &Path) -> bool {
         self.rules.iter().any(|rules| path == rules || path.parent() == Some(rules))
     }
 
-    /// What differs from what was sent before. Of `kept` files nothing new is known.
+    /// Returns the changes since the last message. The diagnostics of `kept` files stay as they are.
     fn publish(&mut self, said: BTreeMap<PathBuf, Vec<Value>>, kept: &[PathBuf]) -> Published {
         let mut out = Vec::new();
         let gone = self.published.keys().filter(|path| !said.contains_key(*path));
@@ -166,7 +180,7 @@ impl State {
         out
     }
 
-    /// The text of a document, and the rules that it is checked with.
+    /// Returns the path and text of a document, and the rules that it is checked with.
     fn at(&self, uri: &Uri) -> Option<(PathBuf, &str, Option<&World>)> {
         let path = path(uri.as_str())?;
         let text = self.buffers.get(&path)?;
@@ -174,7 +188,7 @@ impl State {
         Some((path, text, world))
     }
 
-    /// What stands at a position, with all that is needed to say more.
+    /// Returns the word at a position, with its document and rules.
     fn spot(
         &self,
         params: &TextDocumentPositionParams,
@@ -217,7 +231,7 @@ impl State {
         json!(found.unwrap_or_default())
     }
 
-    /// The edit that formats a text; none where it is formatted, or cannot be read.
+    /// Returns the edit that formats a text; no edit if it is already formatted, and null if it cannot be read.
     pub fn formatting(&self, document: &TextDocumentIdentifier) -> Value {
         let Some((path, text, _)) = self.at(&document.uri) else { return Value::Null };
         let mut sources = Sources::default();
@@ -244,7 +258,7 @@ impl State {
     }
 }
 
-/// The diagnostics of each file that was checked.
+/// Returns the diagnostics of each file that was checked.
 fn found(world: &World) -> BTreeMap<PathBuf, Vec<Value>> {
     let files = world.check.files.iter();
     let mut found: BTreeMap<PathBuf, Vec<Value>> =
@@ -259,7 +273,7 @@ fn found(world: &World) -> BTreeMap<PathBuf, Vec<Value>> {
     found
 }
 
-/// What is wrong with a text that is no rule file: whether it can be read.
+/// Returns the errors of a text that is no rule file: only its syntax is checked.
 fn unread(path: &Path, text: &str) -> Vec<Value> {
     let mut sources = Sources::default();
     let file = sources.add(path, text);
@@ -272,7 +286,7 @@ fn is_of_reading(diagnostic: &Value) -> bool {
     ["unbalanced", "open-text", "too-deep"].iter().any(|code| diagnostic["code"] == *code)
 }
 
-/// A path without `.` and `x/..`.
+/// Returns a path without `.` and `x/..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

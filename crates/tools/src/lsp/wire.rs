@@ -1,23 +1,22 @@
-//! Messages as they go over the wire: JSON behind a header that says how long it is. Nothing here knows what
-//! they mean.
+//! The wire format of messages: JSON after a header with its length. The meaning of messages is not known here.
 
 use serde_json::Value;
 use std::io::{self, BufRead, Read, Write};
 
-/// The largest message that is read, in bytes. The protocol has no limit; memory has.
+/// The largest message accepted, in bytes. The protocol has no limit, but memory has.
 const LIMIT: usize = 256 << 20;
 
-/// The longest line of a header.
+/// The longest header line accepted, in bytes.
 const HEADER_LIMIT: u64 = 8 << 10;
 
-/// What was read.
+/// The result of reading a message.
 #[derive(Debug)]
 pub(super) enum Incoming {
     /// A message.
     Message(Value),
-    /// Something of the right length that is no JSON; the next message may be read.
+    /// A body of the right length that is not JSON; the next message can be read.
     NoJson(String),
-    /// Nothing more can be read.
+    /// The end of the input.
     End,
 }
 
@@ -41,7 +40,7 @@ pub(super) fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
         }
     }
     let Some(length) = length.filter(|length| *length <= LIMIT) else {
-        // Where the next message starts is not known.
+        // The start of the next message is unknown.
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a header without a usable length"));
     };
     let mut body = Vec::new();

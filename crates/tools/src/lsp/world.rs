@@ -1,5 +1,5 @@
-//! The rules that a file is checked with, and what was found: a folder as a whole, with the texts of open
-//! editors in the place of those on disk.
+//! The rules that a file is checked with, and the results: a folder as a whole, with the texts of open editors in the
+//! place of those on disk.
 
 use crate::cases;
 use ember_host::Disk;
@@ -26,13 +26,13 @@ impl World {
         World { sources, check }
     }
 
-    /// Whether some file cannot be read, so that what it declares is missing everywhere.
+    /// Returns true if a file cannot be read, so that its declarations are missing everywhere.
     pub fn torn(&self) -> bool {
         let of_reading = [Code::Unbalanced, Code::OpenText, Code::TooDeep];
         self.check.diagnostics.iter().any(|d| d.code.is_some_and(|code| of_reading.contains(&code)))
     }
 
-    /// What is wrong with an open case file, whose rules are these.
+    /// Returns the errors of an open case file that is checked with these rules.
     pub fn cases(&mut self, path: &Path) -> Vec<Diagnostic> {
         let (Some(file), Some(book)) = (self.sources.find(path), &self.check.book) else {
             return Vec::new();
@@ -44,7 +44,7 @@ impl World {
         &self.check.signature
     }
 
-    /// The rules, as far as nothing is wrong with them.
+    /// Returns the rules that have no errors.
     pub fn book(&self) -> Option<&RuleBook> {
         self.check.book.as_ref().or(self.check.partial.as_ref())
     }
@@ -58,9 +58,9 @@ impl World {
     }
 }
 
-/// The paths that a file is checked with: the rules of the workspace where those are given, else its folder,
-/// and the file itself. Where those are wrong together, and the file is right by itself, it is alone: some
-/// folders hold several systems of rules.
+/// Returns the paths that a file is checked with: the rules of the workspace if they are given, else its folder, and
+/// the file itself. If these have errors together but the file has none by itself, it is checked alone, because some
+/// folders contain several systems of rules.
 pub(super) fn paths(
     file: &Path,
     workspace: &[PathBuf],
@@ -68,7 +68,7 @@ pub(super) fn paths(
 ) -> Vec<PathBuf> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     let mut paths = workspace.to_vec();
-    // A folder without rule files on disk would be an error, and says nothing.
+    // A folder without rule files on disk would only cause an error.
     if workspace.is_empty() && has_rules(folder) {
         paths.push(folder.to_owned());
     }
@@ -77,7 +77,7 @@ pub(super) fn paths(
     if is_rules(file) && !(among && file.is_file()) {
         paths.push(file.to_owned());
     }
-    // The rules of a case file are called like it.
+    // A case file may have rules of its own, in a rule file of the same name.
     let alone = vec![file.with_extension("rules")];
     let right = |paths: &[PathBuf]| World::new(paths, buffers).check.book.is_some();
     let known = buffers.contains_key(&alone[0]) || alone[0].is_file();
@@ -89,12 +89,12 @@ fn has_rules(folder: &Path) -> bool {
     entries.map(|entry| entry.path()).any(|path| is_rules(&path) && path.is_file())
 }
 
-/// Whether a path is that of a rule file.
+/// Returns true if the path is a rule file.
 pub(super) fn is_rules(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rules")
 }
 
-/// Whether a path is that of a case file.
+/// Returns true if the path is a case file.
 pub(super) fn is_case(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "case")
 }

@@ -1,29 +1,29 @@
-//! Data that fits the declarations of a made program, and what two programs do on it. This shares nothing
-//! with the search for counterexamples, so that each tells what the other overlooks.
+//! Data that fits the declarations of a random program, and the results of programs on it. It shares nothing with the
+//! search for counterexamples, so that each detects errors that the other overlooks.
 
-use super::make::{Made, STARTS};
 use ember_interpret::{EDGES, Error, Interpreter, Store};
 use ember_language::rules::Operators;
 use ember_language::term::Term;
 use ember_prove::equiv::Purpose;
+use ember_prove::random::Made;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Evaluated nodes after which a run is given up.
+/// The number of evaluated nodes after which a run is given up.
 const STEPS: u64 = 400_000;
 
-/// Sizes up to which all are tried, and contents of positions that are tried with each.
+/// The size up to which all sizes are tried, and the number of contents of positions tried with each.
 const SMALL: u64 = 2;
 const CONTENTS: u64 = 6;
 
-/// Random data beside them, and its largest size.
+/// The number of random stores, and their largest size.
 const RANDOM: usize = 48;
 const LARGEST: u64 = 10;
 
-/// The stores on which programs over some declarations are compared.
+/// The stores on which programs with the same declarations are compared.
 #[derive(Clone, Debug)]
 pub struct Data {
     stores: Vec<Store>,
@@ -31,19 +31,19 @@ pub struct Data {
     operators: Arc<Operators>,
 }
 
-/// What two programs do on all of them.
+/// The relation of two programs on all stores.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Relation {
-    /// The same, wherever a run ended; on so many of them.
+    /// The results are equal for all runs that ended; the number counts these runs.
     Same(usize),
-    /// Not the same: where, and both results.
+    /// The results differ: the place and both values.
     Different(String),
-    /// One has a fault on data on which the other has none.
+    /// One program faults on data on which the other does not.
     Fault(String),
 }
 
 impl Data {
-    /// All small data, as far as its positions can be counted, and random data.
+    /// Creates small data, as far as its positions can be enumerated, and random data.
     pub fn new(made: &Made, operators: &Arc<Operators>, seed: u64) -> Data {
         let names = made.declarations.sizes();
         let mut rng = Rng::with_seed(seed);
@@ -65,17 +65,17 @@ impl Data {
         Data { stores, outputs: made.declarations.outputs(), operators: operators.clone() }
     }
 
-    /// What a program leaves of each store; `None` where the run was given up.
+    /// Runs a program on each store.
     pub fn results(&self, run: impl Fn(&Store) -> Run) -> Vec<Run> {
         self.stores.iter().map(run).collect()
     }
 
-    /// What a term leaves of each store.
+    /// Runs a term on each store.
     pub fn of_term(&self, term: &Term) -> Vec<Run> {
         self.results(|store| interpret(term, &self.operators, store))
     }
 
-    /// Compares what two programs leave.
+    /// Compares the results of two programs.
     pub fn relation(&self, left: &[Run], right: &[Run]) -> Relation {
         let mut same = 0;
         for ((store, left), right) in self.stores.iter().zip(left).zip(right) {
@@ -97,7 +97,7 @@ impl Data {
     }
 }
 
-/// The first element of some tensors that two stores have not in common.
+/// Returns the first element of the given tensors in which two stores differ.
 pub(super) fn unlike(outputs: &[String], left: &Store, right: &Store) -> Option<String> {
     outputs.iter().find_map(|name| {
         let (a, b) = (left.tensors.get(name)?, right.tensors.get(name)?);
@@ -106,14 +106,14 @@ pub(super) fn unlike(outputs: &[String], left: &Store, right: &Store) -> Option<
     })
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub enum Run {
     /// The store afterwards.
     Ended(Box<Store>),
-    /// Why there is none.
+    /// The reason of a fault.
     Fault(String),
-    /// It was given up.
+    /// The run was given up.
     Long,
 }
 
@@ -127,8 +127,8 @@ pub(super) fn interpret(term: &Term, operators: &Operators, store: &Store) -> Ru
     }
 }
 
-/// A store of these sizes; with the n-th content of positions and plain numbers, or a random one. `None`
-/// where there is no position for something.
+/// Creates a store of these sizes, with the n-th content of positions and plain numbers, or with random content. `None`
+/// if a tensor of positions has no valid position.
 fn store(
     made: &Made,
     sizes: &BTreeMap<String, u64>,
@@ -166,7 +166,7 @@ fn store(
             };
             tensor.set(at, number(declared.dtype, value));
         }
-        if declared.name == STARTS {
+        if made.rises(&declared.name) {
             positions.sort_unstable();
         }
         for (at, position) in positions.into_iter().enumerate() {
@@ -177,7 +177,7 @@ fn store(
     Some(store)
 }
 
-/// A number of a type; of an integer one that which is finite.
+/// Converts a number to a type; for an integer type, too large values are replaced.
 fn number(dtype: DType, value: f64) -> Scalar {
     if dtype.is_float() {
         return Scalar::from_f64(dtype, value);

@@ -1,9 +1,8 @@
-//! Every program that the search finds for a made one: run as a term and, split between the units and
-//! verified, on the simulator; and what is read from its text, run as a term again.
+//! Checks every program that the search finds for a random program. Each is run as a term and, split between the units
+//! and verified, on the simulator; the text of the DLC program is read back and run as a term again.
 
 use super::data::{Data, Relation, Run};
-use super::make::Made;
-use egg::{Id, Language};
+use egg::Id;
 use ember_analysis::facts::{Facts, VectorUnit};
 use ember_compile::cost::{Goal, Rates};
 use ember_compile::pipeline::lower;
@@ -12,47 +11,49 @@ use ember_compile::workload::Statistics;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, StopReason};
 use ember_interpret::Store;
-use ember_language::rules::{Exactness, RuleBook};
-use ember_language::term::{Node, Term};
+use ember_language::rules::{Exactness, OpInfo, Operators, RuleBook};
+use ember_language::term::Term;
 use ember_language::text;
-use ember_prove::equiv::{Failure, lifted, simulate};
+use ember_prove::equiv::{Failure, lifted, store_after};
+use ember_prove::random::Made;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
+use ember_values::primitive::Primitive;
 use fastrand::Rng;
 use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
 
-/// What was compared.
+/// The counts of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lowered {
-    /// Programs that were made.
+    /// Random programs.
     pub made: usize,
-    /// Terms that were extracted.
+    /// Extracted terms.
     pub terms: usize,
-    /// DLC programs that were simulated.
+    /// Simulated DLC programs.
     pub programs: usize,
     /// Terms that need more registers or units than the machine has.
     pub rejected: usize,
-    /// Terms that load from a place which no loop decides. Decoupled, it is loaded before any loop runs, and
-    /// so where none does; that has a fault on a tensor without elements, and is not simulated here.
+    /// Terms that load from a place that depends on no loop. A decoupled program loads it before any loop runs, even if
+    /// no iteration needs it; this faults on a tensor without elements, so such terms are not simulated.
     pub early: usize,
-    /// DLC programs that were read as statements of one processor, for proofs.
+    /// DLC programs that were read back as statements of one processor, as proofs read them.
     pub read: usize,
-    /// Runs of both that ended and agreed.
+    /// Pairs of runs that ended and agreed.
     pub runs: usize,
 }
 
-/// Bounds on each saturation.
+/// The limits of each saturation.
 const LIMITS: Limits = Limits { iterations: 30, nodes: 20_000 };
 
-/// Programs that are extracted by a schedule.
+/// The number of programs extracted for each schedule.
 const BEST: usize = 24;
 
-/// Simulated cycles after which a run is given up.
+/// The simulated cycles after which a run is given up.
 const CYCLES: u64 = 5_000_000;
 
-/// What is run: the search, the steps on the way to it, and one processor alone.
+/// The schedules that are run: the search, the steps on the way to it, and one processor alone.
 const SCHEDULES: [(&str, Goal); 5] = [
     ("coupled", Goal::Coupled),
     ("emb-opt0", Goal::Decoupled),
@@ -61,34 +62,34 @@ const SCHEDULES: [(&str, Goal); 5] = [
     ("search", Goal::Decoupled),
 ];
 
-/// What is wrong with what a schedule makes of a program.
+/// An error in the results of a schedule.
 #[derive(Clone, Debug, Error)]
 pub enum Wrong {
-    /// Its rules contradict each other.
+    /// The rules contradict each other.
     #[error("{schedule}: {stop}")]
     Rules { schedule: &'static str, stop: StopReason },
-    /// A program does not do what it is made of.
+    /// A program does not have the results of its source.
     #[error("{schedule}: {what}: {why}\n{text}")]
     Program { schedule: &'static str, what: &'static str, why: String, text: String },
 }
 
-/// A made program of which something wrong is made.
+/// A random program with an error in its results.
 #[derive(Clone, Debug, Error)]
 #[error("program {seed}: {why}\nof\n{text}")]
 pub struct WrongProgram {
-    /// The seed that makes it.
+    /// The seed from which it is made.
     pub seed: u64,
-    /// What is wrong.
+    /// The error.
     pub why: Box<Wrong>,
     /// Its text.
     pub text: String,
 }
 
-/// Searches for the programs of a made one by every schedule and compares what each does with what it does
-/// itself, on all of the data.
+/// Searches the programs of a random program by every schedule and compares the results of each with the results of the
+/// program itself, on all of the data.
 ///
 /// # Errors
-/// What is wrong, with the program that is.
+/// Returns the first error, with the program that causes it.
 pub fn lowered(
     made: &Made,
     (book, compiled, machine): (&RuleBook, &[CompiledRule], &Machine),
@@ -138,11 +139,11 @@ pub fn lowered(
                 }
             }
             done.terms += 1;
-            if goal == Goal::Decoupled && early(&candidate.term) {
+            if goal == Goal::Decoupled && early(&candidate.term, operators) {
                 done.early += 1;
                 continue;
             }
-            // A machine has so many registers and units; what needs more is no program for it.
+            // A machine has a limited number of registers and units; a term that needs more is no program for it.
             let Ok(program) = lower(operators, machine, &candidate.term, &context, goal) else {
                 done.rejected += 1;
                 continue;
@@ -169,10 +170,10 @@ pub fn lowered(
     Ok(done)
 }
 
-/// The same for many programs of a seed, several at a time; tells of each as it is done.
+/// [`lowered`] for many programs of a seed, several at a time; calls `done` after each.
 ///
 /// # Errors
-/// What is wrong first, with the program that it was made of.
+/// Returns the first error, with the random program that causes it.
 pub fn all_lowered(
     tools: (&RuleBook, &[CompiledRule], &Machine),
     seed: u64,
@@ -182,7 +183,7 @@ pub fn all_lowered(
     let one = |number: usize| {
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
-        let made = Made::random(own, rng.u32(0..3));
+        let made = Made::random(tools.0, own, rng.u32(0..3));
         let data = Data::new(&made, tools.0.signature.table(), own);
         let found = lowered(&made, tools, (&data, &data.of_term(&made.term)));
         done();
@@ -208,19 +209,20 @@ pub fn all_lowered(
 }
 
 /// Whether a term has a position that is a number.
-fn early(term: &Term) -> bool {
-    const NUMBERS: [&str; 2] = ["slc.const", "exe.const"];
-    let number = |id: Id| match term[id].name() {
-        None => true,
-        Some(name) => NUMBERS.contains(&name),
+fn early(term: &Term, operators: &Operators) -> bool {
+    let number = |id: Id| {
+        let info = operators.of(&term[id]);
+        let given =
+            |info: &OpInfo| info.is_transparent() && !info.boundary && info.operand_units == [None];
+        term[id].name().is_none() || info.is_some_and(given)
     };
-    let at = |node: &Node| matches!(node.name(), Some("at" | "slc.at" | "exe.at"));
-    term.as_ref().iter().filter(|node| at(node)).any(|node| number(node.children()[1]))
+    let indices = term.as_ref().iter().filter_map(|node| operators.parts(node, Primitive::Index));
+    indices.into_iter().any(|[_, index]| number(index))
 }
 
 /// Runs a DLC program.
 fn run(program: &Program, machine: &Machine, store: &Store) -> Run {
-    match simulate(program, machine, store, CYCLES) {
+    match store_after(program, machine, store, CYCLES) {
         Ok(after) => Run::Ended(Box::new(after)),
         Err(Failure::Limit) => Run::Long,
         Err(Failure::Fault(why)) => Run::Fault(why),

@@ -1,10 +1,13 @@
-//! Programs that differ from one in a single token: another number, variable, tensor, size or operator, two
-//! operands that have changed places, or a statement that is missing.
+//! Mutants of a program, each different in a single token: another number, variable, tensor, size or operator, two
+//! swapped operands, or a missing statement.
 
 use super::surface::{Tree, What};
 use egg::Symbol;
+use ember_language::rules::{Kind, OpInfo, Operators};
 use ember_language::term::{Head, Term};
 use ember_prove::equiv::{Declarations, Purpose};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::BinaryOp;
 
 /// A program with one token changed.
 #[derive(Clone, Debug)]
@@ -18,21 +21,22 @@ pub struct Mutant {
 /// A change of one node.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// Another word in its place.
+    /// Replaces its word.
     Word(What),
-    /// Two of its operands change places.
+    /// Swaps two of its operands.
     Swap(usize, usize),
-    /// One of its operands in its place.
+    /// Replaces it by one of its operands.
     Keep(usize),
-    /// The indices of an address change places.
+    /// Swaps the indices of an address.
     Indices,
 }
 
 /// All programs that differ from one in a single token, in an order that depends on nothing else; none where
 /// it is too large. Each is well-typed.
-pub fn mutants(term: &Term, declarations: &Declarations) -> Vec<Mutant> {
-    let Some(tree) = Tree::of(term) else { return Vec::new() };
-    let mut sites = Sites { declarations, around: Vec::new(), path: Vec::new(), found: Vec::new() };
+pub fn mutants(term: &Term, operators: &Operators, declarations: &Declarations) -> Vec<Mutant> {
+    let Some(tree) = Tree::of(term, operators) else { return Vec::new() };
+    let mut sites =
+        Sites { operators, declarations, around: Vec::new(), path: Vec::new(), found: Vec::new() };
     sites.visit(&tree, false);
     let mutated = |(kind, path, change): (&'static str, Vec<usize>, Change)| {
         let mut changed = tree.clone();
@@ -41,7 +45,7 @@ pub fn mutants(term: &Term, declarations: &Declarations) -> Vec<Mutant> {
             at = &mut at.parts[part];
         }
         apply(at, change);
-        Mutant { kind, term: changed.term() }
+        Mutant { kind, term: changed.term(operators) }
     };
     let mutants = sites.found.into_iter().map(mutated);
     mutants.filter(|mutant| mutant.term != *term).collect()
@@ -61,42 +65,46 @@ fn apply(at: &mut Tree, change: Change) {
     }
 }
 
-/// Operators that stand in one another's place.
-const INSTEAD: [(&str, &str); 18] = [
-    ("scf.add", "scf.sub"),
-    ("scf.sub", "scf.add"),
-    ("scf.mul", "scf.add"),
-    ("scf.div", "scf.mul"),
-    ("scf.max", "scf.min"),
-    ("scf.min", "scf.max"),
-    ("scf.exp", "scf.sqrt"),
-    ("scf.sqrt", "scf.exp"),
-    ("exe.add", "exe.sub"),
-    ("exe.sub", "exe.add"),
-    ("exe.mul", "exe.add"),
-    ("exe.max", "exe.min"),
-    ("exe.min", "exe.max"),
-    ("add", "mul"),
-    ("mul", "add"),
-    ("max", "min"),
-    ("min", "max"),
-    ("sub", "add"),
-];
+/// The operator that stands in another's place: of those with the same operands and properties, the next by name.
+fn instead(operators: &Operators, info: &OpInfo) -> Option<Symbol> {
+    let class = |info: &OpInfo| {
+        let computes = info.kind == Some(Kind::Value) && info.lanewise;
+        let folds = info.kind == Some(Kind::Operation)
+            && BinaryOp::parse(info.name.as_str()).is_some_and(BinaryOp::folds);
+        (computes, folds)
+    };
+    let alike = |other: &&OpInfo| {
+        other.operand_kinds == info.operand_kinds
+            && (other.kind, other.unit, other.typing) == (info.kind, info.unit, info.typing)
+            && (other.width, &other.asks) == (info.width, &info.asks)
+            && class(other) == class(info)
+    };
+    if class(info) == (false, false) {
+        return None;
+    }
+    let mut names: Vec<&str> =
+        operators.iter().filter(alike).map(|other| other.name.as_str()).collect();
+    names.sort_unstable();
+    let at = names.iter().position(|name| *name == info.name.as_str())?;
+    let other = names[(at + 1) % names.len()];
+    (other != info.name.as_str()).then(|| Symbol::from(other))
+}
 
-/// Operators of which two operands may not change places: which, and what the change is called.
-const ORDERED: [(&str, usize, usize, &str); 7] = [
-    ("scf.sub", 0, 1, "operands"),
-    ("scf.div", 0, 1, "operands"),
-    ("scf.lt", 0, 1, "operands"),
-    ("scf.select", 1, 2, "operands"),
-    ("exe.sub", 0, 1, "operands"),
-    ("exe.div", 0, 1, "operands"),
-    ("exe.select", 1, 2, "operands"),
-];
+/// Two operands of a lanewise operator that may not change places.
+fn ordered(info: &OpInfo) -> Option<(usize, usize)> {
+    let commutes = matches!(info.primitive(), Some(Primitive::Binary(op)) if op.folds());
+    let last = info.operand_kinds.len().checked_sub(1)?;
+    let first = last.checked_sub(1)?;
+    let alike = info.operand_kinds[first] == info.operand_kinds[last]
+        && info.asks[first] == info.asks[last];
+    let literal = info.literals.contains(&first) || info.literals.contains(&last);
+    (info.lanewise && alike && !commutes && !literal).then_some((first, last))
+}
 
 struct Sites<'a> {
+    operators: &'a Operators,
     declarations: &'a Declarations,
-    /// The loops around, by their numbers.
+    /// The enclosing loops, by their numbers.
     around: Vec<usize>,
     path: Vec<usize>,
     found: Vec<(&'static str, Vec<usize>, Change)>,
@@ -107,7 +115,7 @@ impl Sites<'_> {
         self.found.push((kind, self.path.clone(), change));
     }
 
-    /// Adds the changes of a part; a literal is a number that no run computes, such as a step.
+    /// Adds the changes of a part. A literal, for example a step, is a number that no run computes.
     fn visit(&mut self, tree: &Tree, literal: bool) {
         match tree.head {
             What::Word(Head::Int(n)) => {
@@ -131,22 +139,23 @@ impl Sites<'_> {
             }
             What::Word(Head::Op(_)) => self.operator(tree),
         }
-        let own = tree.loop_parts();
+        let own = tree.looped(self.operators);
+        let literals = tree.info(self.operators).map(|info| info.literals.as_slice());
         for (at, part) in tree.parts.iter().enumerate() {
             // A loop's own variable is no mention of it, and variables that no loop of one processor
             // binds are left as they are: their bounds are those of loops elsewhere.
-            if own.is_some_and(|[variable, ..]| at == variable) || part.name() == "var" {
+            let variable = part.info(self.operators).is_some_and(|i| i.is(Primitive::Variable));
+            if own.is_some_and(|own| at == own.variable) || variable {
                 continue;
             }
-            let bound = own.filter(|[_, _, body]| at == *body);
-            let number = bound.and_then(|[variable, ..]| match tree.parts[variable].head {
+            let bound = own.filter(|own| at == own.body);
+            let number = bound.and_then(|own| match tree.parts[own.variable].head {
                 What::Variable(number) => Some(number),
                 What::Word(_) => None,
             });
             self.around.extend(number);
             self.path.push(at);
-            let step = own.is_some_and(|[_, low, _]| at == low + 2);
-            self.visit(part, step || is_literal(tree, at));
+            self.visit(part, literals.is_some_and(|literals| literals.contains(&at)));
             self.path.pop();
             if number.is_some() {
                 self.around.pop();
@@ -155,30 +164,30 @@ impl Sites<'_> {
     }
 
     fn operator(&mut self, tree: &Tree) {
-        let name = tree.name();
-        for (_, other) in INSTEAD.iter().filter(|(from, _)| *from == name) {
-            self.add("operator", Change::Word(What::Word(Head::Op(Symbol::from(*other)))));
+        let Some(info) = tree.info(self.operators) else { return self.name(tree.name()) };
+        if let Some(other) = instead(self.operators, info) {
+            self.add("operator", Change::Word(What::Word(Head::Op(other))));
         }
-        for (_, i, j, kind) in ORDERED.iter().filter(|(of, ..)| *of == name) {
-            self.add(kind, Change::Swap(*i, *j));
+        if let Some((i, j)) = ordered(info) {
+            self.add("operands", Change::Swap(i, j));
         }
-        if let Some([_, low, _]) = tree.loop_parts() {
-            self.add("bounds", Change::Swap(low, low + 1));
+        if let Some(own) = tree.looped(self.operators) {
+            self.add("bounds", Change::Swap(own.lo, own.hi));
         }
-        match (name, &tree.parts[..]) {
-            ("scf.seq" | "slc.seq" | "exe.seq", [_, _]) => {
+        match (info.primitive(), &tree.parts[..]) {
+            (Some(Primitive::Seq), [_, _]) => {
                 self.add("statement", Change::Keep(0));
                 self.add("statement", Change::Keep(1));
                 self.add("order", Change::Swap(0, 1));
             }
-            ("at" | "slc.at" | "exe.at", [inner, _]) if inner.name() == name => {
+            (Some(Primitive::Index), [inner, _]) if inner.name() == tree.name() => {
                 self.add("indices", Change::Indices);
             }
-            _ => self.name(name),
+            _ => {}
         }
     }
 
-    /// Another tensor or size in the place of a name.
+    /// Adds the replacements of a name by another tensor or size.
     fn name(&mut self, name: &str) {
         let Some(plain) = name.strip_prefix('%') else { return };
         let others: Vec<String> = match self.declarations.tensor(plain) {
@@ -197,19 +206,5 @@ impl Sites<'_> {
             let word = What::Word(Head::Op(Symbol::from(format!("%{other}"))));
             self.add("name", Change::Word(word));
         }
-    }
-}
-
-/// Whether an operand is a number of lanes or a step, which programs spell out.
-fn is_literal(tree: &Tree, at: usize) -> bool {
-    match tree.name() {
-        "scf.lanes" | "slc.lanes" | "exe.lanes" | "scf.broadcast" | "slc.broadcast"
-        | "exe.broadcast" => at == 0,
-        "vec" => at == 2,
-        "slc.for" | "exe.for" => at == 3,
-        "exe.reduce" => at == 4,
-        "exe.walk" => at == 5,
-        "exe.walk_reduce" => at == 6,
-        _ => false,
     }
 }

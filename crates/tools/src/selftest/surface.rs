@@ -1,12 +1,14 @@
-//! A program as a tree in which loops bind names, so that a bound stands in it once: changed there, the
-//! loop's variable has the new bound wherever it is mentioned.
+//! A program as a tree in which loops bind names, so that each bound occurs once: if it is changed there, the loop's
+//! variable has the new bound in all its uses.
 
 use egg::{Id, Language};
+use ember_language::rules::{Loop, OpInfo, Operators};
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
 use ember_prove::chains::{Terms, tree_size};
+use ember_values::primitive::Primitive;
 
-/// A program of more words than this is no tree.
+/// The limit on the words of a program that is converted to a tree.
 const MOST_WORDS: u64 = 20_000;
 
 /// A part of a program.
@@ -16,7 +18,7 @@ pub(super) struct Tree {
     pub parts: Vec<Tree>,
 }
 
-/// What stands in one place.
+/// The head of a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum What {
     /// An operator or a number.
@@ -27,25 +29,25 @@ pub(super) enum What {
 
 impl Tree {
     /// A program as a tree; `None` where it is too large.
-    pub fn of(term: &Term) -> Option<Tree> {
+    pub fn of(term: &Term, operators: &Operators) -> Option<Tree> {
         if tree_size(term) > MOST_WORDS {
             return None;
         }
-        // Each variable is one node, however the term was made.
+        // This makes each variable a single node, however the term was built.
         let term = Terms::of(term, Id::from(term.len().checked_sub(1)?));
         let root = Id::from(term.len().checked_sub(1)?);
         let mut loops = 0;
-        Some(tree(&term, root, &mut Vec::new(), &mut loops))
+        Some(tree(&term, operators, root, &mut Vec::new(), &mut loops))
     }
 
     /// The program. Its variables are named by how many loops are around them.
-    pub fn term(&self) -> Term {
+    pub fn term(&self, operators: &Operators) -> Term {
         let mut terms = Terms::default();
-        let root = put(self, &mut Vec::new(), &mut terms);
+        let root = put(self, operators, &mut Vec::new(), &mut terms);
         Terms::of(&terms.finish(), root)
     }
 
-    /// The operator's name.
+    /// Returns the operator's name; empty for a number or a variable.
     pub fn name(&self) -> &'static str {
         match self.head {
             What::Word(Head::Op(name)) => name.as_str(),
@@ -53,38 +55,48 @@ impl Tree {
         }
     }
 
-    /// Where a loop of one processor has its variable, its bounds and its body.
-    pub fn loop_parts(&self) -> Option<[usize; 3]> {
-        loop_parts(self.name(), self.parts.len())
+    /// What is known of the operator.
+    pub fn info<'a>(&self, operators: &'a Operators) -> Option<&'a OpInfo> {
+        match self.head {
+            What::Word(Head::Op(name)) => operators.get(name, self.parts.len()),
+            What::Word(Head::Int(_) | Head::Real(_)) | What::Variable(_) => None,
+        }
+    }
+
+    /// Where a loop of one processor has its operands.
+    pub fn looped(&self, operators: &Operators) -> Option<Loop> {
+        self.info(operators).and_then(coupled)
     }
 }
 
-/// The operands that are a loop's variable, its lower bound and its body; the bounds follow one another.
-fn loop_parts(name: &str, arity: usize) -> Option<[usize; 3]> {
-    match (name, arity) {
-        ("scf.for", 5) => Some([0, 1, 4]),
-        ("scf.reduce", 7) => Some([1, 2, 6]),
-        _ => None,
-    }
+/// The operands of a loop that runs on one processor.
+fn coupled(info: &OpInfo) -> Option<Loop> {
+    info.looped().filter(|_| info.unit.is_none())
 }
 
-fn tree(term: &Term, id: Id, around: &mut Vec<(Id, usize)>, loops: &mut usize) -> Tree {
+fn tree(
+    term: &Term,
+    operators: &Operators,
+    id: Id,
+    around: &mut Vec<(Id, usize)>,
+    loops: &mut usize,
+) -> Tree {
     deeper(|| {
         let node = &term[id];
         if let Some((_, number)) = around.iter().rev().find(|(variable, _)| *variable == id) {
             return Tree { head: What::Variable(*number), parts: Vec::new() };
         }
         let children = node.children();
-        let own = node.name().and_then(|name| loop_parts(name, children.len()));
+        let own = operators.of(node).and_then(coupled);
         let mut parts = Vec::with_capacity(children.len());
         let number = *loops;
         *loops += usize::from(own.is_some());
         for (at, child) in children.iter().enumerate() {
-            let bound = own.filter(|[variable, _, body]| at == *variable || at == *body);
-            if let Some([variable, ..]) = bound {
-                around.push((children[variable], number));
+            let bound = own.filter(|own| at == own.variable || at == own.body);
+            if let Some(own) = bound {
+                around.push((children[own.variable], number));
             }
-            parts.push(tree(term, *child, around, loops));
+            parts.push(tree(term, operators, *child, around, loops));
             if bound.is_some() {
                 around.pop();
             }
@@ -93,40 +105,44 @@ fn tree(term: &Term, id: Id, around: &mut Vec<(Id, usize)>, loops: &mut usize) -
     })
 }
 
-fn put(tree: &Tree, around: &mut Vec<(usize, Id)>, terms: &mut Terms) -> Id {
+fn put(tree: &Tree, operators: &Operators, around: &mut Vec<(usize, Id)>, terms: &mut Terms) -> Id {
     deeper(|| {
         let head = match tree.head {
             What::Word(head) => head,
             What::Variable(number) => {
                 let known = around.iter().rev().find(|(n, _)| *n == number).map(|(_, id)| *id);
-                // A change may have left a variable without its loop; nothing binds that one.
+                // A change may have left a variable without its loop; it then stays unbound.
                 return known.unwrap_or_else(|| terms.add(Node::op("unbound", &[])));
             }
         };
-        let Some([variable, low, body]) = tree.loop_parts() else {
-            let parts: Vec<Id> = tree.parts.iter().map(|part| put(part, around, terms)).collect();
+        let Some(Loop { variable, lo, hi, step, body, .. }) = tree.looped(operators) else {
+            let parts = tree.parts.iter().map(|part| put(part, operators, around, terms));
+            let parts: Vec<Id> = parts.collect();
             return terms.add(Node::new(head, &parts));
         };
-        let bounds = [low, low + 1, low + 2].map(|at| put(&tree.parts[at], around, terms));
+        let places = [lo, hi, step];
+        let bounds = places.map(|at| put(&tree.parts[at], operators, around, terms));
         let depth = terms.add(Node::int(around.len() as i64));
-        let name = terms.add(Node::op("depth", &[depth]));
-        let own = terms.add(Node::op("var", &[name, bounds[0], bounds[1], bounds[2]]));
+        let name = terms.add(operators.numbered_node(depth));
+        let own = [name, bounds[0], bounds[1], bounds[2]];
+        let own = terms.add(operators.node(Primitive::Variable, None, &own));
         let mut parts = Vec::with_capacity(tree.parts.len());
         for (at, part) in tree.parts.iter().enumerate() {
-            let id = match at {
+            let bound = places.iter().position(|place| *place == at);
+            let id = match bound {
                 _ if at == variable => own,
-                _ if (low..low + 3).contains(&at) => bounds[at - low],
-                _ if at == body => {
+                Some(bound) => bounds[bound],
+                None if at == body => {
                     if let What::Variable(number) = tree.parts[variable].head {
                         around.push((number, own));
                     }
-                    let id = put(part, around, terms);
+                    let id = put(part, operators, around, terms);
                     if matches!(tree.parts[variable].head, What::Variable(_)) {
                         around.pop();
                     }
                     id
                 }
-                _ => put(part, around, terms),
+                None => put(part, operators, around, terms),
             };
             parts.push(id);
         }

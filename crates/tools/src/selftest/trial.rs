@@ -1,8 +1,7 @@
-//! Equivalence checking put to pairs of programs whose relation is known: half of them equal since rules
-//! made the one of the other, half of them a program and a mutant of it that does something else.
+//! Tests equivalence checking on pairs of programs of known relation: half of them are equal because rules derive one
+//! from the other; half of them are a program and a mutant with other results.
 
 use super::data::{Data, Relation, Run, interpret, unlike};
-use super::make::Made;
 use super::mutate::mutants;
 use super::vary::{Level, vary};
 use ember_certify::Rules;
@@ -15,6 +14,7 @@ use ember_language::rules::{self, RuleBook, Sort};
 use ember_language::term::Term;
 use ember_language::text::program;
 use ember_prove::equiv::{self, Counterexample, Sides, Verdict, What};
+use ember_prove::random::Made;
 use ember_targets::machine::Machine;
 use fastrand::Rng;
 use rayon::prelude::*;
@@ -22,20 +22,20 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Rules and machine of a trial.
+/// The rules and the machine of a trial.
 pub struct Tools {
-    /// The rules, with those of equivalence.
+    /// The rules, including those of equivalence.
     pub book: RuleBook,
-    /// The same for the e-graph.
+    /// The rules compiled for the e-graph.
     pub compiled: Vec<CompiledRule>,
-    /// The same as the checker of certificates reads them.
+    /// The rules in the form of the checker of certificates.
     pub rules: Rules,
     /// The machine.
     pub machine: Machine,
 }
 
 impl Tools {
-    /// Reads the rules of some folders, with those in a folder `equiv` of each, and a machine.
+    /// Reads the rules of folders, with the rules in a folder `equiv` of each, and a machine.
     pub fn read(sources: &mut Sources, given: &[PathBuf], machine: &str) -> Checked<Tools> {
         let paths = equiv::rule_paths(sources.files().as_ref(), given);
         let (book, _) = rules::load(sources, &paths)?;
@@ -45,106 +45,105 @@ impl Tools {
     }
 }
 
-/// What is tried.
+/// The options of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many pairs.
+    /// The number of pairs.
     pub pairs: usize,
-    /// The seed of everything.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Bounds on the search for each proof.
+    /// The limits of the search for each proof.
     pub limits: Limits,
 }
 
-/// Bounds on the search for a proof where a mutant seems to do the same: whether it finds one is not
-/// counted.
+/// The limits of the search for a proof if a mutant seems to be equal; the outcome is not counted.
 const ALIKE: Limits = Limits { iterations: 6, nodes: 1500 };
 
-/// How a pair's answer stands to what is known.
+/// The correctness of a pair's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wrong {
-    /// It is right.
+    /// The answer is right.
     No,
-    /// There is none.
+    /// There is no answer.
     Unknown,
-    /// It is wrong.
+    /// The answer is wrong.
     Answer,
-    /// The rules that made the pair equal are.
+    /// The rules that made the pair equal are wrong.
     Rules,
 }
 
-/// What came of one pair.
+/// The outcome of one pair.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The number of the pair.
     pub pair: usize,
-    /// What the pair is: how it was made equal, or what was changed.
+    /// The kind of the pair: the way in which it was made equal, or the kind of mutation.
     pub kind: &'static str,
-    /// What is known of it; nothing of a mutant of which no difference was found.
+    /// The known relation; `None` for a mutant without a known difference.
     pub equal: Option<bool>,
-    /// How the answer stands to that.
+    /// The correctness of the answer.
     pub wrong: Wrong,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The pair, as `equiv` reads it; only where the answer is not right.
+    /// The pair in the form that `equiv` reads, unless the answer is right.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Milliseconds that the answer took.
+    /// Milliseconds until the answer.
     pub time_ms: f64,
 }
 
-/// Answers by how they stand to what is known.
+/// Counts of answers by their correctness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Pairs.
     pub pairs: usize,
-    /// Without an answer.
+    /// Pairs without an answer.
     pub unknown: usize,
-    /// With a wrong one.
+    /// Pairs with a wrong answer.
     pub wrong: usize,
 }
 
 impl Tally {
-    /// The share without an answer.
+    /// Returns the share of pairs without an answer.
     pub fn share(&self) -> f64 {
         self.unknown as f64 / self.pairs.max(1) as f64
     }
 }
 
-/// What came of all pairs.
+/// The outcome of all pairs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Pairs that are equal by the way they are made.
+    /// Pairs that are equal by construction.
     pub equal: Tally,
-    /// Mutants that do something else.
+    /// Mutants with other results.
     pub mutants: Tally,
-    /// Mutants of which no difference is known: those that were answered, and those that were not.
+    /// Mutants without a known difference, answered or not.
     pub alike: Tally,
-    /// The same by what a pair is.
+    /// The counts by the kind of a pair.
     pub kinds: BTreeMap<&'static str, Tally>,
-    /// Answers that are missing, by their reasons.
+    /// The number of missing answers by reason.
     pub reasons: BTreeMap<String, usize>,
-    /// Pairs that are not answered, or wrongly.
+    /// The pairs whose answers are missing or wrong.
     pub findings: Vec<Finding>,
     /// The median and the largest time of an answer.
     pub time_ms: (f64, f64),
 }
 
 impl Summary {
-    /// The share of pairs of known relation that have no answer.
+    /// Returns the share of pairs of known relation that have no answer.
     pub fn unknown(&self) -> f64 {
         let pairs = self.equal.pairs + self.mutants.pairs;
         (self.equal.unknown + self.mutants.unknown) as f64 / pairs.max(1) as f64
     }
 
-    /// Wrong answers.
+    /// Returns the number of wrong answers.
     pub fn wrong(&self) -> usize {
         self.equal.wrong + self.mutants.wrong + self.alike.wrong
     }
 }
 
-/// Tries pairs, several at a time; tells of each as it is done.
+/// Tests pairs, several at a time; calls `done` after each.
 pub fn trial(tools: &Tools, options: &Options, done: impl Fn() + Sync) -> Summary {
     let one = |pair: usize| {
         let found = Pair::new(tools, options.seed, pair).answered(options.limits);
@@ -190,20 +189,20 @@ pub fn trial(tools: &Tools, options: &Options, done: impl Fn() + Sync) -> Summar
     summary
 }
 
-/// Programs that are drawn for one pair before it is given up.
+/// The number of programs drawn for one pair before it is given up.
 const DRAWS: usize = 60;
 
-/// Rules that are applied one after the other, each time to what came of the last.
+/// The number of rounds of rules, each applied to the result of the last.
 const ROUNDS: usize = 2;
 
-/// A pair in the making.
+/// A pair under construction.
 struct Pair<'a> {
     tools: &'a Tools,
     number: usize,
     rng: Rng,
 }
 
-/// A pair that is made.
+/// A finished pair.
 struct Drawn {
     kind: &'static str,
     equal: Option<bool>,
@@ -213,13 +212,13 @@ struct Drawn {
 
 impl<'a> Pair<'a> {
     fn new(tools: &'a Tools, seed: u64, number: usize) -> Pair<'a> {
-        // Neighbouring seeds give neighbouring states; a first number from each tells them apart.
+        // Neighbouring seeds give neighbouring states, so the generator is seeded again from its first number.
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
         Pair { tools, number, rng: Rng::with_seed(own) }
     }
 
-    /// The pair's answer, and those of mutants on the way that turned out to do the same.
+    /// Returns the pair's answer, and the answers of mutants on the way that have no known difference.
     fn answered(mut self, limits: Limits) -> Vec<Finding> {
         let mut found = Vec::new();
         for _ in 0..DRAWS {
@@ -234,7 +233,7 @@ impl<'a> Pair<'a> {
                     return found;
                 }
                 Ok(Some(drawn)) => {
-                    // One mutant that does the same is looked at for each that does not.
+                    // At most one mutant without a known difference is examined for each pair.
                     let alike = drawn.equal.is_none();
                     if !alike || found.is_empty() {
                         let limits = if alike { ALIKE } else { limits };
@@ -249,9 +248,9 @@ impl<'a> Pair<'a> {
         found
     }
 
-    /// A program that runs on most of its data.
+    /// Makes a program that ends without a fault on most of its data.
     fn program(&mut self) -> Option<(Made, Data, Vec<Run>)> {
-        let made = Made::random(self.rng.u64(..), self.rng.u32(0..3));
+        let made = Made::random(&self.tools.book, self.rng.u64(..), self.rng.u32(0..3));
         let data = Data::new(&made, self.tools.book.signature.table(), self.rng.u64(..));
         let expected = data.of_term(&made.term);
         let ended = expected.iter().filter(|run| matches!(run, Run::Ended(_))).count();
@@ -301,7 +300,7 @@ impl<'a> Pair<'a> {
 
     fn mutant(&mut self) -> Result<Option<Drawn>, Box<Finding>> {
         let Some((made, data, expected)) = self.program() else { return Ok(None) };
-        // Most are those of the program itself, some those of another that equals it.
+        // Most mutants are mutants of the program itself, some of an equal program.
         let level = match self.rng.u8(0..8) {
             0 => Level::Slc,
             _ => Level::Scf,
@@ -312,7 +311,7 @@ impl<'a> Pair<'a> {
             _ => Some(made.term.clone()),
         };
         let Some(base) = base else { return Ok(None) };
-        let mut all = mutants(&base, &made.declarations);
+        let mut all = mutants(&base, self.tools.book.signature.table(), &made.declarations);
         if all.is_empty() {
             return Ok(None);
         }
@@ -325,7 +324,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Puts a pair to equivalence checking, and the answer beside what is known.
+/// Gives a pair to equivalence checking, and compares the answer with the known relation.
 fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding {
     let Drawn { kind, equal, made, right: (term, level) } = drawn;
     let sort = Sort::named(match level {
@@ -353,7 +352,7 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
         Ok(Verdict::Different(found)) => match (equal, shows(&sides, made, term, &found)) {
             (Some(true), _) => (Wrong::Answer, *equal, "answered `different`".to_owned()),
             (_, false) => (Wrong::Answer, *equal, "the counterexample shows nothing".to_owned()),
-            // A difference that was overlooked here is known now.
+            // The counterexample shows a difference that the data here did not.
             (_, true) => (Wrong::No, Some(false), String::new()),
         },
     };
@@ -361,7 +360,7 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
     Finding { pair, kind, equal, wrong, reason, text, time_ms }
 }
 
-/// Whether a counterexample is one, run here.
+/// Returns true if running both programs here confirms a counterexample.
 fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> bool {
     let store = found.given.store(&sides.declarations, found.zeros);
     let outputs: Vec<String> = made.declarations.outputs();
@@ -375,7 +374,7 @@ fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> boo
     }
 }
 
-/// A pair as `equiv` reads it.
+/// Returns a pair in the form that `equiv` reads.
 fn text(made: &Made, right: &Term, signature: &Signature) -> String {
     let words = made.declarations.words(signature);
     made.text(signature) + "\n" + &program(right, &words)

@@ -1,25 +1,26 @@
-//! Other programs that do the same: rules chosen by chance are applied to a program, and a member of its
-//! class is taken by chance.
+//! Makes equal variants of a program: randomly chosen rules are applied to it, and a random member of its class is
+//! taken.
 
 use super::data::{Data, Relation, Run};
-use super::make::Made;
 use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_egraph::Extractor;
 use ember_engine::CompiledRule;
 use ember_engine::lottery::{DEAR, Lottery};
 use ember_engine::saturate::{Limits, saturate};
-use ember_language::rules::Operators;
-use ember_language::rules::{Exactness, Phase, RuleBook};
-use ember_language::term::{Node, Term};
+use ember_language::rules::{Exactness, Kind, Operators, Phase, RuleBook, Unit};
+use ember_language::term::{Head, Node, Term};
 use ember_prove::chains::{Terms, tree_size};
 use ember_prove::equiv::{captured, normalise};
+use ember_prove::random::Made;
 use ember_targets::machine::Machine;
+use ember_values::primitive::{Price, Primitive};
+use ember_values::scalar::BinaryOp;
 use fastrand::Rng;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Which programs are wanted.
+/// The level of the wanted programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Loops of one processor.
@@ -28,24 +29,21 @@ pub enum Level {
     Slc,
 }
 
-/// Bounds on the saturation of a few rules, and on that which splits a program.
+/// The limits of the saturation with some rules, and of the saturation that splits a program.
 const LIMITS: Limits = Limits { iterations: 3, nodes: 4000 };
 const SPLITTING: Limits = Limits { iterations: 12, nodes: 12_000 };
 
-/// Members of a class that are looked at.
+/// The number of members of a class that are examined.
 const MEMBERS: usize = 6;
 
-/// By how much a member may be larger than the program that it equals.
+/// The factor by which a member may be larger than the program.
 const LARGER: u64 = 4;
-
-/// Operators that rules push down and that no program contains.
-const UNFINISHED: [&str; 5] = ["after", "fix", "forget", "rename", "vec"];
 
 /// A program that rules make of another and that differs from it by more than names; `Ok(None)` where none
 /// was found. Rules are those that prove programs equal, and bitwise.
 ///
 /// # Errors
-/// A program that the rules say is equal and that is not: what it is, and where it differs.
+/// Returns a program that is equal by the rules but has other results, and the difference.
 pub fn vary(
     made: &Made,
     level: Level,
@@ -73,30 +71,27 @@ pub fn vary(
     let mut egraph = start(made, operators.clone(), machine);
     let written = normalise(&made.term, &operators);
     let mut root = egraph.add_expr(&written);
-    others(&mut egraph, &written, rng);
+    others(&mut egraph, &operators, &written, rng);
     if level == Level::Slc {
-        root = egraph.add(Node::op("slc", &[root]));
+        let Some(split) = operators.boundary(Kind::Statement, Unit::Both) else { return Ok(None) };
+        root = egraph.add(Node::new(Head::Op(split), &[root]));
     }
     egraph.rebuild();
     let iterations = rng.usize(1..=LIMITS.iterations);
-    saturate(&mut egraph, &of(&first), &Limits { iterations, ..LIMITS }, &mut |_| {});
+    saturate(&mut egraph, &of(&first), &Limits { iterations, ..LIMITS });
     if level == Level::Slc {
-        saturate(&mut egraph, &of(&finish), &SPLITTING, &mut |_| {});
+        saturate(&mut egraph, &of(&finish), &SPLITTING);
     }
     if captured(&written, &operators, &egraph) {
         return Ok(None);
     }
-    let boundary: BTreeSet<&str> = book
-        .signature
-        .operators()
-        .iter()
-        .filter(|op| op.boundary)
-        .map(|op| op.name.as_str())
-        .chain(UNFINISHED)
-        .collect();
     for _ in 0..MEMBERS {
         let salt = rng.u64(..);
-        let avoid = |node: &Node| node.name().is_some_and(|name| boundary.contains(name));
+        // No program contains what is folded or pushed down.
+        let avoid = |node: &Node| {
+            let info = operators.of(node);
+            info.is_some_and(|info| info.boundary || info.price == Some(Price::Folded))
+        };
         let found = Extractor::new(&egraph, Lottery { salt, avoid }).find_best(root);
         let Some((price, member)) = found else { continue };
         let Some(last) = member.len().checked_sub(1) else { continue };
@@ -107,7 +102,8 @@ pub fn vary(
         }
         match data.relation(expected, &data.of_term(&member)) {
             Relation::Same(_) => return Ok(Some(member)),
-            // Which member may stand where is for extraction to decide, which knows which unit feeds what.
+            // Extraction rejects some members, because it knows which unit feeds which; a fault of such a member proves
+            // nothing.
             Relation::Fault(_) if level == Level::Slc => {}
             Relation::Different(why) | Relation::Fault(why) => return Err((member, why)),
         }
@@ -125,23 +121,19 @@ fn start(made: &Made, operators: Arc<Operators>, machine: &Machine) -> EGraph {
 }
 
 /// Adds loop variables that the other side of a proof might have: of strips, of a part, and of another name.
-fn others(egraph: &mut EGraph, term: &Term, rng: &mut Rng) {
+fn others(egraph: &mut EGraph, operators: &Operators, term: &Term, rng: &mut Rng) {
     const MOST: usize = 3;
-    let variables = term.as_ref().iter().filter(|node| node.name() == Some("var"));
-    let variables: Vec<[Id; 3]> = variables
-        .filter_map(|node| match node.children() {
-            [_, lo, hi, step] => Some([*lo, *hi, *step]),
-            _ => None,
-        })
-        .collect();
-    for (k, [lo, hi, step]) in variables.into_iter().take(MOST).enumerate() {
+    let variables = term.as_ref().iter();
+    let variables: Vec<[Id; 4]> =
+        variables.filter_map(|node| operators.parts(node, Primitive::Variable)).collect();
+    for (k, [_, lo, hi, step]) in variables.into_iter().take(MOST).enumerate() {
         let n = [2, 3, 4, 8, 16][rng.usize(0..5)];
         let mut part = |id: Id| egraph.add_expr(&Terms::of(term, id));
         let (lo, hi, step) = (part(lo), part(hi), part(step));
         let variable = |egraph: &mut EGraph, at: usize, lo: Id, hi: Id, step: Id| {
             let depth = egraph.add(Node::int(40 + (3 * k + at) as i64));
-            let name = egraph.add(Node::op("depth", &[depth]));
-            egraph.add(Node::op("var", &[name, lo, hi, step]))
+            let name = egraph.add(operators.numbered_node(depth));
+            egraph.add(operators.node(Primitive::Variable, None, &[name, lo, hi, step]))
         };
         let number = egraph.add(Node::int(n));
         match rng.u8(0..4) {
@@ -153,11 +145,14 @@ fn others(egraph: &mut EGraph, term: &Term, rng: &mut Rng) {
             }
             _ => {
                 let strips = variable(egraph, 0, lo, hi, number);
-                let at = egraph.add(Node::op("iv", &[strips]));
-                let end = egraph.add(Node::op("scf.add", &[at, number]));
+                let mut make = |primitive, operands: &[Id]| {
+                    egraph.add(operators.node(primitive, None, operands))
+                };
+                let at = make(Primitive::Iv, &[strips]);
+                let end = make(Primitive::Binary(BinaryOp::Add), &[at, number]);
                 let end = match rng.u8(0..4) {
                     0 => end,
-                    _ => egraph.add(Node::op("scf.min", &[end, hi])),
+                    _ => make(Primitive::Binary(BinaryOp::Min), &[end, hi]),
                 };
                 variable(egraph, 1, at, end, step);
             }
@@ -165,19 +160,19 @@ fn others(egraph: &mut EGraph, term: &Term, rng: &mut Rng) {
     }
 }
 
-/// Whether every loop variable of a term is bound by a loop around it.
+/// Returns true if every loop variable of a term is bound by an enclosing loop.
 fn closed(term: &Term, operators: &Arc<Operators>) -> bool {
     let mut free: Vec<BTreeSet<Id>> = Vec::with_capacity(term.len());
     for (at, node) in term.as_ref().iter().enumerate() {
         let children = node.children();
         let bound = match node.head() {
-            ember_language::term::Head::Op(name) => operators.binds(name, children.len()),
-            ember_language::term::Head::Int(_) | ember_language::term::Head::Real(_) => None,
+            Head::Op(name) => operators.binds(name, children.len()),
+            Head::Int(_) | Head::Real(_) => None,
         };
         let mut own: BTreeSet<Id> = BTreeSet::new();
         for (k, child) in children.iter().enumerate() {
             match bound {
-                // Its bounds are those of the loop.
+                // The variable's bounds belong to the loop.
                 Some((variable, _)) if k == variable => {}
                 Some((variable, body)) if k == body => {
                     let inner = free[usize::from(*child)].iter().copied();
@@ -186,7 +181,7 @@ fn closed(term: &Term, operators: &Arc<Operators>) -> bool {
                 _ => own.extend(free[usize::from(*child)].iter().copied()),
             }
         }
-        if node.name() == Some("var") {
+        if operators.primitive(node) == Some(Primitive::Variable) {
             own.insert(Id::from(at));
         }
         free.push(own);

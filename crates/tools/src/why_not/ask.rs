@@ -1,4 +1,4 @@
-//! The question put to a model, or to terms by themselves.
+//! Answers the question for a model, or for separate terms.
 
 use super::choice::Fired;
 use super::stage::{Subject, changed, list, plural, report, stuck, times};
@@ -14,8 +14,8 @@ use ember_language::rules::{Exactness, Schedule};
 use ember_language::term::Term;
 use ember_language::text::Words;
 
-/// Why a rule has no part in the program that is chosen for a model, or that it has. Of several groups of
-/// statements, that in which the rule came furthest is told of.
+/// Explains why a rule has no part in the program chosen for a model, or states that it has one. Among several groups
+/// of statements, the answer is about the group in which the rule came furthest.
 pub fn why_not(
     inputs: &Inputs,
     options: &Options,
@@ -56,7 +56,7 @@ pub fn why_not(
     furthest.ok_or_else(|| vec![Diagnostic::global("the search ended before the rule's turn")])
 }
 
-/// Why a rule changes nothing in a term, or that it does.
+/// Explains why a rule changes nothing in a term, or states that it does.
 pub fn why_not_terms(plain: &Plain<'_>, rule: &str, terms: &[Term]) -> Checked<Answer> {
     let at = plain.book.require_rule(rule)?;
     let words = Words::new(&plain.book.signature);
@@ -69,7 +69,7 @@ pub fn why_not_terms(plain: &Plain<'_>, rule: &str, terms: &[Term]) -> Checked<A
     told.ok_or_else(|| vec![Diagnostic::global("the search ended before the rule's turn")])
 }
 
-/// The answer where a rule changed something and there is nothing to choose.
+/// Returns the answer if a rule changed something and there is nothing to choose.
 fn fired(subject: Subject<'_>, history: &History) -> Option<Answer> {
     let rule = subject.rule();
     for (_, stage, rules, saturation) in history.saturations() {
@@ -96,7 +96,7 @@ fn fired(subject: Subject<'_>, history: &History) -> Option<Answer> {
     None
 }
 
-/// The answer where a rule is not even tried.
+/// Returns the answer if a rule is not even tried.
 fn not_run(subject: Subject<'_>, schedule: Option<&Schedule>, exact: Exactness) -> Option<Answer> {
     let rule = subject.rule();
     let set = &subject.book.sets[rule.set];

@@ -1,4 +1,4 @@
-//! Programs that contain what a rule made, beside those that were kept and the one that was chosen.
+//! Compares programs that contain a rule's results with the kept programs and the chosen one.
 
 use super::compare::{Told, resources};
 use super::forced::{Priced, Reach, best_with, made_by};
@@ -10,12 +10,13 @@ use crate::explain::{decoupled, place};
 use crate::history::{History, Stage, What};
 use crate::show::Show;
 use crate::tuning::Tuning;
-use egg::{ENodeOrVar, Id, Language};
+use egg::{ENodeOrVar, Id};
 use ember_analysis::facts::EGraph;
 use ember_compile::cost::{Goal, Model, Rates};
 use ember_compile::groups::{ChosenGroup, Plan, best_of};
 use ember_compile::pipeline::{self, lower};
 use ember_compile::search::Candidate;
+use ember_language::rebuild::try_rebuild;
 use ember_language::term::{Node, Term};
 use ember_prove::chains::{Proof, Step, Terms, short};
 use itertools::Itertools;
@@ -32,7 +33,7 @@ pub(super) struct Fired<'a> {
 }
 
 impl Fired<'_> {
-    /// What became of what the rule made; `None` where it changed nothing.
+    /// Returns the fate of the rule's results; `None` if it changed nothing.
     pub fn answer(&self) -> Option<Answer> {
         let evidence = self.firing()?;
         let mut answer = self.used().unwrap_or_else(|| self.lost());
@@ -40,7 +41,7 @@ impl Fired<'_> {
         Some(answer)
     }
 
-    /// In which runs it changed something.
+    /// Returns the runs in which it changed something.
     fn firing(&self) -> Option<String> {
         let mut told = Vec::new();
         for (k, (_, _, rules, saturation)) in self.history.saturations().enumerate() {
@@ -57,7 +58,7 @@ impl Fired<'_> {
         (!told.is_empty()).then(|| told.join("\n"))
     }
 
-    /// The answer where it has a part in the chosen program.
+    /// Returns the answer if it contributed to the chosen program.
     fn used(&self) -> Option<Answer> {
         let rule = self.subject.rule();
         let mut proof = Proof::new(self.subject.book, self.subject.compiled);
@@ -88,7 +89,7 @@ impl Fired<'_> {
         Some(answer)
     }
 
-    /// What is chosen where the rule is left out.
+    /// Describes the choice if the rule is left out.
     fn without(&self) -> String {
         let Tuning { inputs, case, statistics, options } = self.tuning;
         let Ok(schedule) = inputs.schedule(&options.schedule) else { return String::new() };
@@ -110,7 +111,7 @@ impl Fired<'_> {
         }
     }
 
-    /// The answer where the chosen program came about without it.
+    /// Returns the answer if the chosen program was derived without it.
     fn lost(&self) -> Answer {
         let mut carried: Vec<Term> = Vec::new();
         for stage in &self.history.stages {
@@ -143,7 +144,7 @@ impl Fired<'_> {
         self.subject.answer(Cause::NotFinished, "the search came to no programs".to_owned())
     }
 
-    /// What the rule made, and what others made of that or of what was carried over.
+    /// Returns the nodes that the rule made, and the nodes that other rules made from these or from carried-over nodes.
     fn made_in(&self, egraph: &EGraph, carried: impl IntoIterator<Item = Node>) -> BTreeSet<Node> {
         let compiled = self.subject.compiled.iter().map(|rule| (rule.name, rule)).collect();
         made_by(egraph, self.subject.rule().name, &compiled, carried)
@@ -266,29 +267,26 @@ impl Fired<'_> {
     }
 }
 
-/// The parts of a term that have a marked node at their root.
+/// Returns the parts of a term whose root is a marked node.
 pub(super) fn parts(term: &Term, egraph: &EGraph, marked: &BTreeSet<Node>) -> Vec<Term> {
-    let mut classes: Vec<Id> = Vec::with_capacity(term.len());
     let mut found = Vec::new();
-    for (at, node) in term.as_ref().iter().enumerate() {
-        let mut node = node.clone().map_children(|child| classes[usize::from(child)]);
-        let Some(class) = egraph.lookup(&mut node) else { return found };
+    try_rebuild(term.as_ref(), |at, mut node| {
+        let class = egraph.lookup(&mut node)?;
         if marked.contains(&node) {
             found.push(Terms::of(term, Id::from(at)));
         }
-        classes.push(class);
-    }
+        Some(class)
+    });
     found
 }
 
-/// The root of a term as a node of an e-graph.
+/// Returns the root of a term as a node of an e-graph.
 fn root_node(egraph: &EGraph, term: &Term) -> Option<Node> {
-    let mut classes: Vec<Id> = Vec::with_capacity(term.len());
     let mut last = None;
-    for node in term {
-        let mut node = node.clone().map_children(|child| classes[usize::from(child)]);
-        classes.push(egraph.lookup(&mut node)?);
+    try_rebuild(term.as_ref(), |_, mut node| {
+        let class = egraph.lookup(&mut node)?;
         last = Some(node);
-    }
+        Some(class)
+    })?;
     last
 }

@@ -1,4 +1,4 @@
-//! Two programs beside each other.
+//! Compares two programs.
 
 use super::forced::Priced;
 use crate::tables::grouped;
@@ -6,7 +6,7 @@ use ember_compile::cost::Rates;
 use ember_compile::pipeline::Measure;
 use ember_compile::search::Candidate;
 
-/// What a program takes, as far as it is known.
+/// The cost of a program, as far as it is known.
 pub(super) struct Told<'a> {
     pub estimate: f64,
     pub measure: Option<&'a Measure>,
@@ -29,7 +29,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Cycles where both were run, else estimates.
+    /// Returns cycles if both programs were run, else estimates.
     pub fn cycles(&self, other: &Told<'_>) -> (f64, f64) {
         match (self.measure, other.measure) {
             (Some(a), Some(b)) => (a.cycles as f64, b.cycles as f64),
@@ -42,7 +42,7 @@ impl<'a> Told<'a> {
         own < other * 0.999
     }
 
-    /// How this one stands beside another.
+    /// Describes the speed of this program relative to another.
     pub fn own_speed(&self, other: &Told<'_>) -> String {
         let (own, other) = self.cycles(other);
         match own / other.max(1.0) {
@@ -57,7 +57,7 @@ pub(super) fn whole(x: f64) -> String {
     crate::explain::cycles(x)
 }
 
-/// The resources of two programs that differ, and the one that decides each.
+/// Describes the resources in which two programs differ, and the resource that limits each.
 pub(super) fn resources(rates: &Rates, with: &Priced, chosen: &Candidate) -> String {
     let (a, b) = (rates.resources(&with.cost), rates.resources(&chosen.cost));
     let slowest = |r: &[(&'static str, f64)]| {

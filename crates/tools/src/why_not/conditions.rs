@@ -1,4 +1,4 @@
-//! What a rule's conditions see in each match.
+//! Evaluates a rule's conditions on each match.
 
 use egg::{Id, Var};
 use ember_analysis::facts::{EGraph, Facts};
@@ -9,25 +9,25 @@ use ember_language::rules::{Arg, Rule};
 use ember_language::term::{Head, Node};
 use std::collections::BTreeMap;
 
-/// How many matches are asked about.
+/// The limit on the matches that are evaluated.
 const MOST: usize = 20_000;
 
-/// What refused a match.
+/// The reason why a match is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Refusal {
-    /// The `:when` with this place is false.
+    /// The `:when` with this index is false.
     When(usize),
-    /// The `:for` with this place gives nothing.
+    /// The `:for` with this index has no value.
     For(usize),
     /// The loop variable with this place that the right side makes is not new.
     New(usize),
     /// A number cannot be computed.
     Number,
-    /// Nothing: the rule applies.
+    /// None: the rule applies.
     None,
 }
 
-/// A match and what refused it.
+/// A match and its refusal.
 #[derive(Clone, Debug)]
 pub(super) struct Match {
     pub root: Id,
@@ -35,7 +35,7 @@ pub(super) struct Match {
     pub refusal: Refusal,
 }
 
-/// The matches of a rule in an e-graph, each with what refuses it now.
+/// Returns the matches of a rule in an e-graph, each with its present refusal.
 pub(super) fn matches(egraph: &EGraph, rule: &Rule, compiled: &CompiledRule) -> Vec<Match> {
     let mut rows: Vec<Vec<Id>> = Vec::new();
     compiled.search(
@@ -56,7 +56,7 @@ pub(super) fn matches(egraph: &EGraph, rule: &Rule, compiled: &CompiledRule) -> 
     rows.into_iter().map(judge).collect()
 }
 
-/// The classes of a call's arguments; `None` where one is not there (yet).
+/// Returns the classes of a call's arguments; `None` if one does not exist (yet).
 pub(super) fn arguments(
     egraph: &EGraph,
     args: &[Arg],
@@ -87,7 +87,7 @@ fn judge(
     range(egraph, rule, compiled, bound, 0, &needs)
 }
 
-/// The best that the values of the `:for`s from one on lead to.
+/// Returns the best outcome for the values of the `:for`s from one on.
 fn range(
     egraph: &EGraph,
     rule: &Rule,
@@ -116,7 +116,7 @@ fn range(
     let values = values.unwrap_or_default();
     let tried = values.iter().filter_map(|value| {
         let mut bound = bound.clone();
-        // A number that was never tried is not in the e-graph; a limit kept the rule from it.
+        // A number that was never tried is not in the e-graph, because a limit stopped the rule first.
         bound.insert(*x, egraph.lookup(Node::int(*value))?);
         Some(range(egraph, rule, compiled, &bound, at + 1, needs))
     });
@@ -130,7 +130,7 @@ fn new_in(egraph: &EGraph, new: &New, compiled: &CompiledRule, bound: &BTreeMap<
     slots.is_none_or(|slots| are_new(egraph, std::slice::from_ref(new), &slots))
 }
 
-/// Whether every number that the right side computes exists.
+/// Returns true if every number that the right side computes exists.
 fn computable(egraph: &EGraph, compiled: &CompiledRule, bound: &BTreeMap<Var, Id>) -> bool {
     let mut known: Vec<Option<i64>> = Vec::with_capacity(compiled.plan.len());
     for step in &compiled.plan {

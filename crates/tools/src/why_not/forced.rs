@@ -1,5 +1,4 @@
-//! Extraction with some nodes marked: the best program that contains one, and how far they come where
-//! none does.
+//! Extraction with marked nodes: the best program that contains one, or their reach if no program does.
 
 use egg::{Id, Language, Symbol};
 use ember_analysis::facts::{EGraph, Facts};
@@ -11,17 +10,17 @@ use ember_language::term::{Node, Term};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// A cost model that also asks whether a marked node is inside. A candidate with one is never given
-/// up for one without.
+/// A cost model that also records the presence of a marked node. A candidate with a marked node is never pruned in
+/// favour of one without.
 struct Forced<'a> {
     model: &'a Model<'a>,
     marked: &'a BTreeSet<Node>,
 }
 
-/// What the rank of a candidate with a marked node is multiplied by: less than any two estimates differ.
+/// The factor on the rank of a candidate with a marked node, smaller than the ratio of any two estimates.
 const FIRST: f64 = 1e-30;
 
-/// A summary, and whether a marked node is inside.
+/// A summary, and true if a marked node is inside.
 #[derive(Clone)]
 struct Marked {
     summary: Summary,
@@ -42,8 +41,8 @@ impl CostModel<Node, Facts> for Forced<'_> {
         a.inside >= b.inside && self.model.dominates(&a.summary, &b.summary)
     }
 
-    /// The bound on candidates must not cut all of those with a marked node off, so they stand before
-    /// the others, by estimate.
+    /// Ranks candidates with a marked node before all others, then by estimate, so that the bound on candidates does
+    /// not cut off all of them.
     fn rank(&self, summary: &Marked) -> f64 {
         let rank = self.model.rank(&summary.summary);
         if summary.inside { rank * FIRST } else { rank }
@@ -62,7 +61,7 @@ impl CostModel<Node, Facts> for Forced<'_> {
     }
 }
 
-/// A program that an e-graph holds.
+/// A program in an e-graph.
 #[derive(Clone, Debug)]
 pub(super) struct Priced {
     pub term: Term,
@@ -70,7 +69,7 @@ pub(super) struct Priced {
     pub cost: Cost,
 }
 
-/// The best program with a marked node in it, by the cost model.
+/// Returns the best program with a marked node in it, by the cost model.
 pub(super) fn best_with(
     egraph: &EGraph,
     root: Id,
@@ -85,28 +84,28 @@ pub(super) fn best_with(
     Some(Priced { term: extraction.term(best), estimate: model.rank(summary), cost: summary.cost })
 }
 
-/// How far towards the program marked nodes come.
+/// The reach of marked nodes towards the program.
 pub(super) struct Reach(Extraction<Node, Marked>);
 
 impl Reach {
-    /// Finds how far.
+    /// Computes the reach.
     pub fn new(egraph: &EGraph, root: Id, model: &Model<'_>, marked: &BTreeSet<Node>) -> Reach {
         Reach(extract(egraph, root, &Forced { model, marked }, &Limits::default()))
     }
 
-    /// Whether a class has a form that a program of the goal can contain.
+    /// Returns true if a class has a form that a program of the goal can contain.
     pub fn is_possible(&self, class: Id) -> bool {
         !self.0.of(class).is_empty()
     }
 
-    /// Such a form of a class that has a marked node in it.
+    /// Returns a form of a class that a program can contain and that has a marked node in it.
     pub fn marked(&self, class: Id) -> Option<Term> {
         let inside = |candidate: &&CandidateId| self.0.summary(**candidate).inside;
         self.0.of(class).iter().find(inside).map(|candidate| self.0.term(*candidate))
     }
 }
 
-/// One application of a rule as nodes of the e-graph.
+/// One application of a rule, as nodes of the e-graph.
 struct Application {
     own: bool,
     /// The nodes that its left side matched.
@@ -115,8 +114,8 @@ struct Application {
     made: Node,
 }
 
-/// The nodes that a rule made at the roots of its right sides, or that other rules made of those: of
-/// what they matched by its operator, not as whatever a variable stands for.
+/// Returns the nodes that a rule made at the roots of its right sides, and the nodes that other rules made from these.
+/// A rule counts only if its left side matched the node by an operator, not by a variable.
 pub(super) fn made_by(
     egraph: &EGraph,
     rule: Symbol,
@@ -148,8 +147,8 @@ pub(super) fn made_by(
     }
 }
 
-/// The steps of a side as nodes of the e-graph, the root last; `None` for a variable or a number that is
-/// computed.
+/// Returns the steps of a side as nodes of the e-graph, the root last; a step is `None` if it is a variable or a
+/// computed number.
 fn nodes(egraph: &EGraph, steps: &[Step], slots: &[Id]) -> Option<Vec<Option<Node>>> {
     let mut built: Vec<Id> = Vec::with_capacity(steps.len());
     let mut found = Vec::with_capacity(steps.len());
@@ -158,7 +157,7 @@ fn nodes(egraph: &EGraph, steps: &[Step], slots: &[Id]) -> Option<Vec<Option<Nod
             Step::Slot(slot) => (egraph.find(*slots.get(*slot)?), None),
             Step::Node(node) => {
                 let mut node = node.clone().map_children(|child| built[usize::from(child)]);
-                // Leaves are everywhere, and mark nothing.
+                // Leaves occur everywhere, so they are no marks.
                 (egraph.lookup(&mut node)?, (!node.is_leaf()).then_some(node))
             }
             Step::Compute(op, a, b) => {

@@ -1,5 +1,5 @@
-//! The answer where a rule never matched: how far its left side came and where, what stands there
-//! instead, and what the rules do that would make it.
+//! The answer for a rule that never matched: how far its left side came and where, the term found instead, and the work
+//! of the rules that could make the missing one.
 
 use super::near::{Miss, Near};
 use super::stage::{Told, plural, report, times};
@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 impl Told<'_> {
-    /// Nothing has the operator at its root.
+    /// Answers that no node has its root operator.
     pub(super) fn no_root(&self) -> Answer {
         let rule = self.subject.rule();
         let root = rule.lhs.as_ref().last();
@@ -37,7 +37,7 @@ impl Told<'_> {
         answer
     }
 
-    /// An operator in a sentence. Operators may share a name, and are told apart by their operands.
+    /// Returns an operator in a sentence. Operators may share a name, and are distinguished by their operands.
     fn called(&self, node: &Node) -> String {
         let classes = self.stage.egraph.classes();
         let same =
@@ -53,14 +53,14 @@ impl Told<'_> {
         }
     }
 
-    /// A near miss.
+    /// Answers with a near miss.
     pub(super) fn near(&self, show: &Show<'_>, near: &Near) -> Answer {
         let rule = self.subject.rule();
         let patterns: Vec<&PatternAst<Node>> =
             std::iter::once(&rule.lhs).chain(rule.wheres.iter().map(|(_, p)| p)).collect();
         let parts: usize = patterns.iter().map(|p| p.len()).sum();
         let Some(Miss { pattern: which, part, class, differs }) = near.missing.first() else {
-            // Everything is there one by one, and a match was not found in time.
+            // All parts exist, but the match was not found in time.
             let text = format!("`{}` matches, too late to be tried", rule.name);
             return self.subject.answer(Cause::Limit, text);
         };
@@ -133,7 +133,7 @@ impl Told<'_> {
         answer
     }
 
-    /// The rules that make an operator, and what they did.
+    /// Describes the rules that make an operator, and their work.
     fn makers(&self, node: &Node) -> (String, Option<String>) {
         if let Head::Int(_) | Head::Real(_) = node.head() {
             return ("a number, which stands in the input or is computed".to_owned(), None);
@@ -153,14 +153,14 @@ impl Told<'_> {
             );
         }
         let mut makers: Vec<Maker> = makers.into_iter().map(|rule| self.maker(rule)).collect();
-        // Those that came furthest stand first.
+        // The rules that came furthest are listed first.
         makers.sort_by_key(|maker| Reverse((maker.applied, maker.matches, maker.runs)));
         let mut text = makers.iter().take(4).map(Maker::text).join("; ");
         match makers.len().saturating_sub(4) {
             0 => {}
             more => text += &format!("; and {more} more"),
         }
-        // Where one was applied, what it made is elsewhere, and the others need not be wanted.
+        // If one of them was applied, its results are elsewhere, and the others may be irrelevant.
         let idle = makers.first().filter(|maker| maker.runs && maker.applied == 0);
         let help = idle.map(|maker| format!("ask why `{}` did not fire", maker.name));
         (text, help)
@@ -180,7 +180,7 @@ impl Told<'_> {
     }
 }
 
-/// A rule that makes an operator, and what it did in all saturations.
+/// A rule that makes an operator, and its work in all saturations.
 struct Maker {
     name: &'static str,
     runs: bool,
@@ -200,7 +200,7 @@ impl Maker {
     }
 }
 
-/// What stands before a pattern of a rule besides its left side.
+/// Returns the keyword of a pattern of a rule that is not its left side.
 fn keyword(rule: &Rule, at: usize) -> &'static str {
     if rule.is_with(at) { "with" } else { "where" }
 }
@@ -209,7 +209,7 @@ fn mark(at: usize, which: &usize, part: &Id) -> Option<Id> {
     (at == *which).then_some(*part)
 }
 
-/// A part of a pattern as text.
+/// Returns a part of a pattern as text.
 pub(super) fn short(of: &PatternAst<Node>, part: Id) -> String {
     let up_to: PatternAst<Node> = of.as_ref()[..=usize::from(part)].to_vec().into();
     pattern(&up_to, None)

@@ -1,7 +1,7 @@
-//! Near misses: where a left side almost matches.
+//! Near misses: the places at which a left side almost matches.
 //!
-//! A partial match goes on where a part of the pattern is not there, and counts what is missing. The one
-//! with the fewest missing parts is shown; among those, the one that matches most, then the smallest.
+//! A partial match continues when a part of the pattern is missing, and counts the missing parts. The match with the
+//! fewest missing parts is shown; among those, the one that matches most, then the smallest.
 
 use crate::show::Show;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
@@ -10,19 +10,19 @@ use ember_language::rules::Rule;
 use ember_language::term::Node;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many nodes are looked at in all, and below one root.
+/// The limits on the nodes examined in all, and below one root.
 const STEPS: (usize, usize) = (400_000, 4_000);
 
-/// A part of a rule's patterns that is not there.
+/// A missing part of a rule's patterns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Miss {
-    /// Of which pattern: 0 for the left side, then the `:where`s and `:with`s.
+    /// The index of the pattern: 0 for the left side, then the `:where`s and `:with`s.
     pub pattern: usize,
-    /// Which part of it.
+    /// The part of the pattern.
     pub part: Id,
-    /// The class that stands there; for a `:with`, that of its operand over which it was looked for.
+    /// The class at the part's place; for a `:with`, the class of the operand above which it was searched.
     pub class: Id,
-    /// For a variable that stands for something else already: that class.
+    /// The class already bound to the variable, if the part is a variable bound to another class.
     pub differs: Option<Id>,
 }
 
@@ -31,13 +31,13 @@ pub(super) struct Miss {
 pub(super) struct Near {
     /// The class of the left side, and the node that matched.
     pub root: (Id, Node),
-    /// Parts that match.
+    /// The number of parts that match.
     pub matched: usize,
-    /// Parts that do not.
+    /// The parts that do not.
     pub missing: Vec<Miss>,
 }
 
-/// The nearest miss of a rule; `None` where no class has the operator that its left side starts with.
+/// Returns the nearest miss of a rule; `None` if no class has the root operator of its left side.
 pub(super) fn nearest(show: &Show<'_>, rule: &Rule) -> Option<Near> {
     let egraph = show.egraph;
     let patterns: Vec<&PatternAst<Node>> =
@@ -78,7 +78,7 @@ pub(super) fn nearest(show: &Show<'_>, rule: &Rule) -> Option<Near> {
     best.map(|(_, near)| near)
 }
 
-/// How far a partial match has come.
+/// The state of a partial match.
 #[derive(Clone, Debug, Default)]
 struct State {
     bound: BTreeMap<Var, Id>,
@@ -95,7 +95,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Matches what is open, the last first; `done` of the `:where`s and `:with`s have been opened.
+    /// Matches the open parts, the last first; the first `done` of the `:where`s and `:with`s have been opened.
     fn go(&mut self, mut open: Vec<(usize, Id, Id)>, mut state: State, mut done: usize) {
         loop {
             let beaten =
@@ -169,8 +169,8 @@ impl Search<'_> {
         }
     }
 
-    /// Where the pattern of a `:with` may be: the class of an operand of it that is known, and the
-    /// classes with its operator over that. `None` where no operand is known.
+    /// Returns the places of a `:with` pattern: the class of a known operand, and the classes with the pattern's
+    /// operator above it. `None` if no operand is known.
     fn above(&self, pattern: &PatternAst<Node>, state: &State) -> Option<(Id, BTreeSet<Id>)> {
         let Some(ENodeOrVar::ENode(top)) = pattern.as_ref().last() else { return None };
         let known = |child: &Id| match &pattern[*child] {
@@ -188,7 +188,7 @@ impl Search<'_> {
     }
 }
 
-/// What is open below a node that matched, the first argument last.
+/// Returns the open parts below a node that matched, the first argument last.
 fn below(which: usize, pattern: &Node, node: &Node) -> Vec<(usize, Id, Id)> {
     let pairs = pattern.children().iter().zip(node.children());
     pairs.map(|(p, c)| (which, *p, *c)).rev().collect()

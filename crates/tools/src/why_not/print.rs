@@ -1,4 +1,4 @@
-//! Answers as text and as JSON.
+//! Prints answers as text and as JSON.
 
 use super::Answer;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The column in which evidence starts.
 const COLUMN: usize = 12;
 
-/// The answer as text: the verdict on the first line, then what supports it, then what to do.
+/// Returns the answer as text: the verdict on the first line, then the evidence, then the suggestion.
 pub fn print(answer: &Answer) -> String {
     let mut out = format!("{}\n", answer.verdict);
     let rows = answer.evidence.iter().map(|(what, text)| (*what, text.as_str()));
@@ -20,7 +20,7 @@ pub fn print(answer: &Answer) -> String {
     out
 }
 
-/// The answer as JSON.
+/// Returns the answer as JSON.
 pub fn to_json(answer: &Answer) -> Value {
     let evidence = answer.evidence.iter().map(|(what, text)| json!({ "what": what, "text": text }));
     json!({

@@ -1,4 +1,4 @@
-//! Why what a rule made was given up where the best programs were kept.
+//! Explains why a rule's results were pruned when the best programs were kept.
 
 use super::choice::parts;
 use super::compare::{resources, whole};
@@ -12,20 +12,20 @@ use ember_extract::{Limits, extract};
 use ember_language::term::Node;
 use std::collections::BTreeSet;
 
-/// Why it was given up.
+/// The reason for pruning.
 pub(super) enum Given {
-    /// A program without it is at least as good in every component of the cost.
+    /// A program without the result is at least as good in every component of the cost.
     Beaten,
-    /// A program that was kept is within a hundredth of it in every component.
+    /// A kept program is within a hundredth of it in every component.
     Near,
-    /// This many were asked for, and its best program has this place among all.
+    /// The number of programs requested, and the rank of its best program among all.
     Many(usize, usize),
-    /// A class keeps so many forms of a part, and those with it were not among them.
+    /// A class keeps a limited number of forms of a part, and the forms with the result were not among them.
     Bounded,
 }
 
 impl Given {
-    /// Finds why, for the best program with a marked node.
+    /// Finds the reason, for the best program with a marked node.
     pub fn up(
         stage: &Stage,
         model: &Model<'_>,
@@ -44,14 +44,14 @@ impl Given {
             return Given::Many(asked, place + 1);
         }
         let beats = |id: &_| extraction.summary(*id).cost.at_most(&best.cost);
-        // Without a bound, only what is beaten in a part is given up there.
+        // Without a bound, a part is pruned only if it is beaten.
         match !extraction.truncated || ranked.iter().any(beats) {
             true => Given::Beaten,
             false => Given::Bounded,
         }
     }
 
-    /// The answer, with the best program that has it beside those that were kept.
+    /// Returns the answer, which compares the best program that has the result with the kept programs.
     pub fn answer(
         &self,
         subject: Subject<'_>,

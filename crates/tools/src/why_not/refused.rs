@@ -1,4 +1,4 @@
-//! The answer where a rule matched and something refused every match: what it asked, and what it saw.
+//! The answer for a rule all of whose matches were refused: its conditions, and the values that they saw.
 
 use super::conditions::{Match, Refusal};
 use super::missed::short;
@@ -11,11 +11,11 @@ use ember_language::term::Node;
 use itertools::Itertools;
 
 impl Told<'_> {
-    /// It matched, and something refused every match.
+    /// Answers that it matched and that every match was refused.
     pub(super) fn refused(&self, show: &Show<'_>, found: &[Match]) -> Answer {
         let rule = self.subject.rule();
         let counts = found.iter().counts_by(|m| m.refusal);
-        // The refusal that comes last among the rule's conditions is of the match that came furthest.
+        // The last refusal in the order of the rule's conditions belongs to the match that came furthest.
         let furthest = counts.keys().copied().max().unwrap_or(Refusal::Number);
         let (cause, what) = match furthest {
             Refusal::When(at) => (Cause::ConditionFalse, self.when(at)),
@@ -96,7 +96,7 @@ impl Told<'_> {
     }
 }
 
-/// The variables among arguments.
+/// Returns the variables among arguments.
 fn variables(args: &[Arg]) -> Vec<Var> {
     let variable = |arg: &Arg| match arg {
         Arg::Var(variable) => Some(*variable),
@@ -105,7 +105,7 @@ fn variables(args: &[Arg]) -> Vec<Var> {
     args.iter().filter_map(variable).unique().collect()
 }
 
-/// The variables that computed numbers of a pattern are computed from.
+/// Returns the variables from which the computed numbers of a pattern are computed.
 fn computed(pattern: &PatternAst<Node>) -> Vec<Var> {
     let nodes = pattern.as_ref().iter();
     let computations = nodes.filter_map(|node| match node {
@@ -119,7 +119,7 @@ fn computed(pattern: &PatternAst<Node>) -> Vec<Var> {
     computations.flatten().filter_map(variable).unique().collect()
 }
 
-/// A call as it is written.
+/// Returns a call as it is written.
 fn written(name: &str, args: &[Arg]) -> String {
     let word = |arg: &Arg| match arg {
         Arg::Var(variable) => variable.to_string(),

@@ -1,4 +1,4 @@
-//! How far a rule came in a recorded search that did not let it change anything.
+//! Finds how far a rule came in a recorded search in which it changed nothing.
 
 use super::conditions::{Match, Refusal, matches};
 use super::near::nearest;
@@ -14,7 +14,7 @@ use ember_language::text::{Words, line};
 use ember_prove::chains::{Gap, Proof};
 use itertools::Itertools;
 
-/// A rule, and what it belongs to.
+/// A rule with its book.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub book: &'a RuleBook,
@@ -25,7 +25,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A term on one line.
+    /// Returns a term on one line.
     pub fn line(&self, term: &Term) -> String {
         line(term, self.words, crate::show::WIDTH)
     }
@@ -44,12 +44,12 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Whether a rule changed anything in a run.
+/// Returns true if a rule changed anything in a run.
 pub(super) fn changed(report: &RuleReport) -> bool {
     report.applications > 0 && report.fired()
 }
 
-/// What a rule did in a run that it was part of.
+/// Returns the report of a rule in a run; `None` if the run did not include it.
 pub(super) fn report<'a>(
     rules: &[usize],
     saturation: &'a Saturation,
@@ -59,8 +59,7 @@ pub(super) fn report<'a>(
     saturation.rules.get(at)
 }
 
-/// Why a rule changed nothing, as told by the stage in which it came furthest; `None` where it was in
-/// no stage.
+/// Explains why a rule changed nothing, for the stage in which it came furthest; `None` if no stage included it.
 pub(super) fn stuck(subject: Subject<'_>, history: &History) -> Option<Answer> {
     let mut furthest: Option<Answer> = None;
     for (_, stage, rules, saturation) in history.saturations() {
@@ -76,7 +75,7 @@ pub(super) fn stuck(subject: Subject<'_>, history: &History) -> Option<Answer> {
     Some(early.then(|| out_of_turn(subject, history)).flatten().unwrap_or(furthest))
 }
 
-/// The answer where a rule applies to what a run left that it is no part of.
+/// Returns the answer if a rule applies to the result of a run that does not include it.
 fn out_of_turn(subject: Subject<'_>, history: &History) -> Option<Answer> {
     let rule = subject.rule();
     let runs = |rules: &[usize]| rules.contains(&subject.at);
@@ -144,7 +143,7 @@ impl Told<'_> {
         answer
     }
 
-    /// It was applied, and nothing changed.
+    /// Answers that it was applied and that nothing changed.
     fn known_already(&self, report: &RuleReport) -> Answer {
         let rule = self.subject.rule();
         let mut answer = self.subject.answer(
@@ -184,7 +183,7 @@ impl Told<'_> {
         answer
     }
 
-    /// What lets a run go on.
+    /// Suggests how a run can continue.
     fn longer(&self) -> String {
         match &self.saturation.stop {
             StopReason::IterationLimit => "give a larger --iter-limit".to_owned(),
@@ -195,7 +194,7 @@ impl Told<'_> {
         }
     }
 
-    /// It would apply now.
+    /// Answers that it would apply now, but a limit ended the run.
     fn limit(&self, show: &Show<'_>, found: &[Match]) -> Answer {
         let rule = self.subject.rule();
         let open = found.iter().filter(|m| m.refusal == Refusal::None);
@@ -231,12 +230,12 @@ impl Told<'_> {
     }
 }
 
-/// Names in a sentence.
+/// Returns names in a sentence.
 pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     ember_language::suggest::list(names)
 }
 
-/// A count with its noun.
+/// Returns a count with its noun.
 pub(super) fn plural(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }

@@ -1,4 +1,4 @@
-//! Where what a rule made gets stuck on the way to a finished program.
+//! Finds where a rule's results get stuck on the way to a finished program.
 
 use super::forced::Reach;
 use crate::show::Show;
@@ -9,15 +9,15 @@ use ember_language::term::{Node, Term};
 use itertools::Itertools;
 use std::collections::BTreeSet;
 
-/// Where it gets stuck.
+/// The place at which they get stuck.
 pub(super) enum Stuck {
-    /// Parts of programs contain it up to a class, such as this form; no node above accepts it.
+    /// Parts of programs contain a result up to a class (here with one of its forms); no node above accepts it.
     Above { class: Id, form: Term, refused_by: Vec<Node> },
-    /// A node, and the part of it that has no form which a program can contain.
+    /// A node, and its part that has no form that a program can contain.
     Below { node: Node, part: Id },
 }
 
-/// Finds where; `None` where no node was made.
+/// Finds the place; `None` if no node was made.
 pub(super) fn stuck(
     show: &Show<'_>,
     signature: &Signature,
@@ -52,7 +52,7 @@ fn is_boundary(signature: &Signature, node: &Node) -> bool {
     signature.operator_of(node).is_some_and(|operator| operator.boundary)
 }
 
-/// The part of a node that keeps it from being finished: the deepest on the way down.
+/// Returns the part of a node that keeps it from being finished: the deepest on the way down.
 fn first(egraph: &EGraph, signature: &Signature, reach: &Reach, node: &Node) -> Option<Id> {
     let open = |node: &Node| {
         let mut classes = node.children().iter().map(|c| egraph.find(*c));
@@ -61,7 +61,7 @@ fn first(egraph: &EGraph, signature: &Signature, reach: &Reach, node: &Node) -> 
     let mut seen = BTreeSet::new();
     let mut at = open(node)?;
     while seen.insert(at) {
-        // A boundary is where rules are missing; below other operators it goes on.
+        // Rules are missing at a boundary; below other operators the search continues.
         let mut below = egraph[at].nodes.iter().filter(|node| !is_boundary(signature, node));
         match below.find_map(open) {
             Some(next) => at = next,
@@ -71,7 +71,7 @@ fn first(egraph: &EGraph, signature: &Signature, reach: &Reach, node: &Node) -> 
     Some(at)
 }
 
-/// The operators that rules would have to lower in a class, in words.
+/// Returns the operators in a class that rules would have to lower, in words.
 pub(super) fn to_lower(show: &Show<'_>, signature: &Signature, part: Id) -> String {
     let nodes = show.egraph[part].nodes.iter();
     let words = nodes.map(|node| match node.children() {

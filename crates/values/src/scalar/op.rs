@@ -2,7 +2,7 @@
 
 use super::{DType, Scalar};
 
-/// Declares the unary operations: of each one row, with what it computes in both types.
+/// Declares the unary operations, one row each, with the computation in both types.
 macro_rules! unary_operations {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal {
         f32: $f32:expr, f64: $f64:expr, price: $price:ident, latency: $latency:expr,
@@ -18,45 +18,46 @@ macro_rules! unary_operations {
             /// Every unary operation.
             pub const ALL: &'static [UnaryOp] = &[$(UnaryOp::$variant),*];
 
-            /// The name used in every text format.
+            /// Returns the name used in every text format.
             pub const fn name(self) -> &'static str {
                 match self { $(UnaryOp::$variant => $name,)* }
             }
 
-            /// What it computes.
+            /// Returns a short description of the result.
             pub const fn doc(self) -> &'static str {
                 match self { $(UnaryOp::$variant => $summary,)* }
             }
 
-            /// How many operations of the vector unit it takes.
+            /// Returns the price class on the vector unit.
             pub const fn price(self) -> UnaryPrice {
                 match self { $(UnaryOp::$variant => UnaryPrice::$price,)* }
             }
 
-            /// The machine's latencies that follow one another in it.
+            /// Returns the latencies of the machine that the operation incurs one after another.
             pub const fn latency(self) -> &'static [Latency] {
                 match self { $(UnaryOp::$variant => $latency,)* }
             }
 
-            /// The operation on a binary32 value.
+            /// Applies the operation to a binary32 value.
             #[inline(always)]
             pub fn f32(self, x: f32) -> f32 {
                 match self { $(UnaryOp::$variant => ($f32)(x),)* }
             }
 
-            /// The operation on a binary64 value.
+            /// Applies the operation to a binary64 value.
             #[inline(always)]
             pub fn f64(self, x: f64) -> f64 {
                 match self { $(UnaryOp::$variant => ($f64)(x),)* }
             }
 
-            /// An upper bound of its own rounding errors, in units of a rounding to nearest.
+            /// Returns an upper bound of the rounding errors of the operation itself, in units of one rounding to
+            /// nearest.
             pub const fn roundings(self) -> f64 {
                 match self { $(UnaryOp::$variant => $roundings,)* }
             }
 
-            /// How far the result is off at most if the operand `x` is off by up to `error`; nothing if no operand
-            /// within that distance has a result.
+            /// Returns the greatest error of the result if the operand `x` is off by up to `error`; `None` if no
+            /// operand within that distance has a result.
             pub fn passed(self, x: f64, error: f64) -> Option<f64> {
                 let y = self.f64(x);
                 match self { $(UnaryOp::$variant => ($passed)(x, y, error),)* }
@@ -65,35 +66,34 @@ macro_rules! unary_operations {
     };
 }
 
-/// How a unary operation is priced.
+/// The price class of a unary operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryPrice {
-    /// As one operation of the vector unit.
+    /// One operation of the vector unit.
     Operation,
-    /// As the machine's exponential function.
+    /// The exponential function of the machine.
     Exponential,
 }
 
 /// A latency that a machine states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Latency {
-    /// That of the exponential function.
+    /// The latency of the exponential function.
     Exponential,
-    /// That of a square root.
+    /// The latency of a square root.
     Root,
-    /// That of a quotient of floating-point numbers.
+    /// The latency of a floating-point division.
     Quotient,
 }
 
 unary_operations! {
-    /// The crate `libm` computes it, the same bits everywhere.
+    /// Computed by the crate `libm`, so that the bits are the same everywhere.
     Exp, "exp", "the exponential function" {
         f32: libm::expf, f64: libm::exp, price: Exponential, latency: &[Latency::Exponential],
-        // `libm` promises less than one unit in the last place, and 2 leave room for what the argument was
-        // rounded to.
+        // `libm` promises less than one unit in the last place, and 2 leave room for the rounding of the argument.
         roundings: 4.0, passed: |_, y: f64, error: f64| Some(y * error.exp_m1()),
     }
-    /// It is rounded correctly, and NaN below -0.0.
+    /// The result is correctly rounded, and NaN below -0.0.
     Sqrt, "sqrt", "the square root" {
         f32: f32::sqrt, f64: f64::sqrt, price: Operation, latency: &[Latency::Root],
         roundings: 1.0, passed: |x: f64, y: f64, error: f64| {
@@ -101,8 +101,8 @@ unary_operations! {
             (x + error >= 0.0).then(|| (most - y).max(y - least))
         },
     }
-    /// The square root is rounded, and then its quotient. It is infinite at zeros, with the zero's sign, and NaN
-    /// below -0.0.
+    /// Both the square root and the quotient are rounded. The result is infinite at zeros, with the sign of the zero,
+    /// and NaN below -0.0.
     Rsqrt, "rsqrt", "1 over the square root" {
         f32: |x: f32| 1.0 / x.sqrt(), f64: |x: f64| 1.0 / x.sqrt(),
         price: Operation, latency: &[Latency::Root, Latency::Quotient],
@@ -114,17 +114,17 @@ unary_operations! {
 }
 
 impl UnaryOp {
-    /// The operation with this name.
+    /// Finds the operation with this name.
     pub fn parse(name: &str) -> Option<UnaryOp> {
         UnaryOp::ALL.iter().copied().find(|o| o.name() == name)
     }
 
-    /// Whether the operation is defined on a type: binary32 and binary64.
+    /// Returns true if the operation is defined on a type: binary32 and binary64.
     pub fn takes(self, dtype: DType) -> bool {
         dtype.is_float() && !dtype.is_storage()
     }
 
-    /// The operation on a scalar; `None` for a type that it does not take.
+    /// Applies the operation to a scalar; `None` for a type that it does not take.
     pub fn apply(self, x: Scalar) -> Option<Scalar> {
         match x {
             Scalar::F32(x) => Some(Scalar::F32(self.f32(x))),
@@ -134,10 +134,10 @@ impl UnaryOp {
     }
 }
 
-/// Folds lanes to one; `None` if there are none. Halves are combined until one lane is left: with
-/// `h` the half of `n` lanes, rounded up, lane `i` becomes `f(lane i, lane i + h)` for all `i + h`
-/// below `n`. That is how vector units reduce in a logarithmic number of steps, and for a sum of
-/// floating-point numbers it is not the order of a loop.
+/// Folds lanes to one; `None` if there are no lanes. Halves are combined until one lane is left: with `h` half of `n`
+/// lanes, rounded up, lane `i` becomes `f(lane i, lane i + h)` for all `i + h` below `n`. Vector units reduce in this
+/// order in a logarithmic number of steps. For a sum of floating-point numbers, this order differs from the order of a
+/// loop.
 #[inline(always)]
 pub fn fold_lanes<T: Copy>(lanes: &mut [T], mut f: impl FnMut(T, T) -> T) -> Option<T> {
     let mut n = lanes.len();
@@ -150,8 +150,8 @@ pub fn fold_lanes<T: Copy>(lanes: &mut [T], mut f: impl FnMut(T, T) -> T) -> Opt
     lanes.first().copied()
 }
 
-/// Declares the binary operations: of each one row, with what it computes in each type and what solvers of integer
-/// arithmetic are told.
+/// Declares the binary operations, one row each, with the computation in each type and the term for solvers of integer
+/// arithmetic.
 macro_rules! binary_operations {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal {
         f32: $f32:expr, f64: $f64:expr, i64: $i64:expr, checked: $checked:expr,
@@ -167,47 +167,47 @@ macro_rules! binary_operations {
             /// Every binary operation.
             pub const ALL: [BinaryOp; [$(BinaryOp::$variant),*].len()] = [$(BinaryOp::$variant),*];
 
-            /// The name used in every text format.
+            /// Returns the name used in every text format.
             pub const fn name(self) -> &'static str {
                 match self { $(BinaryOp::$variant => $name,)* }
             }
 
-            /// What it computes.
+            /// Returns a short description of the result.
             pub const fn doc(self) -> &'static str {
                 match self { $(BinaryOp::$variant => $summary,)* }
             }
 
-            /// What a reduction by it starts from; nothing, if lanes cannot be folded by it.
+            /// Returns the start of a reduction by the operation; `None` if lanes cannot be folded by it.
             const fn start(self) -> Option<Start> {
                 match self { $(BinaryOp::$variant => $start,)* }
             }
 
-            /// The operation on two binary32 values; a comparison gives 1.0 or 0.0.
+            /// Applies the operation to two binary32 values; a comparison gives 1.0 or 0.0.
             #[inline(always)]
             pub fn f32(self, a: f32, b: f32) -> f32 {
                 match self { $(BinaryOp::$variant => ($f32)(a, b),)* }
             }
 
-            /// The operation on two binary64 values; a comparison gives 1.0 or 0.0.
+            /// Applies the operation to two binary64 values; a comparison gives 1.0 or 0.0.
             #[inline(always)]
             pub fn f64(self, a: f64, b: f64) -> f64 {
                 match self { $(BinaryOp::$variant => ($f64)(a, b),)* }
             }
 
-            /// The operation on two 64-bit integers.
+            /// Applies the operation to two 64-bit integers.
             #[inline(always)]
             pub fn i64(self, a: i64, b: i64) -> i64 {
                 match self { $(BinaryOp::$variant => ($i64)(a, b),)* }
             }
 
-            /// The number that the operation gives of two integers; `None` if there is none or it needs more than
-            /// 64 bits, and for comparisons.
+            /// Applies the operation to two integers without wrapping; `None` if there is no result, if the result
+            /// needs more than 64 bits, and for comparisons.
             pub fn checked(self, a: i64, b: i64) -> Option<i64> {
                 match self { $(BinaryOp::$variant => ($checked)(a, b),)* }
             }
 
-            /// The operation on integers of any size as an SMT-LIB term over `a` and `b`. It is what
-            /// [`BinaryOp::i64`] computes if no result needs more than 64 bits.
+            /// Returns the operation on integers of any size as an SMT-LIB term over `a` and `b`. It agrees with
+            /// [`BinaryOp::i64`] if no result needs more than 64 bits.
             pub const fn solver(self) -> &'static str {
                 match self { $(BinaryOp::$variant => $solver,)* }
             }
@@ -215,7 +215,7 @@ macro_rules! binary_operations {
     };
 }
 
-/// What a reduction starts from.
+/// The start of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     Zero,
@@ -246,12 +246,12 @@ binary_operations! {
         i64: |a: i64, b| if b == 0 { 0 } else { a.wrapping_div(b) }, checked: i64::checked_div,
         start: None, solver: "(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))",
     }
-    /// NaN wins, and +0.0 is above -0.0.
+    /// NaN wins, and +0.0 is greater than -0.0.
     Max, "max", "IEEE 754-2019 maximum" {
         f32: maximum_f32, f64: maximum_f64, i64: i64::max, checked: unchecked(i64::max),
         start: Some(Start::Least), solver: "(ite (>= a b) a b)",
     }
-    /// NaN wins, and -0.0 is below +0.0.
+    /// NaN wins, and -0.0 is less than +0.0.
     Min, "min", "IEEE 754-2019 minimum" {
         f32: |a: f32, b: f32| -maximum_f32(-a, -b), f64: |a: f64, b: f64| -maximum_f64(-a, -b),
         i64: i64::min, checked: unchecked(i64::min),
@@ -265,24 +265,23 @@ binary_operations! {
 }
 
 impl BinaryOp {
-    /// Whether it compares: the result is an i64.
+    /// Returns true if the operation is a comparison, whose result is an i64.
     pub const fn compares(self) -> bool {
         matches!(self, BinaryOp::Lt)
     }
 
-    /// The operation with this name.
+    /// Finds the operation with this name.
     pub fn parse(name: &str) -> Option<BinaryOp> {
         BinaryOp::ALL.into_iter().find(|o| o.name() == name)
     }
 
-    /// The type of the result for operands of type `dtype`.
+    /// Returns the type of the result for operands of type `dtype`.
     pub fn result(self, dtype: DType) -> DType {
         if self.compares() { DType::I64 } else { dtype }
     }
 
-    /// The value that a reduction by this operation starts from: +0.0 for `add`, 1 for `mul`, the
-    /// least value for `max`, the greatest for `min`; `None` where there is no such value, and for
-    /// storage types.
+    /// Returns the start value of a reduction by this operation: +0.0 for `add`, 1 for `mul`, the least value for
+    /// `max`, the greatest for `min`; `None` for other operations and for storage types.
     pub fn identity(self, dtype: DType) -> Option<Scalar> {
         let (least, greatest) = match dtype {
             DType::F32 => (Scalar::F32(f32::NEG_INFINITY), Scalar::F32(f32::INFINITY)),
@@ -299,13 +298,13 @@ impl BinaryOp {
         })
     }
 
-    /// Whether lanes can be folded by the operation: those that are associative, up to rounding.
+    /// Returns true if lanes can be folded by the operation, which requires it to be associative up to rounding.
     pub fn folds(self) -> bool {
         self.start().is_some()
     }
 
-    /// All lanes folded to one, as [`fold_lanes`] orders them; `None` where there are none, where
-    /// types differ or are storage types, and where the operation does not fold.
+    /// Folds all lanes to one in the order of [`fold_lanes`]; `None` if there are no lanes, if types differ or are
+    /// storage types, or if the operation does not fold.
     pub fn fold(self, lanes: &[Scalar]) -> Option<Scalar> {
         let first = *lanes.first()?;
         if !self.folds() || !lanes.iter().all(|x| x.dtype() == first.dtype()) {
@@ -316,16 +315,16 @@ impl BinaryOp {
         fold_lanes(&mut lanes, |a, b| self.apply(a, b).unwrap_or(a))
     }
 
-    /// The least and the greatest of what [`BinaryOp::checked`] gives of integers within bounds, both ends
-    /// included. They are at the ends of the operands, since each operation is monotone in each of them; a
-    /// quotient is where the divisor does not change its sign.
+    /// Returns the least and the greatest result of [`BinaryOp::checked`] for operands within inclusive bounds. They
+    /// occur at the ends of the operands because each operation is monotone in each of them; a quotient is monotone
+    /// only if the divisor does not change its sign.
     pub fn range(self, a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
         let ends = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
         let ends = ends.map(|(a, b)| self.checked(a, b).filter(|_| self != BinaryOp::Div || b > 0));
         Some((ends.into_iter().min()??, ends.into_iter().max()??))
     }
 
-    /// The operation on two scalars of one type; `None` where the types differ or are storage types.
+    /// Applies the operation to two scalars of one type; `None` if the types differ or are storage types.
     pub fn apply(self, a: Scalar, b: Scalar) -> Option<Scalar> {
         let lt = self == BinaryOp::Lt;
         Some(match (a, b) {
@@ -343,7 +342,7 @@ impl BinaryOp {
     }
 }
 
-/// IEEE 754-2019 `maximum`, written out because `f32::max` prefers the number over the NaN and
+/// Computes the IEEE 754-2019 `maximum`. It is written out because `f32::max` prefers the number over the NaN and
 /// leaves the order of zeros open.
 #[inline(always)]
 fn maximum_f32(a: f32, b: f32) -> f32 {
@@ -358,7 +357,7 @@ fn maximum_f32(a: f32, b: f32) -> f32 {
     }
 }
 
-/// As [`maximum_f32`].
+/// [`maximum_f32`] for binary64 values.
 #[inline(always)]
 fn maximum_f64(a: f64, b: f64) -> f64 {
     if a > b {

@@ -1,8 +1,8 @@
-//! What conversions, functions and folds give.
+//! Tests of conversions, functions and folds of scalars.
 
 use super::*;
 
-/// SplitMix64.
+/// Returns a stream of pseudo-random numbers from SplitMix64.
 fn random(seed: u64) -> impl Iterator<Item = u64> {
     (1..).map(move |n: u64| {
         let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -26,11 +26,11 @@ fn every_half_keeps_its_bits_through_every_wider_type_and_text() {
     }
 }
 
-/// Whether `found` is the value of a half type that is nearest to `x`, of two the even one.
+/// Returns true if `found` is the value of a half type nearest to `x`; of two equally near, the even one.
 fn nearest(found: Scalar, x: f64) -> bool {
     let value = |bits: u64| Scalar::from_bits(found.dtype(), bits).as_f64();
     let magnitude = found.to_bits() & 0x7fff;
-    // Beyond the greatest finite value, the distance to what would be the next decides.
+    // Beyond the greatest finite value, the distance to the value that would follow it decides.
     let step = |bits: u64| {
         if value(bits).is_finite() { value(bits) } else { 2.0 * value(bits - 1) - value(bits - 2) }
     };
@@ -58,7 +58,7 @@ fn halves_are_rounded_once_from_every_type() {
             let narrow = x as f32;
             let found = Scalar::F32(narrow).cast(dtype);
             assert!(nearest(found, f64::from(narrow)), "{narrow:e} as {dtype}");
-            // A tie, and its neighbours, which only a wider type tells apart.
+            // A tie and its neighbours, which only a wider type distinguishes.
             let half = Scalar::from_f64(dtype, x);
             let (low, high) =
                 (half.as_f64(), Scalar::from_bits(dtype, half.to_bits() + 1).as_f64());
@@ -76,7 +76,7 @@ fn halves_are_rounded_once_from_every_type() {
         assert_eq!(f32_to_f16(x), Scalar::F16(f16::from_f32(x)), "{x:e}");
         assert_eq!(Scalar::F32(x).cast(DType::BF16), Scalar::BF16(bf16::from_f32(x)), "{x:e}");
     }
-    // 2^62 + 2^54 lies between two values of bf16, and one more decides.
+    // 2^62 + 2^54 lies halfway between two values of bf16, and adding 1 decides the rounding.
     let tie = (1i64 << 62) + (1 << 54);
     let [low, high] = [tie, tie + 1].map(|x| Scalar::I64(x).cast(DType::BF16).as_f64());
     assert_eq!((low, high), (2f64.powi(62), 2f64.powi(62) + 2f64.powi(55)));
@@ -119,7 +119,7 @@ fn functions_are_those_of_libm_and_of_ieee() {
         assert_eq!(apply(UnaryOp::Exp, Scalar::F64(y)), Some(Scalar::F64(libm::exp(y))));
         assert_eq!(apply(UnaryOp::Sqrt, Scalar::F32(x)), Some(Scalar::F32(x.sqrt())));
         assert_eq!(apply(UnaryOp::Sqrt, Scalar::F64(y)), Some(Scalar::F64(y.sqrt())));
-        // Within two units in the last place of the true value.
+        // The result must be within two units in the last place of the true value.
         let (exact, found) = (f64::from(x).exp(), f64::from(libm::expf(x)));
         if exact.is_finite() && exact > 1e-37 && exact < 3e38 {
             assert!((found - exact).abs() <= exact * 2.4e-7, "exp {x:e}");
@@ -136,7 +136,7 @@ fn functions_are_those_of_libm_and_of_ieee() {
 fn folds_combine_halves() {
     let name = |n: usize| {
         let mut lanes: Vec<u64> = (0..n as u64).collect();
-        // Base 10 digits of the operands, in the order in which they meet.
+        // The digits in base 10 identify the operands in the order in which they meet.
         let mut steps = Vec::new();
         fold_lanes(&mut lanes, |a, b| {
             steps.push((a, b));
@@ -185,8 +185,8 @@ fn ranges_hold_all_results_and_are_no_wider() {
     assert_eq!(BinaryOp::Div.checked(i64::MIN, -1), None);
 }
 
-/// The value of an SMT-LIB term over `a` and `b`, as solvers of integer arithmetic understand it, and what follows
-/// the term.
+/// Evaluates an SMT-LIB term over `a` and `b` as solvers of integer arithmetic do. Returns the value and the words
+/// after the term.
 fn solved<'t>(words: &'t [&'t str], (a, b): (i128, i128)) -> (i128, &'t [&'t str]) {
     let (word, mut rest) = words.split_first().expect("a word");
     let value = match *word {
@@ -207,7 +207,7 @@ fn solved<'t>(words: &'t [&'t str], (a, b): (i128, i128)) -> (i128, &'t [&'t str
                 ("-", [x]) => -x,
                 ("-", [x, y]) => x - y,
                 ("*", [x, y]) => x * y,
-                // The divisor is 0 only where a condition leaves the quotient out.
+                // The divisor is 0 only if a condition discards the quotient.
                 ("div", [x, y]) => x.checked_div_euclid(*y).unwrap_or(0),
                 ("=", [x, y]) => i128::from(x == y),
                 ("<", [x, y]) => i128::from(x < y),
@@ -244,7 +244,7 @@ fn solvers_are_told_what_operations_on_integers_compute() {
                 let case = format!("{} of {a} and {b}", op.name());
                 match i64::try_from(told) {
                     Ok(told) => assert_eq!(told, op.i64(*a, *b), "{case}"),
-                    // Solvers know integers of any size; the operation wraps, and has no number of its own.
+                    // Solvers use integers of any size. The operation wraps, and `checked` returns `None`.
                     Err(_) => assert_eq!(op.checked(*a, *b), None, "{case}"),
                 }
                 if let Some(checked) = op.checked(*a, *b) {

@@ -1,32 +1,34 @@
-//! Compressed rows: where each row's entries start, and each entry's column.
+//! Compressed sparse rows: the start of each row's entries, and the column of each entry.
 
-/// A sparse matrix, or the adjacency of a graph: the entries of row `r` stand at
-/// `offsets[r] .. offsets[r + 1]`.
+/// The bytes held for each row in addition to the entries: its offset, and two more numbers while entries are placed.
+pub(super) const ROW_BYTES: u64 = 24;
+
+/// A sparse matrix, or the adjacency of a graph. The entries of row `r` are at `offsets[r] .. offsets[r + 1]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Csr {
-    /// Where rows start, and where the last one ends.
+    /// The start of each row, and the end of the last one.
     pub offsets: Vec<u64>,
     /// The column of each entry.
     pub columns: Vec<u32>,
-    /// The value of each entry, where there are values.
+    /// The value of each entry, if entries have values.
     pub values: Option<Vec<f64>>,
-    /// How many columns there are.
+    /// The number of columns.
     pub width: u64,
 }
 
-/// The entries of a matrix in any order, as they were read.
+/// The entries of a matrix in any order, as read from a file.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// Row and column of each.
+    /// The row and column of each entry.
     pub(super) places: Vec<(u32, u32)>,
-    /// The value of each, or nothing where entries have no values.
+    /// The value of each entry; empty if entries have no values.
     pub(super) values: Vec<f64>,
-    /// Whether an entry away from the diagonal also stands for the one mirrored there.
+    /// True if an entry away from the diagonal also represents its mirrored entry.
     pub(super) mirrored: bool,
 }
 
 impl Csr {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.offsets.len() as u64 - 1
     }
@@ -43,7 +45,7 @@ impl Csr {
         }
     }
 
-    /// From rows in order.
+    /// Builds a matrix from its rows in order.
     pub(super) fn of_rows(rows: impl Iterator<Item = Vec<u32>>, width: u64) -> Csr {
         let (mut offsets, mut columns) = (vec![0], Vec::new());
         for row in rows {
@@ -53,9 +55,9 @@ impl Csr {
         Csr { offsets, columns, values: None, width }
     }
 
-    /// From rows that hold each undirected edge once: the first `keep` rows with every edge at both
-    /// of its ends, self loops once, and columns in ascending order. The rows are gone through twice,
-    /// to count and to place, so that nothing else is held.
+    /// Builds a matrix from rows that hold each undirected edge once: the first `keep` rows with every edge at both of
+    /// its ends, self loops once, and columns in ascending order. The rows are iterated twice, to count and to place
+    /// the entries, so that nothing else has to be held.
     pub(super) fn both_directions<I: Iterator<Item = Vec<u32>>>(
         rows: impl Fn() -> I,
         keep: u64,
@@ -88,8 +90,8 @@ impl Csr {
         Csr { offsets, columns, values: None, width }
     }
 
-    /// From entries whose rows are below `rows`. Columns ascend within a row; entries of one place stay
-    /// in the order they have.
+    /// Builds a matrix from entries whose rows are below `rows`. Columns ascend within a row; entries with the same row
+    /// and column keep their order.
     pub(super) fn of_entries(entries: &Entries, rows: u64, width: u64) -> Csr {
         let mut placed: Vec<(u32, u32, u32)> = Vec::with_capacity(entries.places.len());
         for (i, &(row, column)) in (0u32..).zip(&entries.places) {
@@ -112,7 +114,7 @@ impl Csr {
     }
 }
 
-/// Where rows of these lengths start, once with the end of the last and once without.
+/// Returns the starts of rows of these lengths, once with the end of the last row and once without.
 fn starts(lengths: &[u64]) -> (Vec<u64>, Vec<u64>) {
     let mut offsets = vec![0];
     offsets.extend(lengths.iter().scan(0, |sum, n| {

@@ -1,23 +1,22 @@
-//! Lists of edges: a pair of nodes a line, between white space or commas, with an optional third
-//! number, the edge's value. Lines that start with `#` or `%` are comments. SNAP's files are of this
-//! kind.
+//! Lists of edges: one pair of nodes per line, separated by white space or commas, with an optional third number, the
+//! edge's value. Lines that start with `#` or `%` are comments. SNAP's files have this format.
 
-use super::csr::{Csr, Entries};
+use super::csr::{Csr, Entries, ROW_BYTES};
 use super::lines::Lines;
 use super::{LIMIT, Problem};
 use std::io::BufRead;
 
-/// Held for each edge while it is read and placed.
+/// The bytes held for each edge while it is read and placed.
 const EDGE_BYTES: u64 = 48;
 
-/// What a list of edges does not say itself.
+/// The properties that the text of an edge list does not contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdgeListOptions {
     /// The number of the first node, 0 or 1.
     pub base: u32,
-    /// How many nodes there are; one more than the highest unless given.
+    /// The number of nodes; one more than the highest node if not given.
     pub nodes: Option<u64>,
-    /// Whether an edge leads both ways.
+    /// True if edges are undirected.
     pub undirected: bool,
 }
 
@@ -58,10 +57,16 @@ pub(super) fn read<R: BufRead>(
         }
     }
     let nodes = options.nodes.unwrap_or(highest.map_or(0, |n| n + 1));
+    // One edge between large numbers makes a graph of many nodes.
+    if nodes.saturating_mul(ROW_BYTES) > crate::data::HELD_LIMIT {
+        let problem = Problem::new(format!("a graph of {nodes} nodes"));
+        return Err(problem
+            .with_help("too large to be held in memory: number the nodes from 0 without gaps"));
+    }
     Ok(Csr::of_entries(&entries, nodes, nodes))
 }
 
-/// A node, numbered from the list's base in the file and from 0 in the result.
+/// Parses a node, numbered from the list's base in the file and from 0 in the result.
 fn node<R: BufRead>(
     word: Option<&str>,
     options: &EdgeListOptions,
@@ -70,19 +75,21 @@ fn node<R: BufRead>(
     let Some(word) = word else { return Err(lines.problem("not a pair of nodes".to_owned())) };
     let Ok(n) = word.parse::<u64>() else {
         let problem = lines.problem(format!("not a node: {}", Lines::<R>::show(word)));
-        return Err((problem.0, Some("an edge is a pair of numbers".to_owned())));
+        return Err(problem.with_help("an edge is a pair of numbers"));
     };
     let base = u64::from(options.base);
     let Some(node) = n.checked_sub(base) else {
         let problem = lines.problem(format!("node {n}, but the list counts from {base}"));
-        return Err((problem.0, Some("give `(base 0)` if it does not".to_owned())));
+        return Err(problem.with_help("give `(base 0)` if it does not"));
     };
     match options.nodes {
         Some(nodes) if node >= nodes => {
             let last = (nodes + base).saturating_sub(1);
             let problem = lines.problem(format!("node {n}, but the last of {nodes} is {last}"));
-            let counts = (base == 0 && n == nodes).then_some("give `(base 1)` if it counts from 1");
-            Err((problem.0, counts.map(str::to_owned)))
+            Err(match base == 0 && n == nodes {
+                true => problem.with_help("give `(base 1)` if it counts from 1"),
+                false => problem,
+            })
         }
         _ if node >= LIMIT => Err(lines.problem(format!("node {n} is above {LIMIT}"))),
         _ => Ok(node as u32),

@@ -1,18 +1,18 @@
 //! Road-like graphs: a grid of nodes with some of its edges.
 //!
-//! A road network is nearly planar, with degrees between one and four and ends that are near in
-//! number, which R-MAT has none of. Exactly the edges that are asked for are taken, each set of them
-//! equally likely (Knuth, *The Art of Computer Programming* 2, 3.4.2, algorithm S).
+//! A road network is nearly planar, has degrees between one and four, and joins nodes with near numbers. R-MAT graphs
+//! have none of these properties. Exactly the requested number of edges is taken, and each set of edges is equally
+//! likely (Knuth, *The Art of Computer Programming* 2, 3.4.2, algorithm S).
 
 use super::Problem;
 use crate::data::random::Random;
 
-/// A grid that is ready to be streamed.
+/// A grid that is ready for streaming.
 pub(super) struct Grid {
     nodes: u64,
     width: u64,
     edges: u64,
-    /// Pairs of neighbours.
+    /// The number of pairs of neighbours.
     pairs: u64,
     seed: u64,
 }
@@ -20,17 +20,17 @@ pub(super) struct Grid {
 impl Grid {
     pub(super) fn new(nodes: u64, edges: u64, seed: u64) -> Result<Grid, Problem> {
         let width = nodes.isqrt().max(1);
-        // Every node but those at the right end of a row has one beside it, and every node but those
-        // of the last row's length has one below.
+        // Every node except those at the right end of a row has a right neighbour, and every node except the last
+        // `width` nodes has a lower neighbour.
         let pairs = nodes - nodes.div_ceil(width) + nodes.saturating_sub(width);
         if edges > pairs {
-            let message = format!("a grid of {nodes} nodes and {edges} edges");
-            return Err((message, Some(format!("it has {pairs} pairs of neighbours"))));
+            let problem = Problem::new(format!("a grid of {nodes} nodes and {edges} edges"));
+            return Err(problem.with_help(format!("it has {pairs} pairs of neighbours")));
         }
         Ok(Grid { nodes, width, edges, pairs, seed })
     }
 
-    /// The nodes in order, each with its edges to later nodes.
+    /// Iterates over the nodes in order, each with its edges to later nodes.
     pub(super) fn rows(&self) -> impl Iterator<Item = Vec<u32>> + '_ {
         let mut random = Random::new(self.seed);
         let (mut needed, mut left) = (self.edges, self.pairs);

@@ -1,10 +1,10 @@
-//! The published graphs that can be imitated, by name: the rows of `graphs.toml`.
+//! The published graphs that can be imitated, by name, from the rows of `graphs.toml`.
 
 use super::{Graph, GraphModel, Triples};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// The rows of the table beside this file.
+/// The contents of `graphs.toml`.
 #[derive(Debug, Deserialize)]
 struct Table {
     #[serde(rename = "r-mat")]
@@ -13,8 +13,8 @@ struct Table {
     triples: Vec<TriplesRow>,
 }
 
-/// The shares of the quadrants of an adjacency matrix that R-MAT divides: upper left, upper right,
-/// lower left, lower right. They add up to 1.
+/// The shares of the quadrants of the adjacency matrix in R-MAT: upper left, upper right, lower left, lower right.
+/// Their sum is 1.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Quadrants {
     pub(super) a: f64,
@@ -43,16 +43,16 @@ struct TriplesRow {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    // The text is part of the program, and a test reads it.
+    // The text is part of the program, and a test parses it.
     toml::from_str(include_str!("graphs.toml")).expect("graphs.toml is well formed")
 });
 
-/// The quadrants of every R-MAT graph.
+/// Returns the quadrants of every R-MAT graph.
 pub(super) fn quadrants() -> Quadrants {
     TABLE.quadrants
 }
 
-/// A published name, whole or without the name of its collection (`ogbn-arxiv` or `arxiv`).
+/// Returns true if a word is a published name, with or without the prefix of its collection (`ogbn-arxiv` or `arxiv`).
 fn is_named(name: &str, word: &str) -> bool {
     name == word || ["ogbn-", "ogbl-"].iter().any(|p| name.strip_prefix(p) == Some(word))
 }
@@ -61,7 +61,7 @@ fn scaled(n: u64, scale: f64) -> u64 {
     ((n as f64 * scale).round() as u64).max(1)
 }
 
-/// A published graph's nodes and edges, multiplied by a scale; `None` for an unknown name.
+/// Returns a published graph with its nodes and edges multiplied by a scale; `None` for an unknown name.
 pub fn graph(name: &str, scale: f64) -> Option<Graph> {
     let row = TABLE.graph.iter().find(|row| is_named(&row.name, name))?;
     Some(Graph {
@@ -72,8 +72,8 @@ pub fn graph(name: &str, scale: f64) -> Option<Graph> {
     })
 }
 
-/// A published knowledge graph, its entities and triples multiplied by a scale and its relations
-/// kept; `None` for an unknown name.
+/// Returns a published knowledge graph with its entities and triples multiplied by a scale and its relations unchanged;
+/// `None` for an unknown name.
 pub fn triples(name: &str, scale: f64) -> Option<Triples> {
     let row = TABLE.triples.iter().find(|row| is_named(&row.name, name))?;
     Some(Triples {
@@ -85,12 +85,12 @@ pub fn triples(name: &str, scale: f64) -> Option<Triples> {
     })
 }
 
-/// The names of the graphs.
+/// Iterates over the names of the graphs.
 pub fn graph_names() -> impl Iterator<Item = &'static str> {
     TABLE.graph.iter().map(|row| row.name.as_str())
 }
 
-/// The names of the knowledge graphs.
+/// Iterates over the names of the knowledge graphs.
 pub fn triples_names() -> impl Iterator<Item = &'static str> {
     TABLE.triples.iter().map(|row| row.name.as_str())
 }

@@ -1,14 +1,14 @@
-//! The lines of a large text, one at a time, numbered, and of bounded length.
+//! A reader of the lines of a large text: one at a time, numbered, and of bounded length.
 
 use super::Problem;
 use ember_host::Files;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// The longest line, in bytes: none of the formats needs a tenth of it.
+/// The maximum length of a line in bytes; none of the formats needs a tenth of it.
 const LONGEST: u64 = 4096;
 
-/// Lines of a text.
+/// A stream of lines.
 pub(super) struct Lines<R> {
     reader: R,
     line: String,
@@ -18,7 +18,7 @@ pub(super) struct Lines<R> {
 impl Lines<BufReader<Box<dyn Read>>> {
     /// Opens a regular file.
     pub(super) fn open(files: &dyn Files, path: &Path) -> Result<Self, Problem> {
-        let file = files.open(path).map_err(|error| (error.to_string(), None))?;
+        let file = files.open(path).map_err(|error| Problem::new(error.to_string()))?;
         Ok(Lines::new(BufReader::with_capacity(1 << 16, file.bytes)))
     }
 }
@@ -28,7 +28,7 @@ impl<R: BufRead> Lines<R> {
         Lines { reader, line: String::new(), number: 0 }
     }
 
-    /// The next line without white space around it; `None` at the end.
+    /// Reads the next line, without surrounding white space; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<&str>, Problem> {
         self.line.clear();
         self.number += 1;
@@ -42,16 +42,16 @@ impl<R: BufRead> Lines<R> {
             Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
                 Err(self.problem("not text".to_owned()))
             }
-            Err(e) => Err((e.to_string(), None)),
+            Err(e) => Err(Problem::new(e.to_string())),
         }
     }
 
-    /// A problem of the line read last.
+    /// Returns an error about the line that was read last.
     pub(super) fn problem(&self, what: String) -> Problem {
-        (format!("line {}: {what}", self.number), None)
+        Problem::new(format!("line {}: {what}", self.number))
     }
 
-    /// Shows a word of the line in a message: short, and without characters that do not print.
+    /// Formats a word of the line for a message: shortened, and without characters that do not print.
     pub(super) fn show(word: &str) -> String {
         let short: String = word.chars().take(20).collect();
         format!("`{}`", short.escape_debug())

@@ -1,21 +1,18 @@
 //! Matrix Market files in coordinate format: real, integer or pattern, general or symmetric
 //! (R. Boisvert, R. Pozo, K. Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996).
 //!
-//! Written here because the crates for it believe the size line: they reserve what it says, and do
-//! not tell at which line a file departs from it.
+//! The reader is written here because the existing crates trust the size line: they reserve memory for its numbers, and
+//! do not report the line at which a file contradicts it.
 
-use super::csr::{Csr, Entries};
+use super::csr::{Csr, Entries, ROW_BYTES};
 use super::lines::Lines;
 use super::{LIMIT, Problem};
 use std::io::BufRead;
 
-/// Held for each row beside the entries: one offset, and one more while entries are placed.
-const ROW_BYTES: u64 = 24;
-
-/// Held for each entry while it is read and placed.
+/// The bytes held for each entry while it is read and placed.
 const ENTRY_BYTES: u64 = 32;
 
-/// Reads a matrix. What the size line says is compared with what comes; nothing is reserved for it.
+/// Reads a matrix. The contents are compared with the size line, but no memory is reserved by its numbers.
 pub(super) fn read<R: BufRead>(mut lines: Lines<R>) -> Result<Csr, Problem> {
     let header = Header::read(&mut lines)?;
     let [rows, columns, expected] = size(&mut lines, &header)?;
@@ -28,7 +25,7 @@ pub(super) fn read<R: BufRead>(mut lines: Lines<R>) -> Result<Csr, Problem> {
         if entries.places.len() as u64 == expected {
             let help = "correct the size line, or take the entry out";
             let what = format!("an entry more than the {expected} of the size line");
-            return Err(with_help(lines.problem(what), help));
+            return Err(lines.problem(what).with_help(help));
         }
         let mut words = line.split_whitespace();
         let row = place::<R>(words.next(), "row", rows, &lines)?;
@@ -48,22 +45,19 @@ pub(super) fn read<R: BufRead>(mut lines: Lines<R>) -> Result<Csr, Problem> {
         }
         if header.symmetric && column > row {
             let problem = lines.problem("above the diagonal of a symmetric matrix".to_owned());
-            return Err(with_help(problem, "a symmetric file holds the lower triangle only"));
+            return Err(problem.with_help("a symmetric file holds the lower triangle only"));
         }
         entries.places.push((row, column));
     }
     if (entries.places.len() as u64) < expected {
         let what = format!("ends after {} of {expected} entries", entries.places.len());
-        return Err((what, Some("the file is cut off, or its size line is wrong".to_owned())));
+        let help = "the file is cut off, or its size line is wrong";
+        return Err(Problem::new(what).with_help(help));
     }
     Ok(Csr::of_entries(&entries, rows, columns))
 }
 
-fn with_help(problem: Problem, help: &str) -> Problem {
-    (problem.0, Some(help.to_owned()))
-}
-
-/// What the first line says.
+/// The contents of the first line.
 struct Header {
     values: bool,
     symmetric: bool,
@@ -76,11 +70,11 @@ impl Header {
         let ["%%matrixmarket", "matrix", format, field, symmetry] = words[..] else {
             let problem = lines.problem("not the header of a Matrix Market file".to_owned());
             let help = "it starts with `%%MatrixMarket matrix coordinate real general` or alike";
-            return Err(with_help(problem, help));
+            return Err(problem.with_help(help));
         };
         let unknown = |word: &str, known: &str| {
             let what = format!("{} matrices are not read", Lines::<R>::show(word));
-            Err(with_help(lines.problem(what), known))
+            Err(lines.problem(what).with_help(known))
         };
         if format != "coordinate" {
             return unknown(format, "known: `coordinate`");
@@ -99,11 +93,11 @@ impl Header {
     }
 }
 
-/// Rows, columns and entries from the size line, after comments.
+/// Reads the rows, columns and entries from the size line, which may follow comments.
 fn size<R: BufRead>(lines: &mut Lines<R>, header: &Header) -> Result<[u64; 3], Problem> {
     let line = loop {
         match lines.next()? {
-            None => return Err(("ends before its size line".to_owned(), None)),
+            None => return Err(Problem::new("ends before its size line")),
             Some(line) if line.is_empty() || line.starts_with('%') => {}
             Some(line) => break line.to_owned(),
         }
@@ -111,12 +105,12 @@ fn size<R: BufRead>(lines: &mut Lines<R>, header: &Header) -> Result<[u64; 3], P
     let numbers: Option<Vec<u64>> = line.split_whitespace().map(|w| w.parse().ok()).collect();
     let Some(&[rows, columns, entries]) = numbers.as_deref() else {
         let problem = lines.problem("not a size line".to_owned());
-        return Err(with_help(problem, "it says how many rows, columns and entries there are"));
+        return Err(problem.with_help("it says how many rows, columns and entries there are"));
     };
     let held = entries.saturating_mul(ENTRY_BYTES).saturating_add(rows.saturating_mul(ROW_BYTES));
     if rows > LIMIT || columns > LIMIT || held > crate::data::HELD_LIMIT {
         let what = format!("{rows} rows, {columns} columns and {entries} entries");
-        return Err(with_help(lines.problem(what), "too large to be held in memory"));
+        return Err(lines.problem(what).with_help("too large to be held in memory"));
     }
     if header.symmetric && rows != columns {
         let what = format!("a symmetric matrix of {rows} rows and {columns} columns");
@@ -125,7 +119,7 @@ fn size<R: BufRead>(lines: &mut Lines<R>, header: &Header) -> Result<[u64; 3], P
     Ok([rows, columns, entries])
 }
 
-/// A row or column, counted from 1 in the file and from 0 in the result.
+/// Parses a row or column, counted from 1 in the file and from 0 in the result.
 fn place<R: BufRead>(
     word: Option<&str>,
     what: &str,
@@ -138,7 +132,7 @@ fn place<R: BufRead>(
     match word.parse::<u64>() {
         Ok(0) => {
             let problem = lines.problem(format!("{what} 0, but Matrix Market counts from 1"));
-            Err(with_help(problem, "a file that counts from 0 is a list of edges: name it `.tsv`"))
+            Err(problem.with_help("a file that counts from 0 is a list of edges: name it `.tsv`"))
         }
         Ok(n) if n <= extent => Ok((n - 1) as u32),
         Ok(n) => Err(lines.problem(format!("{what} {n} of {extent} {what}s"))),

@@ -1,26 +1,25 @@
 //! R-MAT graphs as a stream of rows.
 //!
-//! An edge falls into one quadrant of the adjacency matrix, then into one quadrant of that, and so on
-//! down to an entry; one that falls outside the nodes is drawn again. Rows come in order without any
-//! edge being held: a first pass draws every edge and counts them by row, and a row's columns are then
-//! drawn from their distribution *given the row*, which makes the same model. Two numbers a node are
-//! held.
+//! An edge falls into one quadrant of the adjacency matrix, then into one quadrant of that, and so on down to an entry.
+//! An edge outside the nodes is drawn again. The rows are produced in order without holding any edge: a first pass
+//! draws every edge and counts the edges by row, and the columns of a row are then drawn from their distribution *given
+//! the row*, which yields the same model. Two numbers per node are held.
 
 use super::known;
 use crate::data::random::{Permutation, Random, nth_seed};
 use ember_host::threads;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Edges that are counted with one random stream; part of what a seed means.
+/// The number of edges that one random stream counts; a different number would change the graphs of all seeds.
 const CHUNK: u64 = 1 << 16;
 
-/// An R-MAT graph that is ready to be streamed.
+/// An R-MAT graph that is ready for streaming.
 pub(super) struct Rmat {
     nodes: u64,
-    /// Halvings from the whole matrix to an entry.
+    /// The number of halvings from the whole matrix to an entry.
     levels: u32,
     bounds: Bounds,
-    /// The edges of each row of the matrix, before nodes are numbered at random.
+    /// The number of edges of each row of the matrix, before nodes are numbered at random.
     degrees: Vec<u32>,
     /// The node of each row of the matrix.
     nodes_of_rows: Vec<u32>,
@@ -28,11 +27,11 @@ pub(super) struct Rmat {
     seed: u64,
 }
 
-/// Quadrants as bounds on 32 random bits.
+/// The quadrants as bounds on 32 random bits.
 struct Bounds {
-    /// Below are the quadrants a; a and b; a, b and c.
+    /// Upper bounds of the quadrants a; a and b; a, b and c.
     whole: [u32; 3],
-    /// Below is the left half, given the upper or the lower one.
+    /// Upper bounds of the left half, given the upper or the lower half.
     left: [u32; 2],
 }
 
@@ -52,7 +51,7 @@ impl Rmat {
             let mut random = Random::new(nth_seed(counting, chunk));
             for _ in 0..CHUNK.min(edges - chunk * CHUNK) {
                 let row = bounds.row(nodes, levels, &mut random);
-                // Sums do not depend on the order of their terms.
+                // Relaxed ordering suffices because sums do not depend on the order of their terms.
                 counts[row as usize].fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -67,7 +66,7 @@ impl Rmat {
         }
     }
 
-    /// The nodes in order, each with its edges' ends in ascending order.
+    /// Iterates over the nodes in order, each with the targets of its edges in ascending order.
     pub(super) fn rows(&self) -> impl Iterator<Item = Vec<u32>> + '_ {
         let mut rows_of_nodes = vec![0u32; self.nodes as usize];
         for (row, node) in (0u32..).zip(&self.nodes_of_rows) {
@@ -82,7 +81,7 @@ impl Rmat {
         })
     }
 
-    /// A column, given the row.
+    /// Draws a column given the row.
     fn column(&self, row: u32, random: &mut Random) -> u64 {
         loop {
             let mut bits = Bits::new(random);
@@ -99,7 +98,7 @@ impl Rmat {
 }
 
 impl Bounds {
-    /// The row of an edge that falls inside the nodes.
+    /// Draws the row of an edge that falls inside the nodes.
     fn row(&self, nodes: u64, levels: u32, random: &mut Random) -> u64 {
         let [a, ab, abc] = self.whole;
         loop {
@@ -117,7 +116,7 @@ impl Bounds {
     }
 }
 
-/// Random numbers of 32 bits, two from each of 64.
+/// A stream of 32-bit random numbers, two from each 64-bit number.
 struct Bits<'a> {
     random: &'a mut Random,
     left: Option<u32>,

@@ -40,21 +40,21 @@ fn r_mat_degrees_are_skewed_and_its_columns_too() {
         degrees.sort_unstable_by(|a, b| b.cmp(a));
         let top: u64 = degrees[..degrees.len() / 100].iter().sum();
         let share = top as f64 / graph.edges as f64;
-        // A row's 18 bits are 1 with a probability of 0.24; the likeliest hundredth of the rows are
-        // those with at most three ones and a few with four, and hold two fifths of the edges.
+        // A row's 18 bits are 1 with a probability of 0.24. The likeliest hundredth of the rows has at most three ones,
+        // plus a few rows with four, and holds two fifths of the edges.
         assert!((0.38..0.46).contains(&share), "the first hundredth has {share}");
         assert!(degrees.last() == Some(&0), "some nodes are isolated");
     }
 }
 
-/// Columns that are drawn given their row must have the model's joint distribution.
+/// Checks that columns drawn given their row have the joint distribution of the model.
 #[test]
 fn quadrants_have_their_shares() {
     let graph = Graph { nodes: 2, edges: 100_000, directed: true, model: GraphModel::RMat };
     let drawn = edges(&graph, 1);
     let mut shares = [0.0f64; 4];
     drawn.iter().for_each(|(from, to)| shares[(from * 2 + to) as usize] += 1e-5);
-    // Numbering at random may turn the matrix round.
+    // Random numbering may swap the two nodes and so reverse the shares.
     if shares[3] > shares[0] {
         shares.reverse();
     }
@@ -153,7 +153,7 @@ fn lists_of_edges_count_from_their_base() {
     assert_eq!(list("", EdgeListOptions::default()).expect("empty").rows(), 0);
 }
 
-/// Whatever a file says, reading it ends with a graph or with a reason that names the line.
+/// Checks that reading ends with a graph or with an error that names the line, for any contents of a file.
 #[test]
 fn damaged_files_are_reported() {
     const HEAD: &str = "%%MatrixMarket matrix coordinate real general\n";
@@ -188,12 +188,12 @@ fn damaged_files_are_reported() {
         (&format!("{HEAD}{}\n", "1".repeat(5000)), "line 2: longer than 4096 bytes"),
     ];
     for (text, expected) in cases {
-        let (message, _) = market(text).expect_err(text);
-        assert!(message.contains(expected), "{text:?}: {message}");
+        let problem = market(text).expect_err(text);
+        assert!(problem.what.contains(expected), "{text:?}: {problem}");
     }
     let bytes: &[u8] = b"0 1\n\xff 2\n";
     let problem = edge_list::read(Lines::new(bytes), &EdgeListOptions::default());
-    assert_eq!(problem, Err(("line 2: not text".to_owned(), None)));
+    assert_eq!(problem, Err(Problem::new("line 2: not text")));
     let one = EdgeListOptions { base: 1, ..EdgeListOptions::default() };
     let four = EdgeListOptions { nodes: Some(4), ..EdgeListOptions::default() };
     let cases = [
@@ -207,8 +207,8 @@ fn damaged_files_are_reported() {
         ("0 99999999999\n", EdgeListOptions::default(), "line 1: node 99999999999 is above"),
     ];
     for (text, options, expected) in cases {
-        let (message, _) = list(text, options).expect_err(text);
-        assert!(message.contains(expected), "{text:?}: {message}");
+        let problem = list(text, options).expect_err(text);
+        assert!(problem.what.contains(expected), "{text:?}: {problem}");
     }
 }
 

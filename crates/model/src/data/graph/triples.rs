@@ -3,14 +3,14 @@
 use crate::data::random::{Permutation, Random, nth_seed};
 use crate::data::zipf::Zipf;
 
-/// A knowledge graph to be generated.
+/// The parameters of a knowledge graph to generate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Triples {
-    /// Entities, at least 1 where there are triples.
+    /// The number of entities, at least 1 if there are triples.
     pub entities: u64,
-    /// Relations, at least 1 where there are triples.
+    /// The number of relations, at least 1 if there are triples.
     pub relations: u64,
-    /// Triples.
+    /// The number of triples.
     pub triples: u64,
     /// The Zipf exponent of heads and tails.
     pub entity_skew: f64,
@@ -19,9 +19,9 @@ pub struct Triples {
 }
 
 impl Triples {
-    /// Heads, relations and tails from a seed. Heads and tails have one distribution, scattered over
-    /// the entities by one permutation, so that an entity that is frequent as one is so as the other;
-    /// relations are numbered from the most frequent one.
+    /// Generates head, relation and tail of each triple from a seed. Heads and tails have one distribution, scattered
+    /// over the entities by one permutation, so that an entity that is frequent as a head is also frequent as a tail.
+    /// Relations are numbered from the most frequent one.
     pub fn generate(&self, seed: u64) -> impl Iterator<Item = [u64; 3]> {
         let scatter = Permutation::new(self.entities.max(1), nth_seed(seed, 0));
         let entity = Zipf::new(self.entities.max(1), self.entity_skew);

@@ -1,13 +1,12 @@
-//! A DLC program as the statement of one processor that its two halves make together.
+//! Lifts a DLC program: reads its two halves together as one statement of one processor.
 //!
-//! Both halves are run side by side, with terms in the place of values: what one marshals stands
-//! where the other pops it. A loop is run once, with a word for what each register holds when an
-//! iteration begins; what the register holds when it ends tells what it is: unchanged, the loop's own count, a
-//! reduction, or something that no later iteration asks for. Anything else is no statement, and why is
-//! said.
+//! Both halves are executed side by side on terms instead of values: a term that one half marshals appears where the
+//! other half pops it. A loop body is executed once, with a fresh word for the content of each register at the start of
+//! an iteration. The content at the end classifies the register: unchanged, the loop's own counter, a reduction, or a
+//! value that no later iteration reads. In any other case the program is not a statement, and the reason is reported.
 //!
-//! The verifier has proved that the two halves do not disturb each other, so that the order of the
-//! access unit's actions is one in which everything may happen.
+//! The verifier has proved that the two halves do not disturb each other, so that the order of the access unit's
+//! actions is a valid order for everything.
 
 mod values;
 mod writes;
@@ -25,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 use writes::{written, written_by};
 
-/// Why a DLC program is read as no statement.
+/// The reason why a DLC program cannot be read as a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "the message of each says what it is")]
 pub enum NoStatement {
@@ -53,7 +52,7 @@ pub enum NoStatement {
     UnloadedLanes,
 }
 
-/// The statement of a verified program; or why it is none.
+/// Returns the statement of a verified program, or the reason why it is none.
 pub fn lifted(program: &Program, operators: &Operators) -> Result<Term, NoStatement> {
     let mut lift = Lift {
         program,
@@ -87,14 +86,14 @@ pub fn lifted(program: &Program, operators: &Operators) -> Result<Term, NoStatem
     Ok(Terms::of(&lift.made.finish(), root))
 }
 
-/// What the access unit hands to a body, in order.
+/// The actions that the access unit hands to a body, in order.
 #[derive(Default)]
 struct Feed<'a> {
     actions: &'a [Action],
 }
 
 impl<'a> Feed<'a> {
-    /// The next action that a body notices.
+    /// Returns the next action that a body observes.
     fn next(&mut self) -> Option<&'a Action> {
         while let Some((first, rest)) = self.actions.split_first() {
             self.actions = rest;
@@ -110,26 +109,26 @@ struct Lift<'a> {
     program: &'a Program,
     operators: &'a Operators,
     made: Terms,
-    /// What each register holds; `None` where that is nothing that may be read.
+    /// The content of each register; `None` if it must not be read.
     registers: Vec<Option<Id>>,
-    /// The variables of the units that are running.
+    /// The loop variables of the units that are running.
     units: BTreeMap<UnitId, Id>,
-    /// Loops so far.
+    /// The number of loops so far.
     loops: i64,
-    /// Words given out.
+    /// The number of words used so far.
     words: usize,
-    /// What was written since each loop around began.
+    /// For each enclosing loop, the tensors written since it began.
     wrote: Vec<BTreeSet<TensorId>>,
-    /// What is written between the barriers around.
+    /// The tensors written between the enclosing barriers.
     writing: BTreeSet<TensorId>,
-    /// What was written before the last barrier.
+    /// The tensors written before the last barrier.
     before: BTreeSet<TensorId>,
 }
 
-/// Appends what one iteration does.
+/// A function that appends the statements of one iteration.
 type Body<'b, 'p> = dyn FnMut(&mut Lift<'p>, &mut Vec<Id>) -> Result<(), NoStatement> + 'b;
 
-/// A loop's bounds and step.
+/// The bounds and step of a loop.
 #[derive(Clone, Copy)]
 struct Bounds {
     lo: Id,
@@ -138,17 +137,17 @@ struct Bounds {
 }
 
 impl<'p> Lift<'p> {
-    /// A primitive of one processor, of operands in the order of its row.
+    /// Builds a node of a primitive of one processor from operands in the order of its row.
     fn make(&mut self, primitive: Primitive, parts: &[Id]) -> Id {
         self.made.add(self.operators.node(primitive, None, parts))
     }
 
-    /// A word: a type, an operation or a name of the model.
+    /// Adds a word: a type, an operation or a name of the model.
     fn word(&mut self, name: &str) -> Id {
         self.made.add(Node::op(name, &[]))
     }
 
-    /// The operands of a term that is a primitive, in the order of its row.
+    /// Returns the operands of a term of a primitive, in the order of its row.
     fn parts<const N: usize>(&self, id: Id, primitive: Primitive) -> Option<[Id; N]> {
         self.operators.parts(self.made.get(id)?, primitive)
     }
@@ -158,7 +157,7 @@ impl<'p> Lift<'p> {
     }
 
     fn node(&self, id: Id) -> Node {
-        // Every id is one that was given out.
+        // Every id was returned by `made`, so that the default is never used.
         self.made.get(id).cloned().unwrap_or_else(|| Node::int(0))
     }
 
@@ -170,7 +169,7 @@ impl<'p> Lift<'p> {
         rest
     }
 
-    /// What a level of the access unit performs, with the callbacks that it calls.
+    /// Appends the statements of one level of the access unit, including the callbacks that it calls.
     fn level(&mut self, actions: &[Action], out: &mut Vec<Id>) -> Result<(), NoStatement> {
         let mut feed = Feed { actions };
         while let Some(action) = feed.next() {
@@ -193,7 +192,7 @@ impl<'p> Lift<'p> {
         Ok(())
     }
 
-    /// A unit's traversal with its callbacks.
+    /// Appends the statements of a unit's traversal, including its callbacks.
     fn traversed(&mut self, id: UnitId, out: &mut Vec<Id>) -> Result<(), NoStatement> {
         let unit = &self.program.units[id.index()];
         self.level(&unit.beg, out)?;
@@ -210,7 +209,7 @@ impl<'p> Lift<'p> {
         Ok(Bounds { lo, hi, step: unit.step })
     }
 
-    /// Statements of the execute unit.
+    /// Appends the statements of a body of the execute unit.
     fn body(
         &mut self,
         body: &[Stmt],
@@ -305,7 +304,8 @@ impl<'p> Lift<'p> {
         Ok(())
     }
 
-    /// What was loaded from a tensor before it is written is no term that may stand behind.
+    /// Invalidates registers that were loaded from a tensor: after a write to it, their terms would read the new
+    /// contents.
     fn forget(&mut self, tensor: TensorId) {
         if let Some(wrote) = self.wrote.last_mut() {
             wrote.insert(tensor);
@@ -318,14 +318,14 @@ impl<'p> Lift<'p> {
         }
     }
 
-    /// Whether evaluating a term reads one of these tensors.
+    /// Returns true if evaluating a term reads one of these tensors.
     fn reads(&self, term: Id, tensors: &BTreeSet<TensorId>) -> bool {
         let names: BTreeSet<String> =
             tensors.iter().map(|t| format!("%{}", self.program.tensors[t.index()].name)).collect();
         self.mentions(term, |name| names.contains(name))
     }
 
-    /// Whether a term mentions a word.
+    /// Returns true if a term mentions a word.
     fn mentions(&self, term: Id, word: impl Fn(&str) -> bool) -> bool {
         let mut open = vec![term];
         let mut seen = BTreeSet::new();
@@ -339,7 +339,7 @@ impl<'p> Lift<'p> {
         false
     }
 
-    /// A loop. `body` appends what one iteration does.
+    /// Appends a loop; `body` appends the statements of one iteration.
     fn looped(
         &mut self,
         Bounds { lo, hi, step }: Bounds,
@@ -347,7 +347,7 @@ impl<'p> Lift<'p> {
         out: &mut Vec<Id>,
         body: &mut Body<'_, 'p>,
     ) -> Result<(), NoStatement> {
-        // Each loop's name is its own, so that no value is caught that leaves its loop.
+        // Each loop has a name of its own, so that a value that leaves its loop is not captured by another.
         let number = self.int(self.loops);
         self.loops += 1;
         let name = self.made.add(self.operators.numbered_node(number));
@@ -376,7 +376,7 @@ impl<'p> Lift<'p> {
         }
         let after = std::mem::replace(&mut self.registers, vec![None; outside.len()]);
 
-        // What each register is, told by what it holds in the end.
+        // Each register is classified by its content at the end of the iteration.
         let mut means: FxHashMap<Id, Id> = FxHashMap::default();
         let mut folds: Vec<(usize, BinaryOp, Id, Id)> = Vec::new();
         for (at, (before, word)) in outside.iter().zip(&words).enumerate() {
@@ -428,14 +428,14 @@ impl<'p> Lift<'p> {
         Ok(())
     }
 
-    /// Whether a term is a word's value a step further.
+    /// Returns true if a term is the word plus the step.
     fn counts(&self, end: Id, word: Id, step: i64) -> bool {
         let is_step = |id: Id| self.node(id) == Node::int(step);
         let sum = self.parts(end, Primitive::Binary(BinaryOp::Add));
         sum.is_some_and(|[a, b]| (a == word && is_step(b)) || (b == word && is_step(a)))
     }
 
-    /// The operation that takes a word's value to a term, and its other operand.
+    /// Returns the operation and its other operand if a term is an operation applied to the word.
     fn folds(&self, end: Id, word: Id) -> Option<(BinaryOp, Id)> {
         let primitive = self.operators.primitive(self.made.get(end)?)?;
         let Primitive::Binary(op) = primitive else { return None };
@@ -446,7 +446,7 @@ impl<'p> Lift<'p> {
         }
     }
 
-    /// A term with others for its words.
+    /// Replaces words by terms.
     fn put(&mut self, term: Id, means: &FxHashMap<Id, Id>, done: &mut FxHashMap<Id, Id>) -> Id {
         let mut open = vec![term];
         while let Some(&at) = open.last() {

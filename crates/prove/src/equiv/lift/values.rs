@@ -1,4 +1,4 @@
-//! Streams, expressions and addresses of a DLC program as terms of one processor.
+//! Translates streams, expressions and addresses of a DLC program to terms of one processor.
 
 use super::{Lift, NoStatement};
 use egg::{Id, Language};
@@ -10,7 +10,7 @@ use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeSet;
 
 impl Lift<'_> {
-    /// What a stream holds now.
+    /// Returns the current value of a stream.
     pub(super) fn stream(&mut self, id: StreamId) -> Result<Id, NoStatement> {
         deeper(|| self.stream_here(id))
     }
@@ -47,7 +47,7 @@ impl Lift<'_> {
         })
     }
 
-    /// What an expression of the execute unit is worth now.
+    /// Returns the current value of an expression of the execute unit.
     pub(super) fn value(&mut self, value: &Expr) -> Result<Id, NoStatement> {
         deeper(|| self.value_here(value))
     }
@@ -117,7 +117,7 @@ impl Lift<'_> {
         self.make(Primitive::Size, &[name])
     }
 
-    /// A tensor. What an earlier part of the program wrote is read as frozen, as models read it.
+    /// Returns a tensor. A tensor that an earlier part of the program wrote is read as frozen, as models read it.
     pub(super) fn tensor(&mut self, id: TensorId, written: bool) -> Id {
         let tensor = &self.program.tensors[id.index()];
         let name = self.word(&format!("%{}", tensor.name));
@@ -131,7 +131,7 @@ impl Lift<'_> {
         }
     }
 
-    /// An address, its indices given by `index`.
+    /// Returns an address, with indices translated by `index`.
     pub(super) fn place<I>(
         &mut self,
         addr: &Addr<I>,
@@ -152,7 +152,7 @@ impl Lift<'_> {
         Ok(at)
     }
 
-    /// The runs of lanes that a term has.
+    /// Returns the runs of lanes in a term.
     fn runs(&self, term: Id) -> Vec<Id> {
         let mut found = Vec::new();
         let mut open = vec![term];
@@ -167,8 +167,8 @@ impl Lift<'_> {
         found
     }
 
-    /// That where a run of lanes is written, what is written has the same lanes: the machine fills others
-    /// with zeros, of which a term knows nothing.
+    /// Checks that a value has the same lanes as the run to which it is written. The machine fills other lanes with
+    /// zeros, which the term does not express.
     pub(super) fn same_lanes(&self, address: Id, value: Id) -> Result<(), NoStatement> {
         let span = |run: Id| {
             let [_, hi, base] = self.parts(run, Primitive::Lanes)?;
@@ -190,7 +190,7 @@ impl Lift<'_> {
         }
     }
 
-    /// The bound and start of a run without what is added to both.
+    /// Returns the bound and the start of a run without addends that both have in common.
     fn span(&self, hi: Id, base: Id) -> Span {
         let (mut hi, mut base) = (Bound { term: Some(hi), plus: 0 }, base);
         loop {
@@ -212,7 +212,7 @@ impl Lift<'_> {
         if let Some(n) = hi.term.and_then(|id| self.number(id)) {
             hi = Bound { term: None, plus: n };
         }
-        // Between two numbers their distance is all that counts.
+        // Between two numbers, only the distance matters.
         let start = self.number(base).filter(|_| hi.term.is_none());
         match start.and_then(|start| hi.plus.checked_sub(start)) {
             Some(plus) => Span { hi: Bound { term: None, plus }, base: None },
@@ -220,12 +220,12 @@ impl Lift<'_> {
         }
     }
 
-    /// Whether all lanes of a run are active, as far as numbers tell.
+    /// Returns true if all lanes of a run are known to be active.
     fn full(&self, run: Id) -> bool {
         let Some([count, hi, base]) = self.parts(run, Primitive::Lanes) else { return false };
         let Span { hi: Bound { term, plus }, base: start } = self.span(hi, base);
         let Some(count) = self.number(count) else { return false };
-        // A run that ends where its lanes do.
+        // The bound of the run is its start plus its number of lanes.
         if let Some([a, b]) = self.parts(hi, Primitive::Binary(BinaryOp::Add))
             && a == base
             && self.number(b) == Some(count)
@@ -246,23 +246,23 @@ impl Lift<'_> {
         else {
             return false;
         };
-        // The last index of the loop.
+        // It suffices that the run at the last index of the loop is full.
         let last = end.checked_sub(1).and_then(|n| n.checked_sub(lo)).filter(|n| *n >= 0);
         last.is_none_or(|n| reaches(lo + n / step.max(1) * step))
     }
 }
 
-/// A run's bound: a term, or a number.
+/// The bound of a run: a term, or a number if there is no term.
 #[derive(PartialEq)]
 struct Bound {
     term: Option<Id>,
     plus: i64,
 }
 
-/// A run of lanes, by where it ends and where it starts.
+/// A run of lanes, by its bound and its start.
 #[derive(PartialEq)]
 struct Span {
     hi: Bound,
-    /// Where it starts, if not at 0.
+    /// The start of the run; `None` for 0.
     base: Option<Id>,
 }

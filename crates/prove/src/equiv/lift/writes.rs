@@ -1,9 +1,9 @@
-//! Which tensors parts of a DLC program write, whichever unit does.
+//! Finds the tensors that parts of a DLC program write, on either unit.
 
 use ember_targets::dlc::{Action, Program, Stmt, TensorId};
 use std::collections::BTreeSet;
 
-/// The tensors that statements write.
+/// Collects the tensors that statements write.
 pub(super) fn written(program: &Program, body: &[Stmt], found: &mut BTreeSet<TensorId>) {
     let mut open: Vec<&Stmt> = body.iter().collect();
     while let Some(statement) = open.pop() {
@@ -24,7 +24,7 @@ pub(super) fn written(program: &Program, body: &[Stmt], found: &mut BTreeSet<Ten
     }
 }
 
-/// The tensors that actions write, and the callbacks that they call.
+/// Collects the tensors that actions write, including the callbacks that they call.
 pub(super) fn written_by(program: &Program, actions: &[Action], found: &mut BTreeSet<TensorId>) {
     let mut open: Vec<&Action> = actions.iter().collect();
     while let Some(action) = open.pop() {
@@ -33,7 +33,7 @@ pub(super) fn written_by(program: &Program, actions: &[Action], found: &mut BTre
                 found.insert(addr.tensor);
             }
             Action::Callback(case) => {
-                // Walks are of units that these actions traverse.
+                // A walk's unit is traversed by these actions, which already cover its writes.
                 let mut bodies: Vec<&[Stmt]> = vec![&program.cases[case.index()].body];
                 while let Some(body) = bodies.pop() {
                     for statement in body {

@@ -1,3 +1,5 @@
+//! Tests of cutting programs into parts: the parts must do together what the whole program does.
+
 use super::{Part, parts};
 use crate::equiv::declare::{Declarations, Declared, Purpose};
 use crate::equiv::level::Level;
@@ -7,7 +9,7 @@ use ember_analysis::facts::VectorUnit;
 use ember_interpret::{Error, Interpreter, Store};
 use ember_language::rules::Operators;
 use ember_language::term::Term;
-use ember_model::model::Extent;
+use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
@@ -30,7 +32,7 @@ fn declarations() -> Declarations {
     Declarations { tensors: TENSORS.iter().map(declared).collect(), layouts: Vec::new() }
 }
 
-/// The parts of two programs of one processor.
+/// Returns the parts of two programs of one processor.
 fn of(programs: &[Term; 2], operators: &Arc<Operators>) -> Option<Vec<Part>> {
     let (declarations, base) = (declarations(), Level::base(&signature()));
     let question = Question {
@@ -46,7 +48,7 @@ fn of(programs: &[Term; 2], operators: &Arc<Operators>) -> Option<Vec<Part>> {
     parts(&question, question.egraph(operators, unit, false))
 }
 
-/// A statement that writes one tensor and reads another, as it is or as frozen; or a barrier.
+/// Generates a statement that writes one tensor and reads another, plainly or as frozen; or a barrier.
 fn statement(rng: &mut Rng) -> String {
     let [to, from] = [(); 2].map(|()| TENSORS[rng.usize(0..TENSORS.len())]);
     let read = match rng.bool() {
@@ -84,7 +86,7 @@ fn run(program: &Term) -> Result<Store, Error> {
     run.run(run.root()).map(|()| run.into_store())
 }
 
-/// The parts of a side with barriers between.
+/// Joins the parts of a side with barriers between them.
 fn together(parts: &[Part], side: usize) -> Term {
     let parts = parts.iter().map(|part| part.terms[side].to_string());
     program(&itertools::intersperse(parts, "scf.barrier".to_owned()).collect::<Vec<_>>())

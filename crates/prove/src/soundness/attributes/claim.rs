@@ -1,25 +1,26 @@
-//! The test of each attribute in one case.
+//! Tests each attribute in one case.
 
 use super::What;
 use super::subject::Subject;
-use crate::soundness::bank::Bank;
 use crate::soundness::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
 use crate::soundness::instance::Instance;
 use egg::Id;
 use ember_interpret::{Elements, Error, Interpreter, Trace, Value};
 use ember_language::rules::{Kind, Loop, OpInfo};
-use ember_language::term::{Head, Node};
-use ember_values::primitive::{Primitive, Typing, Width};
+use ember_language::term::Head;
+use ember_values::primitive::{Ask, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
-/// What one case shows of a claim.
+/// The result of testing a claim in one case.
 pub(super) enum Found {
-    /// It is so here.
+    /// The claim is true in this case.
     Agrees,
-    /// Nothing, and why.
+    /// The case does not test the claim, for this reason.
     Nothing(&'static str),
-    /// It is not so.
+    /// The claim is false in this case.
     Wrong(String),
+    /// The claim is contradicted, if no other case supports it; the text describes the contradiction.
+    Against(String),
 }
 
 const UNTYPED: &str = "no case has an element";
@@ -31,6 +32,12 @@ impl Subject {
         let found = match what {
             What::Type(typing) => self.typed(*typing),
             What::Lanes(width) => self.wide(*width),
+            What::Cost(_) => Ok(Found::Nothing("no run has a price")),
+            What::Rank(rank) => self.of_rank(*rank),
+            What::Asks(at, word) => match Ask::default().and(word) {
+                Some(ask) => self.asked(info, *at, ask),
+                None => Ok(Found::Nothing(UNTYPED)),
+            },
             What::Reads(ats) => self.touched(info, ats, "reads", |trace| &trace.reads),
             What::Writes(ats) => self.touched(info, ats, "writes", |trace| &trace.writes),
             What::Loop => match info.looped() {
@@ -42,7 +49,7 @@ impl Subject {
             What::Same(_, other, places) => {
                 let operands: Vec<Id> = places.iter().map(|at| self.operands[*at]).collect();
                 let mut instance = self.instance.clone();
-                let term = instance.bank.op(other, &operands);
+                let term = instance.terms.op(other, &operands);
                 Ok(self.same_as(&instance, term))
             }
             What::Boundary => Ok(self.same_as(&self.instance, self.operands[0])),
@@ -58,11 +65,11 @@ impl Subject {
         found.unwrap_or(Found::Nothing(FAULT))
     }
 
-    fn fresh(&self) -> Result<Interpreter, Error> {
-        self.interpreter(&self.instance.bank)
+    pub fn fresh(&self) -> Result<Interpreter, Error> {
+        self.interpreter(&self.instance.terms)
     }
 
-    /// The element type of the result; nothing where it has no element.
+    /// Returns the element type of the result; `None` if it has no element.
     fn own_type(&self) -> Option<DType> {
         match &self.case.left {
             Meaning::Value(Value::Scalar(x)) => Some(x.dtype()),
@@ -77,7 +84,7 @@ impl Subject {
             Typing::I64 => DType::I64,
             Typing::Of(at) => self.fresh()?.type_at(self.operands[at])?,
             Typing::Named(at) => {
-                let name = self.instance.bank.node(self.operands[at]).name();
+                let name = self.instance.terms[self.operands[at]].name();
                 match name.and_then(DType::parse) {
                     Some(dtype) => dtype,
                     None => return Ok(Found::Wrong("the operand names no type".to_owned())),
@@ -98,7 +105,7 @@ impl Subject {
         let claimed = match width {
             Width::One => 1,
             Width::Of(at) => self.lanes_of(at)?,
-            Width::Count(at) => match self.instance.bank.node(self.operands[at]).head() {
+            Width::Count(at) => match self.instance.terms[self.operands[at]].head() {
                 Head::Int(n) => usize::try_from(n).unwrap_or(0),
                 _ => return Ok(Found::Wrong("the operand is no literal number\n".to_owned())),
             },
@@ -111,7 +118,20 @@ impl Subject {
         })
     }
 
-    fn lanes_of(&self, at: usize) -> Result<usize, Error> {
+    /// Tests the rank of a tensor.
+    fn of_rank(&self, claimed: usize) -> Result<Found, Error> {
+        if self.instance.kind != Kind::Tensor {
+            return Ok(Found::Nothing("a rule says what its elements are alone"));
+        }
+        let found = self.fresh()?.rank_at(self.instance.lhs)?;
+        Ok(if claimed == found {
+            Found::Agrees
+        } else {
+            Found::Wrong(format!("claimed:    rank {claimed}\nfound:      rank {found}\n"))
+        })
+    }
+
+    pub fn lanes_of(&self, at: usize) -> Result<usize, Error> {
         let mut run = self.fresh()?;
         match self.kinds[at] {
             Some(Kind::Address) => run.places(self.operands[at]).map(|places| places.len()),
@@ -119,7 +139,7 @@ impl Subject {
         }
     }
 
-    /// Whether everything that is touched is claimed, or is what the operands touch by themselves.
+    /// Tests that every element touched is claimed, or is touched by the operands themselves.
     fn touched(
         &self,
         info: &OpInfo,
@@ -142,7 +162,8 @@ impl Subject {
         })
     }
 
-    /// What the operands touch, evaluated one after the other; in which a variable is bound, for all of its values.
+    /// Returns the elements that the operands touch, evaluated one after the other. An operand in which a variable is
+    /// bound is evaluated for all values of the variable.
     fn operands_trace(&self, info: &OpInfo) -> Result<Trace, Error> {
         let mut run = self.fresh()?.traced();
         for (at, operand) in self.operands.iter().enumerate() {
@@ -165,7 +186,7 @@ impl Subject {
         Ok(run.trace())
     }
 
-    /// Runs a loop by its parts.
+    /// Tests a loop by executing it from its parts.
     fn loops(&self, own: Loop) -> Result<Found, Error> {
         let part = |at: usize| self.operands[at];
         let mut run = self.fresh()?;
@@ -182,7 +203,7 @@ impl Subject {
         };
         let mut sum = match own.folds {
             Some((op, start)) => {
-                let op = self.instance.bank.node(part(op)).name().and_then(BinaryOp::parse);
+                let op = self.instance.terms[part(op)].name().and_then(BinaryOp::parse);
                 Some((op, run.eval(part(start))?))
             }
             None => None,
@@ -210,7 +231,7 @@ impl Subject {
         Ok(self.beside(&found))
     }
 
-    /// Whether the value that a bound variable has outside is of no account.
+    /// Tests that the value of a bound variable outside the operator has no effect.
     fn binds(&self, variable: usize, body: usize) -> Result<Found, Error> {
         let own = self.operands[variable];
         let outside = self.operands.iter().enumerate();
@@ -243,7 +264,7 @@ impl Subject {
         })
     }
 
-    /// Whether each lane is what the operator gives of the same lanes.
+    /// Tests that each lane of the result depends on the same lanes of the operands alone.
     fn lanewise(&self, info: &OpInfo) -> Result<Found, Error> {
         let Meaning::Value(result) = &self.case.left else {
             return Ok(Found::Nothing("it is no value"));
@@ -276,9 +297,9 @@ impl Subject {
             for (operand, value) in self.operands.iter().zip(&operands) {
                 let own = match value {
                     None => Some(*operand),
-                    Some(Value::Scalar(x)) => Some(self.constant(&mut instance.bank, *x)),
+                    Some(Value::Scalar(x)) => Some(instance.constant(*x)),
                     Some(Value::Lanes(own)) => {
-                        own.get(at).copied().flatten().map(|x| self.constant(&mut instance.bank, x))
+                        own.get(at).copied().flatten().map(|x| instance.constant(x))
                     }
                 };
                 alone.extend(own);
@@ -287,7 +308,7 @@ impl Subject {
                 let Some(term) = self.of(&mut instance, &alone) else {
                     return Ok(Found::Nothing(FAULT));
                 };
-                match self.interpreter(&instance.bank)?.eval(term) {
+                match self.interpreter(&instance.terms)?.eval(term) {
                     Ok(Value::Scalar(x)) if x == *lane => String::new(),
                     Ok(value) => value.to_string(),
                     Err(error) => error.to_string(),
@@ -305,23 +326,13 @@ impl Subject {
         Ok(Found::Agrees)
     }
 
-    /// A literal number.
-    fn constant(&self, bank: &mut Bank, x: Scalar) -> Id {
-        if let Scalar::I64(n) = x {
-            return bank.int(n);
-        }
-        let dtype = bank.op(x.dtype().name(), &[]);
-        let number = bank.add(Node::new(Head::real(x.as_f64()), &[]));
-        bank.add(self.instance.operators.node(Primitive::Constant, None, &[dtype, number]))
-    }
-
-    /// Whether another term does the same.
+    /// Tests that another term has the same meaning.
     fn same_as(&self, instance: &Instance, other: Id) -> Found {
         let (store, environment) = (&self.case.store, &self.case.environment);
         match meaning(instance, other, store, environment, LOWERED_STEPS) {
             Ok(found) => self.beside(&found),
             Err(error) => {
-                let term = instance.bank.extract(other);
+                let term = instance.terms.part(other);
                 Found::Wrong(format!("claimed:    as {term}\nfound:      {error}\n"))
             }
         }
@@ -336,7 +347,7 @@ impl Subject {
     }
 }
 
-/// Evaluates a term for what it touches.
+/// Evaluates a term to trace the elements that it touches.
 fn evaluate(run: &mut Interpreter, kind: Kind, term: Id) -> Result<(), Error> {
     match kind {
         Kind::Value => run.eval(term).map(drop),

@@ -1,53 +1,58 @@
-//! What an operator is tested on: instances with stores in which it has a meaning. The meaning is the interpreter's;
-//! where that knows none, the one that a definition or an unconditional rule of the operator gives.
+//! The subjects of a test: instances of an operator with stores in which they have a meaning. The interpreter gives the
+//! meaning; if it has none, a definition or an unconditional rule of the operator does.
 
-use super::super::bank::Bank;
 use super::super::case::Case;
 use super::super::compare::{LOWERED_STEPS, store_text};
-use super::super::grammar::{Grammar, pattern};
 use super::super::instance::Instance;
-use super::super::world::World;
 use super::{CASES, INSTANCES};
-use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_interpret::{Error, Interpreter};
+use crate::random::{Grammar, World, pattern};
+use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
+use ember_interpret::Interpreter;
 use ember_language::rules::{Kind, Operator, Rule, RuleBook, Sort};
-use ember_language::term::{Head, Node};
+use ember_language::term::{Head, Node, Terms};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use thiserror::Error;
 
-/// An instance of an operator and a case in which it has a meaning.
+/// An instance of an operator, and a case in which it has a meaning.
 pub(super) struct Subject {
     pub instance: Instance,
     pub case: Case,
-    /// Its operands.
+    /// The operands of the operator.
     pub operands: Vec<Id>,
-    /// Their kinds.
+    /// The kinds of the operands.
     pub kinds: Vec<Option<Kind>>,
     meaning: Rc<Meaning>,
 }
 
-/// A term of which the operator's operands are variables, by its sort.
+/// The meaning of an operator as a pattern: its sort, and the variables for the operator's operands.
 struct Meaning {
+    operator: Symbol,
     pattern: PatternAst<Node>,
     sort: Sort,
     parameters: Vec<Var>,
 }
 
-/// The subjects of an operator, or why there are none.
+/// The error that nothing says what an operator means.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("neither the interpreter nor a rule without conditions says what it means")]
+pub(super) struct NoMeaning;
+
+/// Returns the subjects of an operator, or the reason why there are none.
 pub(super) fn subjects(
     book: &RuleBook,
     grammar: &Grammar,
     operator: &Operator,
     rng: &mut Rng,
-) -> Result<Vec<Subject>, String> {
+) -> Result<Vec<Subject>, NoMeaning> {
     for meaning in meanings(book, grammar, operator) {
         let found = made(grammar, operator, &Rc::new(meaning), rng);
         if !found.is_empty() {
             return Ok(found);
         }
     }
-    Err("neither the interpreter nor a rule without conditions says what it means".to_owned())
+    Err(NoMeaning)
 }
 
 fn made(
@@ -94,28 +99,30 @@ fn made(
     subjects
 }
 
-/// What an operator may mean, the interpreter's meaning first.
+/// Returns the possible meanings of an operator, starting with the interpreter's.
 fn meanings(book: &RuleBook, grammar: &Grammar, operator: &Operator) -> Vec<Meaning> {
     let value = grammar.sort(Kind::Value, None);
     let Some(sort) = operator.result.named().or(value) else { return Vec::new() };
     let parameters: Vec<Var> = (0..operator.args.len() as u32).map(Var::from_u32).collect();
-    let mut meanings = vec![Meaning { pattern: pattern(operator), sort, parameters }];
+    let of =
+        |pattern, sort, parameters| Meaning { operator: operator.name, pattern, sort, parameters };
+    let mut meanings = vec![of(pattern(operator), sort, parameters)];
     if let Some(definition) = book.definitions.get(operator.name, operator.args.len()) {
         let parameters = definition.parameters.clone();
-        meanings.push(Meaning { pattern: definition.body.clone(), sort, parameters });
+        meanings.push(of(definition.body.clone(), sort, parameters));
     }
     let free =
         |rule: &&Rule| rule.guards.is_empty() && rule.fors.is_empty() && rule.wheres.is_empty();
     for rule in book.rules.iter().filter(free) {
         let Some(parameters) = parameters_of(&rule.lhs, operator) else { continue };
         let Some(sort) = rule.sort else { continue };
-        meanings.push(Meaning { pattern: rule.rhs.clone(), sort, parameters });
+        meanings.push(of(rule.rhs.clone(), sort, parameters));
     }
     meanings
 }
 
-/// The variables that stand for the operands of an operator where a pattern is the operator of these alone, or an
-/// element of it.
+/// Returns the variables for the operands of an operator if a pattern applies the operator to distinct variables, or
+/// takes an element of that.
 fn parameters_of(lhs: &PatternAst<Node>, operator: &Operator) -> Option<Vec<Var>> {
     let root = Id::from(lhs.len().checked_sub(1)?);
     let is = |id: Id| match &lhs[id] {
@@ -140,7 +147,7 @@ fn parameters_of(lhs: &PatternAst<Node>, operator: &Operator) -> Option<Vec<Var>
     (distinct.len() == all.len()).then_some(all)
 }
 
-/// Whether a rule says that an operator's two operands may change places.
+/// Returns true if a rule states that an operator's two operands commute.
 pub(super) fn commutes(book: &RuleBook, operator: &Operator) -> bool {
     if operator.args.len() != 2 {
         return false;
@@ -156,17 +163,17 @@ pub(super) fn commutes(book: &RuleBook, operator: &Operator) -> bool {
 }
 
 impl Subject {
-    /// What the operator means of other operands.
+    /// Builds the meaning of the operator for other operands.
     pub fn of(&self, instance: &mut Instance, operands: &[Id]) -> Option<Id> {
         let parameters = self.meaning.parameters.iter().copied();
         instance.holes.extend(parameters.zip(operands.iter().copied()));
         instance.substitute(&self.meaning.pattern, &BTreeMap::new())
     }
 
-    /// An interpreter of some terms in the environment of the case.
-    pub fn interpreter(&self, bank: &Bank) -> Result<Interpreter, Error> {
+    /// Creates an interpreter for the terms's terms in the environment of the case.
+    pub fn interpreter(&self, terms: &Terms) -> Result<Interpreter, ember_interpret::Error> {
         let mut interpreter =
-            Interpreter::new(bank.all(), &self.instance.operators, self.case.store.clone())
+            Interpreter::new(terms.all(), &self.instance.operators, self.case.store.clone())
                 .with_step_limit(LOWERED_STEPS);
         for (variable, value) in &self.case.environment {
             interpreter.bind(*variable, *value)?;
@@ -174,14 +181,19 @@ impl Subject {
         Ok(interpreter)
     }
 
-    /// The case and what is wrong in it, as text.
+    /// Returns the case and its error as text.
     pub fn case(&self, found: &str) -> String {
-        let bank = &self.instance.bank;
-        let mut text = format!("operator:   {}\n", bank.extract(self.instance.lhs));
+        let terms = &self.instance.terms;
+        let (mut named, means) = (terms.clone(), terms.part(self.instance.lhs));
+        let operator = named.add(Node::new(Head::Op(self.meaning.operator), &self.operands));
+        let mut text = format!("operator:   {}\n", named.part(operator));
+        if operator != self.instance.lhs {
+            text.push_str(&format!("means:      {means}\n"));
+        }
         let mentioned = self.instance.mentioned([self.instance.lhs; 2]);
         for (variable, value) in &self.case.environment {
             if mentioned.contains(variable) {
-                text.push_str(&format!("where {} = {value}\n", bank.extract(*variable)));
+                text.push_str(&format!("where {} = {value}\n", terms.part(*variable)));
             }
         }
         for line in store_text(&self.case.store).lines() {

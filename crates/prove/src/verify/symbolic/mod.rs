@@ -1,9 +1,9 @@
-//! What a side of a rule does, as formulas over the integers.
+//! Translates a side of a rule to formulas over the integers.
 //!
-//! Loops, lanes and index arithmetic are translated; everything else is uninterpreted: a variable of
-//! the rule is a function of the loop variables around it, a load a function of its indices. A side is
-//! a list of visits: each says for which values of its counters some leaf of the side is reached, in
-//! which order, and with which indices. Integers are unbounded here; knows nothing of solvers.
+//! Loops, lanes and index arithmetic are translated; everything else is uninterpreted: a variable of the rule is a
+//! function of the loop variables around it, a load is a function of its indices. A side is a list of visits. Each
+//! visit states for which values of its counters a leaf of the side is reached, in which order, and with which indices.
+//! Integers are unbounded here, and this module is independent of solvers.
 
 mod number;
 mod parts;
@@ -13,83 +13,81 @@ pub(super) use number::defined;
 pub(super) use parts::mentions;
 
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::conditions::{Generator, Predicate};
 use ember_language::rules::{Arg, Call, Kind, OpInfo, Rule, Signature, Sort};
 use ember_language::term::Node;
 use ember_values::primitive::Primitive;
 use parts::{Part, bounds, literal, of_rule, written_out};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a counter follows from the value of one of the rule's loop variables.
+/// The formula that computes a counter from the value of one of the rule's loop variables: `(value - from) / step`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Witness {
-    /// The term of the loop variable, in which that of the rule is mentioned.
+    /// The term of the loop variable, which mentions the rule's loop variable.
     pub of: String,
-    /// What is taken off the value; earlier counters may occur.
+    /// The offset that is subtracted from the value; it may mention earlier counters.
     pub from: String,
-    /// What the rest is divided by.
+    /// The divisor of the difference.
     pub step: i64,
 }
 
-/// Part of a side that is reached once for all values of its counters that lie in its domain.
+/// A part of a side that is reached once for all values of its counters in its domain.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Visit {
-    /// What is reached.
+    /// The name of the leaf.
     pub leaf: String,
-    /// Constants: integers that tell one time from another.
+    /// Integer constants that distinguish the times at which the leaf is reached.
     pub counters: Vec<String>,
-    /// When it is reached: all of these hold.
+    /// The conditions under which it is reached: a conjunction.
     pub domain: Vec<String>,
-    /// What the times are ordered by, lexicographically.
+    /// The lexicographic order of the times.
     pub order: Vec<String>,
     /// The values of the rule's loop variables around it, and of its lane, by name.
     pub id: BTreeMap<String, String>,
-    /// Those of them that it does not depend on.
+    /// The loop variables of `id` that the leaf does not depend on.
     pub free_of: BTreeSet<String>,
-    /// The indices and integers that it is reached with.
+    /// The indices and integers with which it is reached.
     pub args: Vec<String>,
-    /// How the counters follow from the values of the rule's loop variables.
+    /// The formulas of the counters, from the values of the rule's loop variables.
     pub witnesses: Vec<Witness>,
-    /// Counters of lanes of a fold: with the rest of the domain in place, each of these must hold.
+    /// Conditions on the lanes of a fold: each must hold throughout the rest of the domain.
     pub must: Vec<String>,
 }
 
-/// A side: what it does, and the uninterpreted functions it is told in, with their arities. The
-/// last argument says whether it is a predicate.
+/// One side of a rule, as the list of its visits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Side {
     pub visits: Vec<Visit>,
-    /// Whether sums were regrouped, so that the order within them is another.
+    /// True if sums were regrouped, so that the order within them has changed.
     pub folded: bool,
 }
 
-/// Uninterpreted functions by name: how many arguments, and whether they are predicates.
+/// Uninterpreted functions by name: the number of arguments, and true for a predicate.
 pub(super) type Functions = BTreeMap<String, (usize, bool)>;
 
 /// Translates the sides and conditions of one rule.
 pub(super) struct Translation<'a> {
     signature: &'a Signature,
     rule: &'a Rule,
-    /// What stands for the numbers of generators.
+    /// The numbers chosen for the generators.
     numbers: BTreeMap<Var, i64>,
-    /// What counters' names start with.
+    /// The prefix of the names of counters.
     prefix: &'static str,
     made: usize,
     pub functions: Functions,
-    /// Operators that are told as functions of which nothing is known.
+    /// The operators that are translated to uninterpreted functions.
     pub foreign: BTreeSet<String>,
-    /// Whether arithmetic was met on numbers that need not be integers.
+    /// True if arithmetic on numbers that may not be integers was found.
     pub floats: bool,
-    /// Variables that stand where only an integer can: in the bounds of loops and lanes.
+    /// The variables that must be integers because they occur in the bounds of loops and lanes.
     bounds: BTreeSet<Var>,
 }
 
-/// Where a part stands: loops and lanes around it.
+/// The context of a part: the loops and lanes around it.
 #[derive(Clone, Debug, Default)]
 struct Around {
     /// The value of each loop variable, by the text of its term.
     values: BTreeMap<String, String>,
-    /// Loop variables whose values follow from others'.
+    /// The loop variables whose values follow from the values of others.
     derived: BTreeSet<String>,
     witnesses: Vec<Witness>,
     counters: Vec<String>,
@@ -98,20 +96,20 @@ struct Around {
     must: Vec<String>,
 }
 
-/// Why a rule cannot be told in formulas.
+/// The reason why a rule cannot be expressed in formulas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Inexpressible(pub String);
 
 type Result<T> = std::result::Result<T, Inexpressible>;
 
-/// The most nodes of a side, written out as a tree.
+/// The largest number of nodes of a side, counted as a tree.
 const MOST: usize = 1000;
 
-/// What tells one lane of a visit from another.
+/// The name of the number that distinguishes the lanes of a visit.
 const LANE: &str = "lane";
 
 impl Visit {
-    /// Whether two visits are the same, whichever loop variables were told from others.
+    /// Returns true if two visits are equal, ignoring the loop variables that either does not depend on.
     pub fn same(&self, other: &Visit) -> bool {
         let told = |visit: &Visit, name: &String| visit.free_of.contains(name);
         let id = |visit: &Visit| -> BTreeMap<String, String> {
@@ -148,7 +146,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// What a side does.
+    /// Translates a side.
     pub fn side(&mut self, pattern: &PatternAst<Node>) -> Result<Side> {
         if written_out(pattern) > MOST {
             return Err(Inexpressible("the term is too large".to_owned()));
@@ -159,17 +157,17 @@ impl<'a> Translation<'a> {
         Ok(side)
     }
 
-    /// What the operator table says of a node.
+    /// Returns the operator table's entry for a node.
     fn info(&self, node: &Node) -> Option<&'a OpInfo> {
         self.signature.table().of(node)
     }
 
-    /// The primitive of a node.
+    /// Returns the primitive of a node.
     fn primitive(&self, node: &Node) -> Option<Primitive> {
         self.info(node)?.primitive()
     }
 
-    /// The operands of a node in the order of its primitive's row; as they stand, if it is no primitive.
+    /// Returns the operands of a node in the order of its primitive's row; in their own order if it is not a primitive.
     fn parts(&self, node: &Node) -> Vec<Id> {
         let children = node.children();
         match self.info(node).filter(|info| info.row.is_some()) {
@@ -178,30 +176,30 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// The first operands of a node that is a primitive, in the order of the primitive's row.
+    /// Returns the first operands of a node of a primitive, in the order of the primitive's row.
     fn operands<const N: usize>(&self, node: &Node) -> Result<[Id; N]> {
         let found = self.info(node).and_then(|info| info.parts(node.children()));
         found.ok_or_else(|| Inexpressible(format!("`{node}` lacks operands")))
     }
 
-    /// The name of what a node means, on whatever unit it runs.
+    /// Returns the name of the operator that a node erases to, independent of its unit.
     fn name(&self, node: &Node) -> &'static str {
         let erased = self.info(node).and_then(|info| info.erased);
         erased.map_or(node.name().unwrap_or_default(), |name| name.as_str())
     }
 
-    /// The kind of a sort's terms.
+    /// Returns the kind of a sort's terms.
     fn kind(&self, sort: Sort) -> Option<Kind> {
         self.signature.sort(sort.name())?.kind
     }
 
-    /// The kind of what a variable of the rule stands for.
+    /// Returns the kind of the terms that a variable of the rule stands for.
     fn kind_of(&self, v: Var) -> Option<Kind> {
         let (_, sort) = self.rule.variables.iter().find(|(known, _)| *known == v)?;
         self.kind((*sort)?)
     }
 
-    /// What the conditions of the rule say.
+    /// Returns the conditions of the rule as formulas.
     pub fn assumptions(&mut self) -> Vec<String> {
         let rule = self.rule;
         let mut all = Vec::new();
@@ -214,7 +212,7 @@ impl<'a> Translation<'a> {
         all
     }
 
-    fn guard(&mut self, guard: &Call<Predicate>) -> Option<String> {
+    fn guard(&mut self, guard: &Call) -> Option<String> {
         let args: Vec<String> = guard.args.iter().map(|arg| self.argument(arg)).collect();
         match (guard.what.name, &args[..]) {
             ("at-most", [a, b]) => Some(format!("(<= {a} {b})")),
@@ -240,7 +238,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    fn range(&mut self, v: Var, range: &Call<Generator>) -> Option<String> {
+    fn range(&mut self, v: Var, range: &Call) -> Option<String> {
         let args: Vec<String> = range.args.iter().map(|arg| self.argument(arg)).collect();
         let n = self.numbers.get(&v)?;
         match (range.what.name, &args[..]) {
@@ -256,7 +254,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// The bounds of the loop of the left side that binds a variable.
+    /// Returns the bounds of the loop of the left side that binds a variable.
     fn bounds_of(&self, v: Var) -> Option<(Part<'a>, Part<'a>, Part<'a>)> {
         let pattern = &self.rule.lhs;
         pattern.as_ref().iter().find_map(|node| {
@@ -276,23 +274,24 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// The constant that counts lanes.
+    /// Returns the name of the constant that counts lanes.
     fn lane(&self) -> String {
         format!("{}lane", self.prefix)
     }
 
-    /// A step or a number of lanes, which are literals in every program.
+    /// Translates a step or a number of lanes, which are literals in every program.
     fn literal(&mut self, p: &PatternAst<Node>, id: Id) -> Result<String> {
         Ok(self.number(p, id, &Around::default())?.text)
     }
 
-    /// A new counter.
+    /// Creates a counter.
     fn counter(&mut self) -> String {
         self.made += 1;
         format!("{}{}", self.prefix, self.made)
     }
 
-    /// That x is one of lo, lo + step, … below hi, where the step is not a number.
+    /// Returns the formula that x is one of lo, lo + step, … below hi. If the step is not a number, this is an
+    /// uninterpreted predicate.
     fn member(&mut self, lo: &str, hi: &str, step: &str, x: &str) -> String {
         if step == "1" {
             return format!("(and (<= {lo} {x}) (< {x} {hi}))");
@@ -304,7 +303,7 @@ impl<'a> Translation<'a> {
         format!("(iteration {lo} {hi} {step} {x})")
     }
 
-    /// A variable of the rule: a number, or a function of the loop variables that it may depend on.
+    /// Translates a variable of the rule: a number, or a function of the loop variables that it may depend on.
     fn variable(&mut self, v: Var, around: &Around) -> String {
         if let Some(n) = self.numbers.get(&v).or_else(|| self.measured(v)) {
             return literal(*n);
@@ -313,15 +312,15 @@ impl<'a> Translation<'a> {
         self.function(&v.to_string(), args)
     }
 
-    /// The number of a variable of which a generator says that it is its own.
+    /// Returns the number of a variable that a `length` generator fixes to its own value.
     fn measured(&self, v: Var) -> Option<&i64> {
-        let own = |call: &Call<Generator>| {
+        let own = |call: &Call| {
             call.what.name == "length" && matches!(call.args[..], [Arg::Var(x)] if x == v)
         };
         self.rule.fors.iter().find(|(_, call)| own(call)).and_then(|(k, _)| self.numbers.get(k))
     }
 
-    /// The values of the loop variables that a variable of the rule may depend on.
+    /// Returns the values of the loop variables that a variable of the rule may depend on.
     fn depends(&self, v: Var, around: &Around) -> BTreeMap<String, String> {
         let depends = |kind: Kind| kind.is_evaluated() || kind == Kind::Variable;
         if self.kind_of(v).is_some_and(|kind| !depends(kind)) {

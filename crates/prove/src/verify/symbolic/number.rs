@@ -1,9 +1,8 @@
-//! Numbers and addresses as formulas, and which of them are known to be integers.
+//! Translates numbers and addresses to formulas, and determines which of them are known to be integers.
 
 use super::parts::{applied, literal, quoted, text};
 use super::{Around, Inexpressible, Result, Translation};
 use egg::{ENodeOrVar, Id, Language, PatternAst};
-use ember_language::conditions::Predicate;
 use ember_language::rules::{Arg, COMPUTE, Call, Kind};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::{Primitive, Typing};
@@ -13,12 +12,12 @@ use std::collections::BTreeSet;
 /// An integer, or lanes: a function of the counter of the lanes around it.
 pub(super) struct Number {
     pub text: String,
-    /// When a lane is active.
+    /// The conditions under which a lane is active.
     pub active: BTreeSet<String>,
 }
 
 impl Translation<'_> {
-    /// A number, an address or whatever else is told by a function of its parts.
+    /// Translates a number, an address or any other term that is a function of its parts.
     pub(super) fn number(
         &mut self,
         p: &PatternAst<Node>,
@@ -39,28 +38,19 @@ impl Translation<'_> {
         if node.name() == Some(COMPUTE) {
             return self.computed(p, node, around);
         }
+        if self.signature.table().is_transparent(node) {
+            let [x] = self.operands(node)?;
+            return self.number(p, x, around);
+        }
+        if let Some((variable, value, x)) = self.elsewhere(p, node, around)? {
+            let mut inner = around.clone();
+            inner.values.insert(variable, value);
+            return self.number(p, x, &inner);
+        }
         match self.primitive(node) {
-            Some(Primitive::Same) => {
-                let [x] = self.operands(node)?;
-                self.number(p, x, around)
-            }
             Some(Primitive::Iv) => {
                 let [variable] = self.operands(node)?;
                 scalar(self.loop_variable(p, variable, around))
-            }
-            Some(Primitive::Rename) => {
-                let [from, to, x] = self.operands(node)?;
-                let mut inner = around.clone();
-                let value = self.loop_variable(p, to, around);
-                inner.values.insert(text(p, from), value);
-                self.number(p, x, &inner)
-            }
-            Some(Primitive::Fix) => {
-                let [variable, value, x] = self.operands(node)?;
-                let mut inner = around.clone();
-                let value = self.number(p, value, around)?.text;
-                inner.values.insert(text(p, variable), value);
-                self.number(p, x, &inner)
             }
             Some(Primitive::Vec) => {
                 let [variable, each, lanes, hi, x] = self.operands(node)?;
@@ -94,7 +84,10 @@ impl Translation<'_> {
                 number.active.insert(format!("(< {lane} {n})"));
                 Ok(number)
             }
-            Some(Primitive::For | Primitive::Reduce | Primitive::Fold) => {
+            Some(primitive)
+                if primitive == Primitive::Fold
+                    || self.signature.table().looped(node).is_some() =>
+            {
                 let name = self.name(node);
                 Err(Inexpressible(format!("`{name}` stands within an expression")))
             }
@@ -126,7 +119,27 @@ impl Translation<'_> {
         }
     }
 
-    /// A number that is computed when a rule is applied, which is of integers.
+    /// Returns the variable, the value and the term of a term in which a variable has another value.
+    pub(super) fn elsewhere(
+        &mut self,
+        p: &PatternAst<Node>,
+        node: &Node,
+        around: &Around,
+    ) -> Result<Option<(String, String, Id)>> {
+        Ok(match self.primitive(node) {
+            Some(Primitive::Rename) => {
+                let [from, to, x] = self.operands(node)?;
+                Some((text(p, from), self.loop_variable(p, to, around), x))
+            }
+            Some(Primitive::Fix) => {
+                let [variable, value, x] = self.operands(node)?;
+                Some((text(p, variable), self.number(p, value, around)?.text, x))
+            }
+            _ => None,
+        })
+    }
+
+    /// Translates a number that is computed when a rule is applied, which is always an integer.
     fn computed(&mut self, p: &PatternAst<Node>, node: &Node, around: &Around) -> Result<Number> {
         let operation = node.children().split_first();
         let operation =
@@ -138,7 +151,8 @@ impl Translation<'_> {
         Ok(Number { text: operation_text(op, &parts), active })
     }
 
-    /// An operation on numbers, which mean something else if they are no integers.
+    /// Translates an operation on numbers, and records if they may not be integers, since the formula would then be
+    /// wrong.
     fn arithmetic(
         &mut self,
         p: &PatternAst<Node>,
@@ -151,7 +165,7 @@ impl Translation<'_> {
         Ok(Number { text: operation_text(op, &parts), active })
     }
 
-    /// The texts of several numbers, and when all their lanes are active.
+    /// Translates several numbers; returns their texts and the conditions under which all their lanes are active.
     fn numbers_of(
         &mut self,
         p: &PatternAst<Node>,
@@ -167,13 +181,14 @@ impl Translation<'_> {
         Ok((texts, active))
     }
 
-    /// An operation of which nothing is known but its name.
+    /// Translates an operation that is only known by name.
     fn foreign(&mut self, name: &str, args: Vec<String>) -> String {
         self.foreign.insert(format!("{name}/{}", args.len()));
         self.function(name, args)
     }
 
-    /// An uninterpreted function of integers. Those of one name differ by the number of arguments.
+    /// Applies an uninterpreted function of integers. Functions of the same name are distinguished by their number of
+    /// arguments.
     pub(super) fn function(&mut self, name: &str, args: Vec<String>) -> String {
         let name =
             if args.is_empty() { quoted(name) } else { quoted(&format!("{name}/{}", args.len())) };
@@ -181,7 +196,7 @@ impl Translation<'_> {
         applied(&name, &args)
     }
 
-    /// The value of a loop variable; one that no loop around binds is any number.
+    /// Returns the value of a loop variable; an unknown constant if no enclosing loop binds it.
     pub(super) fn loop_variable(
         &mut self,
         p: &PatternAst<Node>,
@@ -195,11 +210,11 @@ impl Translation<'_> {
         self.function(&format!("iv {key}"), Vec::new())
     }
 
-    /// Whether a part is known to be an integer.
+    /// Returns true if a part is known to be an integer.
     pub(super) fn is_integer(&self, p: &PatternAst<Node>, id: Id) -> bool {
         let node = match &p[id] {
             ENodeOrVar::Var(v) => {
-                let says = |call: &Call<Predicate>| {
+                let says = |call: &Call| {
                     INTEGERS.contains(&call.what.name) && call.args.contains(&Arg::Var(*v))
                 };
                 return self.numbers.contains_key(v)
@@ -225,12 +240,12 @@ impl Translation<'_> {
         }
     }
 
-    /// Whether a node is a value rather than a statement or an address.
+    /// Returns true if a node is a value rather than a statement or an address.
     pub(super) fn is_number(&self, node: &Node) -> bool {
         self.info(node).and_then(|info| info.kind) != Some(Kind::Statement) && self.is_value()
     }
 
-    /// What a side is if it is no statement.
+    /// Returns the name of a side that is not a statement, for messages and leaves.
     pub(super) fn noun(&self) -> &'static str {
         match self.rule.sort.and_then(|sort| self.kind(sort)) {
             Some(Kind::Address) => "address",
@@ -238,12 +253,12 @@ impl Translation<'_> {
         }
     }
 
-    /// Whether the sides are values or addresses rather than statements.
+    /// Returns true if the sides are values or addresses rather than statements.
     pub(super) fn is_value(&self) -> bool {
         self.rule.sort.is_some_and(|sort| self.kind(sort) != Some(Kind::Statement))
     }
 
-    /// Whether the body of lanes is a statement, so that the lanes run one after the other.
+    /// Returns true if the body of lanes is a statement, so that the lanes run one after the other.
     pub(super) fn is_statement(&self, p: &PatternAst<Node>, id: Id) -> bool {
         let kind = match &p[id] {
             ENodeOrVar::Var(v) => self.kind_of(*v),
@@ -253,13 +268,13 @@ impl Translation<'_> {
     }
 }
 
-/// The name of the solver's function for an operation that is written as one.
+/// Returns the name of the solver function that defines an operation.
 pub fn defined(op: BinaryOp) -> String {
     format!("int_{}", op.name())
 }
 
-/// An operation on integers in the solver's language: its encoding, as a function of its own if that mentions an
-/// operand more than once.
+/// Returns an operation on integers in the solver's language: its encoding, or a call of its function if the encoding
+/// mentions an operand more than once.
 fn operation_text(op: BinaryOp, operands: &[String]) -> String {
     let [a, b] = operands else { return applied(&defined(op), operands) };
     let words =
@@ -280,5 +295,5 @@ fn operation_text(op: BinaryOp, operands: &[String]) -> String {
     text
 }
 
-/// Conditions that hold of integers only.
+/// Conditions that hold for integers only.
 const INTEGERS: [&str; 4] = ["at-most", "below", "divides", "index"];

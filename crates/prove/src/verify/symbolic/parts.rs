@@ -1,4 +1,4 @@
-//! Parts of patterns and of formulas, as text.
+//! Helpers for parts of patterns and formulas as text.
 
 use super::LANE;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) type Part<'a> = (&'a PatternAst<Node>, Id);
 
-/// The variables in the bounds of a pattern's loops and lanes.
+/// Returns the variables in the bounds of a pattern's loops and lanes.
 pub(super) fn bounds(pattern: &PatternAst<Node>, operators: &Operators) -> BTreeSet<Var> {
     let mut ends: Vec<Id> = Vec::new();
     for node in pattern.as_ref() {
         let ENodeOrVar::ENode(node) = node else { continue };
-        let over = operators.of(node).and_then(|info| info.looped());
+        let over = operators.looped(node);
         let lanes = operators.parts(node, Primitive::Vec);
-        ends.extend(over.iter().flat_map(|l| [l.lo, l.hi, l.step]).map(|at| node.children()[at]));
+        ends.extend(over.iter().flat_map(|l| [l.lo, l.hi, l.step]));
         ends.extend(lanes.iter().flat_map(|[_, _, lanes, hi]| [*lanes, *hi]));
     }
     let variables = ends.into_iter().filter_map(|id| match &pattern[id] {
@@ -27,7 +27,7 @@ pub(super) fn bounds(pattern: &PatternAst<Node>, operators: &Operators) -> BTree
     variables.collect()
 }
 
-/// The nodes of a pattern as a tree, in which nothing is shared.
+/// Returns the number of nodes of a pattern as a tree, in which nothing is shared.
 pub(super) fn written_out(pattern: &PatternAst<Node>) -> usize {
     let mut sizes: Vec<usize> = Vec::with_capacity(pattern.len());
     for node in pattern.as_ref() {
@@ -37,7 +37,7 @@ pub(super) fn written_out(pattern: &PatternAst<Node>) -> usize {
     sizes.last().copied().unwrap_or(0)
 }
 
-/// The text of a part of a pattern.
+/// Returns the text of a part of a pattern.
 pub(super) fn text(p: &PatternAst<Node>, id: Id) -> String {
     match &p[id] {
         ENodeOrVar::Var(v) => v.to_string(),
@@ -53,7 +53,7 @@ pub(super) fn literal(n: i64) -> String {
     if n < 0 { format!("(- {})", n.unsigned_abs()) } else { n.to_string() }
 }
 
-/// A symbol that may hold any text.
+/// Quotes a symbol, so that it may contain any text.
 pub(super) fn quoted(name: &str) -> String {
     format!("|{name}|")
 }
@@ -62,13 +62,14 @@ pub(super) fn applied(name: &str, args: &[String]) -> String {
     if args.is_empty() { name.to_owned() } else { format!("({name} {})", args.join(" ")) }
 }
 
-/// The loop variables that the rule names, and the lane; those that it makes are nobody else's.
+/// Returns the loop variables that the rule names, and the lane. Variables that the rule creates cannot occur elsewhere
+/// and are left out.
 pub(super) fn of_rule(values: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let named = |name: &str| name.starts_with('?') || name == LANE;
     values.iter().filter(|(name, _)| named(name)).map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
-/// Whether a formula mentions a name.
+/// Returns true if a formula mentions a name.
 pub fn mentions(text: &str, name: &str) -> bool {
     text.split(|c: char| c.is_whitespace() || "()".contains(c)).any(|word| word == name)
 }

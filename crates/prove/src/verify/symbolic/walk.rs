@@ -1,4 +1,4 @@
-//! What a side reaches, loop by loop and lane by lane.
+//! Collects the visits of a side, loop by loop and lane by lane.
 
 use super::parts::{mentions, of_rule, text};
 use super::{Around, Inexpressible, LANE, Result, Side, Translation, Visit, Witness};
@@ -8,7 +8,7 @@ use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 
 impl Translation<'_> {
-    /// Adds what a statement, a reduction, an address or a value does.
+    /// Adds the visits of a statement, a reduction, an address or a value.
     pub(super) fn visit(
         &mut self,
         p: &PatternAst<Node>,
@@ -20,34 +20,27 @@ impl Translation<'_> {
             ENodeOrVar::Var(v) => return self.leaf(p, id, *v, around, side),
             ENodeOrVar::ENode(node) => node,
         };
+        let operators = self.signature.table();
+        if operators.is_transparent(node) {
+            let [x] = self.operands(node)?;
+            return self.visit(p, x, around, side);
+        }
+        if operators.looped(node).is_some() {
+            return self.enter(p, node, around, side);
+        }
+        if let Some((variable, value, x)) = self.elsewhere(p, node, &around)? {
+            let mut inner = around;
+            inner.derived.insert(variable.clone());
+            inner.values.insert(variable, value);
+            return self.visit(p, x, inner, side);
+        }
         match self.primitive(node) {
-            Some(Primitive::Same) => {
-                let [x] = self.operands(node)?;
-                self.visit(p, x, around, side)
-            }
             Some(Primitive::Skip) => Ok(()),
-            // What a statement leaves in memory is not told by what it reaches.
+            // The contents of memory after a statement cannot be expressed by visits.
             Some(Primitive::After | Primitive::Forget) => {
                 Err(Inexpressible(format!("`{node}` is about what stands in memory")))
             }
             Some(Primitive::Seq) => self.in_order(p, node, around, side),
-            Some(Primitive::Rename) => {
-                let [from, to, x] = self.operands(node)?;
-                let mut inner = around;
-                let value = self.loop_variable(p, to, &inner);
-                inner.derived.insert(text(p, from));
-                inner.values.insert(text(p, from), value);
-                self.visit(p, x, inner, side)
-            }
-            Some(Primitive::Fix) => {
-                let [variable, value, x] = self.operands(node)?;
-                let mut inner = around;
-                let value = self.number(p, value, &inner)?.text;
-                inner.derived.insert(text(p, variable));
-                inner.values.insert(text(p, variable), value);
-                self.visit(p, x, inner, side)
-            }
-            Some(Primitive::For | Primitive::Reduce) => self.enter(p, node, around, side),
             Some(Primitive::Vec) => {
                 let [.., x] = self.operands::<5>(node)?;
                 if !self.is_statement(p, x) {
@@ -64,7 +57,7 @@ impl Translation<'_> {
                 }
                 None => self.other(p, id, around, side),
             },
-            // A fold that is accumulated is as many accumulations.
+            // Accumulating a fold is the same as accumulating each of its lanes.
             Some(Primitive::Accumulate) => {
                 let [op, address, value] = self.operands(node)?;
                 match self.folded(p, value) {
@@ -75,9 +68,9 @@ impl Translation<'_> {
                     _ => self.other(p, id, around, side),
                 }
             }
-            // What a part of a reduction starts from changes nothing.
+            // The identity as the start of a partial reduction contributes nothing.
             Some(Primitive::Identity) if self.is_reduced_by(p, node) => Ok(()),
-            // Neither does a fold of two differ from their sum.
+            // Applying the reduction's own operation to two parts is the same as folding both.
             Some(Primitive::Binary(op)) if self.reduction().as_deref() == Some(op.name()) => {
                 self.in_order(p, node, around, side)
             }
@@ -85,7 +78,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The operands of a node, one after the other.
+    /// Adds the visits of a node's operands in order.
     fn in_order(
         &mut self,
         p: &PatternAst<Node>,
@@ -100,13 +93,13 @@ impl Translation<'_> {
         })
     }
 
-    /// Whether the first operand names the operation of the reduction that the left side is.
+    /// Returns true if the first operand names the operation of the reduction on the left side.
     fn is_reduced_by(&self, p: &PatternAst<Node>, node: &Node) -> bool {
         let op = self.operands::<1>(node).ok().map(|[op]| text(p, op));
         op.is_some() && self.reduction() == op
     }
 
-    /// The operation of a fold, and the lanes that it folds if they are those of a block.
+    /// Returns the operation of a fold, and the lanes that it folds if they are the lanes of a block.
     fn folded<'p>(&self, p: &'p PatternAst<Node>, id: Id) -> Option<(Id, &'p Node)> {
         let operators = self.signature.table();
         let ENodeOrVar::ENode(fold) = &p[id] else { return None };
@@ -115,7 +108,7 @@ impl Translation<'_> {
         (operators.primitive(lanes) == Some(Primitive::Vec)).then_some((op, lanes))
     }
 
-    /// A variable of the rule that is reached.
+    /// Adds the visit of a variable of the rule.
     fn leaf(
         &mut self,
         p: &PatternAst<Node>,
@@ -134,7 +127,7 @@ impl Translation<'_> {
         self.reach(&leaf, p, &[id], around, side)
     }
 
-    /// A loop or a reduction: its body, once for each value of its variable.
+    /// Enters a loop or a reduction and adds the visits of its body, once for each value of its variable.
     fn enter(
         &mut self,
         p: &PatternAst<Node>,
@@ -159,7 +152,7 @@ impl Translation<'_> {
         let mut inner = around;
         inner.order.push("1".to_owned());
         let counter = self.counter();
-        // Steps are counted, so that membership needs no division.
+        // The counter counts steps, so that membership needs no division.
         let of = text(p, var);
         let value = match step.parse::<i64>() {
             Ok(n) if n > 1 => {
@@ -182,7 +175,7 @@ impl Translation<'_> {
         self.visit(p, body, inner, side)
     }
 
-    /// The lanes of a block, and when a lane is active.
+    /// Enters the lanes of a block; also returns the condition under which a lane is active.
     fn lanes(
         &mut self,
         p: &PatternAst<Node>,
@@ -207,7 +200,7 @@ impl Translation<'_> {
         Ok((inner, active))
     }
 
-    /// The lanes of a fold, all of which must be active, and what is folded.
+    /// Enters the lanes of a fold, all of which must be active; also returns the folded term.
     fn fold(
         &mut self,
         p: &PatternAst<Node>,
@@ -222,7 +215,7 @@ impl Translation<'_> {
         Ok((inner, x))
     }
 
-    /// The operation of the reduction that the left side is.
+    /// Returns the operation of the reduction on the left side, if it is one.
     pub fn reduction(&self) -> Option<String> {
         let pattern = &self.rule.lhs;
         let ENodeOrVar::ENode(root) = pattern.as_ref().last()? else { return None };
@@ -230,7 +223,7 @@ impl Translation<'_> {
         Some(text(pattern, root.children()[op]))
     }
 
-    /// An operator that has its meaning elsewhere: what it is reached with must be the same.
+    /// Adds the visit of an operator that is not translated: its operands must be the same on both sides.
     fn other(
         &mut self,
         p: &PatternAst<Node>,

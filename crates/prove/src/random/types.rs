@@ -1,8 +1,8 @@
-//! What a pattern asks of its variables: element type, lanes, rank, and where they may be used.
+//! The requirements of a pattern on its variables: element type, lanes, rank, and permitted uses.
 //!
-//! Sorts alone leave most instances of a pattern without meaning (an i64 added to an f32, an
-//! address with too few indices). This pass follows what the operator table says of each operator's type,
-//! lanes and operands, so that instances are made that have one.
+//! Sorts alone leave most instances of a pattern without meaning (an i64 added to an f32, an address with too few
+//! indices). This pass follows the operator table's declarations of types, lanes and operands, so that generated
+//! instances have a meaning.
 
 use super::world::{OFFSETS, SCRATCH};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
@@ -12,38 +12,38 @@ use ember_values::primitive::{Ask, OfRank, OfType, OfWidth, Part, Primitive, Typ
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 
-/// What is asked of a variable of a pattern.
+/// The requirements on one variable of a pattern.
 #[derive(Clone, Debug)]
-pub(super) struct Hole {
-    /// Its sort.
+pub(crate) struct Hole {
+    /// The sort of the variable.
     pub sort: Sort,
-    /// The sort's kind.
+    /// The kind of the sort.
     pub kind: Kind,
-    /// The class of its element type.
+    /// The class of the element type.
     pub dtype: usize,
-    /// The class of its number of lanes.
+    /// The class of the number of lanes.
     pub lanes: usize,
-    /// Of an address, how many indices are missing; of a tensor, how many it has.
+    /// For an address, the number of missing indices; for a tensor, the number of its indices.
     pub rank: usize,
-    /// Whether it is a step: a literal number.
+    /// True if it is a step: a literal number.
     pub step: bool,
-    /// Whether it is a number of lanes: a literal number that decides its class of lanes.
+    /// True if it is a number of lanes: a literal number that determines its class of lanes.
     pub count: bool,
-    /// Whether it is an address that is written.
+    /// True if it is an address that is written.
     pub written: bool,
-    /// Of an address of a tensor with a part of its own, the tensor's name without its type.
+    /// For an address of a tensor that is reserved for a role, the tensor's name without its type.
     pub role: Option<&'static str>,
-    /// Whether it is an operation whose result is of the type of its operands.
+    /// True if it is an operation whose result has the type of its operands.
     pub closed: bool,
-    /// Whether only memory that is never written may be read.
+    /// True if only memory that is never written may be read.
     pub read_only: bool,
-    /// The pattern variables that are bound around it wherever it stands, outermost first.
+    /// The pattern variables that are bound around every occurrence of it, outermost first.
     pub binders: Vec<Var>,
 }
 
-/// Classes of things that must be the same, and what they are.
+/// Classes of properties that must be equal, and their values.
 #[derive(Clone, Debug)]
-pub(super) struct Classes<T> {
+pub(crate) struct Classes<T> {
     parents: Vec<usize>,
     values: Vec<Option<T>>,
 }
@@ -68,12 +68,12 @@ impl<T: Copy + PartialEq> Classes<T> {
         class
     }
 
-    /// What a class is, where it is known.
+    /// Returns the value of a class, if it is known.
     pub fn get(&self, class: usize) -> Option<T> {
         self.values[self.find(class)]
     }
 
-    /// Says what a class is; `None` where it is something else.
+    /// Sets the value of a class; `None` if it has a different value.
     pub fn set(&mut self, class: usize, value: T) -> Option<()> {
         let class = self.find(class);
         (*self.values[class].get_or_insert(value) == value).then_some(())
@@ -91,22 +91,22 @@ impl<T: Copy + PartialEq> Classes<T> {
     }
 }
 
-/// What a pattern asks of all its variables.
+/// The requirements of a pattern on all its variables.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Types {
-    /// The variables.
+pub(crate) struct Types {
+    /// The requirements by variable.
     pub holes: BTreeMap<Var, Hole>,
-    /// Element types.
+    /// The classes of element types.
     pub dtypes: Classes<DType>,
-    /// Numbers of lanes, 1 for a scalar.
+    /// The classes of numbers of lanes, 1 for a scalar.
     pub lanes: Classes<usize>,
-    /// Classes of lanes that a variable decides.
+    /// The classes of lanes that a variable determines.
     pub counts: Vec<usize>,
     /// The classes of the root's element type and number of lanes.
     pub root: (usize, usize),
 }
 
-/// What is asked of a node.
+/// The requirements on a node.
 #[derive(Clone, Debug)]
 struct Want {
     sort: Sort,
@@ -154,20 +154,20 @@ impl Want {
     }
 }
 
-/// Whether terms of a kind stand for parts of tensors.
-pub(super) fn is_address(kind: Kind) -> bool {
+/// Returns true if terms of a kind represent parts of tensors.
+pub(crate) fn is_address(kind: Kind) -> bool {
     matches!(kind, Kind::Address | Kind::Name)
 }
 
-/// Whether terms of a kind have an element type or name one.
+/// Returns true if terms of a kind have an element type or name one.
 fn is_typed(kind: Kind) -> bool {
     is_address(kind) || matches!(kind, Kind::Value | Kind::Tensor | Kind::Type)
 }
 
 impl Types {
-    /// Follows a pattern whose root has the given sort, and an address at the root this many
-    /// missing indices, and nodes of it that its root is not made of; `ranks` are those that a rule asks of
-    /// its variables. `None` where the pattern asks for contradictory things.
+    /// Derives the requirements of a pattern whose root has this sort and, if it is an address, lacks `rank` indices.
+    /// `others` are further nodes of the pattern outside of its root, and `ranks` are the ranks that a rule requires of
+    /// its variables. Returns `None` if the requirements are contradictory.
     pub fn of(
         signature: &Signature,
         pattern: &PatternAst<Node>,
@@ -208,13 +208,13 @@ impl Types {
 }
 
 impl Types {
-    /// Gives the root this type and lanes. `None` where they do not fit.
+    /// Sets the type and lanes of the root. Returns `None` if they do not fit.
     pub fn decide(&mut self, dtype: DType, lanes: usize) -> Option<()> {
         self.dtypes.set(self.root.0, dtype)?;
         self.lanes.set(self.root.1, lanes)
     }
 
-    /// Gives this type and lanes to all of which nothing decides them yet.
+    /// Sets the type and lanes of all variables for which they are still open.
     pub fn decide_others(&mut self, dtype: DType, lanes: usize) -> Option<()> {
         for hole in self.holes.values() {
             if self.dtypes.get(hole.dtype).is_none() {
@@ -227,7 +227,7 @@ impl Types {
         Some(())
     }
 
-    /// Whether a variable decides a class of lanes.
+    /// Returns true if a variable determines a class of lanes.
     pub fn counted(&self, class: usize) -> bool {
         self.counts.iter().any(|c| self.lanes.find(*c) == self.lanes.find(class))
     }
@@ -301,7 +301,7 @@ impl Visit<'_> {
         operands.iter().zip(wants).try_for_each(|(operand, want)| self.node(operand.child, want))
     }
 
-    /// What an operator's type and lanes say of itself.
+    /// Applies the operator's declared type and lanes to its result.
     fn result(
         &mut self,
         info: &OpInfo,
@@ -323,18 +323,19 @@ impl Visit<'_> {
             }
             _ => {}
         }
-        // A name that says which type the class has.
+        // The name of a type determines the element type of its class.
         if let (Some(Kind::Type), Some(dtype)) = (info.kind, DType::parse(info.name.as_str())) {
             self.types.dtypes.set(want.dtype, dtype)?;
         }
         Some(())
     }
 
-    /// What an operator asks of each operand: where nothing is said, what is asked of itself.
+    /// Returns the requirements of an operator on its operands. An operand without a declared demand has the
+    /// requirements of the operator itself.
     fn wants(&mut self, info: &OpInfo, operands: &[Operand], want: &Want) -> Option<Vec<Want>> {
         let whole = |kind| kind == Kind::Tensor;
         let statement = info.kind == Some(Kind::Statement);
-        // What operands have in common that the result has not.
+        // The classes that the operands share with each other but not with the result.
         let own = (self.types.dtypes.fresh(), self.types.lanes.fresh());
         let rank = self.base_rank(operands, want);
         let mut wants = Vec::with_capacity(operands.len());
@@ -374,7 +375,7 @@ impl Visit<'_> {
             };
             let writes = info.touches.as_ref().is_some_and(|t| t.writes.contains(&at));
             let written = writes || address && (want.written || info.is(Primitive::Root(true)));
-            // The access unit reads only what is never written.
+            // The access unit reads only memory that is never written.
             let streamed = operand.kind == Kind::Address
                 && operand.unit == Some(Unit::Access)
                 && info.kind != Some(Kind::Address);
@@ -400,29 +401,29 @@ impl Visit<'_> {
         Some(wants)
     }
 
-    /// A class of scalars or lanes of i64.
+    /// Creates a class of element type i64.
     fn index(&mut self) -> usize {
         let class = self.types.dtypes.fresh();
-        // A fresh class has no other value.
+        // A fresh class has no other value, so that this cannot fail.
         let _ = self.types.dtypes.set(class, DType::I64);
         class
     }
 
-    /// A class of one lane.
+    /// Creates a class of one lane.
     fn one(&mut self) -> usize {
         let class = self.types.lanes.fresh();
         let _ = self.types.lanes.set(class, 1);
         class
     }
 
-    /// A class of several lanes.
+    /// Creates a class of several lanes.
     fn several(&mut self) -> usize {
         let class = self.types.lanes.fresh();
         self.types.counts.push(class);
         class
     }
 
-    /// The rank of operands of which no other is said: the result's, or that of an operand that has one.
+    /// Returns the rank of operands without a declared rank: the result's rank, or the rank of a tensor operand.
     fn base_rank(&self, operands: &[Operand], want: &Want) -> usize {
         let Some(tensor) = operands.iter().find(|operand| operand.kind == Kind::Tensor) else {
             return want.rank;
@@ -435,7 +436,7 @@ impl Visit<'_> {
         asked.unwrap_or_else(|| self.rank(tensor.child))
     }
 
-    /// The rank that a rule asks of a variable.
+    /// Returns the rank that a rule requires of a variable.
     fn asked(&self, id: Id) -> Option<usize> {
         match &self.pattern[id] {
             ENodeOrVar::Var(v) => self.ranks.get(v).copied(),
@@ -443,7 +444,7 @@ impl Visit<'_> {
         }
     }
 
-    /// The rank of a tensor in a place where any rank may stand.
+    /// Returns the rank of a tensor at a position that allows any rank.
     fn rank(&self, id: Id) -> usize {
         let own = match &self.pattern[id] {
             ENodeOrVar::Var(_) => None,
@@ -454,8 +455,8 @@ impl Visit<'_> {
     }
 }
 
-/// The operand of a loop and of its variable that is a number above 0.
-const STEP: &str = "step";
+/// The name of the operand of loops and loop variables that is a positive number.
+pub(super) const STEP: &str = "step";
 
 /// An operand of an operator in a pattern.
 struct Operand {

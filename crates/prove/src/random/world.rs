@@ -1,4 +1,4 @@
-//! What instances of rules are made over: tensors of every type, and the data in them.
+//! The world of an instance: tensors of every type, and the data in them.
 
 use ember_interpret::{EDGES, Store};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
@@ -7,44 +7,44 @@ use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
-/// The extents that all shapes are made of: rows, columns, and the rows and one more.
-pub(super) const ROWS: usize = 0;
-/// See [`ROWS`].
-pub(super) const COLUMNS: usize = 1;
-/// See [`ROWS`].
-pub(super) const ENTRIES: usize = 2;
-/// The columns of as many blocks as there are columns.
+/// The index of the extent of rows. All shapes consist of rows, columns and entries.
+pub(crate) const ROWS: usize = 0;
+/// The index of the extent of columns.
+pub(crate) const COLUMNS: usize = 1;
+/// The index of the extent of entries, which is one more than the rows.
+pub(crate) const ENTRIES: usize = 2;
+/// The index of the extent of gathered blocks: the rows of a block, once for each column.
 const WIDE: usize = 3;
 
-/// The names of the extents where they are symbolic.
+/// The names of the extents that are symbolic.
 const SIZES: [&str; 4] = ["rows", "columns", "entries", "wide"];
 
-/// The tensor of a type that holds offsets, and the one that may be written without being looked at.
-pub(super) const OFFSETS: &str = "offsets";
-/// See [`OFFSETS`].
-pub(super) const SCRATCH: &str = "scratch";
+/// The name prefix of tensors that hold offsets.
+pub(crate) const OFFSETS: &str = "offsets";
+/// The name prefix of tensors that are written but never compared.
+pub(crate) const SCRATCH: &str = "scratch";
 
-/// Declarations of one input and one output of every type and of ranks 1, 2 and 3, of offsets and
-/// scratch, and the machine's vectors.
+/// The declarations of one input and one output of every type and of ranks 1, 2 and 3, of offsets and scratch tensors,
+/// and the machine's vector width.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(crate) struct World {
     pub tensors: Vec<TensorDecl>,
     pub sizes: Vec<String>,
-    /// The extents: a number, or nothing for a symbolic size.
+    /// The extents: a number, or `None` for a symbolic size.
     pub extents: [Option<u64>; 3],
-    /// The rows of a block.
+    /// The number of rows of a block.
     block: u64,
-    /// The width of a vector register.
+    /// The width of a vector register in bytes.
     pub simd_bytes: u64,
 }
 
-/// The name of the tensor of a type and rank.
-pub(super) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
+/// Returns the name of the tensor of a type and rank.
+pub(crate) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
     format!("{}{rank}_{dtype}", if writable { "out" } else { "in" })
 }
 
 impl World {
-    /// A random world; in a wide one, columns mostly are a power of two that is known.
+    /// Generates a random world. In a `wide` one, the columns are usually a known power of two.
     pub fn random(rng: &mut Rng, wide: bool) -> World {
         if wide && rng.u8(0..4) > 0 {
             return World::new([None, rng.choice([8, 16]), None], 2, 8 << rng.u32(0..2));
@@ -56,7 +56,7 @@ impl World {
         World::new(extents, block, if rng.bool() { 16 } else { 8 })
     }
 
-    /// A world with these extents.
+    /// Creates a world with these extents.
     pub fn new(extents: [Option<u64>; 3], block: u64, simd_bytes: u64) -> World {
         let known = |k: usize| match k {
             WIDE => extents[COLUMNS].map(|n| n * block),
@@ -66,7 +66,7 @@ impl World {
         let mut tensors = Vec::new();
         for writable in [false, true] {
             for dtype in DType::ALL {
-                // What is gathered from blocks has the rows of several of them.
+                // The output of a gather from blocks has the rows of several blocks.
                 let rows = if writable { dim(WIDE) } else { Dim::Const(block) };
                 let (entries, columns) = (dim(ENTRIES), dim(COLUMNS));
                 for shape in
@@ -83,12 +83,12 @@ impl World {
         World { tensors, sizes, extents, block, simd_bytes }
     }
 
-    /// The extents of a store: those of the world, or what `free` says for the symbolic ones.
+    /// Returns the extents of a store: the known extents of the world, and `free` for the symbolic ones.
     pub fn concrete(&self, free: [u64; 3]) -> [u64; 3] {
         [0, 1, 2].map(|k| self.extents[k].unwrap_or(free[k]))
     }
 
-    /// Zeros in every tensor of these names.
+    /// Creates a store with zeros in the tensors of these names.
     pub fn zeros(&self, names: &BTreeSet<String>, extents: [u64; 3]) -> Store {
         let [rows, columns, entries] = extents;
         let extents = [rows, columns, entries, columns * self.block];
@@ -107,8 +107,17 @@ impl World {
         store
     }
 
-    /// Random contents for the tensors of these names: indices that mostly are some, in any order or
-    /// sorted as offsets are; numbers with all edge cases, or `tame` ones.
+    /// A store with zeros in those tensors of these names that it lacks.
+    pub fn completed(&self, store: &Store, names: &BTreeSet<String>) -> Store {
+        let size = |k: usize| store.sizes.get(&self.sizes[k]).copied().unwrap_or(0);
+        let extents = [ROWS, COLUMNS, ENTRIES].map(|k| u64::try_from(size(k)).unwrap_or(0));
+        let mut whole = self.zeros(names, extents);
+        whole.tensors.extend(store.tensors.clone());
+        whole
+    }
+
+    /// Creates a store with random contents for the tensors of these names. Integers are usually valid indices, in any
+    /// order or sorted like offsets; other numbers include all edge cases, or only `tame` ones.
     pub fn store(&self, rng: &mut Rng, names: &BTreeSet<String>, tame: bool) -> Store {
         let least = u64::from(rng.u8(0..8) > 0);
         let rows = rng.u64(least..=4);
@@ -144,7 +153,7 @@ impl World {
     }
 }
 
-/// An edge case, or a plain number beyond them.
-pub(super) fn edge(k: usize) -> f64 {
+/// Returns an edge case, or a plain number for larger `k`.
+pub(crate) fn edge(k: usize) -> f64 {
     EDGES.get(k).copied().unwrap_or(k as f64 / 8.0)
 }

@@ -1,43 +1,43 @@
-//! The numbers that expressions are evaluated in: elements as they are. Elements with a bound of
-//! their rounding error are in [`super::bounded`].
+//! The number types of the reference evaluation: exact elements of each type. Elements with a bound of their rounding
+//! error are in [`super::bounded`].
 
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::operation::Function;
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
-/// An element of a tensor. Models ask for no operation that the element's type does not have.
-pub(super) trait Number: Copy + Send + Sync + 'static {
-    /// +0.0.
+/// An element of a tensor. Models use only operations that the element's type supports.
+pub trait Number: Copy + Send + Sync + 'static {
+    /// The zero +0.0.
     const ZERO: Self;
 
-    /// What the maximum of nothing is.
+    /// The maximum of no elements.
     const LEAST: Self;
 
-    /// A sum that is not finished.
+    /// An unfinished sum.
     type Sum: Copy + Send + Sync + 'static;
 
-    /// The sum of nothing, +0.0.
+    /// The sum of no elements, +0.0.
     const EMPTY: Self::Sum;
 
     /// Adds the next term to a sum.
     fn accumulate(sum: &mut Self::Sum, x: Self);
 
-    /// A finished sum.
+    /// Finishes a sum.
     fn total(sum: Self::Sum) -> Self;
 
-    /// A binary operation.
+    /// Applies a binary operation.
     fn apply(op: BinaryOp, a: Self, b: Self) -> Self;
 
-    /// A function.
+    /// Applies a unary operation.
     fn function(op: UnaryOp, x: Self) -> Self;
 
-    /// Converts a value, and how far it may be off, to a type that these numbers stand for.
+    /// Converts a value with its error bound to a type that these numbers represent.
     fn convert(x: Scalar, error: f64, to: DType) -> Self;
 
-    /// The value, and how far it may be off.
+    /// Returns the value and its error bound.
     fn value(self) -> (Scalar, f64);
 
-    /// Fills a buffer from an input of this type, from a row-major position on.
+    /// Fills a buffer from an input of this type, starting at a row-major position.
     fn read(tensor: &Tensor, start: u64, row: &mut [Self]) -> Option<()> {
         for (i, x) in row.iter_mut().enumerate() {
             *x = Self::convert(tensor.get(start + i as u64)?, 0.0, tensor.dtype);
@@ -45,24 +45,27 @@ pub(super) trait Number: Copy + Send + Sync + 'static {
         Some(())
     }
 
+    /// The product.
     fn mul(self, other: Self) -> Self {
         Self::apply(BinaryOp::Mul, self, other)
     }
 
+    /// The sum.
     fn add(self, other: Self) -> Self {
         Self::apply(BinaryOp::Add, self, other)
     }
 
+    /// The difference.
     fn sub(self, other: Self) -> Self {
         Self::apply(BinaryOp::Sub, self, other)
     }
 
-    /// `0 - x`.
+    /// Returns `0 - x`.
     fn negated(self) -> Self {
         Self::ZERO.sub(self)
     }
 
-    /// A function of one element, in a type.
+    /// Applies a function to one element of a type.
     fn map(function: Function, x: Self, dtype: DType) -> Self {
         match function {
             Function::Identity => x,
@@ -72,12 +75,12 @@ pub(super) trait Number: Copy + Send + Sync + 'static {
         }
     }
 
-    /// `max(x, 0)`.
+    /// Returns `max(x, 0)`.
     fn relu(self) -> Self {
         Self::apply(BinaryOp::Max, self, Self::ZERO)
     }
 
-    /// `1 / (1 + exp(0 - x))` in a floating-point type.
+    /// Returns `1 / (1 + exp(0 - x))` in a floating-point type.
     fn sigmoid(self, dtype: DType) -> Self {
         let one = Self::convert(Scalar::I64(1), 0.0, dtype);
         Self::apply(BinaryOp::Div, one, one.add(Self::function(UnaryOp::Exp, self.negated())))
@@ -159,9 +162,9 @@ number!(
     |_, x| x
 );
 
-/// An element of a type without arithmetic, with how far it may be off.
+/// An element of a type without arithmetic, with its error bound.
 #[derive(Clone, Copy)]
-pub(super) struct Kept(Scalar, f64);
+pub struct Kept(Scalar, f64);
 
 impl Number for Kept {
     const ZERO: Self = Kept(Scalar::U8(0), 0.0);
@@ -184,7 +187,7 @@ impl Number for Kept {
     }
 
     fn convert(x: Scalar, error: f64, to: DType) -> Self {
-        // What may be off may also round to a neighbour of what it should.
+        // An inexact value may also round to a neighbour of the correct one.
         let unit = match to {
             DType::F16 => x.as_f64().abs() * 2f64.powi(-11),
             DType::BF16 => x.as_f64().abs() * 2f64.powi(-8),

@@ -1,43 +1,42 @@
-//! Numbers with a bound of their rounding error: how far a floating-point result may be from what
-//! exact arithmetic gives, in whichever order its sums are added.
+//! Numbers with a bound of their rounding error: the greatest distance of a floating-point result from the result of
+//! exact arithmetic, for any order of adding its sums.
 //!
-//! Each operation has one rounding, of at most `u |x|`, `u` being the unit roundoff (2^-24 for f32,
-//! 2^-53 for f64); a sum of `n` terms in any order is within `γ(n) Σ|x|` of the exact one, `γ(n) = n u /
-//! (1 - n u)` (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., §3.1 and §4.2); and
-//! what operands may be off is passed on by each operation's own law. A bound is infinite where one
-//! order may overflow and another may not, and NaN where terms that are themselves infinite or NaN
-//! decide the result in every order.
+//! Each operation has one rounding, of at most `u |x|`, with the unit roundoff `u` (2^-24 for f32, 2^-53 for f64). A
+//! sum of `n` terms in any order is within `γ(n) Σ|x|` of the exact one, with `γ(n) = n u / (1 - n u)` (Higham,
+//! *Accuracy and Stability of Numerical Algorithms*, 2nd ed., §3.1 and §4.2). Each operation propagates the errors of
+//! its operands by its own law. A bound is infinite if one order may overflow and another may not. A bound is NaN if
+//! terms that are infinite or NaN decide the result in every order.
 
 use super::element::Number;
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
-/// A number of a floating-point type with so many bits of precision.
+/// A number of a floating-point type with this many bits of precision.
 #[derive(Clone, Copy)]
-pub(super) struct Bounded<const BITS: i32> {
+pub struct Bounded<const BITS: i32> {
     x: f64,
     error: f64,
 }
 
 /// A sum of terms in any order.
 #[derive(Clone, Copy)]
-pub(super) struct Sum {
+pub struct Sum {
     x: f64,
     error: f64,
-    /// The sum of the magnitudes; NaN where a term decides the sum.
+    /// The sum of the magnitudes; NaN if a single term decides the sum.
     magnitude: f64,
     terms: f64,
 }
 
-/// Roundings of a quotient, which may also be a product with a rounded reciprocal.
+/// The number of roundings of a quotient, which may also be a product with a rounded reciprocal.
 const DIV_UNITS: f64 = 3.0;
 
 impl<const BITS: i32> Bounded<BITS> {
     const UNIT: f64 = 1.0 / (1u64 << BITS) as f64;
     const LARGEST: f64 = if BITS == 24 { f32::MAX as f64 } else { f64::MAX };
-    /// What a rounding below the normal numbers may be off.
+    /// The maximum error of a rounding below the normal numbers.
     const TINY: f64 = if BITS == 24 { 1.5e-45 } else { 5e-324 };
 
-    /// A result with the error that its operands and roundings give it.
+    /// Returns a result with the error from its operands and roundings.
     fn settled(x: f64, error: f64, finite: bool) -> Self {
         let error = match finite {
             true if x.abs() <= Self::LARGEST / 2.0 => error,
@@ -45,7 +44,7 @@ impl<const BITS: i32> Bounded<BITS> {
             false if x.is_finite() => Self::UNIT * x.abs(),
             false => f64::NAN,
         };
-        // An operand that may be anything makes the result anything.
+        // An operand that may have any value gives the result any value.
         Bounded { x, error: if finite && error.is_nan() { f64::INFINITY } else { error } }
     }
 }
@@ -95,7 +94,7 @@ impl<const BITS: i32> Number for Bounded<BITS> {
                 let passed = if room > 0.0 { passed } else { f64::INFINITY };
                 passed + DIV_UNITS * (Self::UNIT * x.abs() + Self::TINY)
             }
-            // The greater of two is off by no more than the worse of them.
+            // The error of the greater of two numbers is at most the larger of their errors.
             BinaryOp::Max | BinaryOp::Min | BinaryOp::Lt => {
                 let error = a.error.max(b.error);
                 return Bounded { x, error: if x.is_finite() { error } else { f64::NAN } };

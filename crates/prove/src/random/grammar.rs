@@ -1,5 +1,5 @@
-//! What random terms are made of: every operator that programs contain, by the kind of its terms, as a pattern
-//! with a variable for each operand. A random term is an instance of the pattern of a random operator.
+//! The grammar of random terms: every operator that programs contain, by the kind of its terms, as a pattern with a
+//! variable for each operand. A random term is an instance of the pattern of a random operator.
 
 use egg::{ENodeOrVar, Id, PatternAst, Symbol, Var};
 use ember_language::rules::{
@@ -8,19 +8,19 @@ use ember_language::rules::{
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Price;
 
-/// An operator of which terms are made.
+/// An operator from which terms are built.
 #[derive(Debug)]
-pub(super) struct Shape<'a> {
+pub(crate) struct Shape<'a> {
     pub info: &'a OpInfo,
     /// The sort of its terms.
     pub sort: Sort,
-    /// The operator of variables.
+    /// The operator applied to variables.
     pub pattern: PatternAst<Node>,
 }
 
-/// The operators of which terms are made, by kind.
+/// The operators from which terms are built, by kind.
 #[derive(Debug)]
-pub(super) struct Grammar<'a> {
+pub(crate) struct Grammar<'a> {
     pub signature: &'a Signature,
     pub values: Vec<Shape<'a>>,
     pub statements: Vec<Shape<'a>>,
@@ -28,7 +28,7 @@ pub(super) struct Grammar<'a> {
 }
 
 impl<'a> Grammar<'a> {
-    /// The operators of a signature.
+    /// Collects the operators of a signature.
     pub fn new(signature: &'a Signature) -> Grammar<'a> {
         let of = |kind: Kind| {
             let all = signature.operators().iter();
@@ -46,34 +46,34 @@ impl<'a> Grammar<'a> {
         self.signature.table()
     }
 
-    /// The operators of a sort without operands.
+    /// Returns the operators of a sort without operands.
     pub fn words(&self, sort: Sort) -> Vec<&'static str> {
         let all = self.signature.operators().iter();
         let words = all.filter(|op| op.args.is_empty() && op.result == SortTerm::Is(sort));
         words.map(|op| op.name.as_str()).collect()
     }
 
-    /// The boundary whose terms are of a sort.
+    /// Returns the boundary whose result has this sort.
     pub fn boundary(&self, sort: Sort) -> Option<Symbol> {
         let mut all = self.signature.operators().iter();
         let found = all.find(|op| op.boundary && op.result == SortTerm::Is(sort));
         found.map(|op| op.name)
     }
 
-    /// The first sort of a kind on a unit.
+    /// Returns the first sort of a kind on a unit.
     pub fn sort(&self, kind: Kind, unit: Option<Unit>) -> Option<Sort> {
         sort(self.signature, kind, unit)
     }
 }
 
-/// The first sort of a kind on a unit.
-pub(super) fn sort(signature: &Signature, kind: Kind, unit: Option<Unit>) -> Option<Sort> {
+/// Returns the first sort of a kind on a unit.
+pub(crate) fn sort(signature: &Signature, kind: Kind, unit: Option<Unit>) -> Option<Sort> {
     let fits = |sort: &&SortDecl| sort.kind == Some(kind) && sort.unit == unit;
     signature.sorts().iter().find(fits).map(|sort| sort.sort)
 }
 
 impl<'a> Shape<'a> {
-    /// The shape of an operator whose terms are of a kind and may stand in programs.
+    /// Returns the shape of an operator whose terms have this kind and may occur in programs.
     fn of(signature: &'a Signature, operator: &Operator, kind: Kind) -> Option<Shape<'a>> {
         let info = signature.table().get(operator.name, operator.args.len())?;
         let sort = operator.result.named()?;
@@ -86,20 +86,20 @@ impl<'a> Shape<'a> {
         Some(Shape { info, sort, pattern: pattern(operator) })
     }
 
-    /// How many operands of a kind it has that are no literals.
+    /// Returns the number of operands of a kind that are not literals.
     pub fn operands(&self, kind: Kind) -> usize {
         let own = self.info.operand_kinds.iter().enumerate();
         own.filter(|(at, k)| **k == Some(kind) && !self.info.literals.contains(at)).count()
     }
 
-    /// Whether it writes something.
+    /// Returns true if the operator writes memory, or if that is unknown.
     pub fn writes(&self) -> bool {
         self.info.touches.as_ref().is_none_or(|touches| !touches.writes.is_empty())
     }
 }
 
-/// An operator with a variable for each operand.
-pub(super) fn pattern(operator: &Operator) -> PatternAst<Node> {
+/// Returns the pattern of an operator applied to a variable for each operand.
+pub(crate) fn pattern(operator: &Operator) -> PatternAst<Node> {
     let mut pattern = PatternAst::default();
     let variables = (0..operator.args.len() as u32).map(Var::from_u32);
     let operands: Vec<Id> = variables.map(|v| pattern.add(ENodeOrVar::Var(v))).collect();

@@ -1,0 +1,88 @@
+//! Terms in another environment or store: under another name of a variable, with a value for one, or after a
+//! statement that is undone.
+
+use super::op::{At, Op};
+use super::{Bound, Error, Interpreter};
+use ember_values::primitive::Primitive;
+
+impl Interpreter {
+    /// Evaluates a term of any sort in another environment or store; `None` for other primitives.
+    pub(super) fn elsewhere<T>(
+        &mut self,
+        primitive: Primitive,
+        op: &Op,
+        evaluate: fn(&mut Self, At) -> Result<T, Error>,
+    ) -> Option<Result<T, Error>> {
+        Some(match primitive {
+            Primitive::Rename => {
+                let [from, to, x] = op.parts();
+                self.renamed(from, to, |this| evaluate(this, x))
+            }
+            Primitive::Fix => {
+                let [variable, value, x] = op.parts();
+                self.fixed(variable, value, |this| evaluate(this, x))
+            }
+            Primitive::After => {
+                let [first, x] = op.parts();
+                self.after(first, |this| evaluate(this, x))
+            }
+            _ => return None,
+        })
+    }
+
+    /// Runs `body` with variable `x` bound to the value of `y`.
+    pub(super) fn renamed<T>(
+        &mut self,
+        x: At,
+        y: At,
+        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.variable(y, false)?;
+        let Some(bound) = self.environment[y] else { return Err(self.wrong(y, "a loop variable")) };
+        self.allowed(x, bound.value, bound.value.saturating_add(1), 1)?;
+        let outer = self.environment[x].replace(bound);
+        let result = body(self);
+        self.environment[x] = outer;
+        result
+    }
+
+    /// Runs `body` with variable `x` bound to the value of a term.
+    pub(super) fn fixed<T>(
+        &mut self,
+        x: At,
+        v: At,
+        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let value = self.index(v)?;
+        self.allowed(x, value, value.saturating_add(1), 1)?;
+        let outer = self.environment[x].replace(Bound { value, fed: true });
+        let result = body(self);
+        self.environment[x] = outer;
+        result
+    }
+
+    /// Runs `body` in the store that a statement leaves, and then undoes the statement's changes.
+    pub(super) fn after<T>(
+        &mut self,
+        s: At,
+        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = self.tensors.clone();
+        let flags = (self.written.clone(), self.frozen.clone());
+        self.statement(s)?;
+        let changed = self.tensors.clone();
+        let result = body(self);
+        for (tensor, (before, changed)) in self.tensors.iter_mut().zip(before.iter().zip(&changed))
+        {
+            for at in 0..tensor.len() {
+                if let (Some(old), new) = (before.get(at), changed.get(at))
+                    && new != Some(old)
+                {
+                    tensor.set(at, old);
+                }
+            }
+        }
+        (self.written, self.frozen) = flags;
+        result
+    }
+}

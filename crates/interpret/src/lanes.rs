@@ -1,0 +1,104 @@
+//! Lanes: operations lane by lane, and lanes folded into one.
+
+use super::op::{At, Op};
+use super::value::Value;
+use super::{Error, Interpreter};
+use ember_values::scalar::{BinaryOp, DType, Scalar, fold_lanes};
+
+impl Interpreter {
+    /// Applies `f` to scalars, or lane by lane to vectors of one length. A lane that is inactive in any operand is
+    /// inactive in the result. `f` returns `None` for types that it does not accept.
+    pub(super) fn lanewise<const N: usize>(
+        &self,
+        at: At,
+        operands: [Value; N],
+        f: impl Fn([Scalar; N]) -> Option<Scalar>,
+    ) -> Result<Value, Error> {
+        let apply =
+            |x: [Scalar; N]| f(x).ok_or_else(|| Error::types(self.head(at), &x.map(Scalar::dtype)));
+        let mut lane = [Scalar::I64(0); N];
+        let mut scalars = 0;
+        let mut lengths = (usize::MAX, 0);
+        for (slot, operand) in lane.iter_mut().zip(&operands) {
+            if let Value::Scalar(x) = operand {
+                *slot = *x;
+                scalars += 1;
+            }
+            let n = operand.lanes();
+            lengths = (lengths.0.min(n), lengths.1.max(n));
+        }
+        if scalars == N {
+            return apply(lane).map(Value::Scalar);
+        }
+        if lengths.0 != lengths.1 {
+            return Err(self.lanes_error(at, lengths.0, lengths.1));
+        }
+        let mut result = Vec::with_capacity(lengths.0);
+        for i in 0..lengths.0 {
+            let mut active = true;
+            for (slot, operand) in lane.iter_mut().zip(&operands) {
+                match operand {
+                    Value::Lanes(lanes) => match lanes[i] {
+                        Some(x) => *slot = x,
+                        None => active = false,
+                    },
+                    Value::Scalar(x) => *slot = *x,
+                }
+            }
+            result.push(if active { Some(apply(lane)?) } else { None });
+        }
+        Ok(Value::Lanes(result))
+    }
+
+    /// Adds a value to a reduction; the sum keeps its lane if the value's lane is inactive.
+    pub(super) fn fold(
+        &self,
+        at: At,
+        op: BinaryOp,
+        sum: Value,
+        mut x: Value,
+    ) -> Result<Value, Error> {
+        let kept = match (&sum, &mut x) {
+            (Value::Lanes(sums), Value::Lanes(lanes)) if sums.len() == lanes.len() => {
+                let idle =
+                    |(sum, x): (&Option<Scalar>, &Option<Scalar>)| sum.filter(|_| x.is_none());
+                sums.iter().zip(lanes.iter()).map(idle).collect()
+            }
+            _ => Vec::new(),
+        };
+        let mut folded = self.lanewise(at, [sum, x], |[sum, x]| op.apply(sum, x))?;
+        if let Value::Lanes(lanes) = &mut folded {
+            for (lane, kept) in lanes.iter_mut().zip(kept) {
+                *lane = lane.or(kept);
+            }
+        }
+        Ok(folded)
+    }
+
+    /// Folds lanes to one scalar, in the order of the vector unit.
+    pub(super) fn fold_lanes(&mut self, at: At, op: BinaryOp, x: At) -> Result<Value, Error> {
+        let Value::Lanes(lanes) = self.value(x)? else { return Err(self.lanes_error(at, 1, 2)) };
+        let lanes: Option<Vec<Scalar>> = lanes.into_iter().collect();
+        let mut lanes = lanes.ok_or(Error::InactiveLane)?;
+        let dtypes: Vec<DType> = lanes.iter().map(|x| x.dtype()).collect();
+        if lanes.windows(2).any(|x| op.apply(x[0], x[1]).is_none_or(|y| y.dtype() != x[0].dtype()))
+        {
+            return Err(Error::types(self.head(at), &dtypes));
+        }
+        let folded = fold_lanes(&mut lanes, |a, b| op.apply(a, b).unwrap_or(a));
+        folded.map(Value::Scalar).ok_or(Error::LaneCount(0))
+    }
+
+    /// Returns an error if the access unit, which computes only scalars, receives a vector.
+    pub(super) fn scalar_stream(&self, at: At, op: &Op, operands: &[Value]) -> Result<(), Error> {
+        match operands.iter().map(Value::lanes).max() {
+            Some(n) if op.is_stream() && n > 1 => Err(self.lanes_error(at, n, 1)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the error for numbers of lanes that do not match.
+    pub(super) fn lanes_error(&self, at: At, a: usize, b: usize) -> Error {
+        Error::Lanes { operator: self.head(at), found: (a, b) }
+    }
+}

@@ -1,0 +1,147 @@
+//! Loops: iterations with their variable bound, reductions, blocks of lanes, and the ranges that variables keep to.
+
+use super::op::{At, Loop, Op};
+use super::value::Value;
+use super::{Bound, Error, Interpreter};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::Scalar;
+
+impl Interpreter {
+    /// Runs a loop that folds the values of its body into a start value, in order.
+    pub(super) fn reduce(&mut self, at: At, op: &Op) -> Result<Value, Error> {
+        let [function, variable, lo, hi, step, start, body] = op.parts();
+        let function = self.program.binary_op(function)?;
+        let over = op.looped([variable, lo, hi, step], [op.part(7), op.part(8)]);
+        let mut sum = self.value(start)?;
+        self.each(over, |this| {
+            let x = this.value(body)?;
+            let before = std::mem::replace(&mut sum, Value::Scalar(Scalar::I64(0)));
+            sum = this.fold(at, function, before, x)?;
+            Ok(())
+        })?;
+        Ok(sum)
+    }
+
+    /// Returns the value of a loop variable.
+    pub(super) fn variable(&mut self, var: At, stream: bool) -> Result<Value, Error> {
+        match self.environment[var] {
+            Some(Bound { fed: false, .. }) if stream => Err(Error::Unfed(self.variable_name(var))),
+            Some(Bound { value, .. }) => Ok(Value::Scalar(Scalar::I64(value))),
+            None if self.program.ops[var].primitive() == Some(Primitive::Variable) => {
+                Err(Error::Unbound(self.variable_name(var)))
+            }
+            None => Err(self.wrong(var, "a loop variable")),
+        }
+    }
+
+    /// Runs `body` for each iteration of a loop, with its variable bound.
+    pub(super) fn each(
+        &mut self,
+        over: Loop,
+        mut body: impl FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if over.follow.is_some() && self.alone > 0 {
+            return Err(Error::Unfed(self.variable_name(over.var)));
+        }
+        let (lo, hi) = (self.index(over.lo)?, self.index(over.hi)?);
+        let step = self.literal(over.step)?;
+        if let Some((xlo, xhi)) = over.follow {
+            let execute = (self.index(xlo)?, self.index(xhi)?);
+            if execute != (lo, hi) {
+                return Err(Error::Bounds { access: (lo, hi), execute });
+            }
+        }
+        if step <= 0 {
+            return Err(Error::Step(step));
+        }
+        if lo >= hi {
+            return Ok(());
+        }
+        self.allowed(over.var, lo, hi, step)?;
+        let outer = self.environment[over.var];
+        self.alone += usize::from(over.alone);
+        let mut next = Some(lo);
+        let mut result = Ok(());
+        while let Some(value) = next.filter(|value| *value < hi && result.is_ok()) {
+            self.environment[over.var] = Some(Bound { value, fed: !over.alone });
+            result = self.step().and_then(|()| body(self));
+            next = value.checked_add(step);
+        }
+        self.alone -= usize::from(over.alone);
+        self.environment[over.var] = outer;
+        result
+    }
+
+    /// Runs `body` for the lanes of a block, in order. The flag of `body` is true for active lanes.
+    pub(super) fn block(
+        &mut self,
+        v: At,
+        e: At,
+        n: At,
+        hi: At,
+        mut body: impl FnMut(&mut Self, bool) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let n = self.lane_count(n)?;
+        let hi = self.index(hi)?;
+        let Value::Scalar(Scalar::I64(first)) = self.variable(v, false)? else {
+            return Err(self.wrong(v, "a loop variable"));
+        };
+        let end = first.saturating_add(n as i64).min(hi);
+        if first >= end {
+            return Err(Error::EmptyBlock { first, hi });
+        }
+        self.allowed(e, first, end, 1)?;
+        let outer = self.environment[e];
+        let mut result = Ok(());
+        for lane in 0..n as i64 {
+            let value = first.checked_add(lane).filter(|value| *value < end);
+            if let Some(value) = value {
+                self.environment[e] = Some(Bound { value, fed: true });
+            }
+            result = self.step().and_then(|()| body(self, value.is_some()));
+            if result.is_err() {
+                break;
+            }
+        }
+        self.environment[e] = outer;
+        result
+    }
+
+    /// Returns lo, hi and step of the range that a loop variable declares.
+    pub(super) fn bounds(&self, var: At) -> Result<[At; 3], Error> {
+        match self.program.ops[var].primitive() {
+            Some(Primitive::Variable) => {
+                let [_, lo, hi, step] = self.program.ops[var].parts();
+                Ok([lo, hi, step])
+            }
+            _ => Err(self.wrong(var, "a loop variable")),
+        }
+    }
+
+    /// Checks that the declared range of a variable contains lo, lo + step, … below hi. There is at least one of these
+    /// values.
+    pub(super) fn allowed(&mut self, var: At, lo: i64, hi: i64, step: i64) -> Result<(), Error> {
+        let [own_lo, own_hi, own_step] = self.bounds(var)?;
+        let (own_lo, own_hi) = (self.index(own_lo)?, self.index(own_hi)?);
+        let own_step = self.literal(own_step)?;
+        if own_step <= 0 {
+            return Err(Error::Step(own_step));
+        }
+        let outside = |value| Error::OutsideRange { variable: self.variable_name(var), value };
+        let aligned = i128::from(lo) - i128::from(own_lo);
+        if lo < own_lo || aligned % i128::from(own_step) != 0 {
+            return Err(outside(lo));
+        }
+        let trips = (i128::from(hi) - i128::from(lo) - 1) / i128::from(step);
+        let last = i128::from(lo) + trips * i128::from(step);
+        if last >= i128::from(own_hi) || (trips > 0 && step % own_step != 0) {
+            return Err(outside(last as i64));
+        }
+        Ok(())
+    }
+
+    /// Returns the text of the variable at a position, for messages.
+    pub(super) fn variable_name(&self, at: At) -> String {
+        self.program.text(at)
+    }
+}

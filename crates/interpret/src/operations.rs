@@ -1,0 +1,230 @@
+//! Operations on whole tensors, by their kernels: the reference of models, on operands that are checked as they are
+//! read. What does not fit is a fault.
+
+use super::op::{At, Does, Op};
+use super::{Error, Interpreter};
+use ember_kernels::{Kept, Number, Operands, run};
+use ember_values::operation::{Function, Kernel, Role, Score};
+use ember_values::scalar::{DType, Scalar};
+
+impl Interpreter {
+    /// A run of elements of what a kernel computes: at an index of all dimensions but the last, so many from the first.
+    pub(super) fn computed(
+        &mut self,
+        of: At,
+        op: Op,
+        at: (&[i64], i64, usize),
+        found: impl FnMut(Scalar),
+    ) -> Result<(), Error> {
+        let Does::Operation(operation) = op.does else { return Err(self.wrong(of, "a tensor")) };
+        let dtype = match operation.kernel {
+            // The statement that is a product says no type of its own.
+            Kernel::Product { .. } => {
+                let [a] = self.named(&op, ["a"])?;
+                self.dtype(a)?
+            }
+            _ => self.element_type(of)?,
+        };
+        self.fits_kernel(of, operation.kernel, &op, dtype)?;
+        self.edges_stand(operation.kernel, &op, at)?;
+        let reading = Reading { interpreter: self, of, op, dtype };
+        match dtype {
+            DType::F32 => reading.run::<f32>(operation.kernel, at, found),
+            DType::F64 => reading.run::<f64>(operation.kernel, at, found),
+            DType::I32 => reading.run::<i32>(operation.kernel, at, found),
+            DType::I64 => reading.run::<i64>(operation.kernel, at, found),
+            DType::F16 | DType::BF16 | DType::U8 | DType::U4 => {
+                reading.run::<Kept>(operation.kernel, at, found)
+            }
+        }
+    }
+
+    /// Whether the words of an operation are some that it has, and its kernel computes with a type.
+    fn fits_kernel(&self, of: At, kernel: Kernel, op: &Op, dtype: DType) -> Result<(), Error> {
+        if let Does::Operation(operation) = op.does {
+            for (place, operand) in operation.operands.iter().enumerate() {
+                if let (Role::Word(words), Some(at)) = (&operand.role, op.part(place))
+                    && words.parse(self.program.name(at)).is_none()
+                {
+                    return Err(self.program.unexpected(at, "a word of the operation"));
+                }
+            }
+        }
+        let word = |name: &str| op.named(name).map(|at| self.program.name(at));
+        let copies = match kernel {
+            Kernel::Rows => op.named("offsets").is_none(),
+            Kernel::Map(function) => function == Function::Identity,
+            kernel => matches!(kernel, Kernel::Blocks | Kernel::Convert | Kernel::Triangle),
+        };
+        let function = match kernel {
+            Kernel::Map(function) => Some(function),
+            _ => word("edge").and_then(Function::parse),
+        };
+        let is_float = function.is_some_and(Function::is_float)
+            || word("score").and_then(Score::parse).is_some_and(Score::has_roots);
+        let fits = match (copies, is_float) {
+            (_, true) => matches!(dtype, DType::F32 | DType::F64),
+            (copies, false) => copies || !dtype.is_storage(),
+        };
+        if fits { Ok(()) } else { Err(Error::types(self.head(of), &[dtype])) }
+    }
+
+    /// Whether the edges that a kernel computes with are those of a row, and have their place in scratch memory.
+    fn edges_stand(
+        &mut self,
+        kernel: Kernel,
+        op: &Op,
+        (above, first, count): (&[i64], i64, usize),
+    ) -> Result<(), Error> {
+        if kernel != Kernel::Edges {
+            return Ok(());
+        }
+        let [offsets] = self.named(op, ["offsets"])?;
+        let (Some(scratch), Some(row)) = (op.named("scratch"), above.first()) else {
+            return (0..count as i64).try_for_each(|k| self.row_of(offsets, first + k));
+        };
+        // A lowering may put an edge's value there.
+        let (from, to) = self.lookups(offsets, *row)?;
+        for l in from..to {
+            self.step()?;
+            let place = self.place(scratch)?;
+            self.within(place, Scalar::I64(l))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the range of lookups of a row, as first and end.
+    pub(super) fn lookups(&mut self, offsets: At, row: i64) -> Result<(i64, i64), Error> {
+        Ok((self.looked_up(offsets, &[row])?, self.looked_up(offsets, &[row.wrapping_add(1)])?))
+    }
+
+    /// A position that an address holds.
+    fn looked_up(&mut self, positions: At, at: &[i64]) -> Result<i64, Error> {
+        self.step()?;
+        let position = self.stored_at(positions, at)?;
+        self.integer(position)
+    }
+
+    /// Whether an entry of a matrix in CSR form is in a row.
+    fn row_of(&mut self, offsets: At, entry: i64) -> Result<(), Error> {
+        let rows = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
+        for row in 0..rows {
+            let (lo, hi) = self.lookups(offsets, row)?;
+            if lo <= entry && entry < hi {
+                return Ok(());
+            }
+        }
+        Err(Error::Offsets(entry))
+    }
+
+    /// Returns the function of one scalar that an operand names.
+    pub(super) fn function(&self, at: At) -> Result<Function, Error> {
+        let function = Function::parse(self.program.name(at));
+        function.ok_or_else(|| self.program.unexpected(at, "an edge function"))
+    }
+
+    /// Applies a function of one scalar.
+    pub(super) fn mapped(&self, at: At, f: Function, x: Scalar) -> Result<Scalar, Error> {
+        ember_kernels::map(f, x).ok_or_else(|| Error::types(self.head(at), &[x.dtype()]))
+    }
+}
+
+/// The operands of an operation, read as its kernel asks for them.
+struct Reading<'a> {
+    interpreter: &'a mut Interpreter,
+    of: At,
+    op: Op,
+    /// The element type of the result.
+    dtype: DType,
+}
+
+impl Reading<'_> {
+    /// Runs the kernel for some elements.
+    fn run<T: Number>(
+        mut self,
+        kernel: Kernel,
+        (above, first, count): (&[i64], i64, usize),
+        mut found: impl FnMut(Scalar),
+    ) -> Result<(), Error> {
+        let mut out = vec![T::ZERO; count];
+        run(kernel, self.dtype, &mut self, above, first, &mut out)?;
+        out.into_iter().for_each(|x| found(x.value().0));
+        Ok(())
+    }
+
+    /// Whether the kernel converts an operand to the type of the result.
+    fn is_converted(&self, of: At) -> bool {
+        match self.op.does {
+            Does::Operation(operation) => match operation.kernel {
+                Kernel::Convert => true,
+                Kernel::Dequantise => self.op.named("codes") == Some(of),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// A number of the result's type.
+    fn typed(&self, x: Scalar) -> Result<Scalar, Error> {
+        if x.dtype() == self.dtype {
+            return Ok(x);
+        }
+        Err(Error::types(self.interpreter.head(self.of), &[self.dtype, x.dtype()]))
+    }
+}
+
+impl Operands for Reading<'_> {
+    type Error = Error;
+    type Operand = At;
+
+    fn operand(&self, name: &str) -> Option<At> {
+        self.op.named(name)
+    }
+
+    fn word(&self, name: &str) -> Option<usize> {
+        let Does::Operation(operation) = self.op.does else { return None };
+        let place = operation.place(name)?;
+        match &operation.operands[place].role {
+            Role::Word(words) => words.parse(self.interpreter.program.name(self.op.part(place)?)),
+            _ => None,
+        }
+    }
+
+    fn missing(&self) -> Error {
+        self.interpreter.wrong(self.of, "a tensor of this rank")
+    }
+
+    fn number(&mut self, of: At) -> Result<Scalar, Error> {
+        let number = self.interpreter.scalar(of)?;
+        self.typed(number)
+    }
+
+    fn extents(&mut self, of: At) -> Result<Vec<i64>, Error> {
+        self.interpreter.extents_of(of)
+    }
+
+    fn position(&mut self, of: At, at: &[i64]) -> Result<i64, Error> {
+        self.interpreter.looked_up(of, at)
+    }
+
+    fn read<T: Number>(
+        &mut self,
+        of: At,
+        at: &[i64],
+        first: i64,
+        dtype: DType,
+        out: &mut [T],
+    ) -> Result<(), Error> {
+        let mut index = [at, &[0]].concat();
+        for (k, x) in out.iter_mut().enumerate() {
+            index[at.len()] = first.saturating_add(k as i64);
+            let element = match self.interpreter.is_tensor(of) {
+                true => self.interpreter.element_at(of, &index)?,
+                false => self.interpreter.stored_at(of, &index)?,
+            };
+            let element = if self.is_converted(of) { element } else { self.typed(element)? };
+            *x = T::convert(element, 0.0, dtype);
+        }
+        Ok(())
+    }
+}

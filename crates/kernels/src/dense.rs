@@ -1,0 +1,140 @@
+//! Dense kernels: element by element, by rows, folds of rows, products and triangles.
+
+use super::element::Number;
+use super::{Operands, Run};
+use ember_values::operation::Function;
+use ember_values::scalar::BinaryOp;
+
+impl<T: Number, O: Operands> Run<'_, T, O> {
+    /// Codes of a row, times its scale, plus its bias.
+    pub(super) fn dequantise(&mut self) -> Result<(), O::Error> {
+        let [row] = self.indices()?;
+        self.same("codes")?;
+        let scales = self.operands.needed("scales")?;
+        let mut by = [T::ZERO; 2];
+        self.row(scales, row, &mut by)?;
+        self.out.iter_mut().for_each(|x| *x = x.mul(by[0]).add(by[1]));
+        Ok(())
+    }
+
+    /// A function of each element.
+    pub(super) fn map(&mut self, function: Function) -> Result<(), O::Error> {
+        self.same("x")?;
+        self.out.iter_mut().for_each(|x| *x = T::map(function, *x, self.dtype));
+        Ok(())
+    }
+
+    /// An operation on the elements of two tensors.
+    pub(super) fn zip(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+        self.same("a")?;
+        let b = self.operands.needed("b")?;
+        let mut other = vec![T::ZERO; self.out.len()];
+        self.read(b, self.index, self.first, &mut other)?;
+        self.out.iter_mut().zip(other).for_each(|(a, b)| *a = T::apply(op, *a, b));
+        Ok(())
+    }
+
+    /// A number times each element.
+    pub(super) fn scale(&mut self) -> Result<(), O::Error> {
+        let by = self.operands.needed("by")?;
+        let by = T::convert(self.operands.number(by)?, 0.0, self.dtype);
+        self.same("x")?;
+        self.out.iter_mut().for_each(|x| *x = by.mul(*x));
+        Ok(())
+    }
+
+    /// A vector added to each row.
+    pub(super) fn bias(&mut self) -> Result<(), O::Error> {
+        self.same("x")?;
+        let bias = self.operands.needed("bias")?;
+        let mut other = vec![T::ZERO; self.out.len()];
+        self.read(bias, &[], self.first, &mut other)?;
+        self.out.iter_mut().zip(other).for_each(|(x, b)| *x = x.add(b));
+        Ok(())
+    }
+
+    /// An operation on each element of a row and the row's number.
+    pub(super) fn by_row(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+        self.same("x")?;
+        let numbers = self.operands.needed("numbers")?;
+        let Some((row, above)) = self.index.split_last() else {
+            return Err(self.operands.missing());
+        };
+        let by = self.one(numbers, above, *row)?;
+        self.out.iter_mut().for_each(|x| *x = T::apply(op, *x, by));
+        Ok(())
+    }
+
+    /// Folds the last dimension: a sum in order from +0.0, or a maximum.
+    pub(super) fn fold(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+        let x = self.operands.needed("x")?;
+        let mut row = vec![T::ZERO; self.columns(x)?];
+        let mut at = [self.index, &[0]].concat();
+        for (k, place) in self.places() {
+            if let Some(last) = at.last_mut() {
+                *last = place;
+            }
+            self.read(x, &at, 0, &mut row)?;
+            self.out[k] = match op {
+                BinaryOp::Max => row.iter().fold(T::LEAST, |a, x| T::apply(op, a, *x)),
+                _ => sum(&row),
+            };
+        }
+        Ok(())
+    }
+
+    /// Multiplies matrices: `Σ a[i][k] b[k][j]` in the order of `k`, from +0.0.
+    pub(super) fn product(&mut self, transposed: bool) -> Result<(), O::Error> {
+        let [a, b] = [self.operands.needed("a")?, self.operands.needed("b")?];
+        let mut row = vec![T::ZERO; self.columns(a)?];
+        self.read(a, self.index, 0, &mut row)?;
+        // Without its own batch, the second matrix applies to all rows of the first.
+        let batch = match self.operands.extents(b)?.len() {
+            2 => &[][..],
+            _ => self.index.split_last().map_or(&[][..], |(_, batch)| batch),
+        };
+        let mut at = [batch, &[0]].concat();
+        let mut second = vec![T::ZERO; if transposed { row.len() } else { self.out.len() }];
+        let mut move_to = |place: i64| {
+            if let Some(last) = at.last_mut() {
+                *last = place;
+            }
+            at.clone()
+        };
+        if transposed {
+            for (k, place) in self.places() {
+                self.read(b, &move_to(place), 0, &mut second)?;
+                let products: Vec<T> = row.iter().zip(&second).map(|(x, y)| x.mul(*y)).collect();
+                self.out[k] = sum(&products);
+            }
+            return Ok(());
+        }
+        let mut sums = vec![T::EMPTY; self.out.len()];
+        for (k, x) in row.iter().enumerate() {
+            self.read(b, &move_to(k as i64), self.first, &mut second)?;
+            sums.iter_mut().zip(&second).for_each(|(sum, y)| T::accumulate(sum, x.mul(*y)));
+        }
+        self.out.iter_mut().zip(sums).for_each(|(x, sum)| *x = T::total(sum));
+        Ok(())
+    }
+
+    /// The part of a matrix under its diagonal, by rows.
+    pub(super) fn triangle(&mut self) -> Result<(), O::Error> {
+        let [batch] = self.indices()?;
+        let x = self.operands.needed("x")?;
+        for (k, place) in self.places() {
+            // Row i starts at i (i - 1) / 2.
+            let row = (1 + (1 + 8 * i128::from(place.max(0))).isqrt()) / 2;
+            let column = i128::from(place) - row * (row - 1) / 2;
+            self.out[k] = self.one(x, &[batch, row as i64], column as i64)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a sum in order, from +0.0.
+fn sum<T: Number>(terms: &[T]) -> T {
+    let mut sum = T::EMPTY;
+    terms.iter().for_each(|x| T::accumulate(&mut sum, *x));
+    T::total(sum)
+}

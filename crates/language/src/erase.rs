@@ -1,0 +1,71 @@
+//! Terms of any level as terms of one processor: each operator as the one that it erases to.
+//!
+//! Program text takes from the result what the variable of a unit's loop ranges over. To equivalence checking
+//! the result is a hint: rules must lead from it back to the program.
+
+use crate::rebuild::{rebuild, try_rebuild};
+use crate::rules::{OpInfo, Operators};
+use crate::term::{Head, Node, Term, Terms};
+use egg::{Id, Language, Symbol};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType};
+
+/// The term on one processor that a term of any level erases to; names of variables stay. `None` if it is not
+/// known what one of its operators does there.
+pub fn erased(term: &Term, operators: &Operators) -> Option<Term> {
+    let mut made = Terms::default();
+    let root = try_rebuild(term.as_ref(), |_, node| one(node, operators, &mut made))?;
+    Some(made.part(root))
+}
+
+/// The same where that is known of all its operators; the others stay.
+pub fn erased_as_far(term: &Term, operators: &Operators) -> Term {
+    let mut made = Terms::default();
+    let root = rebuild(term.as_ref(), |_, node| {
+        one(node.clone(), operators, &mut made).unwrap_or_else(|| made.add(node))
+    });
+    made.part(root)
+}
+
+/// Translates one node whose operands are already translated.
+fn one(node: Node, operators: &Operators, made: &mut Terms) -> Option<Id> {
+    let Some(info) = operators.of(&node) else { return Some(made.add(node)) };
+    let operands = node.children();
+    let erased = match info.primitive() {
+        // The operator only places its operand on a unit.
+        _ if info.is_transparent() => return info.parts(operands).map(|[x]| x),
+        Some(Primitive::Fetched) => {
+            let [_, address] = info.parts(operands)?;
+            operators.node(Primitive::Load, None, &[address])
+        }
+        Some(Primitive::Apply) => {
+            let [op, a, b] = info.parts(operands)?;
+            let op = BinaryOp::parse(made.get(op)?.name()?)?;
+            operators.node(Primitive::Binary(op), None, &[a, b])
+        }
+        Some(Primitive::IndexCast) => {
+            let [x] = info.parts(operands)?;
+            let index = made.add(Node::op(DType::I64.name(), &[]));
+            operators.node(Primitive::Cast, None, &[index, x])
+        }
+        _ => own(&node, info, operators)?,
+    };
+    Some(made.add(erased))
+}
+
+/// The node that a node erases to by itself, under the names that operands have in both.
+fn own(node: &Node, info: &OpInfo, operators: &Operators) -> Option<Node> {
+    let erased = operators.erased(node);
+    if operators.of(&erased).is_some_and(|erased| erased.unit.is_none()) {
+        return Some(erased);
+    }
+    let name = operators.named(info.primitive()?, None)?;
+    let others = operators.iter().filter(|other| other.name == name);
+    let other = others.min_by_key(|other| other.operands.len())?;
+    let own = |operand: &Option<Symbol>| {
+        let at = info.position(operand.as_ref()?.as_str())?;
+        node.children().get(at).copied()
+    };
+    let operands: Option<Vec<Id>> = other.operands.iter().map(own).collect();
+    Some(Node::new(Head::Op(name), &operands?))
+}

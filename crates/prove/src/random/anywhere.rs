@@ -1,0 +1,282 @@
+//! The setting in which rules are tested: all tensors of a world. Most terms have a meaning, and some fault.
+
+use super::bind::Range;
+use super::build::Build;
+use super::grammar::Shape;
+use super::grow::{Grow, Scope, Setting, Type};
+use super::world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, tensor_name};
+use egg::Id;
+use ember_language::rules::Kind;
+use ember_language::term::Node;
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType};
+
+/// A world and how it is used.
+pub(crate) struct Anywhere<'a> {
+    pub world: &'a World,
+    /// True if only plain finite numbers are used.
+    pub tame: bool,
+    /// True if most terms read and write the same few integer outputs.
+    pub alias: bool,
+    /// The number of loop variables so far.
+    variables: i64,
+}
+
+impl Anywhere<'_> {
+    /// The setting of a world without any variables.
+    pub fn new(world: &World, tame: bool, alias: bool) -> Anywhere<'_> {
+        Anywhere { world, tame, alias, variables: 0 }
+    }
+}
+
+impl Setting for Anywhere<'_> {
+    /// Statements with values or statements as operands, such as stores and loops, are chosen most often.
+    fn weight(_: &Grow<Self>, shape: &Shape, _: &Scope, depth: u32) -> usize {
+        match shape.info.kind {
+            Some(Kind::Statement) if depth == 0 && shape.operands(Kind::Statement) > 0 => 0,
+            Some(Kind::Statement) if shape.operands(Kind::Value) > 0 => 4,
+            Some(Kind::Statement) if shape.operands(Kind::Statement) > 0 => 4,
+            _ => 1,
+        }
+    }
+
+    fn leaf(grow: &mut Grow<Self>, ty: Type, scope: &Scope, depth: u32) -> Option<Id> {
+        let choice = grow.rng.u8(0..16);
+        if ty.lanes > 1 && (choice < 4 || depth == 0) {
+            if ty.dtype == DType::I64 && grow.rng.bool() {
+                return Some(grow.run(ty.lanes, scope, depth));
+            }
+            let x = grow.value(ty.scalar(), scope, depth);
+            return Some(grow.broadcast(ty.lanes, x));
+        }
+        if depth == 0 {
+            return match (ty.dtype, choice) {
+                (DType::I64, 0..=6) => Some(grow.index(scope, 0)),
+                (DType::I64, 7) => {
+                    let k = grow.rng.usize(0..3);
+                    Some(grow.extent(k))
+                }
+                (_, 0..=7) => grow.load(ty, scope, 0),
+                _ => Some(Self::constant(grow, ty.dtype)),
+            };
+        }
+        match choice {
+            0..=2 => Some(grow.value(ty, scope, 0)),
+            3..=6 => grow.load(ty, scope, depth - 1),
+            _ => None,
+        }
+    }
+
+    fn constant(grow: &mut Grow<Self>, dtype: DType) -> Id {
+        let x = if dtype == DType::I64 {
+            grow.pick(&[0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 4.0, 7.0, -1.0], 0.0)
+        } else if dtype == DType::I32 || grow.setting.tame {
+            f64::from(grow.rng.u8(1..8))
+        } else {
+            edge(grow.rng.usize(0..18))
+        };
+        grow.literal(dtype, x)
+    }
+
+    fn address(
+        grow: &mut Grow<Self>,
+        ty: Type,
+        missing: usize,
+        written: bool,
+        scope: &Scope,
+        depth: u32,
+    ) -> Option<Id> {
+        let least = missing.max(usize::from(ty.lanes > 1) + missing).max(1);
+        let rank = match least {
+            3.. => 3,
+            _ if grow.setting.alias || grow.one_in(3) => least,
+            _ => 2 + usize::from(grow.one_in(6)),
+        };
+        let mut address = grow.memory(ty.dtype, rank, written, scope);
+        let fixed = rank.saturating_sub(missing);
+        // Most loops walk along rows: the last index is the innermost variable, and no other index is.
+        let innermost = scope.vars.last().copied().filter(|_| grow.rng.bool());
+        let mut outer = scope.clone();
+        if innermost.is_some() {
+            outer.vars.pop();
+        }
+        for k in 0..fixed {
+            let last = k + 1 == fixed;
+            let index = match innermost {
+                _ if last && ty.lanes > 1 => grow.run(ty.lanes, scope, depth),
+                Some(var) if last => grow.iv(var),
+                _ => grow.index(&outer, depth),
+            };
+            address = grow.at(address, &[index]);
+        }
+        Some(address)
+    }
+
+    fn bounds(grow: &mut Grow<Self>, scope: &Scope, depth: u32) -> [Id; 2] {
+        let lo = match grow.rng.u8(0..8) {
+            0..=4 => grow.terms.int(0),
+            5 => grow.terms.int(1),
+            6 => grow.terms.int(3),
+            _ => grow.index(scope, depth),
+        };
+        [lo, grow.bound(scope, depth)]
+    }
+
+    fn step(grow: &mut Grow<Self>) -> Id {
+        let n = grow.pick(&[1, 1, 1, 1, 2, 3], 1);
+        grow.terms.int(n)
+    }
+
+    /// No other loop has the same variable.
+    fn number(&mut self, _: usize) -> i64 {
+        self.variables += 1;
+        self.variables
+    }
+
+    fn dtype(grow: &mut Grow<Self>, address: bool) -> DType {
+        let choices = [DType::F32, DType::F32, DType::F32, DType::I64, DType::I32, DType::F64];
+        // A storage type must be converted before any other operation, so that it is only chosen for addresses.
+        let stored = address && grow.one_in(4);
+        let storage = [DType::U8, DType::U4, DType::F16, DType::BF16, DType::U8, DType::F16];
+        let choices = if stored { storage } else { choices };
+        let choices = if grow.setting.alias { [DType::I64; 6] } else { choices };
+        grow.pick(&choices, DType::F32)
+    }
+
+    fn computed(grow: &mut Grow<Self>) -> Type {
+        let dtypes = [DType::F32, DType::F32, DType::I64, DType::I32];
+        let dtype = if grow.setting.alias { DType::I64 } else { grow.pick(&dtypes, DType::F32) };
+        Type { dtype, lanes: if grow.one_in(8) { 2 } else { 1 } }
+    }
+
+    fn tensor(
+        grow: &mut Grow<Self>,
+        dtype: DType,
+        rank: usize,
+        scope: &Scope,
+        depth: u32,
+    ) -> Option<Id> {
+        // An operator that writes memory on the way is excluded, because nothing else may read that memory.
+        let fits = |shape: &Shape| shape.info.rank.is_none_or(|own| own == rank) && !shape.writes();
+        let grows = depth > 0 && grow.rng.u8(0..8) >= 3;
+        let shape = grow.shape(&grow.grammar.tensors, fits, scope, depth).filter(|_| grows);
+        let ty = Type { dtype, lanes: 1 };
+        let grown = shape.and_then(|shape| grow.instance(shape, ty, rank, scope, depth - 1));
+        Some(grown.unwrap_or_else(|| {
+            let stored = grow.memory(dtype, rank, false, scope);
+            grow.op(Primitive::Stored, &[stored])
+        }))
+    }
+
+    fn reserved(grow: &mut Grow<Self>, role: &str, dtype: DType) -> Option<Id> {
+        Some(grow.root(&format!("{role}_{dtype}"), role == SCRATCH))
+    }
+
+    fn variable(grow: &mut Grow<Self>, scope: &Scope) -> Option<Id> {
+        Some(grow.range(scope, 1).var)
+    }
+
+    fn size(grow: &mut Grow<Self>) -> Option<Id> {
+        let size = grow.rng.choice(&grow.setting.world.sizes)?;
+        Some(grow.name(size))
+    }
+
+    fn named(grow: &mut Grow<Self>, dtype: DType, rank: usize, written: bool) -> Option<Id> {
+        Some(grow.name(&tensor_name(written, dtype, rank)))
+    }
+
+    fn bind(build: &mut Build<Self>, primitive: Primitive, node: &Node) -> Option<()> {
+        build.bind_elsewhere(primitive, node)
+    }
+}
+
+impl Grow<'_, Anywhere<'_>> {
+    /// Chooses a variable in scope, most often the innermost.
+    pub fn in_scope(&mut self, scope: &Scope) -> Option<Id> {
+        let last = scope.vars.len().checked_sub(1)?;
+        let at = if self.rng.u8(0..3) > 0 { last } else { self.rng.usize(0..=last) };
+        Some(scope.vars[at])
+    }
+
+    /// Returns one of the extents as a term.
+    pub fn extent(&mut self, k: usize) -> Id {
+        let world = self.setting.world;
+        match world.extents[k] {
+            Some(n) => self.terms.int(n as i64),
+            None => self.sized(&world.sizes[k]),
+        }
+    }
+
+    /// Generates an i64 that often is a valid index of some tensor.
+    pub fn index(&mut self, scope: &Scope, depth: u32) -> Id {
+        match self.rng.u8(0..10) {
+            0..=5 => match self.in_scope(scope) {
+                Some(var) => self.iv(var),
+                None => self.terms.int(0),
+            },
+            6 => {
+                let n = self.rng.i64(0..3);
+                self.terms.int(n)
+            }
+            7 => {
+                let (a, n) = (self.index(scope, 0), self.rng.i64(0..2));
+                let b = self.terms.int(n);
+                self.binary(BinaryOp::Add, a, b)
+            }
+            _ if depth == 0 => self.terms.int(0),
+            8 => match self.load(Type::INDEX, scope, depth - 1) {
+                Some(x) => x,
+                None => self.terms.int(0),
+            },
+            _ => self.value(Type::INDEX, scope, depth - 1),
+        }
+    }
+
+    /// Generates a tensor, as an address without indices.
+    pub fn memory(&mut self, dtype: DType, rank: usize, written: bool, scope: &Scope) -> Id {
+        let often = if self.setting.alias { self.rng.u8(0..4) > 0 } else { self.one_in(3) };
+        let writable = written || (!scope.read_only && often);
+        let tensor = self.root(&tensor_name(writable, dtype, rank), writable);
+        if writable && !written && self.one_in(6) {
+            return self.op(Primitive::Freeze, &[tensor]);
+        }
+        tensor
+    }
+
+    /// Generates a run of lanes as an index.
+    fn run(&mut self, lanes: usize, scope: &Scope, depth: u32) -> Id {
+        let extent = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);
+        let (n, hi) = (self.terms.int(lanes as i64), self.extent(extent));
+        let x = self.index(scope, depth);
+        self.op(Primitive::Lanes, &[n, hi, x])
+    }
+
+    /// Generates a loop variable, usually over the whole of some extent.
+    pub fn range(&mut self, scope: &Scope, depth: u32) -> Range {
+        let [lo, hi] = Anywhere::bounds(self, scope, depth);
+        let step = Anywhere::step(self);
+        let var = self.var(scope.vars.len(), [lo, hi, step]);
+        Range { var, lo, hi, step }
+    }
+
+    /// Generates the upper bound of a loop.
+    pub fn bound(&mut self, scope: &Scope, depth: u32) -> Id {
+        match self.rng.u8(0..8) {
+            0..=3 if self.setting.alias => {
+                let tensor = self.memory(DType::I64, 1, false, scope);
+                let index = Anywhere::constant(self, DType::I64);
+                let address = self.at(tensor, &[index]);
+                self.loaded(address)
+            }
+            0..=4 => {
+                let k = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);
+                self.extent(k)
+            }
+            5 => {
+                let n = self.rng.i64(0..5);
+                self.terms.int(n)
+            }
+            _ => self.index(scope, depth.max(1)),
+        }
+    }
+}

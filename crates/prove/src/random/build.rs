@@ -1,0 +1,260 @@
+//! Builds an instance: a term for each variable of a pattern, with the types that the pattern requires and with the
+//! loop variables that are bound around it.
+
+use super::bind::Range;
+use super::grow::{Grow, Scope, Setting, Type};
+use super::types::{Hole, Types, is_address};
+use super::world::SCRATCH;
+use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::rules::{Kind, Loop, Sort, Unit};
+use ember_language::term::{Head, Node};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::BinaryOp;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The state of building one instance.
+pub(crate) struct Build<'a, 'g, 'b, S> {
+    pub(super) pattern: &'a PatternAst<Node>,
+    pub(super) types: Types,
+    pub(super) grow: &'g mut Grow<'b, S>,
+    pub(super) size: u32,
+    /// The loop variables around the instance.
+    pub(super) pool: Vec<Id>,
+    /// True if only memory that is never written may be read.
+    pub(super) read_only: bool,
+    /// The terms built for the pattern's variables.
+    pub holes: BTreeMap<Var, Id>,
+    /// The loop variables that have a value around the instance.
+    pub free: BTreeSet<Id>,
+    /// True if terms may mention variables that the instance binds elsewhere.
+    pub(super) capture: bool,
+    /// The loops that were bound before anything else.
+    pub(super) early: Vec<Range>,
+}
+
+impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
+    /// Starts an instance with terms of about `size` levels and nothing around it.
+    pub fn new(
+        pattern: &'a PatternAst<Node>,
+        types: Types,
+        grow: &'g mut Grow<'b, S>,
+        size: u32,
+    ) -> Build<'a, 'g, 'b, S> {
+        Build::within(pattern, types, grow, &Scope::default(), size)
+    }
+
+    /// Starts an instance with some loop variables in scope.
+    pub fn within(
+        pattern: &'a PatternAst<Node>,
+        types: Types,
+        grow: &'g mut Grow<'b, S>,
+        scope: &Scope,
+        size: u32,
+    ) -> Build<'a, 'g, 'b, S> {
+        Build {
+            pattern,
+            types,
+            grow,
+            size,
+            pool: scope.vars.clone(),
+            read_only: scope.read_only,
+            holes: BTreeMap::new(),
+            free: BTreeSet::new(),
+            capture: false,
+            early: Vec::new(),
+        }
+    }
+
+    /// Builds the term for a node of the pattern.
+    pub fn node(&mut self, id: Id) -> Option<Id> {
+        match &self.pattern[id] {
+            ENodeOrVar::Var(v) => self.hole(*v),
+            ENodeOrVar::ENode(node) => {
+                let node = node.clone();
+                let children = node.children();
+                if let Some(info) = self.grow.grammar.operators().of(&node) {
+                    if let Some(own) = info.looped() {
+                        self.bind_loop(own, children)?;
+                    }
+                    if let Some(primitive) = info.primitive() {
+                        S::bind(self, primitive, &node)?;
+                    }
+                }
+                let built: Option<Vec<Id>> = children.iter().map(|c| self.node(*c)).collect();
+                Some(self.grow.terms.add(Node::new(node.head(), &built?)))
+            }
+        }
+    }
+
+    /// Returns the variable at a node of the pattern if it has no term yet.
+    pub(super) fn unknown(&self, id: Id) -> Option<Var> {
+        match &self.pattern[id] {
+            ENodeOrVar::Var(v) if !self.holes.contains_key(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// Gives a loop's variable the loop's bounds.
+    fn bind_loop(&mut self, own: Loop, children: &[Id]) -> Option<()> {
+        let [var, lo, hi, step] = [own.variable, own.lo, own.hi, own.step].map(|at| children[at]);
+        let (lo, hi) = own.access.map_or((lo, hi), |(lo, hi)| (children[lo], children[hi]));
+        let scope = self.scope(&[], false);
+        if let (Some(lo), Some(hi)) = (self.unknown(lo), self.unknown(hi)) {
+            let bounds = S::bounds(self.grow, &scope, self.size.min(1));
+            for (v, id) in [lo, hi].into_iter().zip(bounds) {
+                let id = self.wrapped(self.types.holes.get(&v)?.sort, id);
+                self.holes.insert(v, id);
+            }
+        }
+        let Some(var) = self.unknown(var) else { return Some(()) };
+        let mut bounds = [lo, hi, step];
+        for bound in &mut bounds {
+            let id = self.node(*bound)?;
+            *bound = self.unwrapped(id);
+        }
+        let id = self.grow.var(scope.vars.len(), bounds);
+        self.holes.insert(var, id);
+        Some(())
+    }
+
+    /// Returns the variables that a term may mention: the variables around the instance, and the variables bound around
+    /// the term.
+    pub(super) fn scope(&self, binders: &[Var], read_only: bool) -> Scope {
+        let mut vars = self.pool.clone();
+        if self.capture {
+            let holes = self.types.holes.iter();
+            let bound = holes.filter(|(_, hole)| hole.kind == Kind::Variable);
+            vars.extend(bound.filter_map(|(v, _)| self.holes.get(v)));
+        }
+        vars.extend(binders.iter().filter_map(|b| self.holes.get(b)));
+        Scope { vars, read_only: read_only || self.read_only }
+    }
+
+    pub(super) fn hole(&mut self, v: Var) -> Option<Id> {
+        if let Some(id) = self.holes.get(&v) {
+            return Some(*id);
+        }
+        let hole = self.types.holes.get(&v)?.clone();
+        let id = self.make(&hole)?;
+        let id = self.wrapped(hole.sort, id);
+        self.holes.insert(v, id);
+        Some(id)
+    }
+
+    /// Builds a term for a variable of the pattern.
+    fn make(&mut self, hole: &Hole) -> Option<Id> {
+        let unit = self.grow.grammar.signature.sort(hole.sort.name()).and_then(|sort| sort.unit);
+        let streamed = hole.kind == Kind::Value && unit == Some(Unit::Access);
+        let read_only = hole.read_only || streamed;
+        let scope = self.scope(&hole.binders, read_only);
+        let size = self.size;
+        Some(match hole.kind {
+            Kind::Value => {
+                if hole.count {
+                    let n = self.lanes(hole.lanes, 2)?;
+                    return Some(self.grow.terms.int(n as i64));
+                }
+                if hole.step {
+                    return Some(S::step(self.grow));
+                }
+                let ty = self.ty(hole)?;
+                if self.grow.one_in(5) {
+                    match ty.lanes {
+                        1 => self.grow.constant(ty),
+                        _ => self.grow.value(ty, &scope, 0),
+                    }
+                } else {
+                    self.grow.value(ty, &scope, size)
+                }
+            }
+            Kind::Address => {
+                let ty = self.ty(hole)?;
+                // Scratch memory has no other name; a tensor of offsets may sometimes be any tensor.
+                match hole.role.filter(|role| *role == SCRATCH || !self.grow.one_in(8)) {
+                    Some(role) => S::reserved(self.grow, role, ty.dtype)?,
+                    None => {
+                        S::address(self.grow, ty, hole.rank, hole.written, &scope, size.min(1))?
+                    }
+                }
+            }
+            Kind::Statement => self.grow.statement(&scope, size),
+            Kind::Tensor => {
+                let dtype = self.ty(hole)?.dtype;
+                S::tensor(self.grow, dtype, hole.rank, &scope, size.min(2))?
+            }
+            Kind::Variable => {
+                let variable = S::variable(self.grow, &scope)?;
+                self.free.insert(variable);
+                variable
+            }
+            Kind::Number => {
+                let x = self.grow.rng.u8(1..8);
+                self.grow.terms.add(Node::new(Head::real(f64::from(x) / 2.0), &[]))
+            }
+            // A name of rank 0 is the name of a size; tensors have dimensions.
+            Kind::Name if hole.rank == 0 => S::size(self.grow)?,
+            Kind::Name => {
+                let dtype = self.ty(hole)?.dtype;
+                S::named(self.grow, dtype, hole.rank, hole.written)?
+            }
+            Kind::Type => {
+                let dtype = self.ty(hole)?.dtype;
+                self.grow.terms.op(dtype.name(), &[])
+            }
+            Kind::Operation | Kind::Label => {
+                // The word is one of the names that the dialects declare, or the name of a loop variable.
+                let mut words = self.grow.grammar.words(hole.sort);
+                let setting = &self.grow.setting;
+                let fits = |op: BinaryOp| !(hole.closed && op.compares()) && setting.folds(op);
+                words.retain(|word| BinaryOp::parse(word).is_none_or(fits));
+                match self.grow.rng.choice(&words) {
+                    Some(word) => self.grow.terms.op(word, &[]),
+                    None => {
+                        let zero = self.grow.terms.int(0);
+                        self.grow.terms.add(self.grow.grammar.operators().numbered_node(zero))
+                    }
+                }
+            }
+        })
+    }
+
+    /// Returns the type of a variable of the pattern, chosen at random if nothing determines it.
+    fn ty(&mut self, hole: &Hole) -> Option<Type> {
+        let lanes = self.lanes(hole.lanes, 1)?;
+        if self.types.dtypes.get(hole.dtype).is_none() {
+            let dtype = S::dtype(self.grow, is_address(hole.kind));
+            self.types.dtypes.set(hole.dtype, dtype)?;
+        }
+        Some(Type { dtype: self.types.dtypes.get(hole.dtype)?, lanes })
+    }
+
+    fn lanes(&mut self, class: usize, least: usize) -> Option<usize> {
+        if self.types.lanes.get(class).is_none() {
+            let counted = self.types.counted(class) || least > 1;
+            let n = match (counted, self.grow.rng.u8(0..6)) {
+                (false, 0) | (true, 0..=3) => 2,
+                (true, n) => usize::from(n) - 1,
+                (false, _) => 1,
+            };
+            self.types.lanes.set(class, n)?;
+        }
+        self.types.lanes.get(class)
+    }
+
+    /// Wraps a term in the boundary that leads to a sort.
+    pub(super) fn wrapped(&mut self, sort: Sort, id: Id) -> Id {
+        match self.grow.grammar.boundary(sort) {
+            Some(boundary) => self.grow.terms.add(Node::new(Head::Op(boundary), &[id])),
+            None => id,
+        }
+    }
+
+    /// Returns the term below the operators that only change the sort.
+    pub(super) fn unwrapped(&self, mut id: Id) -> Id {
+        let operators = self.grow.grammar.operators();
+        while let Some([inner]) = operators.parts(&self.grow.terms[id], Primitive::Same) {
+            id = inner;
+        }
+        id
+    }
+}

@@ -1,0 +1,25 @@
+//! Random terms and programs, made from the operator table. One generator serves all: [`grow`] chooses an operator of
+//! the right kind and type and gives it random operands. A [`Setting`] chooses what terms are made over:
+//! [`Anywhere`], all tensors of a [`World`], where most terms have a meaning, for testing rules; or a [`Plan`], under
+//! which no run of a program faults, for [`Made`] programs.
+
+mod anywhere;
+mod bind;
+mod build;
+mod grammar;
+mod grow;
+mod mention;
+mod program;
+mod types;
+mod world;
+
+pub use program::Made;
+
+pub(crate) use anywhere::Anywhere;
+pub(crate) use build::Build;
+#[cfg(test)]
+pub(crate) use grammar::sort;
+pub(crate) use grammar::{Grammar, pattern};
+pub(crate) use grow::{Grow, Scope, Setting, Type};
+pub(crate) use types::Types;
+pub(crate) use world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, tensor_name};
