@@ -40,6 +40,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+use thiserror::Error;
 
 /// Compiles embedding operations for decoupled access-execute machines with rules in an e-graph.
 ///
@@ -265,9 +266,14 @@ impl Common {
     }
 }
 
+/// The error of a word that names no phase.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("a phase is one of {}", Phase::NAMES.join(", "))]
+struct NoPhase;
+
 /// Parses the name of a phase.
-fn phase(name: &str) -> Result<Phase, String> {
-    Phase::parse(name).ok_or_else(|| format!("a phase is one of {}", Phase::NAMES.join(", ")))
+fn phase(name: &str) -> Result<Phase, NoPhase> {
+    Phase::parse(name).ok_or(NoPhase)
 }
 
 /// The largest number of threads. The environment may ask for more than a system can start.

@@ -2,16 +2,18 @@
 
 use ember_compile::cost::Goal;
 use ember_compile::groups::{self, Chosen};
-use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_compile::pipeline::{self, Case, Failure, Inputs, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_model::Model;
+use ember_model::reference::Mismatch;
 use ember_sim::CoreKind;
 use ember_targets::dlc::Program;
 use ember_tools::render::render;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use thiserror::Error;
 
 /// The schedules of the programs that Ember generates, from the least optimised.
 pub const OPT: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
@@ -100,15 +102,26 @@ pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen 
         .unwrap_or_else(|why| panic!("{name} finds nothing for {}: {why:?}", inputs.model.name))
 }
 
+/// The reason why a program is not right on a case.
+#[derive(Debug, Error)]
+pub enum Wrong {
+    /// It has no result.
+    #[error("{0}")]
+    Failure(Failure),
+    /// Its output is not the reference's.
+    #[error("{0}")]
+    Mismatch(Mismatch),
+}
+
 /// Runs a program on a case; returns its cycles if its output equals the reference's bit for bit.
 pub fn judged(
     inputs: &Inputs,
     program: &Program,
     case: &Case,
     core: CoreKind,
-) -> Result<u64, String> {
-    let outcome = pipeline::simulate(program, &inputs.machine, case, core, false)
-        .map_err(|failure| failure.to_string())?;
-    case.compare(program, &outcome, options().exact).map_err(|mismatch| mismatch.to_string())?;
+) -> Result<u64, Wrong> {
+    let outcome =
+        pipeline::simulate(program, &inputs.machine, case, core, false).map_err(Wrong::Failure)?;
+    case.compare(program, &outcome, options().exact).map_err(Wrong::Mismatch)?;
     Ok(outcome.stats.cycles)
 }

@@ -1,5 +1,4 @@
-//! What evaluation of every kind shares: steps that are counted, a stack that grows, and the error for a term out of
-//! place.
+//! The common parts of all evaluation: the count of steps, the growth of the stack, and the error for a misplaced term.
 
 use super::op::{At, Does};
 use super::{Error, Interpreter};

@@ -39,7 +39,7 @@ impl Interpreter {
         }
     }
 
-    /// Whether the words of an operation are some that it has, and its kernel computes with a type.
+    /// Checks that the words of an operation are valid, and that its kernel computes with a type.
     fn fits_kernel(&self, of: At, kernel: Kernel, op: &Op, dtype: DType) -> Result<(), Error> {
         if let Does::Operation(operation) = op.does {
             for (place, operand) in operation.operands.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Interpreter {
         if fits { Ok(()) } else { Err(Error::types(self.head(of), &[dtype])) }
     }
 
-    /// Whether the edges that a kernel computes with are those of a row, and have their place in scratch memory.
+    /// Checks that the edges of a kernel belong to a row, and have a place in scratch memory.
     fn edges_stand(
         &mut self,
         kernel: Kernel,
@@ -105,7 +105,7 @@ impl Interpreter {
         self.integer(position)
     }
 
-    /// Whether an entry of a matrix in CSR form is in a row.
+    /// Checks that a row contains an entry of a matrix in CSR form.
     fn row_of(&mut self, offsets: At, entry: i64) -> Result<(), Error> {
         let rows = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
         for row in 0..rows {
@@ -152,7 +152,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Whether the kernel converts an operand to the type of the result.
+    /// Returns true if the kernel converts an operand to the type of the result.
     fn is_converted(&self, of: At) -> bool {
         match self.op.does {
             Does::Operation(operation) => match operation.kernel {

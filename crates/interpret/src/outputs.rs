@@ -113,7 +113,7 @@ impl Interpreter {
         if passes_messages { Ok(()) } else { self.has_shape(from, expected) }
     }
 
-    /// Whether a tensor has these extents.
+    /// Checks the extents of a tensor.
     fn has_shape(&mut self, of: At, expected: &[i64]) -> Result<(), Error> {
         let found = self.shape(of)?;
         if found == expected {

@@ -35,7 +35,7 @@ pub(super) struct Given {
     pub first: At,
     /// How many there are.
     pub count: usize,
-    /// What stands for the value.
+    /// The node of the value.
     pub body: At,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Given {
 pub(super) struct Lowered {
     /// The required element type.
     pub typing: Option<Typing<At>>,
-    /// What else is declared.
+    /// The declaration.
     pub info: Option<OpInfo>,
     /// An element, for each number of indices.
     pub elements: Vec<Given>,
@@ -138,7 +138,7 @@ impl Linker<'_> {
         Some(Ok(at))
     }
 
-    /// What a rule says of an operator, of its operands and of indices that are yet to be given.
+    /// Adds the meaning that a rule gives an operator, with nodes for the indices, whose numbers are given later.
     fn meaning(&mut self, meaning: &Meaning, children: &[At]) -> Given {
         let first = self.program.ops.len();
         for index in &meaning.indices {

@@ -17,7 +17,7 @@ pub(super) enum Whole {
     Stored(At),
     /// A tensor computed by a kernel.
     Computed(Kernel, Op),
-    /// What rules say, by its place in the program.
+    /// A tensor that rules describe, by its place in the program.
     Lowered(usize),
 }
 
@@ -236,7 +236,7 @@ impl Interpreter {
         self.get(place)
     }
 
-    /// What stands for a value, with numbers given.
+    /// Evaluates the node of a value with given numbers.
     fn given<T>(
         &mut self,
         given: Given,

@@ -25,6 +25,7 @@ pub mod erase;
 pub mod fmt;
 pub mod lex;
 pub mod load;
+pub mod make;
 pub mod print_term;
 pub mod rebuild;
 pub mod rules;

@@ -115,13 +115,13 @@ pub enum Kernel {
     },
     /// The part of each matrix of `x` below the diagonal, in row order.
     Triangle,
-    /// What lowering rules say of an operation that only rule files know.
+    /// The meaning that lowering rules give an operation of a rule file.
     Lowered,
 }
 
 impl Kernel {
-    /// Whether an element of the result needs no more than the elements at its own place of what it is computed from,
-    /// so that computing it again costs little.
+    /// Returns true if an element of the result depends only on the elements at its own place in the operands, so that
+    /// it is cheap to compute again.
     pub fn is_elementwise(self) -> bool {
         matches!(
             self,
@@ -226,7 +226,7 @@ impl Function {
 }
 
 impl Score {
-    /// Whether it takes roots, which needs a floating-point type.
+    /// Returns true if it takes roots, which requires a floating-point type.
     pub fn has_roots(self) -> bool {
         self == Score::RotatE
     }

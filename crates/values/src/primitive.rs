@@ -14,6 +14,22 @@ use crate::scalar::{BinaryOp, UnaryOp, UnaryPrice};
 use table::STRUCTURE;
 
 impl Primitive {
+    /// Returns the operation of a unary operation on scalars.
+    pub const fn unary(self) -> Option<UnaryOp> {
+        match self {
+            Primitive::Unary(op) => Some(op),
+            _ => None,
+        }
+    }
+
+    /// Returns the operation of a binary operation on scalars.
+    pub const fn binary(self) -> Option<BinaryOp> {
+        match self {
+            Primitive::Binary(op) => Some(op),
+            _ => None,
+        }
+    }
+
     /// Returns true if the primitive evaluates a term in another environment or store. Rules reason with these
     /// primitives, but no program contains them.
     pub const fn is_elsewhere(self) -> bool {

@@ -213,7 +213,7 @@ impl RuleBook {
         self.sets[rule.set].name.as_str() == define::SET
     }
 
-    /// Whether every saturation has a rule, by its place: one that says what an operator stands for, or means.
+    /// Returns true if every saturation applies the rule at this place: a definition, or the meaning of an operator.
     pub fn is_known(&self, rule: usize) -> bool {
         self.is_definition(&self.rules[rule]) || self.signature.table().lowerings.has(rule)
     }

@@ -1,5 +1,5 @@
-//! What operators on tensors mean of which nothing but rules says it: the elements and extents that their lowering
-//! rules give them. The first rule without conditions for each is the meaning; all others are claims about it.
+//! The meanings of operators on tensors that only rules describe: the elements and extents that their lowering rules
+//! give them. The first rule without conditions for each is the meaning; all others are claims about it.
 
 use super::book::{Rule, RuleBook};
 use super::operators::{Kind, Operators};
@@ -13,20 +13,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// An operator by its name and number of operands.
 type Key = (Symbol, usize);
 
-/// What rules say of an operator, of its operands and of indices.
+/// A meaning that a rule gives an operator, as a term over its operands and over indices.
 #[derive(Clone, Debug)]
 pub struct Meaning {
-    /// What stands for the operands.
+    /// The variables of the operands.
     pub parameters: Vec<Var>,
-    /// What stands for the indices of an element, or for the number of a dimension.
+    /// The variables of the indices of an element, or of the number of a dimension.
     pub indices: Vec<Var>,
-    /// What it is.
+    /// The term.
     pub body: PatternAst<Node>,
-    /// The rule that says so, by its place in the book.
+    /// The place of the rule in the book.
     pub rule: usize,
 }
 
-/// What an operator on tensors means by its lowering rules.
+/// The meaning of an operator on tensors by its lowering rules.
 #[derive(Clone, Debug, Default)]
 pub struct Lowering {
     /// Another tensor that it is.
@@ -42,7 +42,7 @@ impl Lowering {
         self.whole.iter().chain(&self.elements).chain(&self.extent)
     }
 
-    /// Whether it says what an element is.
+    /// Returns true if it describes elements.
     fn is_meaning(&self) -> bool {
         self.whole.is_some() || !self.elements.is_empty()
     }
@@ -61,7 +61,7 @@ impl Lowerings {
         self.by_operator.get(&(name, arity))
     }
 
-    /// Whether a rule is what an operator means.
+    /// Returns true if a rule is the meaning of an operator.
     pub(super) fn has(&self, rule: usize) -> bool {
         self.rules.contains(&rule)
     }
@@ -151,7 +151,7 @@ fn said(book: &RuleBook, at: usize, rule: &Rule) -> Option<(Key, Primitive, Mean
     Some((key, is, Meaning { parameters, indices, body, rule: at }))
 }
 
-/// Whether an operator makes tensors and neither the dialects nor the table of operations say how.
+/// Returns true if an operator makes tensors that neither the dialects nor the table of operations describe.
 fn is_open(table: &Operators, (name, arity): Key) -> bool {
     let made = table.get(name, arity);
     made.is_some_and(|info| info.kind == Some(Kind::Tensor) && info.row.is_none())

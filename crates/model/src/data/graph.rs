@@ -91,15 +91,15 @@ enum Made {
 impl Graph {
     /// Prepares the edges from a seed. Errors are a graph beyond [`LIMIT`] and a graph without room for its edges.
     pub fn generate(&self, seed: u64) -> Result<Edges, Problem> {
-        if self.nodes.saturating_mul(NODE_BYTES) > super::HELD_LIMIT {
-            let problem = Problem::new(format!("a graph of {} nodes", self.nodes));
-            return Err(problem.with_help("too large to be held in memory"));
-        }
         for (what, n) in [("nodes", self.nodes), ("edges", self.edges)] {
             if n > LIMIT {
                 let problem = Problem::new(format!("a graph of {n} {what}"));
                 return Err(problem.with_help(format!("at most {LIMIT}")));
             }
+        }
+        if self.nodes.saturating_mul(NODE_BYTES) > super::HELD_LIMIT {
+            let problem = Problem::new(format!("a graph of {} nodes", self.nodes));
+            return Err(problem.with_help("too large to be held in memory"));
         }
         if self.nodes == 0 && self.edges > 0 {
             return Err(Problem::new(format!("a graph of {} edges without nodes", self.edges)));

@@ -136,7 +136,7 @@ fn unsaid(reader: &mut Reader, form: &Form, what: &str, help: &str) -> Result {
     None
 }
 
-/// Whether an operand is of the type and rank that the operation asks for.
+/// Checks that an operand has the type and rank that the operation demands.
 fn fits(
     reader: &mut Reader,
     form: &Form,

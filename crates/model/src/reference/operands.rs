@@ -16,7 +16,7 @@ pub(super) enum Operand {
     Number(Scalar),
     /// A word, by its place among the words of the row.
     Word(usize),
-    /// What no kernel reads: a type, or memory for programs.
+    /// A type, or memory for programs: no kernel reads them.
     Unread,
 }
 

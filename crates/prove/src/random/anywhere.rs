@@ -9,7 +9,7 @@ use egg::Id;
 use ember_language::rules::Kind;
 use ember_language::term::Node;
 use ember_values::primitive::Primitive;
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::DType;
 
 /// A world and how it is used.
 pub(crate) struct Anywhere<'a> {
@@ -47,7 +47,7 @@ impl Setting for Anywhere<'_> {
                 return Some(grow.run(ty.lanes, scope, depth));
             }
             let x = grow.value(ty.scalar(), scope, depth);
-            return Some(grow.broadcast(ty.lanes, x));
+            return Some(grow.make().broadcast(ty.lanes, x));
         }
         if depth == 0 {
             return match (ty.dtype, choice) {
@@ -104,10 +104,10 @@ impl Setting for Anywhere<'_> {
             let last = k + 1 == fixed;
             let index = match innermost {
                 _ if last && ty.lanes > 1 => grow.run(ty.lanes, scope, depth),
-                Some(var) if last => grow.iv(var),
+                Some(var) if last => grow.make().iv(var),
                 _ => grow.index(&outer, depth),
             };
-            address = grow.at(address, &[index]);
+            address = grow.make().at(address, &[index]);
         }
         Some(address)
     }
@@ -164,12 +164,12 @@ impl Setting for Anywhere<'_> {
         let grown = shape.and_then(|shape| grow.instance(shape, ty, rank, scope, depth - 1));
         Some(grown.unwrap_or_else(|| {
             let stored = grow.memory(dtype, rank, false, scope);
-            grow.op(Primitive::Stored, &[stored])
+            grow.make().stored(stored)
         }))
     }
 
     fn reserved(grow: &mut Grow<Self>, role: &str, dtype: DType) -> Option<Id> {
-        Some(grow.root(&format!("{role}_{dtype}"), role == SCRATCH))
+        Some(grow.make().root(&format!("{role}_{dtype}"), role == SCRATCH))
     }
 
     fn variable(grow: &mut Grow<Self>, scope: &Scope) -> Option<Id> {
@@ -178,11 +178,11 @@ impl Setting for Anywhere<'_> {
 
     fn size(grow: &mut Grow<Self>) -> Option<Id> {
         let size = grow.rng.choice(&grow.setting.world.sizes)?;
-        Some(grow.name(size))
+        Some(grow.make().name(size))
     }
 
     fn named(grow: &mut Grow<Self>, dtype: DType, rank: usize, written: bool) -> Option<Id> {
-        Some(grow.name(&tensor_name(written, dtype, rank)))
+        Some(grow.make().name(&tensor_name(written, dtype, rank)))
     }
 
     fn bind(build: &mut Build<Self>, primitive: Primitive, node: &Node) -> Option<()> {
@@ -203,7 +203,7 @@ impl Grow<'_, Anywhere<'_>> {
         let world = self.setting.world;
         match world.extents[k] {
             Some(n) => self.terms.int(n as i64),
-            None => self.sized(&world.sizes[k]),
+            None => self.make().size(&world.sizes[k]),
         }
     }
 
@@ -211,7 +211,7 @@ impl Grow<'_, Anywhere<'_>> {
     pub fn index(&mut self, scope: &Scope, depth: u32) -> Id {
         match self.rng.u8(0..10) {
             0..=5 => match self.in_scope(scope) {
-                Some(var) => self.iv(var),
+                Some(var) => self.make().iv(var),
                 None => self.terms.int(0),
             },
             6 => {
@@ -221,7 +221,7 @@ impl Grow<'_, Anywhere<'_>> {
             7 => {
                 let (a, n) = (self.index(scope, 0), self.rng.i64(0..2));
                 let b = self.terms.int(n);
-                self.binary(BinaryOp::Add, a, b)
+                self.make().sum(a, b)
             }
             _ if depth == 0 => self.terms.int(0),
             8 => match self.load(Type::INDEX, scope, depth - 1) {
@@ -236,9 +236,9 @@ impl Grow<'_, Anywhere<'_>> {
     pub fn memory(&mut self, dtype: DType, rank: usize, written: bool, scope: &Scope) -> Id {
         let often = if self.setting.alias { self.rng.u8(0..4) > 0 } else { self.one_in(3) };
         let writable = written || (!scope.read_only && often);
-        let tensor = self.root(&tensor_name(writable, dtype, rank), writable);
+        let tensor = self.make().root(&tensor_name(writable, dtype, rank), writable);
         if writable && !written && self.one_in(6) {
-            return self.op(Primitive::Freeze, &[tensor]);
+            return self.make().op(Primitive::Freeze, &[tensor]);
         }
         tensor
     }
@@ -246,9 +246,8 @@ impl Grow<'_, Anywhere<'_>> {
     /// Generates a run of lanes as an index.
     fn run(&mut self, lanes: usize, scope: &Scope, depth: u32) -> Id {
         let extent = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);
-        let (n, hi) = (self.terms.int(lanes as i64), self.extent(extent));
-        let x = self.index(scope, depth);
-        self.op(Primitive::Lanes, &[n, hi, x])
+        let (hi, x) = (self.extent(extent), self.index(scope, depth));
+        self.make().lanes(lanes, hi, x)
     }
 
     /// Generates a loop variable, usually over the whole of some extent.
@@ -265,8 +264,8 @@ impl Grow<'_, Anywhere<'_>> {
             0..=3 if self.setting.alias => {
                 let tensor = self.memory(DType::I64, 1, false, scope);
                 let index = Anywhere::constant(self, DType::I64);
-                let address = self.at(tensor, &[index]);
-                self.loaded(address)
+                let address = self.make().at(tensor, &[index]);
+                self.make().load(address)
             }
             0..=4 => {
                 let k = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);

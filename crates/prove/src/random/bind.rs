@@ -9,7 +9,6 @@ use egg::{ENodeOrVar, Id, Language};
 use ember_language::rules::{Loop, Sort};
 use ember_language::term::Node;
 use ember_values::primitive::Primitive;
-use ember_values::scalar::BinaryOp;
 
 /// A loop variable and its bounds.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +135,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         if let Some(hole) = self.unknown(y) {
             if self.grow.one_in(3) {
                 let two = self.grow.terms.int(2);
-                (lo, step) = (self.grow.binary(BinaryOp::Add, lo, two), two);
+                (lo, step) = (self.grow.make().sum(lo, two), two);
             }
             let y = self.fresh([lo, hi, step]);
             self.holes.insert(hole, y);
@@ -167,7 +166,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             } else {
                 self.free.insert(other);
                 self.pool.insert(0, other);
-                self.grow.iv(other)
+                self.grow.make().iv(other)
             };
             self.holes.insert(hole, value);
         }

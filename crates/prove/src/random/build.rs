@@ -8,7 +8,6 @@ use super::world::SCRATCH;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Kind, Loop, Sort, Unit};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -252,8 +251,9 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
     /// Returns the term below the operators that only change the sort.
     pub(super) fn unwrapped(&self, mut id: Id) -> Id {
         let operators = self.grow.grammar.operators();
-        while let Some([inner]) = operators.parts(&self.grow.terms[id], Primitive::Same) {
-            id = inner;
+        while operators.is_transparent(&self.grow.terms[id]) {
+            let Some(inner) = self.grow.terms[id].children().first() else { break };
+            id = *inner;
         }
         id
     }

@@ -5,10 +5,11 @@ use super::build::Build;
 use super::grammar::{Grammar, Shape};
 use super::types::Types;
 use egg::Id;
+use ember_language::make::Make;
 use ember_language::rules::Kind;
-use ember_language::term::{Head, Node, Terms};
+use ember_language::term::{Node, Terms};
 use ember_values::primitive::{Primitive, Typing, Width};
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
@@ -137,84 +138,32 @@ impl<S: Setting> Grow<'_, S> {
         self.rng.choice(choices).copied().unwrap_or(default)
     }
 
-    /// Adds a primitive with operands in the order of its row.
-    pub fn op(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
-        let node = self.grammar.operators().node(primitive, None, operands);
-        self.terms.add(node)
-    }
-
-    /// Adds a name of the model.
-    pub fn name(&mut self, name: &str) -> Id {
-        self.terms.op(&format!("%{name}"), &[])
-    }
-
-    /// Adds the value of a loop variable.
-    pub fn iv(&mut self, variable: Id) -> Id {
-        self.op(Primitive::Iv, &[variable])
-    }
-
-    /// Adds a binary operation.
-    pub fn binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {
-        self.op(Primitive::Binary(op), &[a, b])
-    }
-
-    /// Adds an address with indices.
-    pub fn at(&mut self, tensor: Id, indices: &[Id]) -> Id {
-        let indexed = |tensor, index: &Id| self.op(Primitive::Index, &[tensor, *index]);
-        indices.iter().fold(tensor, indexed)
-    }
-
-    /// Adds the value at an address.
-    pub fn loaded(&mut self, address: Id) -> Id {
-        self.op(Primitive::Load, &[address])
-    }
-
-    /// Adds a tensor by its name.
-    pub fn root(&mut self, name: &str, written: bool) -> Id {
-        let name = self.name(name);
-        self.op(Primitive::Root(written), &[name])
-    }
-
-    /// Adds a symbolic size by its name.
-    pub fn sized(&mut self, name: &str) -> Id {
-        let name = self.name(name);
-        self.op(Primitive::Size, &[name])
+    /// Makes terms of primitives.
+    pub fn make(&mut self) -> Make<'_, impl FnMut(Node) -> Id> {
+        Make::new(self.grammar.operators(), |node| self.terms.add(node))
     }
 
     /// Adds a literal number of a type.
     pub fn literal(&mut self, dtype: DType, x: f64) -> Id {
-        if dtype == DType::I64 {
-            return self.terms.int(x as i64);
-        }
-        let dtype = self.terms.op(dtype.name(), &[]);
-        let x = self.terms.add(Node::new(Head::real(x), &[]));
-        self.op(Primitive::Constant, &[dtype, x])
+        self.make().number(Scalar::from_f64(dtype, x))
     }
 
-    /// Adds a scalar in every lane.
-    pub fn broadcast(&mut self, lanes: usize, x: Id) -> Id {
-        let lanes = self.terms.int(lanes as i64);
-        self.op(Primitive::Broadcast, &[lanes, x])
-    }
-
-    /// Adds a loop variable within so many loops.
-    pub fn var(&mut self, around: usize, [lo, hi, step]: [Id; 3]) -> Id {
+    /// Creates a loop variable within so many loops.
+    pub fn var(&mut self, around: usize, bounds: [Id; 3]) -> Id {
         let number = self.setting.number(around);
-        let number = self.terms.int(number);
-        let name = self.terms.add(self.grammar.operators().numbered_node(number));
-        self.op(Primitive::Variable, &[name, lo, hi, step])
+        self.make().variable(number, bounds)
     }
 
     /// Generates a load.
     pub fn load(&mut self, ty: Type, scope: &Scope, depth: u32) -> Option<Id> {
         let address = S::address(self, ty, 0, false, scope, depth)?;
-        Some(self.loaded(address))
+        Some(self.make().load(address))
     }
 
     /// Generates a constant, in every lane.
     pub fn constant(&mut self, ty: Type) -> Id {
         let x = S::constant(self, ty.dtype);
-        if ty.lanes == 1 { x } else { self.broadcast(ty.lanes, x) }
+        if ty.lanes == 1 { x } else { self.make().broadcast(ty.lanes, x) }
     }
 
     /// Generates a value.
@@ -239,7 +188,7 @@ impl<S: Setting> Grow<'_, S> {
                 return statement;
             }
         }
-        self.op(Primitive::Skip, &[])
+        self.make().skip()
     }
 
     /// Chooses one of the operators that fit.
@@ -296,10 +245,8 @@ impl<S: Setting> Grow<'_, S> {
 
 /// Returns true if an operator over values may have this type.
 fn gives(shape: &Shape, ty: Type) -> bool {
-    let takes = match shape.info.primitive() {
-        Some(Primitive::Unary(op)) => op.takes(ty.dtype),
-        _ => true,
-    };
+    let unary = shape.info.primitive().and_then(Primitive::unary);
+    let takes = unary.is_none_or(|op| op.takes(ty.dtype));
     let typed = match shape.info.typing {
         Some(Typing::I64) => ty.dtype == DType::I64,
         Some(Typing::Of(_) | Typing::Named(_)) => true,

@@ -10,7 +10,7 @@ use ember_language::rules::{Definitions, Kind, OpInfo, RuleBook, Signature};
 use ember_language::term::{Term, Terms};
 use ember_language::text::program;
 use ember_model::Extent;
-use ember_values::primitive::{OfRank, OfWidth, Primitive, Typing};
+use ember_values::primitive::{OfRank, OfWidth, Typing};
 use ember_values::scalar::{BinaryOp, DType};
 use fastrand::Rng;
 use std::collections::BTreeMap;
@@ -185,7 +185,7 @@ impl Setting for Plan<'_> {
     }
 
     fn leaf(grow: &mut Grow<Self>, ty: Type, scope: &Scope, depth: u32) -> Option<Id> {
-        if depth > 0 && !grow.one_in(3) {
+        if depth > 0 && !grow.one_in(4) {
             return None;
         }
         let numbers = ty.dtype == grow.setting.dtype;
@@ -197,7 +197,7 @@ impl Setting for Plan<'_> {
         }
         match scope.vars.last() {
             Some(variable) if !numbers && ty.dtype == DType::I64 && !grow.one_in(3) => {
-                Some(grow.iv(*variable))
+                Some(grow.make().iv(*variable))
             }
             _ => Some(grow.constant(ty)),
         }
@@ -227,14 +227,14 @@ impl Setting for Plan<'_> {
         let (rows, same) = (grow.over(scope, Dim::Rows), grow.over(scope, dim));
         let bounds = if dim == Dim::Entries && !rows.is_empty() && !grow.one_in(5) {
             let row = grow.pick(&rows, zero);
-            let next = grow.binary(BinaryOp::Add, row, one);
+            let next = grow.make().sum(row, one);
             [row, next].map(|row| grow.position(STARTS, row))
         } else if !same.is_empty() && grow.one_in(2) {
             let other = grow.pick(&same, zero);
             match grow.rng.u8(0..3) {
                 0 => [zero, other],
                 1 => [other, all],
-                _ => [grow.binary(BinaryOp::Add, other, one), all],
+                _ => [grow.make().sum(other, one), all],
             }
         } else {
             match grow.rng.u8(0..12) {
@@ -242,7 +242,7 @@ impl Setting for Plan<'_> {
                 1 => {
                     let n = grow.pick(&[2, 3, 4], 2);
                     let n = grow.terms.int(n);
-                    [zero, grow.binary(BinaryOp::Min, n, all)]
+                    [zero, grow.make().least(n, all)]
                 }
                 _ => [zero, all],
             }
@@ -294,35 +294,39 @@ impl Grow<'_, Plan<'_>> {
         let nests = self.pick(&[1, 1, 1, 2, 2, 3], 1);
         let nests: Vec<Id> =
             (0..nests).map(|_| self.statement(&Scope::default(), size + 2)).collect();
-        let joined =
-            nests.into_iter().rev().reduce(|rest, nest| self.op(Primitive::Seq, &[nest, rest]));
-        joined.unwrap_or_else(|| self.op(Primitive::Skip, &[]))
+        self.make().sequence(&nests)
     }
 
     /// Returns an extent as a term.
     fn extent(&mut self, dim: Dim) -> Id {
         match self.setting.extents[dim as usize].clone() {
             Extent::Const(n) => self.terms.int(n as i64),
-            Extent::Size { name, .. } => self.sized(&name),
+            Extent::Size { name, .. } => self.make().size(&name),
         }
+    }
+
+    /// Returns the last position of a dimension.
+    fn last(&mut self, dim: Dim) -> Id {
+        let (all, less) = (self.extent(dim), self.terms.int(-1));
+        self.make().sum(all, less)
     }
 
     /// Returns the values of the loop variables in scope that run over a dimension.
     fn over(&mut self, scope: &Scope, dim: Dim) -> Vec<Id> {
         let operators = self.grammar.operators();
         let runs = |variable: &&Id| {
-            let bounds = operators.parts(&self.terms[**variable], Primitive::Variable);
-            bounds.is_some_and(|[_, lo, hi]| self.setting.over.get(&[lo, hi]) == Some(&dim))
+            let parts = operators.variable(&self.terms[**variable]);
+            parts.is_some_and(|[_, lo, hi, _]| self.setting.over.get(&[lo, hi]) == Some(&dim))
         };
         let variables: Vec<Id> = scope.vars.iter().filter(runs).copied().collect();
-        variables.into_iter().map(|variable| self.iv(variable)).collect()
+        variables.into_iter().map(|variable| self.make().iv(variable)).collect()
     }
 
     /// Adds an element of a tensor of positions.
     fn position(&mut self, tensor: &str, index: Id) -> Id {
-        let tensor = self.root(tensor, false);
-        let element = self.at(tensor, &[index]);
-        self.loaded(element)
+        let tensor = self.make().root(tensor, false);
+        let element = self.make().at(tensor, &[index]);
+        self.make().load(element)
     }
 
     /// Generates a position in a dimension; `None` if no loop in scope gives one.
@@ -345,19 +349,18 @@ impl Grow<'_, Plan<'_>> {
         Some(match self.rng.u8(0..24) {
             // The position counted from the end, the next one, the first, and half of it.
             0 => {
-                let all = self.extent(dim);
-                let last = self.binary(BinaryOp::Sub, all, one);
-                self.binary(BinaryOp::Sub, last, i)
+                let last = self.last(dim);
+                self.make().binary(BinaryOp::Sub, last, i)
             }
             1 => {
-                let (all, next) = (self.extent(dim), self.binary(BinaryOp::Add, i, one));
-                let last = self.binary(BinaryOp::Sub, all, one);
-                self.binary(BinaryOp::Min, next, last)
+                let last = self.last(dim);
+                let next = self.make().sum(i, one);
+                self.make().least(next, last)
             }
             2 => zero,
             3 => {
                 let two = self.terms.int(2);
-                self.binary(BinaryOp::Div, i, two)
+                self.make().binary(BinaryOp::Div, i, two)
             }
             _ => i,
         })
@@ -373,8 +376,8 @@ impl Grow<'_, Plan<'_>> {
             let (name, dims, out) = self.rng.choice(&fit)?;
             let indices: Option<Vec<Id>> = dims.iter().map(|dim| self.index(*dim, scope)).collect();
             if let Some(indices) = indices {
-                let tensor = self.root(name, *out);
-                return Some(self.at(tensor, &indices));
+                let tensor = self.make().root(name, *out);
+                return Some(self.make().at(tensor, &indices));
             }
         }
         None

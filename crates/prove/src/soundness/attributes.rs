@@ -11,6 +11,7 @@ use claim::Found;
 use ember_host::threads;
 use ember_language::rules::{Kind, OpInfo, Operator, RuleBook};
 use ember_values::primitive::{Price, Typing, Width};
+use ember_values::scalar::DType;
 use fastrand::Rng;
 use serde::Serialize;
 use std::fmt;
@@ -113,7 +114,7 @@ impl What {
             _ => ats.iter().map(|at| name(*at)).collect::<Vec<_>>().join(" "),
         };
         match self {
-            What::Type(Typing::I64) => "i64".to_owned(),
+            What::Type(Typing::I64) => DType::I64.to_string(),
             What::Type(Typing::Of(at)) | What::Lanes(Width::Of(at)) => name(*at),
             What::Type(Typing::Named(at)) => format!("(named {})", name(*at)),
             What::Lanes(Width::One) => "1".to_owned(),

@@ -5,7 +5,6 @@ use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
 use ember_language::term::{Head, Node, Terms};
-use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,7 +157,7 @@ impl Instance {
     /// Iterates over all loop variables, each after the variables of its bounds.
     pub fn variables(&self) -> impl Iterator<Item = Id> {
         let nodes = self.terms.all().as_ref().iter().enumerate();
-        let variable = |node: &Node| self.operators.primitive(node) == Some(Primitive::Variable);
+        let variable = |node: &Node| self.operators.is_variable(node);
         nodes.filter(move |(_, node)| variable(node)).map(|(i, _)| Id::from(i))
     }
 

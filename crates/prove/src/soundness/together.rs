@@ -85,7 +85,7 @@ fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
             let rank = grow.rng.usize(1..=3);
             let to = grow.memory(DType::F32, rank, true, &scope);
             let from = Anywhere::tensor(&mut grow, DType::F32, rank, &scope, 2)?;
-            grow.op(Primitive::Output, &[to, from])
+            grow.make().op(Primitive::Output, &[to, from])
         } else {
             grow.statement(&scope, size)
         };

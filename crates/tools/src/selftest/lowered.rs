@@ -2,7 +2,7 @@
 //! and verified, on the simulator; the text of the DLC program is read back and run as a term again.
 
 use super::data::{Data, Relation, Run};
-use egg::Id;
+use egg::{Id, Language};
 use ember_analysis::facts::{Facts, VectorUnit};
 use ember_compile::cost::{Goal, Rates};
 use ember_compile::pipeline::lower;
@@ -11,14 +11,13 @@ use ember_compile::workload::Statistics;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, StopReason};
 use ember_interpret::Store;
-use ember_language::rules::{Exactness, OpInfo, Operators, RuleBook};
+use ember_language::rules::{Exactness, Kind, OpInfo, Operators, RuleBook};
 use ember_language::term::Term;
 use ember_language::text;
 use ember_prove::equiv::{Failure, lifted, store_after};
 use ember_prove::random::Made;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
-use ember_values::primitive::Primitive;
 use fastrand::Rng;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -216,8 +215,12 @@ fn early(term: &Term, operators: &Operators) -> bool {
             |info: &OpInfo| info.is_transparent() && !info.boundary && info.operand_units == [None];
         term[id].name().is_none() || info.is_some_and(given)
     };
-    let indices = term.as_ref().iter().filter_map(|node| operators.parts(node, Primitive::Index));
-    indices.into_iter().any(|[_, index]| number(index))
+    let mut nodes = term.as_ref().iter();
+    nodes.any(|node| {
+        let info = operators.of(node).filter(|info| info.kind == Some(Kind::Address));
+        let index = info.and_then(|info| info.first_of(Kind::Value));
+        index.is_some_and(|at| number(node.children()[at]))
+    })
 }
 
 /// Runs a DLC program.

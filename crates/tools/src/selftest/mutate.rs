@@ -92,7 +92,7 @@ fn instead(operators: &Operators, info: &OpInfo) -> Option<Symbol> {
 
 /// Two operands of a lanewise operator that may not change places.
 fn ordered(info: &OpInfo) -> Option<(usize, usize)> {
-    let commutes = matches!(info.primitive(), Some(Primitive::Binary(op)) if op.folds());
+    let commutes = info.primitive().and_then(Primitive::binary).is_some_and(BinaryOp::folds);
     let last = info.operand_kinds.len().checked_sub(1)?;
     let first = last.checked_sub(1)?;
     let alike = info.operand_kinds[first] == info.operand_kinds[last]
@@ -144,7 +144,7 @@ impl Sites<'_> {
         for (at, part) in tree.parts.iter().enumerate() {
             // A loop's own variable is no mention of it, and variables that no loop of one processor
             // binds are left as they are: their bounds are those of loops elsewhere.
-            let variable = part.info(self.operators).is_some_and(|i| i.is(Primitive::Variable));
+            let variable = part.info(self.operators).is_some_and(|i| i.makes_variable);
             if own.is_some_and(|own| at == own.variable) || variable {
                 continue;
             }
@@ -174,13 +174,15 @@ impl Sites<'_> {
         if let Some(own) = tree.looped(self.operators) {
             self.add("bounds", Change::Swap(own.lo, own.hi));
         }
-        match (info.primitive(), &tree.parts[..]) {
-            (Some(Primitive::Seq), [_, _]) => {
+        match (&info.operand_kinds[..], &tree.parts[..]) {
+            ([Some(Kind::Statement), Some(Kind::Statement)], _) => {
                 self.add("statement", Change::Keep(0));
                 self.add("statement", Change::Keep(1));
                 self.add("order", Change::Swap(0, 1));
             }
-            (Some(Primitive::Index), [inner, _]) if inner.name() == tree.name() => {
+            ([Some(Kind::Address), Some(Kind::Value)], [inner, _])
+                if inner.name() == tree.name() =>
+            {
                 self.add("indices", Change::Indices);
             }
             _ => {}

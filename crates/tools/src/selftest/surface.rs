@@ -2,11 +2,11 @@
 //! variable has the new bound in all its uses.
 
 use egg::{Id, Language};
+use ember_language::make::Make;
 use ember_language::rules::{Loop, OpInfo, Operators};
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
 use ember_prove::chains::{Terms, tree_size};
-use ember_values::primitive::Primitive;
 
 /// The limit on the words of a program that is converted to a tree.
 const MOST_WORDS: u64 = 20_000;
@@ -122,10 +122,8 @@ fn put(tree: &Tree, operators: &Operators, around: &mut Vec<(usize, Id)>, terms:
         };
         let places = [lo, hi, step];
         let bounds = places.map(|at| put(&tree.parts[at], operators, around, terms));
-        let depth = terms.add(Node::int(around.len() as i64));
-        let name = terms.add(operators.numbered_node(depth));
-        let own = [name, bounds[0], bounds[1], bounds[2]];
-        let own = terms.add(operators.node(Primitive::Variable, None, &own));
+        let own =
+            Make::new(operators, |node| terms.add(node)).variable(around.len() as i64, bounds);
         let mut parts = Vec::with_capacity(tree.parts.len());
         for (at, part) in tree.parts.iter().enumerate() {
             let bound = places.iter().position(|place| *place == at);

@@ -8,14 +8,14 @@ use ember_egraph::Extractor;
 use ember_engine::CompiledRule;
 use ember_engine::lottery::{DEAR, Lottery};
 use ember_engine::saturate::{Limits, saturate};
+use ember_language::make::Make;
 use ember_language::rules::{Exactness, Kind, Operators, Phase, RuleBook, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_prove::chains::{Terms, tree_size};
 use ember_prove::equiv::{captured, normalise};
 use ember_prove::random::Made;
 use ember_targets::machine::Machine;
-use ember_values::primitive::{Price, Primitive};
-use ember_values::scalar::BinaryOp;
+use ember_values::primitive::Price;
 use fastrand::Rng;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -124,37 +124,24 @@ fn start(made: &Made, operators: Arc<Operators>, machine: &Machine) -> EGraph {
 fn others(egraph: &mut EGraph, operators: &Operators, term: &Term, rng: &mut Rng) {
     const MOST: usize = 3;
     let variables = term.as_ref().iter();
-    let variables: Vec<[Id; 4]> =
-        variables.filter_map(|node| operators.parts(node, Primitive::Variable)).collect();
+    let variables: Vec<[Id; 4]> = variables.filter_map(|node| operators.variable(node)).collect();
     for (k, [_, lo, hi, step]) in variables.into_iter().take(MOST).enumerate() {
         let n = [2, 3, 4, 8, 16][rng.usize(0..5)];
         let mut part = |id: Id| egraph.add_expr(&Terms::of(term, id));
         let (lo, hi, step) = (part(lo), part(hi), part(step));
-        let variable = |egraph: &mut EGraph, at: usize, lo: Id, hi: Id, step: Id| {
-            let depth = egraph.add(Node::int(40 + (3 * k + at) as i64));
-            let name = egraph.add(operators.numbered_node(depth));
-            egraph.add(operators.node(Primitive::Variable, None, &[name, lo, hi, step]))
-        };
-        let number = egraph.add(Node::int(n));
+        let mut make = Make::new(operators, |node| egraph.add(node));
+        // The numbers of the names are above those of all loops around each other.
+        let named = |at: i64| 40 + 3 * k as i64 + at;
+        let number = make.int(n);
         match rng.u8(0..4) {
-            0 => {
-                variable(egraph, 0, lo, hi, step);
-            }
-            1 => {
-                variable(egraph, 0, number, hi, step);
-            }
+            0 => drop(make.variable(named(0), [lo, hi, step])),
+            1 => drop(make.variable(named(0), [number, hi, step])),
             _ => {
-                let strips = variable(egraph, 0, lo, hi, number);
-                let mut make = |primitive, operands: &[Id]| {
-                    egraph.add(operators.node(primitive, None, operands))
-                };
-                let at = make(Primitive::Iv, &[strips]);
-                let end = make(Primitive::Binary(BinaryOp::Add), &[at, number]);
-                let end = match rng.u8(0..4) {
-                    0 => end,
-                    _ => make(Primitive::Binary(BinaryOp::Min), &[end, hi]),
-                };
-                variable(egraph, 1, at, end, step);
+                let strips = make.variable(named(0), [lo, hi, number]);
+                let at = make.iv(strips);
+                let end = make.sum(at, number);
+                let end = if rng.u8(0..4) == 0 { end } else { make.least(end, hi) };
+                make.variable(named(1), [at, end, step]);
             }
         }
     }
@@ -181,7 +168,7 @@ fn closed(term: &Term, operators: &Arc<Operators>) -> bool {
                 _ => own.extend(free[usize::from(*child)].iter().copied()),
             }
         }
-        if operators.primitive(node) == Some(Primitive::Variable) {
+        if operators.is_variable(node) {
             own.insert(Id::from(at));
         }
         free.push(own);

@@ -297,9 +297,9 @@ impl Subject {
             for (operand, value) in self.operands.iter().zip(&operands) {
                 let own = match value {
                     None => Some(*operand),
-                    Some(Value::Scalar(x)) => Some(instance.constant(*x)),
+                    Some(Value::Scalar(x)) => Some(instance.make().number(*x)),
                     Some(Value::Lanes(own)) => {
-                        own.get(at).copied().flatten().map(|x| instance.constant(x))
+                        own.get(at).copied().flatten().map(|x| instance.make().number(x))
                     }
                 };
                 alone.extend(own);

@@ -9,9 +9,10 @@ use crate::soundness::compare::{LOWERED_STEPS, meaning};
 use crate::soundness::instance::Instance;
 use egg::Id;
 use ember_interpret::Error;
+use ember_language::make::Make;
 use ember_language::rules::{Kind, OpInfo};
 use ember_language::term::Node;
-use ember_values::primitive::{Ask, OfRank, OfType, OfWidth, Part, Primitive};
+use ember_values::primitive::{Ask, OfRank, OfType, OfWidth, Part};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// The ranks of the tensors that every world has; 0 is that of an element.
@@ -145,51 +146,25 @@ impl Instance {
     /// Adds an operand of a kind and a form.
     fn of_form(&mut self, kind: Kind, form: Form, written: bool) -> Id {
         let Form { dtype, lanes, rank } = form;
+        let mut make = self.make();
         if kind == Kind::Value {
-            let x = self.constant(Scalar::from_f64(dtype, 1.0));
-            return match lanes {
-                1 => x,
-                _ => {
-                    let lanes = self.terms.int(lanes as i64);
-                    self.op(Primitive::Broadcast, &[lanes, x])
-                }
-            };
+            let x = make.number(Scalar::from_f64(dtype, 1.0));
+            return if lanes == 1 { x } else { make.broadcast(lanes, x) };
         }
         // An element, and a run of elements, have one index more.
         let indexed = rank == 0 || lanes > 1;
-        let name = tensor_name(written, dtype, rank + usize::from(indexed));
-        let name = self.terms.op(&format!("%{name}"), &[]);
-        let mut tensor = self.op(Primitive::Root(written), &[name]);
+        let mut tensor =
+            make.root(&tensor_name(written, dtype, rank + usize::from(indexed)), written);
         if indexed {
-            let zero = self.terms.int(0);
-            let index = match lanes {
-                1 => zero,
-                _ => {
-                    let lanes = self.terms.int(lanes as i64);
-                    self.op(Primitive::Lanes, &[lanes, lanes, zero])
-                }
-            };
-            tensor = self.op(Primitive::Index, &[tensor, index]);
+            let (zero, hi) = (make.int(0), make.int(lanes as i64));
+            let index = if lanes == 1 { zero } else { make.lanes(lanes, hi, zero) };
+            tensor = make.at(tensor, &[index]);
         }
-        match kind {
-            Kind::Tensor => self.op(Primitive::Stored, &[tensor]),
-            _ => tensor,
-        }
+        if kind == Kind::Tensor { make.stored(tensor) } else { tensor }
     }
 
-    /// Adds a primitive of operands in the order of its row.
-    pub fn op(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
-        let node = self.operators.node(primitive, None, operands);
-        self.terms.add(node)
-    }
-
-    /// Adds a literal number.
-    pub fn constant(&mut self, x: Scalar) -> Id {
-        if let Scalar::I64(n) = x {
-            return self.terms.int(n);
-        }
-        let dtype = self.terms.op(x.dtype().name(), &[]);
-        let number = self.terms.add(Node::new(ember_language::term::Head::real(x.as_f64()), &[]));
-        self.op(Primitive::Constant, &[dtype, number])
+    /// Makes terms of primitives.
+    pub fn make(&mut self) -> Make<'_, impl FnMut(Node) -> Id> {
+        Make::new(&self.operators, |node| self.terms.add(node))
     }
 }

@@ -106,7 +106,11 @@ fn meanings(book: &RuleBook, grammar: &Grammar, operator: &Operator) -> Vec<Mean
     let parameters: Vec<Var> = (0..operator.args.len() as u32).map(Var::from_u32).collect();
     let of =
         |pattern, sort, parameters| Meaning { operator: operator.name, pattern, sort, parameters };
-    let mut meanings = vec![of(pattern(operator), sort, parameters)];
+    let mut meanings = Vec::new();
+    // The interpreter has no other meaning for a lowered operator than its rules, which a message should show.
+    if book.signature.table().lowering(operator.name, operator.args.len()).is_none() {
+        meanings.push(of(pattern(operator), sort, parameters));
+    }
     if let Some(definition) = book.definitions.get(operator.name, operator.args.len()) {
         let parameters = definition.parameters.clone();
         meanings.push(of(definition.body.clone(), sort, parameters));
