@@ -10,7 +10,7 @@ use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Primitive;
-use ember_values::scalar::DType;
+use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
 use itertools::Itertools;
 
 /// The implementation of one predicate or generator.
@@ -55,6 +55,10 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         answer: |g, x| g[x[0]].data.range.max < g[x[1]].data.range.min && known_range(g, x),
     },
     Answer {
+        name: "bounded",
+        answer: |g, x| magnitude(g, x[0], DEPTH).is_some_and(|n| n <= BOUND),
+    },
+    Answer {
         name: "constant",
         answer: |g, x| {
             let fact = &g[x[0]].data;
@@ -94,7 +98,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     },
     Answer {
         name: "index",
-        answer: |g, x| g[x[0]].data.dtype == Some(DType::I64) && g[x[0]].data.lanes == Some(1),
+        answer: |g, x| g[x[0]].data.dtype == Some(DType::I64) && is_scalar(g, x[0]),
     },
     Answer {
         name: "lane-count",
@@ -151,7 +155,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     },
     Answer { name: "runs", answer: |g, x| runs(g, x[0]).unwrap_or(false) },
     Answer { name: "runs-once", answer: |g, x| single_value(g, x[0]).is_some() },
-    Answer { name: "scalar", answer: |g, x| g[x[0]].data.lanes == Some(1) },
+    Answer { name: "scalar", answer: |g, x| is_scalar(g, x[0]) },
     Answer {
         name: "speculable",
         answer: |g, x| {
@@ -313,6 +317,63 @@ fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
     let step = egraph[step].data.integer().filter(|step| *step > 0)?;
     let distance = affine(hi)?.sub(affine(lo)?)?.as_constant()?;
     Some(distance.max(0).checked_add(step - 1)? / step)
+}
+
+/// The largest number that is bounded.
+const BOUND: u64 = 1 << 50;
+
+/// How deep terms are looked into for how large they are.
+const DEPTH: usize = 8;
+
+/// The largest distance from 0 that an integer may have, where it is evaluated.
+fn magnitude(egraph: &EGraph, id: Id, depth: usize) -> Option<u64> {
+    let fact = &egraph[id].data;
+    let depth = depth.checked_sub(1)?;
+    if fact.dtype != Some(DType::I64) || !is_scalar(egraph, id) {
+        return None;
+    }
+    let known = fact.range.min.unsigned_abs().max(fact.range.max.unsigned_abs());
+    if known <= BOUND {
+        return Some(known);
+    }
+    let operators = egraph.analysis.operators();
+    let of = |id: Id| magnitude(egraph, id, depth);
+    egraph[id].nodes.iter().find_map(|node| {
+        let info = operators.of(node)?;
+        match info.primitive()? {
+            Primitive::Iv => {
+                let [variable] = info.parts(node.children())?;
+                let (lo, hi, _) = egraph[variable].data.variable?;
+                Some(of(lo)?.max(of(hi)?))
+            }
+            Primitive::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
+                let [a, b] = operators.parts(node, Primitive::Binary(op))?;
+                of(a)?.checked_add(of(b)?)
+            }
+            Primitive::Binary(BinaryOp::Mul) => {
+                let [a, b] = info.parts(node.children())?;
+                of(a)?.checked_mul(of(b)?)
+            }
+            Primitive::Binary(BinaryOp::Min | BinaryOp::Max) => {
+                let [a, b] = info.parts(node.children())?;
+                Some(of(a)?.max(of(b)?))
+            }
+            Primitive::Binary(BinaryOp::Div) => of(info.parts::<2>(node.children())?[0]),
+            Primitive::Load => {
+                // Offsets that never fall end at a size.
+                let [address] = info.parts(node.children())?;
+                let tensor = egraph[address].data.address.as_ref()?.tensor;
+                egraph.analysis.rises(tensor).then_some(LARGEST_SIZE)
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Whether a class is a value of one lane. An address in another environment has lanes, and is none.
+fn is_scalar(egraph: &EGraph, id: Id) -> bool {
+    let fact = &egraph[id].data;
+    fact.lanes == Some(1) && fact.address.is_none()
 }
 
 fn simd_lanes(egraph: &EGraph, id: Id) -> Option<i64> {

@@ -1,6 +1,7 @@
 //! The checker's evaluation of rule conditions on terms, from the facts that it derived.
 
 use super::places::{Place, Touches, apart, told};
+use super::ranges::{BOUND, DEPTH};
 use super::terms::{Fact, T};
 use super::{Checker, Means, Refusal, meant};
 use ember_language::sexp::Sexp;
@@ -10,6 +11,16 @@ use ember_values::scalar::DType;
 /// The largest number of operators visited to find the places that a term reads and writes.
 const VISITS: usize = 1 << 14;
 
+/// A rule, applied.
+pub struct Applied {
+    /// What stands before, and after.
+    pub(super) sides: [T; 2],
+    /// What its conditions rest on.
+    pub reasons: Vec<String>,
+    /// Loop variables that may get values which their loops do not give them.
+    pub loose: Vec<String>,
+}
+
 impl Checker<'_> {
     /// Instantiates a rule with the terms given in the parts of a step. Returns both sides, and for each condition the
     /// facts that it rests on. Returns an error if a condition, or a number chosen for a `:for`, cannot be verified.
@@ -17,7 +28,8 @@ impl Checker<'_> {
         &mut self,
         rule: &str,
         parts: &[Sexp],
-    ) -> Result<([T; 2], Vec<String>), Refusal> {
+        forward: bool,
+    ) -> Result<Applied, Refusal> {
         let known = self.given.rule(rule).or_else(|| self.rules.rule(rule));
         let (exact, rule) = &*known.ok_or(Refusal::NoSuchRule)?;
         let (mut means, mut reasons) = (Means::new(), Vec::new());
@@ -25,6 +37,10 @@ impl Checker<'_> {
             let (v, items) = part.form().unwrap_or_default();
             let (term, steps) = items.split_first().ok_or(Refusal::EmptyPart)?;
             means.insert(v, (self.read(term, &Means::new())?, steps));
+        }
+        for (v, term) in &rule.lets {
+            let term = self.read(term, &means)?;
+            means.insert(&v.text, (term, &[]));
         }
         let numbers = rule.fors.iter().map(|(n, call)| (call, Some(n)));
         for (call, number) in rule.whens.iter().map(|call| (call, None)).chain(numbers) {
@@ -46,12 +62,20 @@ impl Checker<'_> {
             let to = self.read(pattern, &means)?;
             self.leads(from, steps, to)?;
         }
-        for (v, term) in &rule.lets {
-            let term = self.read(term, &means)?;
-            means.insert(&v.text, (term, &[]));
+        self.scoped(rule, &means)?;
+        let mut sides = [self.read(&rule.lhs, &means)?, self.read(&rule.rhs, &means)?];
+        let (from, to) = if forward { (&rule.lhs, &rule.rhs) } else { (&rule.rhs, &rule.lhs) };
+        self.bounded_loops(from, to, &means)?;
+        // What holds in both directions says so.
+        let loose = match forward || rule.both_ways {
+            true => Vec::new(),
+            false => self.loose(&rule.rhs, &rule.lhs, &means)?,
+        };
+        if !forward {
+            sides.reverse();
         }
         self.exact = self.exact.max(*exact);
-        Ok(([self.read(&rule.lhs, &means)?, self.read(&rule.rhs, &means)?], reasons))
+        Ok(Applied { sides, reasons, loose })
     }
 
     /// Returns the facts about a term in the spelling of certificates.
@@ -99,6 +123,7 @@ impl Checker<'_> {
             ("constant", [a]) => {
                 a.number.is_some() || index(a) && a.free.is_empty() && touches(0)?.is_empty()
             }
+            ("bounded", [_]) => self.magnitude(*terms.first()?, DEPTH)? <= BOUND,
             ("float", [a]) => a.place.is_none() && a.dtype?.is_float(),
             ("index", [a]) => index(a),
             ("scalar", [a]) => !a.wide && a.dtype.is_some(),

@@ -12,7 +12,9 @@
 //! use ember_language::sexp;
 //!
 //! let mut sources = Sources::default();
-//! let rules = sources.add("none.rules", "(ruleset none \"no rules\")");
+//! let text = "(dialect none \"no rules\" (sort Stmt \"a statement\")
+//!   (op scf.skip () Stmt \"nothing\") (op scf.halt () Stmt \"the end\"))";
+//! let rules = sources.add("none.rules", text);
 //! let paths = [sources.get(rules).path.clone()];
 //! let rules = Rules::read(&mut sources, &paths).expect("well-formed rules");
 //! let mut answer = |text: &str| {
@@ -24,11 +26,16 @@
 //! ```
 
 mod conditions;
+mod names;
 mod places;
+mod ranges;
 mod refusal;
+mod scope;
 mod terms;
 pub mod trusted;
+mod typing;
 
+pub use conditions::Applied;
 pub use ember_language::rules::Stated as Rules;
 pub use refusal::Refusal;
 
@@ -36,8 +43,9 @@ use ember_language::rules::Exactness::{self, Bitwise};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use terms::{Fact, Node, T};
+use typing::{is_extent, is_name};
 
 /// The largest number of loop variables in a certificate. Every term stores the set of variables that it depends on.
 const VARIABLES: usize = 500;
@@ -63,6 +71,8 @@ pub struct Checker<'a> {
     /// Loop variables with their bounds, and the variable of every spelling of its bounds.
     variables: BTreeMap<T, T>,
     spellings: BTreeMap<[T; 4], T>,
+    /// Loop variables that may have values which their loops do not give them.
+    anywhere: BTreeSet<T>,
     exact: Exactness,
 }
 
@@ -78,6 +88,9 @@ pub fn check(rules: &Rules, certificate: &Sexp) -> Result<Exactness, Refusal> {
         checker.declare(declaration)?;
     }
     let (left, right) = (checker.program("left", left)?, checker.program("right", right)?);
+    if checker.fact(left).sort != checker.fact(right).sort {
+        return Err(Refusal::TwoSorts);
+    }
     let steps = steps.items("steps").ok_or(Refusal::NoSteps)?;
     checker.leads(left, steps, right)?;
     let least = checker.exact;
@@ -100,7 +113,8 @@ impl<'a> Checker<'a> {
     pub fn new(rules: &'a Rules) -> Checker<'a> {
         let (terms, known, tensors) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         let (given, variables, spellings) = (Rules::default(), BTreeMap::new(), BTreeMap::new());
-        Checker { rules, given, terms, known, tensors, variables, spellings, exact: Bitwise }
+        let (anywhere, exact) = (BTreeSet::new(), Bitwise);
+        Checker { rules, given, terms, known, tensors, variables, spellings, anywhere, exact }
     }
 
     /// Adds a declaration.
@@ -108,17 +122,31 @@ impl<'a> Checker<'a> {
         let twice = match form.form() {
             Some((head @ ("input" | "output" | "scratch"), [name, dtype, shape, rises @ ..])) => {
                 let dtype = dtype.atom().and_then(DType::parse).ok_or(Refusal::NoElementType)?;
-                let shape = shape.list().unwrap_or_default().to_vec();
-                let name = format!("%{}", name.atom().unwrap_or_default());
-                let writable = head != "input";
-                let rises = !writable && rises.iter().any(|to| to.items("rises-to").is_some());
+                let shape = shape.list().ok_or(Refusal::NoExtent)?.to_vec();
+                if !shape.iter().all(is_extent) {
+                    return Err(Refusal::NoExtent);
+                }
+                let name = name.atom().filter(|name| is_name(name)).ok_or(Refusal::NoName)?;
+                let (name, writable) = (format!("%{name}"), head != "input");
+                let offsets = !writable && dtype == DType::I64 && shape.len() == 1;
+                let rises = match rises {
+                    [] => false,
+                    [to] if offsets
+                        && matches!(to.items("rises-to"), Some([end]) if is_extent(end)) =>
+                    {
+                        true
+                    }
+                    [_] => return Err(Refusal::NotRising),
+                    _ => return Err(Refusal::TooMuch),
+                };
                 let tensor = Tensor { dtype, shape, writable, rises };
                 // A `given` form may only refer to tensors declared before it, so that all tensors come first.
                 self.tensors.insert(name, tensor).is_some() || !self.given.is_empty()
             }
             Some(("given", [rule])) => {
                 let fixed = |word| self.tensors.get(word).is_none_or(|t: &Tensor| !t.writable);
-                let own = rule.words().all(fixed).then(|| self.given.give(rule)).flatten();
+                let fixed = rule.words().all(fixed) && self.equates_values(rule);
+                let own = fixed.then(|| self.given.give(rule)).flatten();
                 own.ok_or(Refusal::NotGivable)?
             }
             Some(("variable", [word, bounds, steps @ ..])) => {
@@ -128,7 +156,19 @@ impl<'a> Checker<'a> {
                 let ("bounds", &[name, lo, hi, step]) = self.node(bounds) else {
                     return Err(Refusal::NoBounds);
                 };
+                if !self.are_bounds([name, lo, hi, step]) {
+                    return Err(Refusal::NoBounds);
+                }
+                let (first, word) =
+                    (!self.known.contains_key(&(word.to_owned(), Vec::new())), word);
                 let word = self.add((word.to_owned(), Vec::new()));
+                let steps = match steps {
+                    [anywhere, steps @ ..] if first && anywhere.atom() == Some("anywhere") => {
+                        self.anywhere.insert(word);
+                        steps
+                    }
+                    steps => steps,
+                };
                 // Every further declaration of a variable is another spelling of its bounds, proved by its steps.
                 let first = *self.variables.entry(word).or_insert(bounds);
                 self.leads(first, steps, bounds)?;
@@ -146,9 +186,26 @@ impl<'a> Checker<'a> {
     fn program(&mut self, side: &str, form: &Sexp) -> Result<T, Refusal> {
         let Some([term]) = form.items(side) else { return Err(Refusal::NoProgram) };
         let term = self.read(term, &Means::new())?;
-        let Fact { fits, free, .. } = self.fact(term);
-        let closed = (*fits && free.is_empty()).then_some(term);
-        closed.ok_or_else(|| Refusal::DoesNotFit(side.to_owned()))
+        let Fact { fits, free, typed, sort, loops, .. } = self.fact(term);
+        if !(*fits && free.is_empty()) {
+            return Err(Refusal::DoesNotFit(side.to_owned()));
+        }
+        if !(*typed && sort.is_some()) {
+            return Err(Refusal::IllTyped(side.to_owned()));
+        }
+        // A name that a rule makes is no program's.
+        let numbered = |word: &String| {
+            let variable = self.known.get(&(word.clone(), Vec::new()));
+            let bounds = variable.and_then(|variable| self.variables.get(variable));
+            bounds.is_some_and(|bounds| self.is_numbered(self.node(*bounds).1[0]))
+        };
+        if !loops.iter().all(numbered) {
+            return Err(Refusal::OtherName(side.to_owned()));
+        }
+        match self.loose_in(term).first() {
+            Some(variable) => Err(Refusal::OutOfRange(variable.clone())),
+            None => Ok(term),
+        }
     }
 
     /// Checks that the steps lead from one term to another.
@@ -170,19 +227,32 @@ impl<'a> Checker<'a> {
         let [at, how, parts @ ..] = parts else { return Err(Refusal::NotAStep) };
         let [old, new] = match (name, how.atom(), parts) {
             ("computed", _, [new]) => self.computed(how, new)?,
+            ("renamed", _, [new]) => self.renamed(how, new)?,
             (_, Some(how @ ("forward" | "backward")), [because, parts @ ..]) => {
-                let ([left, right], reasons) = self.applied(name, parts)?;
+                let Applied { sides, reasons, loose } =
+                    self.applied(name, parts, how == "forward")?;
+                if let Some(variable) = loose.first() {
+                    return Err(Refusal::OutOfRange(variable.clone()));
+                }
                 let told =
                     because.items("because").ok_or(Refusal::NoReasons)?.iter().map(Sexp::text);
                 if told.ne(reasons.iter().map(|reason| Some(reason.as_str()))) {
                     return Err(Refusal::OtherReasons(reasons));
                 }
-                if how == "forward" { [left, right] } else { [right, left] }
+                sides
             }
             _ => return Err(Refusal::NoDirection),
         };
         let next = at.items("at").and_then(|way| self.replaced(whole, way, old, new));
-        next.ok_or(Refusal::SomethingElse)
+        let next = next.ok_or(Refusal::SomethingElse)?;
+        let typed = self.fact(next).typed;
+        typed.then_some(next).ok_or_else(|| Refusal::IllTyped("what it makes".to_owned()))
+    }
+
+    /// Two terms that are the same but for the words of the loop variables bound in them.
+    fn renamed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], Refusal> {
+        let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
+        if self.alike(old, new) { Ok([old, new]) } else { Err(Refusal::NotTheSame) }
     }
 
     /// Checks that two terms are equal by arithmetic and declarations alone, without a rule.

@@ -35,6 +35,28 @@ pub enum Refusal {
     NoDeclaration,
     #[error("this is declared before")]
     DeclaredBefore,
+    #[error("no name")]
+    NoName,
+    #[error("what is declared has more than that")]
+    TooMuch,
+    #[error("no extent: a number from 0 to 2^40, a size, or a size and a number")]
+    NoExtent,
+    #[error("only an input of rank 1 and type i64 rises")]
+    NotRising,
+    #[error("{0}: a loop variable of a program that is not called (depth N)")]
+    OtherName(String),
+    #[error(
+        "{0}: not of fitting sorts, types and ranks, or something is written that is only read"
+    )]
+    IllTyped(String),
+    #[error("programs of two sorts")]
+    TwoSorts,
+    #[error("a loop over `{0}` with other bounds than it is declared with")]
+    OtherBounds(String),
+    #[error(
+        "`{0}` may get a value that its loop does not give it, and is not declared to be anywhere"
+    )]
+    OutOfRange(String),
     #[error("a program was expected")]
     NoProgram,
     #[error("{0}: loops, variables or tensors that do not fit")]
@@ -67,6 +89,8 @@ pub enum Refusal {
     NotKnown(String),
     #[error("not checkable: `{0}`")]
     NotCheckable(String),
+    #[error("what mentions `{0}` comes to stand in another loop over it, or in none")]
+    Captured(String),
     #[error("`{0}` does not hold")]
     DoesNotHold(String),
 }

@@ -2,8 +2,9 @@
 //! their operands, so that two terms are equal if their numbers are equal.
 
 use super::places::Place;
+use super::typing::LARGEST;
 use super::{Checker, Means, Refusal, meant};
-use ember_language::rules::{Kind, Loop, OpInfo};
+use ember_language::rules::{Kind, Loop, OpInfo, Sort};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::affine::Affine;
 use ember_values::primitive::{Primitive, Typing, Width};
@@ -21,6 +22,8 @@ pub(super) type Linear = Affine<String>;
 
 #[derive(Default)]
 pub(super) struct Fact {
+    /// The sort; `None` for what has none.
+    pub sort: Option<Sort>,
     /// The element type (of an address, the type of its tensor), and true if the term may have more than one lane.
     pub dtype: Option<DType>,
     pub wide: bool,
@@ -35,6 +38,8 @@ pub(super) struct Fact {
     /// True if the tensors of the term are declared, its loops have the bounds of their variables, and no loop is
     /// nested in one over the same variable.
     pub fits: bool,
+    /// Whether sorts, element types and ranks are as operators ask.
+    pub typed: bool,
 }
 
 impl Fact {
@@ -153,7 +158,8 @@ impl Checker<'_> {
         let position = |part: &str| known.and_then(|own| own.position(part)).unwrap_or(usize::MAX);
         let part = |name: &str| facts.get(position(name)).copied();
         let named = |name: &str| word(position(name));
-        let mut fact = Fact { place: self.place(name, operands), ..Fact::default() };
+        let place = self.place(name, operands);
+        let mut fact = Fact { place, sort: self.sorted(name, operands), ..Fact::default() };
         fact.dtype = match known.and_then(|own| own.typing) {
             Some(Typing::I64) => Some(DType::I64),
             Some(Typing::Of(at)) => facts.get(at).and_then(|own| own.dtype),
@@ -202,9 +208,10 @@ impl Checker<'_> {
             (_, Some(Scalar::I64(n))) => (Some((n, n)), None),
             (Some(Primitive::Iv), _) => {
                 let own = operands.get(position("variable"));
+                let own = own.filter(|own| !self.anywhere.contains(own));
                 (own.and_then(|own| self.values(*own)), variable(named("variable"), '@'))
             }
-            (Some(Primitive::Size), _) => (Some((0, i64::MAX)), variable(named("name"), '%')),
+            (Some(Primitive::Size), _) => (Some((0, LARGEST)), variable(named("name"), '%')),
             (Some(Primitive::Dim | Primitive::Extent), _) => {
                 let extent = |Place(_, tensor, index): &Place| {
                     let k = usize::try_from(part("k")?.integer()?).ok()?;
@@ -212,7 +219,7 @@ impl Checker<'_> {
                 };
                 let of = part("address").or(part("tensor")).and_then(|own| own.place.as_ref());
                 let n = of.and_then(extent);
-                let range = n.and_then(|n| n.parse().ok()).map_or((0, i64::MAX), |n| (n, n));
+                let range = n.and_then(|n| n.parse().ok()).map_or((0, LARGEST), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
             (Some(Primitive::Binary(op)), _) => {
@@ -251,6 +258,7 @@ impl Checker<'_> {
                 }
                 _ => true,
             };
+        fact.typed = self.typed(name, operands, &fact);
         fact
     }
 
@@ -270,7 +278,19 @@ impl Checker<'_> {
     pub(super) fn values(&self, variable: T) -> Option<(i64, i64)> {
         let &[_, lo, hi, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
         let (lo, hi) = (self.fact(lo).range?, self.fact(hi).range?);
-        let once = self.fact(step).range.is_some_and(|step| hi.1 <= lo.0.saturating_add(step.0));
-        (lo.1 < hi.0).then(|| (lo.0, if once { lo.1 } else { hi.1 - 1 }))
+        let step = self.fact(step).integer()?;
+        // The last value is as many steps from the first as there is room for.
+        let last = match lo.0 == lo.1 {
+            true => {
+                hi.1.checked_sub(1)?
+                    .checked_sub(lo.0)?
+                    .checked_div(step)?
+                    .checked_mul(step)?
+                    .checked_add(lo.0)?
+            }
+            false if hi.1 <= lo.0.saturating_add(step) => lo.1,
+            false => hi.1 - 1,
+        };
+        (lo.1 < hi.0).then_some((lo.0, last))
     }
 }

@@ -42,9 +42,13 @@ pub const PARTS: &[Part] = &[
         modules: modules![
             "crates/certify/src/lib.rs"
             "crates/certify/src/conditions.rs"
+            "crates/certify/src/names.rs"
             "crates/certify/src/places.rs"
+            "crates/certify/src/ranges.rs"
             "crates/certify/src/refusal.rs"
+            "crates/certify/src/scope.rs"
             "crates/certify/src/terms.rs"
+            "crates/certify/src/typing.rs"
         ],
     },
     Part {

@@ -32,6 +32,8 @@ pub struct CompiledRule {
     pub fors: Vec<Range>,
     /// The conditions that refer to `fors` variables.
     pub late: Vec<Test>,
+    /// Conditions on loop variables that the right side makes.
+    pub news: Vec<New>,
     /// The steps that build the right side; the last step is the root.
     pub plan: Vec<Step>,
     /// The nodes of the right side whose children are all matched variables; the children are slots.
@@ -59,6 +61,15 @@ pub struct Test {
     pub predicate: usize,
     /// The arguments of the predicate.
     pub args: Vec<Operand>,
+}
+
+/// That what a slot holds does not depend on a loop variable which the right side makes.
+#[derive(Clone, Debug)]
+pub struct New {
+    /// Builds the variable; the last step is its root.
+    pub variable: Vec<Step>,
+    /// The slot.
+    pub within: usize,
 }
 
 /// The range of a `fors` variable.
@@ -103,6 +114,11 @@ impl CompiledRule {
                 Operand::Int(_) => true,
             })
         });
+        let new = |slots: &mut Slots, new: &ember_language::rules::New| New {
+            variable: slots.plan(&new.variable),
+            within: slots.of(new.within),
+        };
+        let news = rule.news.iter().map(|own| new(&mut slots, own)).collect();
         let plan = slots.plan(&rule.rhs);
         CompiledRule {
             name: rule.name,
@@ -114,6 +130,7 @@ impl CompiledRule {
             early,
             fors,
             late,
+            news,
             first: plan.iter().filter_map(|step| over_slots(&plan, step, matched)).collect(),
             computes: plan.iter().any(|step| matches!(step, Step::Compute(..))),
             plan,
@@ -134,7 +151,8 @@ impl CompiledRule {
 
     /// Returns true if a match that was refused once may be accepted later.
     pub fn conditional(&self) -> bool {
-        self.computes || !(self.early.is_empty() && self.fors.is_empty() && self.late.is_empty())
+        let asks = !(self.early.is_empty() && self.late.is_empty() && self.news.is_empty());
+        self.computes || asks || !self.fors.is_empty()
     }
 
     /// Returns the classes in which a match may have its root.

@@ -29,7 +29,7 @@ mod looks;
 mod matcher;
 mod rule_tests;
 
-pub use compile::{CompiledRule, Operand, Range, Step, Test, compile};
+pub use compile::{CompiledRule, New, Operand, Range, Step, Test, compile};
 pub use knowledge::{EGraph, Knowledge};
 pub use looks::holds;
 pub use matcher::Query;

@@ -15,7 +15,7 @@ use crate::CompiledRule;
 use crate::drive::Observer;
 use crate::knowledge::{EGraph, Knowledge};
 use apply::Run;
-pub use apply::compute;
+pub use apply::{are_new, compute};
 use ember_host::clock;
 use ember_language::rules::Exactness;
 use ember_values::scalar::Scalar;

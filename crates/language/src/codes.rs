@@ -106,6 +106,7 @@ codes! {
     Unanchored "unanchored",
     Escapes "escapes",
     MayEscape "may-escape",
+    MayCapture "may-capture",
     SameSides "same-sides",
     Duplicate "duplicate",
     ContainsLeft "contains-left",

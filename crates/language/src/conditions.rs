@@ -36,6 +36,11 @@ pub const PREDICATES: &[Condition] = &[
         sorts: &["Value", "Value"],
     },
     Condition {
+        name: "bounded",
+        doc: "an integer between -2^50 and 2^50, so that small sums and differences of such do not overflow",
+        sorts: &["Value"],
+    },
+    Condition {
         name: "constant",
         doc: "the same value in every environment: a number, or arithmetic on sizes of the model",
         sorts: &["Value"],

@@ -11,6 +11,9 @@ use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// The largest extent of a tensor, and the largest size: part of every claim about programs.
+pub const LARGEST_SIZE: u64 = 1 << 40;
+
 /// An element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

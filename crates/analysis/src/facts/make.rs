@@ -8,7 +8,7 @@ use ember_language::term::{Head, Node};
 use ember_targets::dlc::Dim;
 use ember_values::affine::Affine;
 use ember_values::primitive::{Primitive, Typing, Width};
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE, Scalar};
 use std::collections::BTreeSet;
 
 /// Returns true if no fact is known about a node. This is a quick check for operators without declarations.
@@ -118,7 +118,7 @@ fn operand<'a>(egraph: &'a EGraph, children: &[Id], i: usize) -> &'a Known {
 
 /// Adds the facts about a value beyond its type: its constant, its range and its affine form.
 fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
-    let size = Interval { min: 0, max: i64::MAX };
+    let size = Interval { min: 0, max: LARGEST_SIZE as i64 };
     let data = |id: Id| &egraph[id].data;
     match info.primitive() {
         Some(Primitive::Variable) => {

@@ -6,12 +6,14 @@ use super::subsumed::Subsumed;
 use super::touched::Touched;
 use super::{Limits, RuleReport, StopReason, blame};
 use crate::knowledge::{EGraph, Knowledge};
-use crate::{CompiledRule, Operand, Step};
+use crate::{CompiledRule, New, Operand, Step};
 use egg::{Id, Language};
+use ember_language::conditions::PREDICATES;
 use ember_language::term::{Head, Node};
 use ember_values::scalar::BinaryOp;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The number of matches whose memory is prefetched together before they are applied.
@@ -165,6 +167,8 @@ impl<'a, A: Knowledge> Run<'a, A> {
             self.reports[rule].refused += 1;
         } else if !compiled.fors.is_empty() {
             self.range(rule, row[0], slots)?;
+        } else if !are_new(self.egraph, &compiled.news, slots) {
+            self.reports[rule].refused += 1;
         } else if self.instantiate(rule, row[0], slots)? {
             if compiled.conditional() {
                 self.applied[rule].insert(&row[1..]);
@@ -197,7 +201,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
             .late
             .iter()
             .all(|t| A::holds(self.egraph, t.predicate, &self.args(&t.args, &row)));
-        if !late {
+        if !late || !are_new(self.egraph, &compiled.news, &row) {
             self.reports[rule].refused += 1;
         } else if self.instantiate(rule, root, &row)? {
             self.applied[rule].insert(&row);
@@ -376,6 +380,36 @@ impl<'a, A: Knowledge> Run<'a, A> {
         }
     }
 }
+
+/// Whether loop variables that a rule makes are new where it asks for that: one that is in no class is mentioned
+/// by none.
+pub fn are_new<A: Knowledge>(egraph: &EGraph<A>, news: &[New], slots: &[Id]) -> bool {
+    news.iter().all(|new| {
+        let mut found: Vec<Option<Id>> = Vec::with_capacity(new.variable.len());
+        for step in &new.variable {
+            let class = match step {
+                Step::Slot(slot) => slots.get(*slot).copied(),
+                Step::Node(node) => {
+                    with_children(node, &found).and_then(|node| egraph.lookup(node))
+                }
+                Step::Compute(..) => None,
+            };
+            found.push(class.map(|id| egraph.find(id)));
+        }
+        let (variable, within) = (found.last().copied().flatten(), slots.get(new.within));
+        match (variable, within) {
+            (Some(variable), Some(within)) => {
+                A::holds(egraph, *NOT_FREE, &[variable, egraph.find(*within)])
+            }
+            _ => true,
+        }
+    })
+}
+
+/// The place of the condition that a term does not depend on a variable.
+static NOT_FREE: LazyLock<usize> = LazyLock::new(|| {
+    PREDICATES.iter().position(|predicate| predicate.name == "not-free").unwrap_or_default()
+});
 
 /// Returns a node of a plan with classes for children; `None` while one of them does not exist.
 fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {

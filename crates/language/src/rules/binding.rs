@@ -63,8 +63,14 @@ impl<'a> Binding<'a> {
             }
             self.fresh(&mut bound, x);
         }
+        let made = |arg: &Arg| trees.lets.iter().find(|(x, _)| named(arg, x));
         for (call, span) in &conditions.guards {
-            self.arguments(&bound, &call.args, *span);
+            // Of a variable that the rule makes may be asked whether it is new, and nothing else.
+            let new = matches!(call.what.name, "different" | "not-free");
+            let at = call.args.iter().position(|arg| made(arg).is_some()).filter(|_| new);
+            let asked = call.args.iter().enumerate();
+            let asked = asked.filter(|(k, _)| Some(*k) != at).map(|(_, arg)| arg.clone());
+            self.arguments(&bound, &asked.collect::<Vec<_>>(), *span);
         }
         let mut used: Vec<Symbol> = trees.rhs.variables().iter().map(|v| v.0).collect();
         for (x, tree) in &trees.lets {
@@ -190,4 +196,9 @@ impl<'a> Binding<'a> {
             self.require(&bound, name, span, "the right side of `<=>` does not bind it");
         }
     }
+}
+
+/// Whether an argument is the variable of a word.
+pub(super) fn named(arg: &Arg, word: &Word) -> bool {
+    matches!(arg, Arg::Var(variable) if Symbol::from(variable.to_string()) == Symbol::from(&word.text))
 }

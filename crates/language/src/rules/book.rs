@@ -96,6 +96,15 @@ pub struct Test {
     pub span: Span,
 }
 
+/// That a variable which a rule makes is new where something comes to be bound by it.
+#[derive(Clone, Debug)]
+pub struct New {
+    /// The variable, as the right side has it.
+    pub variable: PatternAst<Node>,
+    /// What must not depend on it.
+    pub within: Var,
+}
+
 /// A checked rule: the left side equals the right side whenever its conditions hold.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -120,6 +129,8 @@ pub struct Rule {
     pub fors: Vec<(Var, Call)>,
     /// Conditions.
     pub guards: Vec<Call>,
+    /// Conditions on variables that it makes.
+    pub news: Vec<New>,
     /// The result, with abbreviations written out. A node `!` with an operation and two arguments is a number computed
     /// when the rule is applied.
     pub rhs: PatternAst<Node>,

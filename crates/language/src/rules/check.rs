@@ -1,9 +1,10 @@
 //! Checks one rule form and turns it into a rule. Every step reports its errors and continues if possible, so that all
 //! errors of a rule are reported at once.
 
-use super::binding::Binding;
-use super::book::{Call, Exactness, Phase, Rule, RuleBook, Test};
+use super::binding::{Binding, named};
+use super::book::{Arg, Call, Exactness, New, Phase, Rule, RuleBook, Test};
 use super::calls;
+use super::capture;
 use super::infer::Inference;
 use super::rule_form::RuleForm;
 use super::scope::{self, Mentioning};
@@ -15,7 +16,8 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
-use egg::{Id, RecExpr, Symbol, Var};
+use crate::term::Node;
+use egg::{ENodeOrVar, Id, PatternAst, RecExpr, Symbol, Var};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,6 +58,34 @@ pub(super) struct Conditions {
     pub guards: Vec<(Call, Span)>,
 }
 
+impl Conditions {
+    /// Conditions on what is matched, and those on variables that the rule makes, which `made` gives by name.
+    fn split(
+        &self,
+        lets: &[(Word, Tree)],
+        made: impl Fn(Symbol) -> PatternAst<Node>,
+    ) -> (Vec<Call>, Vec<New>) {
+        let (mut guards, mut news) = (Vec::new(), Vec::new());
+        for (call, _) in &self.guards {
+            let own = |arg: &Arg| lets.iter().find(|(x, _)| named(arg, x));
+            let (x, within) = match call.args.as_slice() {
+                [a, b] => match own(a) {
+                    Some((x, _)) => (Some(x), b),
+                    None => (own(b).map(|(x, _)| x), a),
+                },
+                _ => (None, &Arg::Int(0)),
+            };
+            match (x, within) {
+                (Some(x), Arg::Var(within)) => {
+                    news.push(New { variable: made(Symbol::from(&x.text)), within: *within });
+                }
+                _ => guards.push(call.clone()),
+            }
+        }
+        (guards, news)
+    }
+}
+
 impl<'a> Checker<'a> {
     /// Creates a checker for a book whose signature and sets are complete.
     pub fn new(book: &'a mut RuleBook, errors: &'a mut Vec<Diagnostic>) -> Checker<'a> {
@@ -94,6 +124,11 @@ impl<'a> Checker<'a> {
             let id: Id = tree.add_to(&mut rhs, &abbreviations);
             abbreviations.insert(Symbol::from(&name.text), id);
         }
+        let (guards, news) = conditions.split(&trees.lets, |name| {
+            let nodes: &[ENodeOrVar<Node>] = rhs.as_ref();
+            let root = abbreviations.get(&name).map_or(0, |id| usize::from(*id) + 1);
+            RecExpr::from(nodes[..root].to_vec())
+        });
         trees.rhs.add_to(&mut rhs, &abbreviations);
         if let TreeHead::Var(name) = trees.rhs.nodes[trees.rhs.root()].head
             && let Some(&id) = abbreviations.get(&name)
@@ -113,7 +148,8 @@ impl<'a> Checker<'a> {
             lhs: trees.lhs.pattern(),
             wheres: trees.wheres.iter().map(|(x, t)| (variable(x), t.pattern())).collect(),
             fors: conditions.fors.iter().map(|(x, c, _)| (variable(x), c.clone())).collect(),
-            guards: conditions.guards.iter().map(|(c, _)| c.clone()).collect(),
+            guards,
+            news,
             rhs,
             variables: variables.sorts,
             subsume: form.subsume.is_some(),
@@ -128,17 +164,24 @@ impl<'a> Checker<'a> {
                 tests: Vec::new(),
                 ..rule.clone()
             };
-            self.add(rule, &trees.lhs, &trees.rhs);
-            self.add(reverse, &trees.rhs, &trees.lhs);
+            self.add(rule, &trees.lhs, &trees.rhs, &abbreviations);
+            self.add(reverse, &trees.rhs, &trees.lhs, &abbreviations);
         } else {
-            self.add(rule, &trees.lhs, &trees.rhs);
+            self.add(rule, &trees.lhs, &trees.rhs, &abbreviations);
         }
     }
 
     /// Runs the last checks of one direction, on the finished rule, and adds it.
-    fn add(&mut self, rule: Rule, lhs: &Tree, rhs: &Tree) {
+    fn add(&mut self, rule: Rule, lhs: &Tree, rhs: &Tree, lets: &BTreeMap<Symbol, Id>) {
         let in_scope =
-            scope::check(&self.book.signature, &self.mentioning, &rule, rhs, self.errors);
+            scope::check(&self.book.signature, &self.mentioning, &rule, rhs, self.errors)
+                && capture::check(
+                    &self.book.signature,
+                    &self.mentioning,
+                    &rule,
+                    (rhs, lets),
+                    self.errors,
+                );
         let (sides, conditions) = Sides::of(&rule);
         if sides.equal() {
             self.errors.push(

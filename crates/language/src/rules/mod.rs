@@ -9,6 +9,7 @@ mod binding;
 mod book;
 mod build;
 mod calls;
+mod capture;
 mod check;
 mod commutes;
 mod define;
@@ -35,7 +36,7 @@ mod syntax;
 mod tree;
 mod words;
 
-pub use book::{Arg, Call, Exactness, Phase, Rule, RuleBook, RuleSet, Test};
+pub use book::{Arg, Call, Exactness, New, Phase, Rule, RuleBook, RuleSet, Test};
 pub use build::Builder;
 pub use define::{Definition, Definitions};
 pub use derived::derived;

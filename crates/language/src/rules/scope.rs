@@ -17,8 +17,8 @@ type Bound = BTreeSet<usize>;
 /// The sorts of bound variables, and all sorts whose terms can mention one; element types, for example, cannot.
 #[derive(Debug)]
 pub(super) struct Mentioning {
-    variables: BTreeSet<Sort>,
-    all: BTreeSet<Sort>,
+    pub variables: BTreeSet<Sort>,
+    pub all: BTreeSet<Sort>,
 }
 
 impl Mentioning {
@@ -54,12 +54,7 @@ pub(super) fn check(
     errors: &mut Vec<Diagnostic>,
 ) -> bool {
     let mut in_scope = true;
-    let mut left = Left { signature, numbers: Numbers::default(), scopes: BTreeMap::new() };
-    left.pattern(&rule.lhs, &Bound::new());
-    for (x, pattern) in &rule.wheres {
-        let outer = left.scopes.get(x).cloned().unwrap_or_default();
-        left.pattern(pattern, &outer);
-    }
+    let mut left = Left::of(signature, rule);
     for (variable, binder) in escaping(signature, mentioning, rule, &mut left) {
         let binder_name = rule
             .variables
@@ -105,15 +100,30 @@ fn excused(rule: &Rule, variable: Var, binder: Option<Var>) -> bool {
     })
 }
 
-/// The scopes of the left side.
-struct Left<'a> {
+/// What is learnt from the left side.
+pub(super) struct Left<'a> {
     signature: &'a Signature,
-    numbers: Numbers,
-    /// For each variable, the binders around all its occurrences.
-    scopes: BTreeMap<Var, Bound>,
+    pub numbers: Numbers,
+    /// For each variable, the operators that are around every place where it stands.
+    pub scopes: BTreeMap<Var, Bound>,
+    /// The variables that stand where nothing binds them.
+    pub free: BTreeSet<Var>,
 }
 
-impl Left<'_> {
+impl<'a> Left<'a> {
+    /// What the left side of a rule says, and the patterns that its variables must also be.
+    pub fn of(signature: &'a Signature, rule: &Rule) -> Left<'a> {
+        let (numbers, scopes, free) = (Numbers::default(), BTreeMap::new(), BTreeSet::new());
+        let mut left = Left { signature, numbers, scopes, free };
+        left.pattern(&rule.lhs, &Bound::new());
+        let free = left.free.clone();
+        for (x, pattern) in &rule.wheres {
+            let outer = left.scopes.get(x).cloned().unwrap_or_default();
+            left.pattern(pattern, &outer);
+        }
+        Left { free, ..left }
+    }
+
     /// Records the scopes of a pattern below the given binders.
     fn pattern(&mut self, pattern: &PatternAst<Node>, outer: &Bound) {
         let numbers = self.numbers.of(pattern);
@@ -126,6 +136,9 @@ impl Left<'_> {
             match node {
                 ENodeOrVar::Var(v) => {
                     let here = std::mem::take(&mut scopes[i]);
+                    if !here.contains(&numbers[i]) {
+                        self.free.insert(*v);
+                    }
                     match self.scopes.get_mut(v) {
                         Some(known) => known.retain(|b| here.contains(b)),
                         None => {

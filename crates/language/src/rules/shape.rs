@@ -88,6 +88,10 @@ fn conditions(rule: &Rule, names: &mut BTreeMap<Var, usize>) -> BTreeSet<String>
     for guard in &rule.guards {
         conditions.insert(call(guard.what.name, &guard.args));
     }
+    for new in &rule.news {
+        let within = number(new.within, names);
+        conditions.insert(format!("new {} {within}", written(&new.variable, names)));
+    }
     conditions
 }
 

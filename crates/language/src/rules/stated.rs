@@ -74,6 +74,11 @@ impl Stated {
         &self.digest
     }
 
+    /// What dialects declare.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
     /// Returns the operator table of the dialects.
     pub fn table(&self) -> &Operators {
         self.signature.table()

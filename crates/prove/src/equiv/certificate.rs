@@ -8,14 +8,14 @@ use crate::chains::{Gap, Link, subterm};
 use Uncertified::Lost;
 use egg::{ENodeOrVar, Id, Symbol};
 use ember_analysis::facts::EGraph;
-use ember_certify::{Checker, Refusal, Rules};
+use ember_certify::{Applied, Checker, Refusal, Rules};
 use ember_engine::CompiledRule;
 use ember_language::rules::{Exactness, Operators, Rule, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
 use ember_model::Extent;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 /// The greatest nesting depth of proofs within proofs.
@@ -81,7 +81,7 @@ pub struct Certificate {
     pub trusted: Vec<String>,
     /// The rules of its steps, each with the number of its applications.
     pub rules: Vec<(String, usize)>,
-    /// The number of its steps, without steps nested in others.
+    /// The number of its steps, without steps nested in others and without names.
     pub steps: usize,
     /// The exactness of its least exact rule.
     pub exact: Exactness,
@@ -97,7 +97,7 @@ impl Certificate {
         rules: Vec<(String, usize)>,
         exact: Exactness,
     ) -> Certificate {
-        let count = steps.len();
+        let count = steps.iter().filter(|step| step.items("renamed").is_none()).count();
         let exact_and_rules = [form("exact", [atom(exact.name())]), form("rules", [atom(digest)])];
         forms.splice(0..0, exact_and_rules);
         forms.push(form("steps", steps));
@@ -160,25 +160,38 @@ pub fn certify(proved: &Proved<'_>) -> Result<Certificate, Uncertified> {
     others.fold(first, |found, way| found.or_else(|why| certify_with(proved, way).map_err(|_| why)))
 }
 
-/// Writes the certificate of a proof. `short` applies rules to the shortest terms, and `rises` assumes that offsets
-/// never decrease.
-fn certify_with(
-    proved: &Proved<'_>,
-    (short, rises): (bool, bool),
-) -> Result<Certificate, Uncertified> {
-    let mut writer = Writer {
-        book: proved.book,
-        compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
-        hidden: Hidden::new(proved.search, (proved.book, proved.compiled), short),
-        checker: Checker::new(proved.rules),
-        names: BTreeMap::new(),
-        spellings: FxHashMap::default(),
-        words: FxHashMap::default(),
-        declared: Vec::new(),
-        programs: FxHashMap::default(),
-        counts: Vec::new(),
-    };
-    writer.write(proved, rises)
+/// The same, with rules applied to the shortest terms or not, and offsets assumed to rise or not. What is written
+/// tells which loop variables get values that their loops may not give them; then it is written with those declared.
+fn certify_with(proved: &Proved<'_>, way: (bool, bool)) -> Result<Certificate, Uncertified> {
+    let mut anywhere = BTreeSet::new();
+    loop {
+        let mut writer = Writer::new(proved, way.0, anywhere.clone());
+        let written = writer.write(proved, way.1);
+        let more = writer.loose.difference(&anywhere).count();
+        if more == 0 {
+            return written;
+        }
+        anywhere.extend(writer.loose);
+    }
+}
+
+impl<'a> Writer<'a> {
+    fn new(proved: &'a Proved<'a>, short: bool, anywhere: BTreeSet<Id>) -> Writer<'a> {
+        Writer {
+            book: proved.book,
+            compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
+            hidden: Hidden::new(proved.search, (proved.book, proved.compiled), short),
+            checker: Checker::new(proved.rules),
+            names: BTreeMap::new(),
+            spellings: FxHashMap::default(),
+            words: FxHashMap::default(),
+            declared: Vec::new(),
+            programs: FxHashMap::default(),
+            anywhere,
+            loose: BTreeSet::new(),
+            counts: Vec::new(),
+        }
+    }
 }
 
 /// A certificate that is being written.
@@ -197,6 +210,9 @@ pub(super) struct Writer<'a> {
     declared: Vec<Sexp>,
     /// The variables of the programs as they are spelled there.
     pub(super) programs: FxHashMap<Id, [Term; 4]>,
+    /// The variables that may have values which their loops do not give them, and those that get such values.
+    pub(super) anywhere: BTreeSet<Id>,
+    loose: BTreeSet<Id>,
     counts: Vec<(String, usize)>,
 }
 
@@ -225,9 +241,10 @@ impl<'a> Writer<'a> {
         let lost = || Lost("a program is not in the search");
         let start = self.hidden.hide(&proved.terms[0]).ok_or_else(lost)?;
         let end = self.hidden.hide(&proved.terms[1]).ok_or_else(lost)?;
-        let mut programs = Vec::new();
-        for (head, term) in [("left", &start), ("right", &end)] {
-            programs.push(form(head, [self.term(term)?]));
+        let named = [self.term(&start)?, self.term(&end)?];
+        let mut numbered = Vec::new();
+        for term in [&start, &end] {
+            numbered.push(self.numbered(term)?);
         }
         for term in proved.terms {
             self.spell_program(term)?;
@@ -237,7 +254,16 @@ impl<'a> Writer<'a> {
             Gap::NotEqual => Lost("the chain was not found again"),
         })?;
         let mut steps = Vec::new();
+        let whole = || form("at", []);
+        let renamed = |from: &Sexp, to: &Sexp| {
+            let other = printed(from) != printed(to);
+            other.then(|| form("renamed", [whole(), from.clone(), to.clone()]))
+        };
+        steps.extend(renamed(&numbered[0], &named[0]));
         self.steps(&start, links, (0, &[]), &mut steps)?;
+        steps.extend(renamed(&named[1], &numbered[1]));
+        let programs = ["left", "right"].into_iter().zip(numbered);
+        let programs = programs.map(|(head, term)| form(head, [term]));
         let mut forms = std::mem::take(&mut self.declared);
         // Earlier parts have steps of their own, so that their declarations do not count.
         let exact = self.exactness(forms.iter().skip(proved.before.len()).chain(&steps));
@@ -311,7 +337,7 @@ impl<'a> Writer<'a> {
                     let mut means = Means::new(operators);
                     means.fit(&rule.lhs, sides[0]);
                     means.fit(&rule.rhs, sides[1]);
-                    match self.application(rule, &applied.slots, &mut means, depth) {
+                    match self.application(rule, forward, &applied.slots, &mut means, depth) {
                         Ok(parts) => steps.push(self.step(rule, at, forward, parts)),
                         Err(_) if depth < DEEPEST => {
                             let links = (&old, &new, forward, at);
@@ -331,20 +357,19 @@ impl<'a> Writer<'a> {
     /// Builds a step that applies a rule. The reverse of a rule with two directions is written as the rule itself, read
     /// in the other direction.
     fn step(&self, rule: &Rule, at: Sexp, forward: bool, parts: Vec<Sexp>) -> Sexp {
-        let name = self.stated(rule);
-        let forward = forward == (name == rule.name.as_str());
+        let (name, forward) = self.stated(rule, forward);
         let direction = atom(if forward { "forward" } else { "backward" });
         form(name, [at, direction].into_iter().chain(parts))
     }
 
-    /// Returns the name under which a rule is declared in its file.
-    fn stated<'r>(&self, rule: &'r Rule) -> &'r str {
+    /// The name under which a rule stands in its file, and whether it is applied forward there.
+    fn stated<'r>(&self, rule: &'r Rule, forward: bool) -> (&'r str, bool) {
         let name = rule.name.as_str();
         let base = name.strip_suffix("-rev").filter(|base| {
             let sides = self.book.rule(base).map(|base| (&base.lhs, &base.rhs));
             sides == Some((&rule.rhs, &rule.lhs))
         });
-        base.unwrap_or(name)
+        base.map_or((name, forward), |base| (base, !forward))
     }
 
     fn count(&mut self, name: &str, depth: usize) {
@@ -384,7 +409,7 @@ impl<'a> Writer<'a> {
             let links = self.hidden.chain(old, &from).map_err(lost)?;
             self.steps(old, links, (depth + 1, place), steps)?;
         }
-        let parts = self.application(rule, slots, &mut means, depth)?;
+        let parts = self.application(rule, forward, slots, &mut means, depth)?;
         steps.push(self.step(rule, at, forward, parts));
         if to != *new {
             let links = self.hidden.chain(&to, new).map_err(lost)?;
@@ -397,6 +422,7 @@ impl<'a> Writer<'a> {
     fn application(
         &mut self,
         rule: &Rule,
+        forward: bool,
         slots: &[Id],
         means: &mut Means<'_>,
         depth: usize,
@@ -423,6 +449,8 @@ impl<'a> Writer<'a> {
         for pattern in patterns {
             self.variables_of(pattern, means, depth)?;
         }
+        let sides = if forward { [&rule.lhs, &rule.rhs] } else { [&rule.rhs, &rule.lhs] };
+        self.bounds_of(sides, means, depth)?;
         let mut items = Vec::new();
         for (v, term) in &means.of {
             let mut item = vec![self.term(term)?];
@@ -435,9 +463,12 @@ impl<'a> Writer<'a> {
             }
             items.push(form(&v.to_string(), item));
         }
-        let applied = self.checker.applied(self.stated(rule), &items);
-        let (_, reasons) =
+        let (name, forward) = self.stated(rule, forward);
+        let applied = self.checker.applied(name, &items, forward);
+        let Applied { reasons, loose, .. } =
             applied.map_err(|why| Uncertified::Condition { rule: rule.name.as_str(), why })?;
+        let classes = self.names.iter().filter(|(_, word)| loose.contains(word));
+        self.loose.extend(classes.map(|(class, _)| *class));
         items.insert(0, form("because", reasons.into_iter().map(text)));
         Ok(items)
     }

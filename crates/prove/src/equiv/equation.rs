@@ -158,6 +158,7 @@ impl Equation {
             wheres: wheres.clone(),
             fors: Vec::new(),
             guards: guards.clone(),
+            news: Vec::new(),
             rhs: rhs.clone(),
             variables: Vec::new(),
             subsume: false,

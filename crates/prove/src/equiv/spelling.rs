@@ -3,12 +3,12 @@
 use super::certificate::Uncertified::{self, Lost};
 use super::certificate::Writer;
 use super::chain::{class_of, is_word};
-use super::forms::{atom, form, printed, shown};
+use super::forms::{atom, form, list, printed, shown};
 use super::means::Means;
 use crate::chains::Terms;
-use egg::{ENodeOrVar, Id, PatternAst};
-use ember_language::sexp::Sexp;
-use ember_language::term::{Node, Term};
+use egg::{ENodeOrVar, Id, Language, PatternAst};
+use ember_language::sexp::{Sexp, deeper};
+use ember_language::term::{Head, Node, Term};
 
 impl Writer<'_> {
     /// Records the spelling of a program's variables.
@@ -56,6 +56,78 @@ impl Writer<'_> {
         Ok(shown(term, &self.names))
     }
 
+    /// A program as text, in which each loop's variable is called by the number of loops around it, whatever rules
+    /// have called it.
+    pub(super) fn numbered(&mut self, program: &Term) -> Result<Sexp, Uncertified> {
+        let root = Id::from(program.len().checked_sub(1).ok_or(Lost("an empty program"))?);
+        self.numbered_part(program, root, &mut Vec::new())
+    }
+
+    fn numbered_part(
+        &mut self,
+        program: &Term,
+        at: Id,
+        around: &mut Vec<(Id, String)>,
+    ) -> Result<Sexp, Uncertified> {
+        let node = &program[at];
+        if let Some(class) = is_word(node) {
+            let word = around.iter().rev().find(|(known, _)| *known == class);
+            let word = word.map(|(_, word)| word.clone());
+            return Ok(atom(word.ok_or(Lost("a variable outside of its loop"))?));
+        }
+        if node.children().is_empty() {
+            return Ok(atom(node.to_string()));
+        }
+        let operators = self.operators();
+        let binds = match node.head() {
+            Head::Op(name) => operators.binds(name, node.children().len()),
+            Head::Int(_) | Head::Real(_) => None,
+        };
+        let mut word = None;
+        if let Some((variable, _)) = binds {
+            let class = is_word(&program[node.children()[variable]]).ok_or(Lost("no variable"))?;
+            let bounds = match operators.of(node).and_then(|info| info.looped()) {
+                Some(own) => {
+                    let bounds = [own.lo, own.hi, own.step].map(|at| node.children()[at]);
+                    bounds.map(|id| Terms::of(program, id))
+                }
+                None => self.spellings.get(&class).ok_or(Lost("unknown bounds"))?.1[0].clone(),
+            };
+            word = Some((class, self.numbered_variable(&bounds, around)?));
+        }
+        let mut parts = vec![atom(node.name().ok_or(Lost("no operator"))?)];
+        for (k, child) in node.children().iter().enumerate() {
+            let inside = word.clone().zip(binds).filter(|(_, (v, body))| k == *v || k == *body);
+            let count = around.len();
+            around.extend(inside.map(|(word, _)| word));
+            let part = deeper(|| self.numbered_part(program, *child, around));
+            around.truncate(count);
+            parts.push(part?);
+        }
+        Ok(list(parts))
+    }
+
+    /// The word of a loop's variable with these bounds, which is called by the number of loops around.
+    fn numbered_variable(
+        &mut self,
+        bounds: &[Term; 3],
+        around: &mut Vec<(Id, String)>,
+    ) -> Result<String, Uncertified> {
+        let numbered = self.operators().numbered().ok_or(Lost("no names of variables"))?;
+        let mut parts = vec![form(numbered.as_str(), [atom(around.len().to_string())])];
+        for bound in bounds {
+            let root = Id::from(bound.len().saturating_sub(1));
+            parts.push(deeper(|| self.numbered_part(bound, root, around))?);
+        }
+        let spelled = form("bounds", parts);
+        if let Some(known) = self.words.get(&printed(&spelled)) {
+            return Ok(known.clone());
+        }
+        let word = format!("@{}", self.words.len());
+        self.say(form("variable", [atom(&word), spelled]))?;
+        Ok(word)
+    }
+
     /// Declares the variable of a class, as a program spells it or else in the shortest form.
     fn declare(&mut self, class: Id) -> Result<(), Uncertified> {
         if self.names.contains_key(&class) {
@@ -81,7 +153,8 @@ impl Writer<'_> {
             Some(known) => known,
             None => {
                 let word = format!("@{}", self.words.len());
-                self.say(form("variable", [atom(&word), spelled]))?;
+                let anywhere = self.anywhere.contains(&class).then(|| atom("anywhere"));
+                self.say(form("variable", [atom(&word), spelled].into_iter().chain(anywhere)))?;
                 word
             }
         };
@@ -119,6 +192,39 @@ impl Writer<'_> {
             if !self.names.contains_key(&class) && !self.programs.contains_key(&class) {
                 self.declare_as(class, [name, lo, hi, step])?;
             } else {
+                self.declare(class)?;
+                self.spell(class, [lo, hi, step], depth)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Proves the bounds of loops that the second side of a rule has over variables of the rule, and the first has not.
+    pub(super) fn bounds_of(
+        &mut self,
+        [from, to]: [&PatternAst<Node>; 2],
+        means: &Means<'_>,
+        depth: usize,
+    ) -> Result<(), Uncertified> {
+        let operators = self.operators();
+        let loops = |side: &PatternAst<Node>| -> Vec<(ENodeOrVar<Node>, [Id; 3])> {
+            let nodes = side.as_ref().iter();
+            let loops = nodes.filter_map(|node| {
+                let ENodeOrVar::ENode(node) = node else { return None };
+                let own = operators.of(node)?.looped()?.of(node.children())?;
+                Some((side[own.variable].clone(), [own.lo, own.hi, own.step]))
+            });
+            loops.collect()
+        };
+        let known = loops(from);
+        for (variable, bounds) in loops(to) {
+            let ENodeOrVar::Var(v) = variable else { continue };
+            if known.iter().any(|(other, _)| *other == variable) {
+                continue;
+            }
+            let class = means.of.get(&v).and_then(|term| is_word(term.as_ref().last()?));
+            let bounds = bounds.map(|bound| means.build(to, bound));
+            if let (Some(class), [Some(lo), Some(hi), Some(step)]) = (class, bounds) {
                 self.declare(class)?;
                 self.spell(class, [lo, hi, step], depth)?;
             }

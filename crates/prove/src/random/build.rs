@@ -129,7 +129,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         Scope { vars, read_only: read_only || self.read_only }
     }
 
-    fn hole(&mut self, v: Var) -> Option<Id> {
+    pub(super) fn hole(&mut self, v: Var) -> Option<Id> {
         if let Some(id) = self.holes.get(&v) {
             return Some(*id);
         }

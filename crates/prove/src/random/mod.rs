@@ -8,6 +8,7 @@ mod bind;
 mod build;
 mod grammar;
 mod grow;
+mod mention;
 mod program;
 mod types;
 mod world;

@@ -5,6 +5,7 @@ use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
 use ember_language::term::{Head, Node, Terms};
+use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,8 +54,18 @@ impl Instance {
         let world = World::random(rng, !rule.fors.is_empty());
         let (pattern, others) = with_wheres(rule);
         let ranks = ranks(rule);
-        let mut instance =
-            Instance::of(&pattern, &others, sort, &ranks, grammar, world, rng, size, tame)?;
+        let mut instance = Instance::of(
+            &pattern,
+            &others,
+            sort,
+            &ranks,
+            &made(rule, grammar),
+            grammar,
+            world,
+            rng,
+            size,
+            tame,
+        )?;
         for (x, inner) in &rule.wheres {
             let id = instance.substitute(inner, &BTreeMap::new())?;
             instance.holes.insert(*x, id);
@@ -64,12 +75,14 @@ impl Instance {
 
     /// Generates a random instance of a pattern of this sort, with variables of these ranks. `others` are nodes of the
     /// pattern outside of its root that need an instance as well.
+    /// Once in a while, a term mentions one of the loop variables that are `made` of the instance.
     #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
     pub fn of(
         pattern: &PatternAst<Node>,
         others: &[Id],
         sort: Sort,
         ranks: &BTreeMap<Var, usize>,
+        made: &[PatternAst<Node>],
         grammar: &Grammar,
         world: World,
         rng: &mut Rng,
@@ -89,7 +102,11 @@ impl Instance {
         let mut build = Build::new(pattern, types, &mut grow, size);
         build.outer_loops();
         build.bind_early();
-        let lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
+        let mut lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
+        if !made.is_empty() && build.one_in(4) {
+            let one = build.choice(made)?;
+            lhs = build.mention(one)?;
+        }
         let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
         let operators = grammar.signature.table().clone();
@@ -167,6 +184,17 @@ impl Instance {
         let seen = self.parts(&terms);
         self.free.iter().copied().filter(|v| seen.contains(v)).collect()
     }
+}
+
+/// The loop variables that a rule makes, as its right side has them.
+fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
+    let nodes: &[ENodeOrVar<Node>] = rule.rhs.as_ref();
+    let is_made = |node: &ENodeOrVar<Node>| match node {
+        ENodeOrVar::ENode(node) => grammar.operators().primitive(node) == Some(Primitive::Variable),
+        ENodeOrVar::Var(_) => false,
+    };
+    let made = (0..nodes.len()).filter(|at| is_made(&nodes[*at]));
+    made.map(|at| PatternAst::from(nodes[..=at].to_vec())).collect()
 }
 
 /// Returns the ranks that a rule's conditions require of its variables.

@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::instance::Instance;
+use super::{Options, Verdict, check_rule};
 use crate::random::{Grammar, World, pattern, sort};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
@@ -23,10 +24,26 @@ fn has_meaning(signature: &Signature, operator: &Operator, sort: Sort) -> bool {
     (0..500).any(|round| {
         let world = World::random(&mut rng, false);
         let ranks = BTreeMap::new();
-        Instance::of(&pattern, &[], sort, &ranks, &grammar, world, &mut rng, round % 3, false)
+        Instance::of(&pattern, &[], sort, &ranks, &[], &grammar, world, &mut rng, round % 3, false)
             .and_then(|instance| Case::random(&instance, &mut rng, false))
             .is_some()
     })
+}
+
+#[test]
+fn a_variable_that_is_not_new_is_noticed() {
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
+    let paths = [rules.clone(), rules.join("equiv")];
+    let book = rules::load(&mut Sources::new(Disk), &paths).expect("the project's rules").0;
+    let options = Options { instances: 20_000, most: 20_000, exhaustive: 0, ..Options::default() };
+    let capturing =
+        ["split", "split-behind", "unroll-first", "block-loop", "tile", "fix-for-bounds"];
+    for name in capturing {
+        let mut rule = book.rule(name).expect("a rule of the project").clone();
+        rule.news.clear();
+        let report = check_rule(&book.signature, &rule, &options);
+        assert!(matches!(report.verdict, Verdict::Refuted(_)), "{name}: {report:?}");
+    }
 }
 
 #[test]

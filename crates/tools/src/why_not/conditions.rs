@@ -3,7 +3,8 @@
 use egg::{Id, Var};
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::Knowledge;
-use ember_engine::{CompiledRule, Step};
+use ember_engine::saturate::are_new;
+use ember_engine::{CompiledRule, New, Step};
 use ember_language::rules::{Arg, Rule};
 use ember_language::term::{Head, Node};
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ pub(super) enum Refusal {
     When(usize),
     /// The `:for` with this index has no value.
     For(usize),
+    /// The loop variable with this place that the right side makes is not new.
+    New(usize),
     /// A number cannot be computed.
     Number,
     /// None: the rule applies.
@@ -101,6 +104,10 @@ fn range(
                 return Refusal::When(at);
             }
         }
+        if let Some(at) = compiled.news.iter().position(|new| !new_in(egraph, new, compiled, bound))
+        {
+            return Refusal::New(at);
+        }
         let exists = !compiled.computes || computable(egraph, compiled, bound);
         return if exists { Refusal::None } else { Refusal::Number };
     };
@@ -114,6 +121,13 @@ fn range(
         Some(range(egraph, rule, compiled, &bound, at + 1, needs))
     });
     tried.max().unwrap_or(if values.is_empty() { Refusal::For(at) } else { Refusal::None })
+}
+
+/// Whether a loop variable that the right side makes is new.
+fn new_in(egraph: &EGraph, new: &New, compiled: &CompiledRule, bound: &BTreeMap<Var, Id>) -> bool {
+    let slots = compiled.variables.iter().map(|v| bound.get(v).copied());
+    let slots: Option<Vec<Id>> = slots.collect();
+    slots.is_none_or(|slots| are_new(egraph, std::slice::from_ref(new), &slots))
 }
 
 /// Returns true if every number that the right side computes exists.

@@ -20,6 +20,7 @@ impl Told<'_> {
         let (cause, what) = match furthest {
             Refusal::When(at) => (Cause::ConditionFalse, self.when(at)),
             Refusal::For(at) => (Cause::NothingToRangeOver, self.range(at)),
+            Refusal::New(at) => (Cause::ConditionFalse, self.new_in(at)),
             Refusal::Number | Refusal::None => (Cause::NumberMissing, self.number()),
         };
         let all = plural(found.len(), "match", "matches");
@@ -38,6 +39,7 @@ impl Told<'_> {
                     let call = &rule.fors[at].1;
                     (self.range(at), variables(&call.args), call.what.doc)
                 }
+                Refusal::New(at) => (self.new_in(at), vec![rule.news[at].within], ""),
                 Refusal::Number | Refusal::None => (self.number(), computed(&rule.rhs), ""),
             };
             answer.evidence.push(("refused", format!("{what}, {count} of {}", found.len())));
@@ -55,7 +57,7 @@ impl Told<'_> {
             }
         }
         answer.help = Some(match furthest {
-            Refusal::When(_) => {
+            Refusal::When(_) | Refusal::New(_) => {
                 "where the condition ought to hold, a rule that makes a simpler form of what it saw \
                  may let it"
                     .to_owned()
@@ -76,6 +78,12 @@ impl Told<'_> {
     fn range(&self, at: usize) -> String {
         let (x, call) = &self.subject.rule().fors[at];
         format!("{} gives no {x}", written(call.what.name, &call.args))
+    }
+
+    fn new_in(&self, at: usize) -> String {
+        let new = &self.subject.rule().news[at];
+        let variable = short(&new.variable, Id::from(new.variable.len().saturating_sub(1)));
+        format!("{} may mention {variable}", new.within)
     }
 
     fn number(&self) -> String {

@@ -76,6 +76,7 @@ fn made(
             &[],
             meaning.sort,
             &none,
+            &[],
             grammar,
             world,
             rng,

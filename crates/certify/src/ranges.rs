@@ -1,0 +1,201 @@
+//! Whether loop variables keep to the values that their loops give them where a step puts other values in their
+//! place. A rule of `fix` or `rename` read backward puts any value there.
+
+use super::terms::{Linear, T};
+use super::{Checker, Means, Refusal};
+use ember_language::sexp::{Sexp, deeper};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
+use std::collections::BTreeSet;
+
+/// How many bounds are looked at for one value.
+pub(super) const DEPTH: usize = 8;
+
+/// The largest number that is bounded.
+pub(super) const BOUND: u64 = 1 << 50;
+
+/// What a loop variable gets where another value is put in its place: from a value on, below another. Of one value,
+/// only that.
+type Gets = (T, Option<T>);
+
+impl Checker<'_> {
+    /// The variables that get values in one side of a rule and not in the other, where those are not known to be of
+    /// the loop, and which are not declared to be anywhere.
+    pub(super) fn loose(
+        &mut self,
+        from: &Sexp,
+        to: &Sexp,
+        means: &Means<'_>,
+    ) -> Result<Vec<String>, Refusal> {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        self.noted(from, means, &mut before)?;
+        self.noted(to, means, &mut after)?;
+        after.retain(|gets| !before.contains(gets));
+        Ok(self.unknown(after))
+    }
+
+    /// The same of all parts of a program.
+    pub(super) fn loose_in(&mut self, program: T) -> Vec<String> {
+        let (mut open, mut seen, mut found) = (vec![program], BTreeSet::new(), Vec::new());
+        while let Some(at) = open.pop() {
+            if seen.insert(at) {
+                found.extend(self.gets(at));
+                open.extend(self.node(at).1);
+            }
+        }
+        self.unknown(found)
+    }
+
+    fn unknown(&self, found: Vec<(T, Gets)>) -> Vec<String> {
+        let found = found.into_iter();
+        let loose = found.filter(|(variable, gets)| {
+            !self.anywhere.contains(variable) && !self.within(*variable, *gets)
+        });
+        loose.map(|(variable, _)| self.node(variable).0.to_owned()).collect()
+    }
+
+    /// Notes the variables of a rule's side that get values.
+    fn noted(
+        &mut self,
+        side: &Sexp,
+        means: &Means<'_>,
+        found: &mut Vec<(T, Gets)>,
+    ) -> Result<(), Refusal> {
+        let Some((name, operands)) = side.form() else { return Ok(()) };
+        for operand in operands {
+            deeper(|| self.noted(operand, means, found))?;
+        }
+        let primitive = self.operator(name, operands.len()).and_then(|own| own.primitive());
+        if matches!(primitive, Some(Primitive::Fix | Primitive::Rename | Primitive::Vec)) {
+            let term = self.read(side, means)?;
+            found.extend(self.gets(term));
+        }
+        Ok(())
+    }
+
+    /// What a term puts in the place of a loop variable.
+    fn gets(&mut self, term: T) -> Option<(T, Gets)> {
+        let iv = self.rules.table().named(Primitive::Iv, None)?.to_string();
+        if let Some([variable, value]) = self.parts(term, Primitive::Fix) {
+            return Some((variable, (value, None)));
+        }
+        if let Some([from, to]) = self.parts(term, Primitive::Rename) {
+            return Some((from, (self.add((iv, vec![to])), None)));
+        }
+        let [variable, lane, _, hi] = self.parts(term, Primitive::Vec)?;
+        Some((lane, (self.add((iv, vec![variable])), Some(hi))))
+    }
+
+    /// Whether values are some that a loop gives its variable.
+    fn within(&self, variable: T, (value, end): Gets) -> bool {
+        let own = self.bounds_of(variable);
+        own.iter().any(|[lo, hi, step]| {
+            let each = self.fact(*step).integer() == Some(1);
+            if let Some(end) = end {
+                return each && self.at_most(*lo, value, DEPTH) && self.at_most(end, *hi, DEPTH);
+            }
+            let first = value == *lo && self.less(*lo, *hi);
+            let other = self.parts::<1>(value, Primitive::Iv).map(|[other]| other);
+            let other = other.filter(|other| !self.anywhere.contains(other));
+            let others = other.map(|other| self.bounds_of(other)).unwrap_or_default();
+            first
+                || others.iter().any(|[from, to, by]| {
+                    let same = from == lo && self.fact(*by).integer() == self.fact(*step).integer();
+                    (each || same)
+                        && self.at_most(*lo, *from, DEPTH)
+                        && self.at_most(*to, *hi, DEPTH)
+                })
+                || each && self.at_most(*lo, value, DEPTH) && self.less(value, *hi)
+        })
+    }
+
+    /// The largest distance from 0 that an integer may have, where it is evaluated.
+    pub(super) fn magnitude(&self, term: T, depth: usize) -> Option<u64> {
+        let fact = self.fact(term);
+        let depth = depth.checked_sub(1)?;
+        if fact.dtype != Some(DType::I64) || fact.place.is_some() || fact.wide {
+            return None;
+        }
+        let known = fact.range.map(|(least, most)| least.unsigned_abs().max(most.unsigned_abs()));
+        if let Some(known) = known.filter(|known| *known <= BOUND) {
+            return Some(known);
+        }
+        let of = |term: T| self.magnitude(term, depth);
+        let (name, operands) = self.node(term);
+        let info = self.operator(name, operands.len())?;
+        match info.primitive()? {
+            Primitive::Iv => {
+                let [variable] = info.arranged(operands)?;
+                let bounds = self.bounds_of(variable);
+                let each = |[lo, hi, _]: &[T; 3]| Some(of(*lo)?.max(of(*hi)?));
+                bounds.iter().find_map(each).filter(|_| !self.anywhere.contains(&variable))
+            }
+            Primitive::Binary(BinaryOp::Add | BinaryOp::Sub) => {
+                let [a, b] = info.arranged(operands)?;
+                of(a)?.checked_add(of(b)?)
+            }
+            Primitive::Binary(BinaryOp::Mul) => {
+                let [a, b] = info.arranged(operands)?;
+                of(a)?.checked_mul(of(b)?)
+            }
+            Primitive::Binary(BinaryOp::Min | BinaryOp::Max) => {
+                let [a, b] = info.arranged(operands)?;
+                Some(of(a)?.max(of(b)?))
+            }
+            Primitive::Binary(BinaryOp::Div) => of(info.arranged::<T, 2>(operands)?[0]),
+            // Offsets that never fall end at a size.
+            Primitive::Load => {
+                let [address] = info.arranged(operands)?;
+                let tensor = self.tensors.get(&self.fact(address).place.as_ref()?.1)?;
+                tensor.rises.then_some(LARGEST_SIZE)
+            }
+            _ => None,
+        }
+    }
+
+    /// All spellings of a variable's bounds.
+    pub(super) fn bounds_of(&self, variable: T) -> Vec<[T; 3]> {
+        let all = self.spellings.iter().filter(|(_, word)| **word == variable);
+        all.map(|([_, lo, hi, step], _)| [*lo, *hi, *step]).collect()
+    }
+
+    /// Whether a number is less than another, by their ranges, or by their distance where neither overflows.
+    fn less(&self, a: T, b: T) -> bool {
+        let (x, y) = (self.fact(a), self.fact(b));
+        let ranges = x.range.zip(y.range);
+        let far =
+            |a: &Option<Linear>, b: &Option<Linear>| b.as_ref()?.sub(a.as_ref()?)?.as_constant();
+        ranges.is_some_and(|(x, y)| x.1 < y.0)
+            || ranges.is_some() && far(&x.linear, &y.linear).is_some_and(|n| n > 0)
+    }
+
+    /// Whether a number is at most another.
+    fn at_most(&self, a: T, b: T, depth: usize) -> bool {
+        let (x, y) = (self.fact(a), self.fact(b));
+        let ranges = x.range.zip(y.range);
+        let far =
+            |a: &Option<Linear>, b: &Option<Linear>| b.as_ref()?.sub(a.as_ref()?)?.as_constant();
+        if a == b
+            || ranges.is_some_and(|(x, y)| x.1 <= y.0)
+            || ranges.is_some() && far(&x.linear, &y.linear).is_some_and(|n| n >= 0)
+        {
+            return true;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let part = |t: T, op: BinaryOp| self.parts::<2>(t, Primitive::Binary(op));
+        let either = |[p, q]: [T; 2], holds: &dyn Fn(T) -> bool| holds(p) || holds(q);
+        part(a, BinaryOp::Min).is_some_and(|both| either(both, &|p| self.at_most(p, b, depth)))
+            || part(b, BinaryOp::Max).is_some_and(|both| either(both, &|p| self.at_most(a, p, depth)))
+            || part(a, BinaryOp::Max).is_some_and(|[p, q]| {
+                self.at_most(p, b, depth) && self.at_most(q, b, depth)
+            })
+            || part(b, BinaryOp::Min).is_some_and(|[p, q]| {
+                self.at_most(a, p, depth) && self.at_most(a, q, depth)
+            })
+            // A loop variable is at least where its loop starts.
+            || self.parts::<1>(b, Primitive::Iv).is_some_and(|[variable]| {
+                !self.anywhere.contains(&variable)
+                    && self.bounds_of(variable).iter().any(|[lo, ..]| self.at_most(a, *lo, depth))
+            })
+    }
+}
