@@ -180,7 +180,7 @@ impl Extents<'_, '_> {
     fn value(&self, id: Id, k: usize) -> Option<Extent> {
         let node = match &self.extent.body[id] {
             ENodeOrVar::Var(v) => {
-                return (self.extent.indices.first() == Some(v)).then(|| Extent::Const(k as u64));
+                return (self.extent.indices.first() == Some(v)).then_some(Extent::Const(k as u64));
             }
             ENodeOrVar::ENode(node) => node,
         };
