@@ -31,16 +31,19 @@ impl Checker<'_> {
             return false;
         }
         let binds = self.binds(name, own.len());
-        let looped = self.operator(name, own.len()).and_then(OpInfo::looped);
-        if let Some((variable, _)) = binds {
-            let renamed = own[variable] != others[variable];
-            let loops = [(own, own[variable]), (others, others[variable])];
-            let bounded = |(operands, v): (&[T], T)| {
-                looped.is_some_and(|own| {
-                    self.has_bounds(v, [own.lo, own.hi, own.step].map(|at| operands[at]))
-                })
+        if let Some((variable, _)) = binds
+            && own[variable] != others[variable]
+        {
+            let pair = [(own[variable], own), (others[variable], others)];
+            let looped = self.operator(name, own.len()).and_then(OpInfo::looped);
+            let bounded = match looped {
+                Some(at) => pair.into_iter().all(|(v, operands)| {
+                    self.has_bounds(v, [at.lo, at.hi, at.step].map(|at| operands[at]))
+                }),
+                // Of a loop of another level, its variables tell the bounds.
+                None => self.bounded_alike(pair.map(|(v, _)| v), around),
             };
-            if renamed && !loops.into_iter().all(bounded) {
+            if !bounded {
                 return false;
             }
         }
@@ -53,6 +56,16 @@ impl Checker<'_> {
                 alike
             }
             _ => deeper(|| self.alike_within(*x, *y, around)),
+        })
+    }
+
+    /// Whether two variables have bounds that are alike.
+    fn bounded_alike(&self, variables: [T; 2], around: &mut Pairs) -> bool {
+        let [own, others] = variables.map(|v| self.bounds_of(v));
+        own.iter().any(|a| {
+            let alike =
+                |b: &[T; 3]| a.iter().zip(b).all(|(x, y)| self.alike_within(*x, *y, around));
+            others.iter().any(alike)
         })
     }
 

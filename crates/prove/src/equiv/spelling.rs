@@ -86,7 +86,8 @@ impl Writer<'_> {
         let mut word = None;
         if let Some((variable, _)) = binds {
             let class = is_word(&program[node.children()[variable]]).ok_or(Lost("no variable"))?;
-            let bounds = match operators.of(node).and_then(|info| info.looped()) {
+            let plain = operators.of(node).filter(|info| info.has_facts());
+            let bounds = match plain.and_then(|info| info.looped()) {
                 Some(own) => {
                     let bounds = [own.lo, own.hi, own.step].map(|at| node.children()[at]);
                     bounds.map(|id| Terms::of(program, id))
