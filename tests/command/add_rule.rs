@@ -43,7 +43,7 @@ const MINE: &str = r#"
   (scf.for ?e ?lo ?hi 1 ?s)
   => (scf.for ?v ?lo ?hi 64 (vec ?v ?e 64 ?hi ?s))
   :let ?v (var (outer ?e 64) ?lo ?hi 64)
-  :when (reads-only-in ?lo) (unit-stride ?e ?s))
+  :when (reads-only-in ?lo) (unit-stride ?e ?s) (not-free ?v ?s))
 "#;
 
 #[test]

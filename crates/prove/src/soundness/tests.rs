@@ -35,7 +35,7 @@ fn a_variable_that_is_not_new_is_noticed() {
     let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
     let paths = [rules.clone(), rules.join("equiv")];
     let book = rules::load(&mut Sources::new(Disk), &paths).expect("the project's rules").0;
-    let options = Options { instances: 20_000, most: 20_000, exhaustive: 0, ..Options::default() };
+    let options = Options { instances: 60_000, most: 60_000, exhaustive: 0, ..Options::default() };
     let capturing =
         ["split", "split-behind", "unroll-first", "block-loop", "tile", "fix-for-bounds"];
     for name in capturing {
