@@ -70,6 +70,9 @@ fn pairs() -> Vec<(Vec<PathBuf>, Options, Option<PathBuf>)> {
         if after("--exact") == Some("reassoc") {
             options.exact = rules::Exactness::Reassoc;
         }
+        if let Some(nodes) = after("--node-limit").and_then(|nodes| nodes.parse().ok()) {
+            options.limits.nodes = nodes;
+        }
         let model = after("--model").map(|model| root().join(model));
         // A file with one program is compared with the file that the line names first.
         let other =
