@@ -1,5 +1,5 @@
-//! Runs a schedule: selects the next step and decides when a repetition ends. The implementor of [`Driven`] defines the
-//! terms that rules are applied to and the way of choosing among them.
+//! Runs a schedule: the [`Driver`] selects the next step, applies its rules and decides when a repetition ends. An
+//! [`Observer`] watches it, and chooses the terms to start again from.
 
 use crate::compile::CompiledRule;
 use crate::knowledge::{EGraph, Knowledge};

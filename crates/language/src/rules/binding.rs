@@ -69,7 +69,7 @@ impl<'a> Binding<'a> {
             let new = matches!(call.what.name, "different" | "not-free");
             let at = call.args.iter().position(|arg| made(arg).is_some()).filter(|_| new);
             let asked = call.args.iter().enumerate();
-            let asked = asked.filter(|(k, _)| Some(*k) != at).map(|(_, arg)| arg.clone());
+            let asked = asked.filter(|(k, _)| Some(*k) != at).map(|(_, arg)| *arg);
             self.arguments(&bound, &asked.collect::<Vec<_>>(), *span);
         }
         let mut used: Vec<Symbol> = trees.rhs.variables().iter().map(|v| v.0).collect();

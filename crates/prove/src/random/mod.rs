@@ -1,6 +1,6 @@
-//! Random terms and programs, made from the operator table. One generator serves all: [`grow`] chooses an operator of
-//! the right kind and type and gives it random operands. A [`Setting`] chooses what terms are made over:
-//! [`Anywhere`], all tensors of a [`World`], where most terms have a meaning, for testing rules; or a [`Plan`], under
+//! Random terms and programs, made from the operator table. One generator serves all: `grow` chooses an operator of
+//! the right kind and type and gives it random operands. A `Setting` chooses what terms are made over:
+//! `Anywhere`, all tensors of a `World`, where most terms have a meaning, for testing rules; or a `Plan`, under
 //! which no run of a program faults, for [`Made`] programs.
 
 mod anywhere;
