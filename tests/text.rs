@@ -30,7 +30,7 @@ fn read(text: &str, book: &RuleBook, words: &Words) -> Checked<Term> {
     text::read(&forms[0], book, words).map(|(term, _)| term)
 }
 
-/// Whether an error has a message with these words.
+/// Returns true if an error has a message with these words.
 fn says(errors: &[Diagnostic], words: &str) -> bool {
     errors.iter().any(|error| error.message.contains(words))
 }

@@ -322,7 +322,7 @@ fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
 /// The largest number that is bounded.
 const BOUND: u64 = 1 << 50;
 
-/// How deep terms are looked into for how large they are.
+/// The depth to which terms are examined to find bounds on their values.
 const DEPTH: usize = 8;
 
 /// The largest distance from 0 that an integer may have, where it is evaluated.
@@ -370,7 +370,7 @@ fn magnitude(egraph: &EGraph, id: Id, depth: usize) -> Option<u64> {
     })
 }
 
-/// Whether a class is a value of one lane. An address in another environment has lanes, and is none.
+/// Returns true if a class is a value of one lane. An address in another environment has lanes, and is none.
 fn is_scalar(egraph: &EGraph, id: Id) -> bool {
     let fact = &egraph[id].data;
     fact.lanes == Some(1) && fact.address.is_none()

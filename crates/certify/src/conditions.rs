@@ -13,9 +13,9 @@ const VISITS: usize = 1 << 14;
 
 /// A rule, applied.
 pub struct Applied {
-    /// What stands before, and after.
+    /// The terms before and after the step.
     pub(super) sides: [T; 2],
-    /// What its conditions rest on.
+    /// The assumptions that its conditions depend on.
     pub reasons: Vec<String>,
     /// Loop variables that may get values which their loops do not give them.
     pub loose: Vec<String>,

@@ -10,7 +10,7 @@ use ember_language::sexp::{Sexp, deeper};
 type Pairs = Vec<(T, T)>;
 
 impl Checker<'_> {
-    /// Whether two terms differ in the words of the loop variables that are bound in them, at most.
+    /// Returns true if two terms differ in the words of the loop variables that are bound in them, at most.
     pub(super) fn alike(&self, a: T, b: T) -> bool {
         deeper(|| self.alike_within(a, b, &mut Pairs::new()))
     }
@@ -59,7 +59,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Whether two variables have bounds that are alike.
+    /// Returns true if two variables have bounds that are alike.
     fn bounded_alike(&self, variables: [T; 2], around: &mut Pairs) -> bool {
         let [own, others] = variables.map(|v| self.bounds_of(v));
         own.iter().any(|a| {
@@ -73,7 +73,7 @@ impl Checker<'_> {
         self.fact(term).free.contains(self.node(variable).0)
     }
 
-    /// Whether a variable is declared with bounds that are these, or are the same numbers.
+    /// Returns true if a variable is declared with bounds that are these, or are the same numbers.
     fn has_bounds(&self, variable: T, bounds: [T; 3]) -> bool {
         let same = |a: T, b: T| {
             let (x, y) = (self.fact(a), self.fact(b));
@@ -85,8 +85,8 @@ impl Checker<'_> {
         all.iter().any(|known| known.iter().zip(&bounds).all(|(a, b)| same(*a, *b)))
     }
 
-    /// Whether each loop that a rule makes has the bounds of its variable: one of the second side which is none of the
-    /// first.
+    /// Returns true if each loop that a rule makes has the bounds of its variable: one of the second side which is none
+    /// of the first.
     pub(super) fn bounded_loops(
         &mut self,
         from: &Sexp,

@@ -1,5 +1,5 @@
-//! Whether loop variables keep to the values that their loops give them where a step puts other values in their
-//! place. A rule of `fix` or `rename` read backward puts any value there.
+//! Checks that loop variables keep to the values of their loops when a step replaces them by other values. A rule of
+//! `fix` or `rename` read backward may replace them by any value.
 
 use super::terms::{Linear, T};
 use super::{Checker, Means, Refusal};
@@ -8,14 +8,14 @@ use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
 use std::collections::BTreeSet;
 
-/// How many bounds are looked at for one value.
+/// The number of bounds that are examined for one value.
 pub(super) const DEPTH: usize = 8;
 
 /// The largest number that is bounded.
 pub(super) const BOUND: u64 = 1 << 50;
 
-/// What a loop variable gets where another value is put in its place: from a value on, below another. Of one value,
-/// only that.
+/// The values that replace a loop variable: from one value up to, but not including, another; only the first value if
+/// there is no second.
 type Gets = (T, Option<T>);
 
 impl Checker<'_> {
@@ -34,7 +34,7 @@ impl Checker<'_> {
         Ok(self.unknown(after))
     }
 
-    /// The same of all parts of a program.
+    /// Returns the loop variables of all parts of a program that may get values outside of their loops.
     pub(super) fn loose_in(&mut self, program: T) -> Vec<String> {
         let (mut open, mut seen, mut found) = (vec![program], BTreeSet::new(), Vec::new());
         while let Some(at) = open.pop() {
@@ -73,7 +73,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// What a term puts in the place of a loop variable.
+    /// Returns the variable that a term replaces, and the values that replace it.
     fn gets(&mut self, term: T) -> Option<(T, Gets)> {
         let iv = self.rules.table().named(Primitive::Iv, None)?.to_string();
         if let Some([variable, value]) = self.parts(term, Primitive::Fix) {
@@ -86,7 +86,7 @@ impl Checker<'_> {
         Some((lane, (self.add((iv, vec![variable])), Some(hi))))
     }
 
-    /// Whether values are some that a loop gives its variable.
+    /// Returns true if values are some that a loop gives its variable.
     fn within(&self, variable: T, (value, end): Gets) -> bool {
         let own = self.bounds_of(variable);
         own.iter().any(|[lo, hi, step]| {
@@ -159,7 +159,7 @@ impl Checker<'_> {
         all.map(|([_, lo, hi, step], _)| [*lo, *hi, *step]).collect()
     }
 
-    /// Whether a number is less than another, by their ranges, or by their distance where neither overflows.
+    /// Returns true if a number is less than another, by their ranges, or by their distance where neither overflows.
     fn less(&self, a: T, b: T) -> bool {
         let (x, y) = (self.fact(a), self.fact(b));
         let ranges = x.range.zip(y.range);
@@ -169,7 +169,7 @@ impl Checker<'_> {
             || ranges.is_some() && far(&x.linear, &y.linear).is_some_and(|n| n > 0)
     }
 
-    /// Whether a number is at most another.
+    /// Returns true if a number is at most another.
     fn at_most(&self, a: T, b: T, depth: usize) -> bool {
         let (x, y) = (self.fact(a), self.fact(b));
         let ranges = x.range.zip(y.range);

@@ -9,15 +9,15 @@ use ember_language::sexp::{Kind, Sexp, deeper};
 use ember_values::primitive::Primitive;
 use std::collections::BTreeMap;
 
-/// What binds loop variables around a part of a rule, outermost first: how the rule calls each, and its word.
+/// The loop variables bound around a part of a rule, outermost first: each with its name in the rule and its word.
 type Around = Vec<(String, T)>;
 
 /// The places of a rule's variables: what the rule calls each, what it stands for and what is around it.
 type Places = Vec<(String, T, Around)>;
 
 impl Checker<'_> {
-    /// Whether each variable of a rule stands below the same binders on both sides, as far as what it stands for
-    /// depends on their variables.
+    /// Returns true if each variable of a rule stands below the same binders on both sides, as far as what it stands
+    /// for depends on their variables.
     pub(super) fn scoped(&mut self, rule: &RuleForm, means: &Means<'_>) -> Result<(), Refusal> {
         let mut left = Places::new();
         self.places(&rule.lhs, (rule, means), &mut Around::new(), &mut left)?;

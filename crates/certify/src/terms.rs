@@ -38,7 +38,7 @@ pub(super) struct Fact {
     /// True if the tensors of the term are declared, its loops have the bounds of their variables, and no loop is
     /// nested in one over the same variable.
     pub fits: bool,
-    /// Whether sorts, element types and ranks are as operators ask.
+    /// Returns true if sorts, element types and ranks are as operators ask.
     pub typed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Whether terms are well-formed: of the sorts that operators are declared with, of fitting element types and
+//! Checks that terms are well-formed: of the sorts that operators are declared with, of fitting element types and
 //! ranks, with loops that step forward, and with nothing written that is only read.
 
 use super::Checker;
@@ -54,8 +54,8 @@ impl Checker<'_> {
         Some(Sort::named(sort))
     }
 
-    /// Whether an operator of one processor has operands of fitting element types and ranks, and writes what may be
-    /// written.
+    /// Returns true if an operator of one processor has operands of fitting element types and ranks, and writes what
+    /// may be written.
     pub(super) fn typed(&self, name: &str, operands: &[T], fact: &Fact) -> bool {
         let facts = || operands.iter().map(|operand| self.fact(*operand));
         // The bounds of a declaration are no term.
@@ -113,14 +113,14 @@ impl Checker<'_> {
             && written.all(|place| place.is_none_or(|place| self.is_writable(place)))
     }
 
-    /// Whether a place is one of a tensor that the program writes.
+    /// Returns true if a place is one of a tensor that the program writes.
     pub(super) fn is_writable(&self, place: &Place) -> bool {
         let root = self.operator(&place.0, 1).and_then(OpInfo::primitive);
         root == Some(Primitive::Root(true))
             && self.tensors.get(&place.1).is_some_and(|tensor| tensor.writable)
     }
 
-    /// Whether these are the name, the bounds and the step of a loop variable.
+    /// Returns true if these are the name, the bounds and the step of a loop variable.
     pub(super) fn are_bounds(&self, bounds: [T; 4]) -> bool {
         let signature = self.rules.signature();
         let variable = self.rules.table().named(Primitive::Variable, None);
@@ -138,7 +138,7 @@ impl Checker<'_> {
             && self.fact(bounds[3]).integer().is_some_and(|step| step >= 1)
     }
 
-    /// Whether a variable's name is one that a reader gives: the number of loops around.
+    /// Returns true if a variable's name is one that a reader gives: the number of loops around.
     pub(super) fn is_numbered(&self, name: T) -> bool {
         let (operator, operands) = self.node(name);
         let depth = self.rules.table().numbered();
@@ -151,7 +151,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a rule says that values are equal, and nothing of statements or loops.
+    /// Returns true if a rule says that values are equal, and nothing of statements or loops.
     pub(super) fn equates_values(&self, rule: &Sexp) -> bool {
         let Some(items) = rule.items("rule") else { return false };
         let signature = self.rules.signature();
@@ -180,14 +180,14 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a word may be the name of a tensor or of a size.
+/// Returns true if a word may be the name of a tensor or of a size.
 pub(super) fn is_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
         && letters.all(|c| c.is_alphanumeric() || "_-.'".contains(c))
 }
 
-/// Whether a text is an extent: a number, a size, or a size and a number more.
+/// Returns true if a text is an extent: a number, a size, or a size and a number more.
 pub(super) fn is_extent(extent: &Sexp) -> bool {
     let number = |text: &str| text.parse::<i64>().is_ok_and(|n| (0..=LARGEST).contains(&n));
     extent.atom().is_some_and(|text| match text.split_once('+') {

@@ -145,7 +145,7 @@ impl<'a, A: Knowledge> Driver<'a, A> {
         Some(root)
     }
 
-    /// Whether two different constants met in one class.
+    /// Returns true if two different constants met in one class.
     pub fn contradictory(&self) -> bool {
         matches!(self.stop, StopReason::Contradiction { .. })
     }

@@ -33,7 +33,7 @@ pub(super) struct Program {
 pub(super) struct Given {
     /// The first of the nodes that stand for the numbers, one after another.
     pub first: At,
-    /// How many there are.
+    /// The number of them.
     pub count: usize,
     /// The node of the value.
     pub body: At,
@@ -66,7 +66,7 @@ const MAX_TEXT: usize = 120;
 /// The most nodes of a program: what operators mean by rules is written out wherever they stand.
 const MOST_NODES: usize = 1 << 20;
 
-/// How deep the meanings of operators may be nested that mean something by rules.
+/// The maximum nesting of operators whose meaning is given by rules.
 const MOST_DEEP: usize = 100;
 
 /// A program that is being made.

@@ -18,7 +18,7 @@ pub fn erased(term: &Term, operators: &Operators) -> Option<Term> {
     Some(made.part(root))
 }
 
-/// The same where that is known of all its operators; the others stay.
+/// Erases the operators whose erasure is known; the others stay.
 pub fn erased_as_far(term: &Term, operators: &Operators) -> Term {
     let mut made = Terms::default();
     let root = rebuild(term.as_ref(), |_, node| {

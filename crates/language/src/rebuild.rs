@@ -22,7 +22,7 @@ pub fn try_rebuild<L: Language>(
     made.last().copied()
 }
 
-/// What was made of every node, by its place.
+/// Rebuilds every node, and returns the new ids by the positions of the nodes.
 pub fn rebuild_all<L: Language>(nodes: &[L], mut each: impl FnMut(usize, L) -> Id) -> Vec<Id> {
     let mut made: Vec<Id> = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {

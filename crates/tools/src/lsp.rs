@@ -41,8 +41,8 @@ enum Phase {
     ShutDown,
 }
 
-/// Serves until the client sends `exit` or closes the stream. Returns true if the session ended as the protocol requires:
-/// `shutdown`, then `exit`.
+/// Serves until the client sends `exit` or closes the stream. Returns true if the session ended as the protocol
+/// requires: `shutdown`, then `exit`.
 ///
 /// A file is checked with the rules of these paths, unless the client's settings name others; a setting `default`
 /// stands for the path `default`.

@@ -381,8 +381,8 @@ impl<'a, A: Knowledge> Run<'a, A> {
     }
 }
 
-/// Whether loop variables that a rule makes are new where it asks for that: one that is in no class is mentioned
-/// by none.
+/// Returns true if the loop variables that a rule makes are new wherever it requires that. A variable that is in no
+/// class is mentioned by no term.
 pub fn are_new<A: Knowledge>(egraph: &EGraph<A>, news: &[New], slots: &[Id]) -> bool {
     news.iter().all(|new| {
         let mut found: Vec<Option<Id>> = Vec::with_capacity(new.variable.len());

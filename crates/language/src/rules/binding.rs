@@ -198,7 +198,7 @@ impl<'a> Binding<'a> {
     }
 }
 
-/// Whether an argument is the variable of a word.
+/// Returns true if an argument is the variable of a word.
 pub(super) fn named(arg: &Arg, word: &Word) -> bool {
     matches!(arg, Arg::Var(variable) if Symbol::from(variable.to_string()) == Symbol::from(&word.text))
 }

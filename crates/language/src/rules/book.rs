@@ -101,7 +101,7 @@ pub struct Test {
 pub struct New {
     /// The variable, as the right side has it.
     pub variable: PatternAst<Node>,
-    /// What must not depend on it.
+    /// The term that must not mention it.
     pub within: Var,
 }
 

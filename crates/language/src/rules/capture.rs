@@ -111,8 +111,8 @@ impl Right<'_> {
         found.into_values().filter(|(binder, _)| reached[usize::from(*binder)]).collect()
     }
 
-    /// Whether what stands below a binder of the right side is known not to mention its variable, but where the left
-    /// side has it so.
+    /// Returns true if the term below a binder of the right side is known not to mention the binder's variable, except
+    /// where the left side binds it there, too.
     fn apart(&self, binder: Id, within: Id) -> bool {
         let side = &self.rule.rhs;
         let [own, other] = [binder, within].map(|at| self.numbers[usize::from(at)]);
@@ -147,7 +147,7 @@ impl Right<'_> {
         }
     }
 
-    /// Whether a variable of the rule stands below the same binder on the left side, or mentions no variable.
+    /// Returns true if a variable of the rule stands below the same binder on the left side, or mentions no variable.
     fn harmless(&self, binder: usize, x: Var) -> bool {
         let sort = self.rule.variables.iter().find(|(v, _)| *v == x).and_then(|(_, sort)| *sort);
         let number = self.rule.fors.iter().any(|(v, _)| *v == x);
@@ -161,15 +161,15 @@ impl Right<'_> {
         result.is_some_and(|sort| self.mentioning.variables.contains(&sort))
     }
 
-    /// Whether an operator makes variables or their names, of which no rule makes others.
+    /// Returns true if an operator makes variables or their names, which no rule rewrites.
     fn makes(&self, node: &Node) -> bool {
         let result = self.signature.operator_of(node).and_then(|op| op.result.named());
         let kind = result.and_then(|sort| self.signature.sort(sort.name())?.kind);
         kind == Some(Kind::Label) || self.is_variable(node)
     }
 
-    /// Whether a variable that the right side makes is made from a part, as it is. What other operators are over may
-    /// turn out to be equal to something else, of which the part is none.
+    /// Returns true if a variable that the right side makes is made directly from a part. Below other operators the
+    /// part does not count: their terms may be equal to terms without the part.
     fn made_from(&self, made: Id, part: usize) -> bool {
         let mut open = vec![made];
         while let Some(at) = open.pop() {
@@ -184,7 +184,7 @@ impl Right<'_> {
         false
     }
 
-    /// Whether two variables that the right side makes differ in their names, whatever these are made from.
+    /// Returns true if two variables that the right side makes differ in their names, whatever these are made from.
     fn unlike(&self, a: Id, b: Id) -> bool {
         let side: &PatternAst<Node> = &self.rule.rhs;
         let mut open = vec![(a, b)];
@@ -206,7 +206,7 @@ impl Right<'_> {
         false
     }
 
-    /// What to do about a variable that may come to bind something.
+    /// Returns advice about a variable that may capture another.
     fn way_out(&self, binder: Id, within: Id) -> String {
         let [variable, other] = [binder, within].map(|at| self.told(at));
         let made = |at: Id| matches!(self.rule.rhs[at], ENodeOrVar::ENode(_));
@@ -229,7 +229,7 @@ impl Right<'_> {
         }
     }
 
-    /// How the rule calls a variable, or one that it makes.
+    /// Returns the rule's name of a variable, or of one that it makes.
     fn told(&self, at: Id) -> String {
         match &self.rule.rhs[at] {
             ENodeOrVar::Var(v) => v.to_string(),

@@ -61,12 +61,12 @@ impl Schedule {
         self.running(&|rules| rules.iter().copied().filter(|rule| keep(*rule)).collect())
     }
 
-    /// The same schedule with further rules, of later places in the book, in every step that runs rules.
+    /// Returns the schedule with further rules, from later in the book, in every step that runs rules.
     pub fn extended(&self, further: &[usize]) -> Schedule {
         self.running(&|rules| rules.iter().chain(further).copied().collect())
     }
 
-    /// The same schedule with other rules in each step that runs rules.
+    /// Returns the schedule with other rules in each step that runs rules.
     fn running(&self, rules: &impl Fn(&[usize]) -> Vec<usize>) -> Schedule {
         let steps = self.steps.iter().map(|step| step.running(rules)).collect();
         Schedule { steps, ..self.clone() }
@@ -88,7 +88,7 @@ impl ScheduleStep {
         ScheduleStep::Saturate((0..book.rules.len()).collect())
     }
 
-    /// The same step with other rules.
+    /// Returns the step with other rules.
     fn running(&self, rules: &impl Fn(&[usize]) -> Vec<usize>) -> ScheduleStep {
         let of = |steps: &[ScheduleStep]| steps.iter().map(|step| step.running(rules)).collect();
         match self {

@@ -100,7 +100,7 @@ fn excused(rule: &Rule, variable: Var, binder: Option<Var>) -> bool {
     })
 }
 
-/// What is learnt from the left side.
+/// The facts that a rule's left side implies.
 pub(super) struct Left<'a> {
     signature: &'a Signature,
     pub numbers: Numbers,
@@ -111,7 +111,7 @@ pub(super) struct Left<'a> {
 }
 
 impl<'a> Left<'a> {
-    /// What the left side of a rule says, and the patterns that its variables must also be.
+    /// Collects the facts from the left side of a rule and from the further patterns of its variables.
     pub fn of(signature: &'a Signature, rule: &Rule) -> Left<'a> {
         let (numbers, scopes, free) = (Numbers::default(), BTreeMap::new(), BTreeSet::new());
         let mut left = Left { signature, numbers, scopes, free };

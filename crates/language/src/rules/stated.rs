@@ -74,7 +74,7 @@ impl Stated {
         &self.digest
     }
 
-    /// What dialects declare.
+    /// Returns the declarations of the dialects.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }

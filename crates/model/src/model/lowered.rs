@@ -56,8 +56,8 @@ fn operand(info: &OpInfo, at: usize, reads: Reads) -> Option<Operand> {
     Some(Operand { name, label, phrase: name, role, optional: false })
 }
 
-/// How often an element of an operand is read: once, if it stands once in an element and no loop is around it. What
-/// only its type is asked of is not read.
+/// Returns the number of reads of an operand's element: one, if the operand occurs once in an element and in no loop.
+/// An operand of which only the type is used is not read.
 fn reads(operators: &Operators, lowering: &Lowering, at: usize) -> Reads {
     let is_once = |element: &Meaning| {
         let body = element.body.as_ref();

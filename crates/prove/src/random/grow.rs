@@ -38,10 +38,10 @@ pub(crate) struct Scope {
     pub read_only: bool,
 }
 
-/// What terms are made over. Each function adds terms to the generator that it is given; `None` if there is no such
-/// term.
+/// The setting that terms are made in. Each function adds terms to the generator that it is given; `None` if there is
+/// no such term.
 pub(crate) trait Setting: Sized {
-    /// How many levels the values of a statement have beyond those that statements still may have.
+    /// The number of levels of a statement's values beyond the levels left for statements.
     const VALUES: u32 = 0;
 
     /// Returns how many times as often as others an operator is chosen; 0 for an operator that no term may have.
@@ -128,7 +128,7 @@ pub(crate) struct Grow<'a, S> {
     pub rng: &'a mut Rng,
 }
 
-/// How often a statement is tried before it does nothing.
+/// The number of tries to make a statement before it becomes one that does nothing.
 const TRIES: usize = 4;
 
 impl<S: Setting> Grow<'_, S> {

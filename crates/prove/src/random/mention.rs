@@ -9,7 +9,7 @@ use ember_language::term::Node;
 use std::collections::BTreeSet;
 
 impl<S: Setting> Build<'_, '_, '_, S> {
-    /// Whether something that happens once in so many times does.
+    /// Returns true once in `n` draws on average.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.grow.one_in(n)
     }

@@ -207,7 +207,7 @@ pub fn all_lowered(
     })
 }
 
-/// Whether a term has a position that is a number.
+/// Returns true if a term has a position that is a number.
 fn early(term: &Term, operators: &Operators) -> bool {
     let number = |id: Id| {
         let info = operators.of(&term[id]);

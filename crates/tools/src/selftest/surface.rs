@@ -55,7 +55,7 @@ impl Tree {
         }
     }
 
-    /// What is known of the operator.
+    /// Returns the operator's row in the operator table.
     pub fn info<'a>(&self, operators: &'a Operators) -> Option<&'a OpInfo> {
         match self.head {
             What::Word(Head::Op(name)) => operators.get(name, self.parts.len()),

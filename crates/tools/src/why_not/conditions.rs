@@ -123,7 +123,7 @@ fn range(
     tried.max().unwrap_or(if values.is_empty() { Refusal::For(at) } else { Refusal::None })
 }
 
-/// Whether a loop variable that the right side makes is new.
+/// Returns true if a loop variable that the right side makes is new.
 fn new_in(egraph: &EGraph, new: &New, compiled: &CompiledRule, bound: &BTreeMap<Var, Id>) -> bool {
     let slots = compiled.variables.iter().map(|v| bound.get(v).copied());
     let slots: Option<Vec<Id>> = slots.collect();

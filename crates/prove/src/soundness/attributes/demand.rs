@@ -18,7 +18,7 @@ use ember_values::scalar::{BinaryOp, DType, Scalar};
 /// The ranks of the tensors that every world has; 0 is that of an element.
 const RANKS: std::ops::RangeInclusive<usize> = 0..=3;
 
-/// What operands are that stand in the place of one.
+/// The form of the operands that replace one.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     dtype: DType,
