@@ -20,7 +20,7 @@ pub(crate) struct RulePaths {
 #[derive(Clone, Debug, Args)]
 pub(super) struct Subject {
     /// Folders of rule files, rule files, or `default` for the rules that come with the program
-    /// [default: default].
+    /// [default: what `--rules` gives, else default].
     #[arg(value_name = "PATH", value_parser = shipped::path())]
     paths: Vec<PathBuf>,
     /// Further rules, on which nothing is reported: a folder, a file or `default`; may be given again.
@@ -29,22 +29,16 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Every path, those of further rules first.
+    /// Returns every path, those of further rules first.
     pub fn all(&self) -> Vec<PathBuf> {
-        self.rules.iter().chain(&self.own()).cloned().collect()
-    }
-
-    /// The paths that are reported on.
-    fn own(&self) -> Vec<PathBuf> {
-        match self.paths.is_empty() {
-            true => vec![shipped::rules()],
-            false => self.paths.clone(),
-        }
+        let given: Vec<PathBuf> = self.rules.iter().chain(&self.paths).cloned().collect();
+        if given.is_empty() { vec![shipped::rules()] } else { given }
     }
 
     /// Returns a test for the files that are reported on: those that the further rules do not consist of.
     pub fn is_own(&self, sources: &mut Sources) -> impl Fn(&Sources, FileId) -> bool + use<> {
-        let further: BTreeSet<PathBuf> = match self.rules.is_empty() {
+        // Rules that are given alone are not there for others.
+        let further: BTreeSet<PathBuf> = match self.paths.is_empty() {
             true => BTreeSet::new(),
             false => {
                 let files = rules::check(sources, &self.rules).files;

@@ -19,9 +19,8 @@ use std::process::ExitCode;
 /// Options of `test`.
 #[derive(Debug, Args)]
 pub(super) struct TestArgs {
-    /// Case files, rule files, folders of both, or `default` for the rules that come with the program
-    /// [default: default].
-    #[arg(value_name = "PATH", value_parser = shipped::path())]
+    /// Case files, rule files, or folders of both.
+    #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Further rules, which the cases use and whose own tests are not run: a folder, a file or `default`; may be
     /// given again.
@@ -89,8 +88,7 @@ fn sorted(files: &dyn Files, paths: &[PathBuf]) -> Checked<(Vec<PathBuf>, Vec<Pa
 
 impl TestArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
-        let given = if self.paths.is_empty() { vec![shipped::rules()] } else { self.paths.clone() };
-        let (own, case_files) = sorted(sources.files().as_ref(), &given)?;
+        let (own, case_files) = sorted(sources.files().as_ref(), &self.paths)?;
         let mut paths: Vec<PathBuf> = self.rules.iter().chain(&own).cloned().collect();
         // Cases alone are about the rules that come with the program.
         if paths.is_empty() {

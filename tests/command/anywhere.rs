@@ -64,6 +64,9 @@ fn rules_of_ones_own_are_added_to_those_that_come_with_the_program() {
     // What is reported is about one's own rules alone.
     let ran = ember_in(&folder, &["check", "--rules", "default", "own.rules"]);
     assert!(ran.out.starts_with("1 file: "), "{ran:#?}");
+    // Without a path, the rules of `--rules` are what is reported on.
+    let ran = ember_in(&folder, &["check", "--rules", "own.rules"]);
+    assert!(ran.out.starts_with("1 file: "), "{ran:#?}");
     let ran = ember_in(&folder, &["verify", "--json", "--rules", "default", "own.rules"]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let json = ran.json();

@@ -44,8 +44,8 @@ pub struct Goal {
 
 const KEYS: [&str; 3] = [":same", ":goal", ":never"];
 
-/// Reads a file of terms, in which loops may name their variables. A term may be followed by `:same TERM`, `:goal SKETCH` and `:never SKETCH`, each any number
-/// of times. Reports all errors at once.
+/// Reads a file of terms, in which loops may name their variables. A term may be followed by `:same TERM`, `:goal
+/// SKETCH` and `:never SKETCH`, each any number of times. Reports all errors at once.
 pub fn read(sources: &mut Sources, path: &Path, signature: &Signature) -> Checked<Vec<Root>> {
     let file = load(sources, path)?;
     let items = sexp::read(sources, file)?;

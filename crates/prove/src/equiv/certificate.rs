@@ -160,8 +160,9 @@ pub fn certify(proved: &Proved<'_>) -> Result<Certificate, Uncertified> {
     others.fold(first, |found, way| found.or_else(|why| certify_with(proved, way).map_err(|_| why)))
 }
 
-/// The same, with rules applied to the shortest terms or not, and offsets assumed to rise or not. What is written
-/// tells which loop variables get values that their loops may not give them; then it is written with those declared.
+/// Writes the certificate, with rules applied to the shortest terms or not, and offsets assumed to rise or not. Writing
+/// shows which loop variables may get values outside of their loops; the certificate is written again with those
+/// declared, until no more are found.
 fn certify_with(proved: &Proved<'_>, way: (bool, bool)) -> Result<Certificate, Uncertified> {
     let mut anywhere = BTreeSet::new();
     loop {
