@@ -1,6 +1,6 @@
 //! The common parts of the commands that ask about a search: its options, and terms without a model.
 
-use super::Exact;
+use super::common::Exact;
 use super::rule_paths::RulePaths;
 use clap::Args;
 use ember_compile::pipeline::Options;

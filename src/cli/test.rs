@@ -1,6 +1,6 @@
 //! The `test` command: runs the tests in rule files, and case files.
 
-use super::{to_json, write_file, write_result};
+use super::output::{to_json, write_file, write_result};
 use crate::shipped;
 use clap::Args;
 use ember_analysis::facts::Facts;

@@ -15,6 +15,7 @@ mod main_job;
 mod models;
 mod random;
 mod readme;
+mod results;
 mod rule_files;
 mod schedules;
 mod sorts;

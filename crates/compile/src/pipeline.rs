@@ -192,6 +192,13 @@ impl Case {
         measure
     }
 
+    /// Returns the model's outputs from the tensors at the end of a program's run, by name.
+    pub fn outputs(&self, program: &Program, outcome: &Outcome) -> BTreeMap<String, Tensor> {
+        let at = |name: &String| program.tensors.iter().position(|tensor| tensor.name == *name);
+        let output = |name: &String| Some((name.clone(), outcome.tensors.get(at(name)?)?.clone()));
+        self.outputs.iter().filter_map(output).collect()
+    }
+
     /// Compares the outputs of a program's run with the reference.
     pub fn compare(
         &self,
