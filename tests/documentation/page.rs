@@ -46,15 +46,18 @@ impl Page {
         places.into_iter().zip(self.text.lines()).collect()
     }
 
-    /// Returns the text with every `{{#include PATH}}` replaced by the text of that file, or the files that are missing.
+    /// Returns the text with every `{{#include PATH:LINE:}}` replaced by that file from that line on, or the files
+    /// that are missing.
     pub fn complete(&self) -> Result<String, Vec<String>> {
         let mut missing = Vec::new();
         let whole = |line: &str| {
-            let Some(path) = included(line) else { return line.to_owned() };
-            fs::read_to_string(root().join(self.folder()).join(path)).unwrap_or_else(|e| {
+            let Some((path, first)) = included(line) else { return line.to_owned() };
+            let text = fs::read_to_string(root().join(self.folder()).join(path));
+            let text = text.unwrap_or_else(|e| {
                 missing.push(format!("{}: includes {path}: {e}", self.name));
                 String::new()
-            })
+            });
+            text.lines().skip(first - 1).collect::<Vec<_>>().join("\n")
         };
         let lines: Vec<String> = self.text.lines().map(whole).collect();
         if missing.is_empty() { Ok(lines.join("\n") + "\n") } else { Err(missing) }
@@ -95,7 +98,9 @@ fn fence(line: &str) -> Option<&str> {
     line.strip_prefix("```").map(str::trim)
 }
 
-/// Returns the path if a line includes a file.
-fn included(line: &str) -> Option<&str> {
-    line.strip_prefix("{{#include ")?.strip_suffix("}}")
+/// Returns the path, and the first line to take, if a line includes a file.
+fn included(line: &str) -> Option<(&str, usize)> {
+    let place = line.strip_prefix("{{#include ")?.strip_suffix("}}")?;
+    let (path, first) = place.split_once(':').unwrap_or((place, "1:"));
+    Some((path, first.trim_end_matches(':').parse().ok()?))
 }
