@@ -78,10 +78,12 @@ pub fn run(
     let schedule = inputs.schedule(&options.schedule)?;
     let hand_written = hand_written(sources, inputs)?;
     line.say("making data");
-    let judge = Case::new(&inputs.model, options.seed, options.exact)?;
+    let judge = Case::new(&inputs.model, options.seed, options.exact)?
+        .with_cycle_limit(options.cycle_limit);
     let other = match options.tune_seed {
         Some(seed) if seed != judge.instance.seed => {
-            Some(Case::new(&inputs.model, Some(seed), options.exact)?)
+            let other = Case::new(&inputs.model, Some(seed), options.exact)?;
+            Some(other.with_cycle_limit(options.cycle_limit))
         }
         _ => None,
     };
@@ -230,7 +232,7 @@ fn record(
                 *timeline = outcome.timeline;
             }
         }
-        Err(failure) => record.mismatch = Some(failure.to_string()),
+        Err(failure) => record.fail(&failure),
     }
     record
 }

@@ -3,7 +3,8 @@
 mod tables;
 
 use crate::results::Compared;
-use ember_sim::{LoadsByHint, Stats, UnitStats};
+use ember_compile::pipeline::Failure;
+use ember_sim::{LoadsByHint, SimError, Stats, UnitStats};
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::GroupTrace;
 use serde::Serialize;
@@ -80,6 +81,16 @@ impl Record {
         self.llc_accesses = stats.llc_accesses;
         self.llc_loads = stats.llc_loads;
         self.stalls = stats.units.clone();
+    }
+
+    /// Records the reason why there is no result.
+    pub fn fail(&mut self, failure: &Failure) {
+        self.mismatch = Some(match failure {
+            Failure::Run(SimError::Cycles { .. }) => {
+                format!("{failure}; `--cycle-limit` allows more")
+            }
+            _ => failure.to_string(),
+        });
     }
 }
 

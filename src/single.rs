@@ -76,7 +76,8 @@ pub fn run(
     core: CoreKind,
     timeline: bool,
 ) -> Checked<Ran> {
-    let case = Case::new(&inputs.model, options.seed, options.exact)?;
+    let case = Case::new(&inputs.model, options.seed, options.exact)?
+        .with_cycle_limit(options.cycle_limit);
     let mut record = Record {
         name: program.program().name.clone(),
         exactness: options.exact.name().to_owned(),
@@ -94,7 +95,7 @@ pub fn run(
         }
         Err(Failure::Input(errors)) => return Err(errors),
         Err(failure) => {
-            record.mismatch = Some(failure.to_string());
+            record.fail(&failure);
             Ran { record, outputs: BTreeMap::new(), timeline: None }
         }
     })

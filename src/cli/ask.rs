@@ -68,6 +68,7 @@ impl Asked {
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
             candidates: self.candidates.max(1),
+            cycle_limit: default.cycle_limit,
             rank: !self.no_rank,
         }
     }

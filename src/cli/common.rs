@@ -74,6 +74,9 @@ pub(super) struct Common {
     /// many of programs to compare with.
     #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
     pub candidates: usize,
+    /// The most cycles that a program may run.
+    #[arg(long, value_name = "N", default_value_t = Options::default().cycle_limit)]
+    pub cycle_limit: u64,
     /// Let the cost model choose, and run no candidate: with `--emit`, nothing is run at all.
     #[arg(long)]
     pub no_rank: bool,
@@ -125,6 +128,7 @@ impl Common {
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
             candidates: self.candidates.max(1),
+            cycle_limit: self.cycle_limit,
             rank: !self.no_rank,
         }
     }

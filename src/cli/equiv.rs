@@ -76,7 +76,7 @@ impl EquivArgs {
         let answer = equiv::compare(&sides, &book, &compiled, &rules, &machine, &options)?;
         if let (Some(path), Verdict::Equal(Ok(certificate))) = (&self.certificate, &answer.verdict)
         {
-            write_output(path, &certificate.text())?;
+            write_output(path, certificate.text())?;
         }
         let counterexample = match &answer.verdict {
             Verdict::Different(found) => {

@@ -115,3 +115,20 @@ fn arrays_that_fit_no_output_are_errors() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("--expect <FILE>"), "{}", ran.err);
 }
+
+#[test]
+fn a_run_without_end_is_stopped() {
+    let path = folder("endless").join("endless.dlc");
+    let program = "(dlc endless (sizes rows dim bags lookups bags+1)
+        (tensor table f32 (rows dim)) (tensor indices i64 (lookups)) (tensor offsets i64 (bags+1))
+        (tensor_out out f32 (bags dim))
+        (configure_access_engine
+          (const_stream zero i64 0) (const_stream many i64 1000000000000000000)
+          (new_tu u zero many 1) (start (traverse u)))
+        (compute_loop))";
+    std::fs::write(&path, program).expect("writes");
+    let ran = ember(&["run", &word(&path), MODEL, "--cycle-limit", "100000"]);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    let why = "the run takes more than 100000 cycles; `--cycle-limit` allows more";
+    assert!(ran.err.contains(why), "{}", ran.err);
+}
