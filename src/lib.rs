@@ -44,6 +44,7 @@ mod report;
 mod shipped;
 #[doc(hidden)]
 pub mod single;
+mod trial;
 
 pub use compiler::{Compiled, Compiler, Error, Run, Verdict, read};
 pub use symbolic_expressions;
