@@ -4,7 +4,6 @@
 use crate::shipped::{self, Shipped};
 use crate::single;
 use ember_certify::Rules;
-use ember_compile::cost::Goal;
 use ember_compile::pipeline::{self, Case, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::print_term::print_term;
@@ -135,12 +134,12 @@ impl Compiler {
             let inputs = self.inputs(sources, model)?;
             let case = Case::new(&inputs.model, self.options.seed, self.options.exact)?;
             let schedule = inputs.book.require_schedule(&self.options.schedule)?;
-            let (_, chosen) = Tuning::new(&inputs, &case, &self.options).best_of(
+            let attempt = Tuning::new(&inputs, &case, &self.options).best_of(
                 schedule,
-                Goal::Decoupled,
                 &mut Duration::default(),
                 &Line::hidden(),
             )?;
+            let chosen = attempt.program(&inputs, schedule)?;
             Ok(Compiled {
                 term: one("<term>", &print_term(&chosen.term), sources)?,
                 program: one(PROGRAM, &print(chosen.program.program()), sources)?,

@@ -2,11 +2,10 @@
 //! them on the same data, and compares them with the reference and the physical bound.
 
 use crate::report::{Ablation, Best, GroupReport, Record, Report, Times};
-use ember_compile::cost::Goal;
 use ember_compile::demand::demand;
 use ember_compile::dlc_text::DlcText;
-use ember_compile::groups::{Chosen, ChosenGroup, Searched, choose};
-use ember_compile::pipeline::{Case, Failure, Inputs, Options, search_without, simulate};
+use ember_compile::groups::{Chosen, ChosenGroup, Searched, Unfinished, choose_among};
+use ember_compile::pipeline::{Case, Failure, Inputs, Options, goal, search_without, simulate};
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
@@ -20,7 +19,7 @@ use ember_targets::verify::Limits;
 use ember_tools::progress::Line;
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::{self, GroupTrace};
-use ember_tools::tuning::Tuning;
+use ember_tools::tuning::{Attempt, Tuning};
 use itertools::Itertools;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +36,8 @@ const BASELINES: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
 pub enum Scope {
     /// All programs.
     Whole,
+    /// All programs, and no ablation of rule sets.
+    Programs,
     /// Only decoupled programs, and no ablation of rule sets.
     Compared,
 }
@@ -44,7 +45,8 @@ pub enum Scope {
 /// A program to judge.
 struct Contender {
     name: String,
-    program: Program,
+    /// The program, or the reason why there is none.
+    program: Result<Program, String>,
     core: CoreKind,
     exact: Exactness,
     /// The rules that contributed to it.
@@ -91,45 +93,50 @@ pub fn run(
 
     let mut simulate_time = Duration::ZERO;
     let mut contenders = Vec::new();
-    if let Some(coupled) = inputs.book.schedule(COUPLED).filter(|_| scope == Scope::Whole) {
+    if let Some(coupled) = inputs.book.schedule(COUPLED).filter(|_| scope != Scope::Compared) {
         line.say("lowering the coupled loop nest");
-        let (found, chosen) = tuning.best_of(coupled, Goal::Coupled, &mut simulate_time, line)?;
+        let attempt = tuning.known(COUPLED, &mut simulate_time, line)?;
         for (name, core) in
             [("coupled-inorder", CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)]
         {
-            contenders.push(contender(name, core, &found, &chosen));
+            contenders.push(contender(name, core, inputs, coupled, &attempt));
         }
     }
     for name in BASELINES {
         let Some(baseline) = inputs.book.schedule(name) else { continue };
-        let (found, chosen) =
-            tuning.best_of(baseline, Goal::Decoupled, &mut simulate_time, line)?;
-        contenders.push(contender(name, CoreKind::OutOfOrder, &found, &chosen));
+        let attempt = tuning.known(name, &mut simulate_time, line)?;
+        contenders.push(contender(name, CoreKind::OutOfOrder, inputs, baseline, &attempt));
     }
     contenders.extend(hand_written.into_iter().map(|(name, program)| Contender {
         name,
-        program,
+        program: Ok(program),
         core: CoreKind::OutOfOrder,
         exact: options.exact,
         rules: BTreeSet::new(),
     }));
-    let (found, chosen) = tuning.best_of(schedule, Goal::Decoupled, &mut simulate_time, line)?;
+    let attempt = tuning.best_of(schedule, &mut simulate_time, line)?;
+    let chosen = attempt.program(inputs, schedule)?.clone();
     contenders.retain(|c| c.name != options.schedule);
-    contenders.push(contender(&options.schedule, CoreKind::OutOfOrder, &found, &chosen));
+    let core = CoreKind::OutOfOrder;
+    contenders.push(contender(&options.schedule, core, inputs, schedule, &attempt));
+    let found = attempt.searched;
 
     line.say("simulating");
     let start = Instant::now();
-    let outcomes: Vec<Result<Outcome, Failure>> = contenders
+    let outcomes: Vec<Option<Result<Outcome, Failure>>> = contenders
         .par_iter()
         .enumerate()
         .map(|(i, c)| {
             let recorded = recorded && i + 1 == contenders.len();
-            simulate(&c.program, &inputs.machine, &judge, c.core, recorded)
+            let program = c.program.as_ref().ok()?;
+            Some(simulate(program, &inputs.machine, &judge, c.core, recorded))
         })
         .collect();
     simulate_time += start.elapsed();
-    let last = contenders.last().zip(outcomes.last().and_then(|outcome| outcome.as_ref().ok()));
-    let outputs = last.map(|(c, outcome)| judge.outputs(&c.program, outcome)).unwrap_or_default();
+    let outputs = match outcomes.last() {
+        Some(Some(Ok(outcome))) => judge.outputs(chosen.program.program(), outcome),
+        _ => BTreeMap::new(),
+    };
     let mut timeline = None;
     let records: Vec<Record> = contenders
         .iter()
@@ -139,8 +146,8 @@ pub fn run(
 
     let start = Instant::now();
     let ablation = match scope {
-        Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
-        Scope::Compared => Vec::new(),
+        Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line)?,
+        Scope::Programs | Scope::Compared => Vec::new(),
     };
     simulate_time += start.elapsed();
     let (bound, elements) = physical_bound(inputs, &judge);
@@ -183,13 +190,25 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn contender(name: &str, core: CoreKind, found: &Searched, chosen: &Chosen) -> Contender {
+fn contender(
+    name: &str,
+    core: CoreKind,
+    inputs: &Inputs,
+    schedule: &Schedule,
+    attempt: &Attempt,
+) -> Contender {
+    let Attempt { searched, chosen, exactness } = attempt;
+    let program = chosen.as_ref().map(|chosen| chosen.program.program().clone());
+    let reason = |why: &Unfinished| {
+        let error = attempt.reason(inputs, schedule, why);
+        error.at.map_or(error.message, |(_, label)| label)
+    };
     Contender {
         name: name.to_owned(),
-        program: chosen.program.program().clone(),
+        program: program.map_err(reason),
         core,
-        exact: found.exactness(),
-        rules: found.fired(),
+        exact: *exactness,
+        rules: searched.fired(),
     }
 }
 
@@ -212,7 +231,7 @@ fn hand_written(sources: &mut Sources, inputs: &Inputs) -> Checked<Vec<(String, 
 
 fn record(
     contender: &Contender,
-    outcome: Result<Outcome, Failure>,
+    outcome: Option<Result<Outcome, Failure>>,
     judge: &Case,
     timeline: &mut Option<serde_json::Value>,
 ) -> Record {
@@ -222,9 +241,17 @@ fn record(
         rules: contender.rules.iter().map(ToString::to_string).collect(),
         ..Record::default()
     };
-    match outcome {
-        Ok(outcome) => {
-            let compared = judge.compare(&contender.program, &outcome, contender.exact);
+    let program = match (&contender.program, outcome) {
+        (Ok(program), Some(outcome)) => outcome.map(|outcome| (program, outcome)),
+        (Err(reason), _) => {
+            record.missing = Some(reason.clone());
+            return record;
+        }
+        (Ok(_), None) => return record,
+    };
+    match program {
+        Ok((program, outcome)) => {
+            let compared = judge.compare(program, &outcome, contender.exact);
             record.valid = compared.is_ok();
             record.mismatch = compared.err().map(|m| m.to_string());
             record.measure(&outcome.stats);
@@ -237,27 +264,36 @@ fn record(
     record
 }
 
-/// Measures the worth of each rule set of the schedule: the cycles of the best program without it.
+/// Measures the worth of each rule set of the schedule: the cycles of the best program without it. The programs of rivals
+/// that rules of the set had a part in are left out, too.
 fn ablation(
     tuning: &Tuning<'_>,
     schedule: &Schedule,
     searched: &Searched,
     chosen: &Chosen,
     line: &Line,
-) -> Vec<Ablation> {
-    let Tuning { inputs, case, statistics, options } = tuning;
+) -> Checked<Vec<Ablation>> {
+    let Tuning { inputs, case, statistics, options, .. } = tuning;
     let rules = schedule.rules();
     let allowed = rules.iter().filter(|rule| inputs.compiled[**rule].exact <= options.exact);
     let sets: Vec<usize> = allowed.map(|rule| inputs.book.rules[*rule].set).unique().collect();
     line.say("leaving out each rule set");
     let cycles =
         |chosen: &Chosen| case.rank(&chosen.program, &inputs.machine).ok().map(|m| m.cycles);
-    let with = cycles(chosen);
-    sets.par_iter()
+    let (with, goal) = (cycles(chosen), goal(inputs, schedule));
+    let rivals = tuning.rivals(schedule, &mut Duration::default(), line)?;
+    let fired = |set: usize, rival: &Attempt| {
+        let in_set = |rule: &&str| inputs.book.rule(rule).is_some_and(|rule| rule.set == set);
+        rival.searched.fired().iter().any(in_set)
+    };
+    let ablations = sets
+        .par_iter()
         .map(|set| {
+            let rivals = rivals.iter().filter(|rival| !fired(*set, rival));
+            let rivals: Vec<&Chosen> = rivals.filter_map(|r| r.chosen.as_ref().ok()).collect();
             let found = search_without(inputs, statistics, options, schedule, *set, searched);
             let rank = options.rank.then_some(*case);
-            let without = choose(inputs, rank, &found, Goal::Decoupled).ok();
+            let without = choose_among(inputs, rank, &found, &rivals, goal).ok();
             let cycles = without.as_ref().and_then(cycles);
             let slowdown = |(without, with): (u64, u64)| without as f64 / with.max(1) as f64;
             Ablation {
@@ -266,7 +302,8 @@ fn ablation(
                 slowdown: cycles.zip(with).map(slowdown),
             }
         })
-        .collect()
+        .collect();
+    Ok(ablations)
 }
 
 /// Returns the fewest cycles that the machine needs for the model's demand on memory and units, and the number of table

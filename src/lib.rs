@@ -45,6 +45,7 @@ mod results;
 mod shipped;
 #[doc(hidden)]
 pub mod single;
+mod trial;
 
 pub use compiler::{Compiled, Compiler, Error, Run, Verdict, read};
 pub use symbolic_expressions;

@@ -62,6 +62,9 @@ pub struct Record {
     /// The reason why the output is not valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<String>,
+    /// The reason why there is no program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
     /// The least exact rules that ran.
     pub exactness: String,
     /// The cycles of each unit by activity.
@@ -173,6 +176,6 @@ pub struct Times {
 impl Report {
     /// Returns the programs whose output is wrong or whose run did not end.
     pub fn failed(&self) -> impl Iterator<Item = &Record> {
-        self.programs.iter().filter(|record| !record.valid)
+        self.programs.iter().filter(|record| !record.valid && record.missing.is_none())
     }
 }

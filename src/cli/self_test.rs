@@ -2,7 +2,9 @@
 
 use super::output::{to_json, write_file, write_result};
 use super::rule_paths::RulePaths;
+use crate::trial::{self, Trials, trials};
 use clap::Args;
+use ember_compile::pipeline;
 use ember_engine::saturate::Limits;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_prove::equiv;
@@ -25,6 +27,9 @@ pub(super) struct SelfTestArgs {
     /// Programs of which every extraction is run.
     #[arg(long, value_name = "N", default_value_t = 100)]
     programs: usize,
+    /// Models that are compiled by every schedule and run.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    models: usize,
     /// The seed of everything random.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -53,6 +58,7 @@ struct Report {
     seed: u64,
     pairs: Summary,
     programs: Lowered,
+    models: Trials,
 }
 
 impl SelfTestArgs {
@@ -74,6 +80,16 @@ impl SelfTestArgs {
         let limits = Limits { nodes: self.node_limit, ..equiv::Options::default().limits };
         let options = Options { pairs: self.pairs, seed: self.seed, limits };
         let summary = selftest::trial(&tools, &options, || done("pair", self.pairs));
+        count.store(0, Ordering::Relaxed);
+        let compiler = pipeline::Options {
+            rules: self.rules.rules.clone(),
+            target: self.target.clone(),
+            ..pipeline::Options::default()
+        };
+        let models =
+            trials(sources, &compiler, &book.definitions, (self.seed, self.models), || {
+                done("model", self.models);
+            });
         line.done();
         if let Some(folder) = &self.keep {
             for finding in &summary.findings {
@@ -82,11 +98,16 @@ impl SelfTestArgs {
         }
         let mut errors: Vec<Diagnostic> =
             summary.findings.iter().filter_map(|finding| self.complaint(finding)).collect();
+        errors.extend(models.findings.iter().map(|finding| {
+            let trial::Finding { model, kind, reason, text } = finding;
+            let message = format!("model {model} ({}): {reason}\n{}", kind.name(), text.trim_end());
+            Diagnostic::global(message).with_help(format!("`--seed {}` finds it again", self.seed))
+        }));
         let programs = lowered.unwrap_or_else(|why| {
             errors.push(Diagnostic::global(why.to_string()));
             Lowered::default()
         });
-        let report = Report { seed: self.seed, pairs: summary, programs };
+        let report = Report { seed: self.seed, pairs: summary, programs, models };
         let text = if self.json { to_json(&report) } else { text(&report) };
         write_result(self.output.as_deref(), &text)?;
         render::emit(&Sources::default(), &errors);
@@ -127,7 +148,7 @@ fn keep(folder: &std::path::Path, finding: &Finding) -> Checked<()> {
 }
 
 fn text(report: &Report) -> String {
-    let Report { pairs: summary, programs, .. } = report;
+    let Report { pairs: summary, programs, models, .. } = report;
     let mut rows = table(&["pairs", "number", "unknown", "share", "wrong"]);
     let mut row = |name: &str, tally: &selftest::Tally| {
         rows.add_row([
@@ -172,6 +193,14 @@ fn text(report: &Report) -> String {
         grouped(*early as u64),
         grouped(*read as u64),
         grouped(*runs as u64)
+    );
+    let _ = writeln!(
+        text,
+        "Of {} models {} programs were run; {} models break a promise. The slowest took {:.1} s.",
+        grouped(models.models as u64),
+        grouped(models.programs as u64),
+        grouped(models.findings.len() as u64),
+        models.slowest_ms / 1e3
     );
     text
 }

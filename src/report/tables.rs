@@ -20,6 +20,10 @@ pub fn programs(report: &Report) -> String {
             || "-".to_owned(),
             |c| format!("{:.1} %", 100.0 * bound as f64 / c.max(1) as f64),
         );
+        if let Some(reason) = &record.missing {
+            table.add_row([record.name.as_str(), "-", "-", "-", "-", "-", reason]);
+            continue;
+        }
         let output = match (&record.mismatch, record.exactness.as_str()) {
             (None, "bitwise") => "equal".to_owned(),
             (None, exactness) => format!("within the bound ({exactness})"),

@@ -47,10 +47,12 @@ fn saturations(inputs: &Inputs, egraph: &mut EGraph, steps: &[ScheduleStep]) {
                 saturate(egraph, &rules, &limits);
             }
             ScheduleStep::Seq(steps) => saturations(inputs, egraph, steps),
-            ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => {
+            ScheduleStep::Repeat(_, steps)
+            | ScheduleStep::Until(_, steps)
+            | ScheduleStep::Otherwise(steps) => {
                 saturations(inputs, egraph, steps);
             }
-            ScheduleStep::Keep(_) => {}
+            ScheduleStep::Keep(_) | ScheduleStep::Besides(_) => {}
         }
     }
 }

@@ -20,7 +20,7 @@ use fastrand::Rng;
 use std::path::{Path, PathBuf};
 
 /// The number of mutants of each program, and the number of tries to find one that the verifier accepts.
-const MUTANTS: usize = 3;
+const MUTANTS: usize = 4;
 const TRIES: usize = 400;
 
 /// The limits of a proof; the sides may differ, so a long search is pointless.
@@ -226,4 +226,35 @@ fn a_program_with_a_token_changed_is_read_as_what_it_does_and_not_proved_to_do_w
     );
     assert!(read >= programs.len(), "{read} changed programs were read");
     assert!(different >= programs.len(), "{different} changed programs do something else");
+}
+/// A program whose loop writes 16 lanes of a value that was popped before the loop, and of which 15 lanes were loaded.
+const POPPED_BEFORE: &str = "
+(dlc popped
+  (sizes rows)
+  (tensor x f32 (rows 15))
+  (tensor_out out f32 (rows 16))
+  (configure_access_engine
+    (const_stream c0 i64 0)
+    (size_stream rows rows)
+    (new_tu t c0 rows 1)
+    (get_ind_var t t)
+    (const_stream c15 i64 15)
+    (mem_stream x f32x16 (at x t (lanes 16 c15 c0)) temporal)
+    (on t ite (register_callback on_t) (register_operand t) (register_operand x))
+    (start (traverse t)))
+  (compute_loop
+    (register t i64)
+    (register e i64)
+    (register x f32x16)
+    (main)
+    (case on_t
+      (pop_operand t)
+      (pop_operand x)
+      (for e 0 16 16 (store (at out t (lanes 16 16 0)) (exp x))))))";
+
+#[test]
+fn lanes_of_a_value_from_before_a_loop_are_checked_in_the_loop() {
+    let program = verified(POPPED_BEFORE, &machine()).expect("it verifies");
+    let read = equiv::lifted(&program, Prover::new().book.signature.table());
+    assert_eq!(read.err(), Some(NoStatement::UnloadedLanes));
 }

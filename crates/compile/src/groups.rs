@@ -7,11 +7,13 @@
 mod choose;
 mod compose;
 mod group;
+mod none;
 mod rename;
 mod searched;
 
 pub use choose::best_of;
-pub use choose::{Chosen, ChosenGroup, choose};
+pub use choose::{Chosen, ChosenGroup, Unfinished, choose, choose_among};
 pub use compose::compose;
 pub use group::{Group, Plan};
+pub use none::no_program;
 pub use searched::Searched;

@@ -5,7 +5,7 @@
 use crate::cost::{Goal, Rates};
 use crate::coupled::coupled;
 use crate::decouple::{DecoupleError, ModelContext, decouple};
-use crate::groups::{Chosen, Group, Plan, Searched, choose};
+use crate::groups::{Chosen, Group, Plan, Searched, choose, no_program};
 use crate::machines;
 use crate::ranking::{Measure, Ranking};
 use crate::search::{Found, Search, Watch};
@@ -17,7 +17,9 @@ use ember_host::threads;
 use ember_interpret::Store;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
-use ember_language::rules::{self, Definitions, Exactness, Operators, RuleBook, Schedule};
+use ember_language::rules::{
+    self, Definitions, Exactness, Kind, Operators, RuleBook, Schedule, Unit,
+};
 use ember_language::term::Term;
 use ember_language::text::Words;
 use ember_model::Model;
@@ -257,7 +259,7 @@ pub fn watch(
     (plan, at): (&Plan, usize),
     watch: &mut Watch<'_>,
 ) -> Found {
-    let goal = Goal::Decoupled;
+    let goal = goal(inputs, schedule);
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
     run.with_search(plan, at, |search| search.watched(&plan.groups[at].term, watch))
 }
@@ -273,7 +275,8 @@ pub fn search_without(
     with: &Searched,
 ) -> Searched {
     let without = Some(set);
-    let run = Run { inputs, statistics, options, schedule, goal: Goal::Decoupled, without };
+    let goal = goal(inputs, schedule);
+    let run = Run { inputs, statistics, options, schedule, goal, without };
     let rules = inputs.book.rules.iter().filter(|rule| rule.set == set);
     let rules: BTreeSet<&str> = rules.map(|rule| rule.name.as_str()).collect();
     let plan = with.plan.clone();
@@ -369,7 +372,17 @@ pub fn compile_by(
     let searched = search(inputs, &statistics, options, schedule, goal, &|_| ());
     consistent(&searched, name)?;
     choose(inputs, None, &searched, goal)
-        .map_err(|rejected| vec![no_program(&searched, name, &rejected)])
+        .map_err(|unfinished| vec![no_program(inputs, schedule, &searched, &unfinished)])
+}
+
+/// Returns the kind of program that a schedule is for. No program of a schedule is decoupled unless one of its rules takes
+/// the boundary between a statement and the two units.
+pub fn goal(inputs: &Inputs, schedule: &Schedule) -> Goal {
+    let boundary = inputs.book.signature.table().boundary(Kind::Statement, Unit::Both);
+    let takes = |rule: usize| {
+        boundary.is_some_and(|name| inputs.book.rules[rule].matched().any(|other| other == name))
+    };
+    if schedule.rules().into_iter().any(takes) { Goal::Decoupled } else { Goal::Coupled }
 }
 
 /// Returns an error if the rules of a schedule contradict each other.
@@ -380,17 +393,6 @@ pub fn consistent(searched: &Searched, schedule: &str) -> Checked<()> {
     }
     let error = Diagnostic::global(format!("schedule `{schedule}`: {stop}"));
     Err(vec![error.with_help("one of these rules is wrong; take it out or correct it")])
-}
-
-/// Returns the error for a schedule whose search found no program.
-pub fn no_program(searched: &Searched, schedule: &str, rejected: &[NoProgram]) -> Diagnostic {
-    let stop = searched.stop();
-    let error =
-        Diagnostic::global(format!("schedule `{schedule}` found no program that runs ({stop})"));
-    error.with_help(rejected.first().map_or_else(
-        || "the rules reach no finished term; see that every operator has its rules".to_owned(),
-        |first| format!("the best candidate: {first}"),
-    ))
 }
 
 /// Returns an instance as a store for the interpreter of terms.

@@ -5,7 +5,7 @@
 
 use crate::cost::{Cost, Goal, Model, Rates, Summary};
 use crate::workload::Statistics;
-use egg::Id;
+use egg::{Id, Symbol};
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::CompiledRule;
 use ember_engine::drive::{AppliedAgain, Driver, Observer};
@@ -47,6 +47,8 @@ pub struct Search<'a> {
 /// A program that the search found.
 #[derive(Clone, Debug)]
 pub struct Candidate {
+    /// The name of the schedule that found it.
+    pub schedule: Symbol,
     /// The finished term.
     pub term: Term,
     /// The cost model's estimate, in cycles.
@@ -199,6 +201,10 @@ impl Observer<Facts> for State<'_, '_> {
         }
     }
 
+    fn finished(&mut self, egraph: &EGraph) -> bool {
+        !self.best(egraph, 1).is_empty()
+    }
+
     fn found(&self, egraph: &EGraph, sketch: &Sketch) -> bool {
         ember_engine::holds(sketch, egraph, self.root)
     }
@@ -223,14 +229,25 @@ impl State<'_, '_> {
         }
     }
 
+    /// Extracts the best programs, and tells the watcher.
     fn extract(&mut self, egraph: &EGraph, k: usize, last: bool) -> Vec<Candidate> {
+        let candidates = self.best(egraph, k);
+        if let Some(watch) = &mut self.watch {
+            let event = Event::Extracted { asked: k, candidates: &candidates, last };
+            watch(egraph, self.root, event);
+        }
+        candidates
+    }
+
+    fn best(&mut self, egraph: &EGraph, k: usize) -> Vec<Candidate> {
         let start = clock::start();
         let workload = self.search.statistics.workload(egraph);
         let limits = ember_extract::Limits::default();
+        let schedule = self.search.schedule.name;
         let best = |fetches: bool, k: usize| {
             let Search { goal, rates, .. } = *self.search;
             let model = Model { goal, rates, workload: &workload, fetches };
-            best(&model, &extract(egraph, self.root, &model, &limits), k)
+            best(&model, &extract(egraph, self.root, &model, &limits), k, schedule)
         };
         // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be
         // too small for the prefetched data. Only the simulator decides, so one program without prefetches is always a
@@ -247,17 +264,18 @@ impl State<'_, '_> {
             best(true, k)
         };
         self.extract_time += start.elapsed();
-        if let Some(watch) = &mut self.watch {
-            let event = Event::Extracted { asked: k, candidates: &candidates, last };
-            watch(egraph, self.root, event);
-        }
         candidates
     }
 }
 
 /// Returns the k best programs of an extraction that differ. A program whose cost is within one hundredth of a better
 /// one's in every component is omitted, because the simulator would not distinguish the two.
-fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> Vec<Candidate> {
+fn best(
+    model: &Model<'_>,
+    extraction: &Extraction<Node, Summary>,
+    k: usize,
+    schedule: Symbol,
+) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     let mut chosen: Vec<CandidateId> = Vec::new();
     for id in extraction.ranked() {
@@ -272,6 +290,7 @@ fn best(model: &Model<'_>, extraction: &Extraction<Node, Summary>, k: usize) -> 
         .map(|id| {
             let summary = extraction.summary(id);
             Candidate {
+                schedule,
                 term: extraction.term(id),
                 estimate: CostModel::rank(model, summary),
                 cost: summary.cost,

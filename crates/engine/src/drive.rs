@@ -44,6 +44,11 @@ pub trait Observer<A: Knowledge> {
         false
     }
 
+    /// True if there is a finished program, so that steps which serve only to find one are left out.
+    fn finished(&mut self, _: &EGraph<A>) -> bool {
+        false
+    }
+
     /// True if there is no use in going on. A contradiction is no basis for anything.
     fn ended(&self, driver: &Driver<'_, A>) -> bool {
         driver.contradictory()
@@ -160,6 +165,11 @@ impl<'a, A: Knowledge> Driver<'a, A> {
             ScheduleStep::Saturate(rules) => self.once(|run| run.saturate(rules, observer)),
             ScheduleStep::Keep(terms) => self.once(|run| observer.keep(run, *terms)),
             ScheduleStep::Seq(steps) => self.steps(steps, observer),
+            ScheduleStep::Otherwise(steps) => {
+                observer.finished(&self.egraph) || self.steps(steps, observer)
+            }
+            // What other schedules find is not searched for in this e-graph.
+            ScheduleStep::Besides(_) => true,
             ScheduleStep::Repeat(times, steps) => self.again(*times, None, steps, observer),
             ScheduleStep::Until(sketch, steps) => {
                 self.again(self.limits.iterations, Some(sketch), steps, observer)

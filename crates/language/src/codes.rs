@@ -125,6 +125,7 @@ codes! {
     NothingChosen "nothing-chosen",
     NotRules "not-rules",
     UnknownSet "unknown-set",
+    UnknownSchedule "unknown-schedule",
     NotANumber "not-a-number",
     NotASketch "not-a-sketch",
     SketchTooLarge "sketch-too-large",

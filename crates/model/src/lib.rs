@@ -26,5 +26,5 @@ pub mod reference;
 pub use model::{
     Applied, Argument, Computed, DataSpec, Declarations, Declared, Expr, Extent, GraphFrom,
     HandWritten, IndexUse, Input, Kind, Model, OffsetsUse, Op, Origin, OriginPart, Part, Role,
-    Source, Statement, TensorId, Values,
+    Source, Statement, TensorId, Values, composites,
 };

@@ -33,6 +33,7 @@ mod spec;
 mod term;
 mod uses;
 
+pub use composite::composites;
 pub use expression::{Applied, Argument, Expr, Op, TensorId};
 pub use extent::Extent;
 pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};

@@ -2,11 +2,13 @@
 
 use crate::progress::Line;
 use ember_compile::cost::Goal;
-use ember_compile::groups::{Chosen, Searched, choose};
-use ember_compile::pipeline::{Case, Inputs, Options, consistent, no_program, search};
+use ember_compile::groups::{Chosen, Searched, Unfinished, choose_among, no_program};
+use ember_compile::pipeline::{Case, Inputs, Options, consistent, goal, search};
 use ember_compile::workload::Statistics;
-use ember_language::diagnostic::Checked;
-use ember_language::rules::Schedule;
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rules::{Exactness, Schedule};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The context for which programs are searched and chosen.
@@ -19,24 +21,105 @@ pub struct Tuning<'a> {
     pub statistics: Statistics<'a>,
     /// The user's options.
     pub options: &'a Options,
+    /// The results for schedules whose programs are candidates of others, by name.
+    known: Mutex<BTreeMap<String, Arc<Attempt>>>,
+}
+
+/// The result of a schedule for a model.
+pub struct Attempt {
+    /// The search.
+    pub searched: Searched,
+    /// The program, or the reason why there is none.
+    pub chosen: Result<Chosen, Unfinished>,
+    /// The least exact level of the rules that changed something, in this search or in those of other candidates.
+    pub exactness: Exactness,
+}
+
+impl Attempt {
+    /// Returns the program of a schedule; an error with the reason if there is none.
+    pub fn program(&self, inputs: &Inputs, schedule: &Schedule) -> Checked<&Chosen> {
+        self.chosen.as_ref().map_err(|why| vec![self.reason(inputs, schedule, why)])
+    }
+
+    /// Returns the reason why a schedule has no program.
+    pub fn reason(&self, inputs: &Inputs, schedule: &Schedule, why: &Unfinished) -> Diagnostic {
+        no_program(inputs, schedule, &self.searched, why)
+    }
 }
 
 impl<'a> Tuning<'a> {
     /// Computes the statistics of the data.
     pub fn new(inputs: &'a Inputs, case: &'a Case, options: &'a Options) -> Tuning<'a> {
-        Tuning { inputs, case, statistics: case.statistics(&inputs.model), options }
+        let statistics = case.statistics(&inputs.model);
+        Tuning { inputs, case, statistics, options, known: Mutex::default() }
     }
 
-    /// Searches with a schedule and chooses by simulation. A schedule that finds nothing is an error with its reason,
-    /// and so is a schedule whose rules contradict each other.
+    /// Searches with a schedule and chooses by simulation, also among the best programs of its rivals, which are the
+    /// schedules that it names besides its own rules. A schedule whose rules contradict each other is an error.
     pub fn best_of(
+        &self,
+        schedule: &Schedule,
+        simulate_time: &mut Duration,
+        line: &Line,
+    ) -> Checked<Attempt> {
+        let rivals = self.rivals(schedule, simulate_time, line)?;
+        let chosen: Vec<&Chosen> = rivals.iter().filter_map(|o| o.chosen.as_ref().ok()).collect();
+        let goal = goal(self.inputs, schedule);
+        let own = self.best_among(schedule, &chosen, goal, simulate_time, line)?;
+        let exactness = rivals.iter().map(|rival| rival.exactness).fold(own.exactness, Ord::max);
+        Ok(Attempt { exactness, ..own })
+    }
+
+    /// Returns the results of a schedule's rivals; none if nothing is simulated, because estimates do not compare
+    /// programs of different searches.
+    pub fn rivals(
+        &self,
+        schedule: &Schedule,
+        simulate_time: &mut Duration,
+        line: &Line,
+    ) -> Checked<Vec<Arc<Attempt>>> {
+        let names = if self.options.rank { schedule.rivals() } else { Vec::new() };
+        names.into_iter().map(|name| self.known(name.as_str(), simulate_time, line)).collect()
+    }
+
+    /// Returns the result of a schedule by name, searched once. Only its own programs are candidates.
+    pub fn known(
+        &self,
+        name: &str,
+        simulate_time: &mut Duration,
+        line: &Line,
+    ) -> Checked<Arc<Attempt>> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(name) {
+            return Ok(Arc::clone(found));
+        }
+        let schedule = self.inputs.schedule(name)?;
+        let found = self.own(schedule, goal(self.inputs, schedule), simulate_time, line)?;
+        let found = Arc::new(found);
+        known().insert(name.to_owned(), Arc::clone(&found));
+        Ok(found)
+    }
+
+    /// Searches with a schedule and chooses by simulation among the programs that it finds itself.
+    pub fn own(
         &self,
         schedule: &Schedule,
         goal: Goal,
         simulate_time: &mut Duration,
         line: &Line,
-    ) -> Checked<(Searched, Chosen)> {
-        let Tuning { inputs, case, statistics, options } = self;
+    ) -> Checked<Attempt> {
+        self.best_among(schedule, &[], goal, simulate_time, line)
+    }
+
+    fn best_among(
+        &self,
+        schedule: &Schedule,
+        others: &[&Chosen],
+        goal: Goal,
+        simulate_time: &mut Duration,
+        line: &Line,
+    ) -> Checked<Attempt> {
+        let Tuning { inputs, case, statistics, options, .. } = self;
         let name = schedule.name.as_str();
         let searched = search(inputs, statistics, options, schedule, goal, &|progress| {
             line.say(format!("{name}: {} e-nodes", progress.nodes));
@@ -44,9 +127,8 @@ impl<'a> Tuning<'a> {
         consistent(&searched, name)?;
         line.say(format!("{name}: ranking {} candidates", searched.candidates()));
         let start = Instant::now();
-        let chosen = choose(inputs, options.rank.then_some(*case), &searched, goal)
-            .map_err(|rejected| vec![no_program(&searched, name, &rejected)])?;
+        let chosen = choose_among(inputs, options.rank.then_some(*case), &searched, others, goal);
         *simulate_time += start.elapsed();
-        Ok((searched, chosen))
+        Ok(Attempt { exactness: searched.exactness(), searched, chosen })
     }
 }

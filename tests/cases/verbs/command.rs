@@ -121,7 +121,8 @@ pub fn equiv(path: &Path) -> Result<String, String> {
     say(&words)
 }
 
-/// Returns the programs of a model from the slowest to the fastest, each with its validity.
+/// Returns the programs of a model from the slowest to the fastest, each with its validity; last the schedules without a
+/// program, each with the reason.
 pub fn compare(path: &Path) -> Result<String, String> {
     let mut words = arguments(path)?;
     words.push("--json".to_owned());
@@ -133,7 +134,10 @@ pub fn compare(path: &Path) -> Result<String, String> {
         .map(|program| {
             let text = |key: &str| program[key].as_str().unwrap_or("-").to_owned();
             let valid = if program["valid"] == true { "valid" } else { "WRONG" };
-            let row = format!("{:<16} {valid} {}\n", text("name"), text("exactness"));
+            let row = match program["missing"].as_str() {
+                Some(reason) => format!("{:<16} none: {reason}\n", text("name")),
+                None => format!("{:<16} {valid} {}\n", text("name"), text("exactness")),
+            };
             (program["cycles"].as_u64().unwrap_or(0), row)
         })
         .collect();

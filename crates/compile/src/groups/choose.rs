@@ -6,7 +6,7 @@ use super::searched::Searched;
 use crate::cost::Goal;
 use crate::pipeline::{Case, Inputs, NoProgram, lower};
 use crate::ranking::Measure;
-use crate::search::{Candidate, Found};
+use crate::search::Candidate;
 use ember_host::threads;
 use ember_language::term::Term;
 use ember_targets::verify::Verified;
@@ -19,6 +19,8 @@ const SAME_SPEED: u64 = 20_000;
 /// A program chosen from candidates.
 #[derive(Clone, Debug)]
 pub struct Chosen {
+    /// The kind of program.
+    pub goal: Goal,
     /// The term.
     pub term: Term,
     /// The program.
@@ -47,6 +49,15 @@ pub struct Ranked {
     pub measure: Option<Measure>,
 }
 
+/// The first group of a model for which no program was found.
+#[derive(Clone, Debug)]
+pub struct Unfinished {
+    /// The group.
+    pub group: usize,
+    /// The reasons why its candidates are no programs; empty if there are no candidates.
+    pub rejected: Vec<NoProgram>,
+}
+
 /// Chooses a candidate of each group and composes the candidates into one program. With a case, the choice for each
 /// group is the candidate that runs fastest on it alone; among equally fast ones, the candidate with the least energy,
 /// and the first of equals. Without a case, the choice is the best by the cost model. Candidates that the verifier
@@ -56,15 +67,56 @@ pub fn choose(
     rank: Option<&Case>,
     searched: &Searched,
     goal: Goal,
-) -> Result<Chosen, Vec<NoProgram>> {
+) -> Result<Chosen, Unfinished> {
+    choose_among(inputs, rank, searched, &[], goal)
+}
+
+/// [`choose`] with the programs that other schedules found for the same groups among the candidates. Programs of
+/// different kinds cannot be composed, and the groups' programs may hinder each other; so one of the others' whole
+/// programs is the choice if it runs faster than the composition of the groups' fastest.
+pub fn choose_among(
+    inputs: &Inputs,
+    rank: Option<&Case>,
+    searched: &Searched,
+    others: &[&Chosen],
+    goal: Goal,
+) -> Result<Chosen, Unfinished> {
+    let (alike, unlike): (Vec<&Chosen>, Vec<&Chosen>) =
+        others.iter().partition(|other| other.goal == goal);
+    let own = choose_each(inputs, rank, searched, &alike, goal);
+    let Some(case) = rank else { return own };
+    let cycles = |chosen: &Chosen| {
+        let measure = case.rank(&chosen.program, &inputs.machine);
+        measure.map_or(u64::MAX, |measure| measure.cycles)
+    };
+    // The program of a model of one group was compared with those of its kind already.
+    let compared = searched.plan.groups.len() == 1 && own.is_ok();
+    let whole = unlike.into_iter().chain(if compared { Vec::new() } else { alike });
+    let Some(best) = whole.min_by_key(|other| cycles(other)) else { return own };
+    match own {
+        Ok(own) if cycles(&own) <= cycles(best) => Ok(own),
+        _ => Ok(best.clone()),
+    }
+}
+
+fn choose_each(
+    inputs: &Inputs,
+    rank: Option<&Case>,
+    searched: &Searched,
+    others: &[&Chosen],
+    goal: Goal,
+) -> Result<Chosen, Unfinished> {
     let plan = &searched.plan;
     let operators = inputs.book.signature.table();
     let found: Vec<_> = searched.found.iter().collect();
-    let best =
-        threads::map(&found, |&(at, found)| (*at, best_of(inputs, rank, plan, *at, found, goal)));
+    let best = threads::map(&found, |&(at, found)| {
+        let others = others.iter().filter_map(|other| Some(&other.groups.get(*at)?.candidate));
+        let candidates: Vec<&Candidate> = found.candidates.iter().chain(others).collect();
+        (*at, best_of(inputs, rank, plan, *at, &candidates, goal))
+    });
     let mut ranked = BTreeMap::new();
     for (at, best) in best {
-        ranked.insert(at, best?);
+        ranked.insert(at, best.map_err(|rejected| Unfinished { group: at, rejected })?);
     }
     let mut groups = Vec::with_capacity(plan.groups.len());
     let mut parts: Vec<(Term, Verified)> = Vec::with_capacity(plan.groups.len());
@@ -75,7 +127,7 @@ pub fn choose(
         let program = match like == at {
             true => best.program.clone(),
             false => lower(operators, &inputs.machine, &term, &group.context, goal)
-                .map_err(|e| vec![e])?,
+                .map_err(|why| unfinished(at, why))?,
         };
         let statements = group.statements.clone();
         groups.push(ChosenGroup {
@@ -89,9 +141,14 @@ pub fn choose(
     let context = inputs.context();
     let borrowed: Vec<_> = parts.iter().map(|(term, p)| (term, p.program())).collect();
     let composed = compose(operators, goal, &context, &borrowed);
-    let term = composed.ok_or_else(|| vec![NoProgram::Apart])?;
-    let program = lower(operators, &inputs.machine, &term, &context, goal).map_err(|e| vec![e])?;
-    Ok(Chosen { term, program, groups })
+    let term = composed.ok_or_else(|| unfinished(0, NoProgram::Apart))?;
+    let program = lower(operators, &inputs.machine, &term, &context, goal)
+        .map_err(|why| unfinished(0, why))?;
+    Ok(Chosen { goal, term, program, groups })
+}
+
+fn unfinished(group: usize, why: NoProgram) -> Unfinished {
+    Unfinished { group, rejected: vec![why] }
 }
 
 /// Returns the best candidate of one group.
@@ -100,7 +157,7 @@ pub fn best_of(
     rank: Option<&Case>,
     plan: &Plan,
     at: usize,
-    found: &Found,
+    candidates: &[&Candidate],
     goal: Goal,
 ) -> Result<Ranked, Vec<NoProgram>> {
     let operators = inputs.book.signature.table();
@@ -116,7 +173,7 @@ pub fn best_of(
     if rank.is_none() {
         // The cost model has ordered the candidates, so the first that can run is the best.
         let mut rejected = Vec::new();
-        for candidate in &found.candidates {
+        for candidate in candidates {
             match try_one(candidate, u64::MAX) {
                 Ok(ranked) => return Ok(ranked),
                 Err(why) => rejected.push(why),
@@ -127,8 +184,8 @@ pub fn best_of(
     let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
     // The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. The bound is
     // the same for all of them, so that the choice does not depend on the order in which threads finish.
-    let mut tried = Vec::with_capacity(found.candidates.len());
-    let mut rest = found.candidates.iter();
+    let mut tried = Vec::with_capacity(candidates.len());
+    let mut rest = candidates.iter();
     let first = rest.by_ref().find_map(|candidate| {
         tried.push(try_one(candidate, u64::MAX));
         tried.last()?.as_ref().ok().map(|ranked| of(ranked).cycles)

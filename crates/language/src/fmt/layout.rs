@@ -14,9 +14,19 @@ use std::ops::Range;
 const MAX_INDENT: usize = 40;
 
 /// Forms whose lists, and whose first keyword, each get a line of their own unless everything fits on one line.
-const BODIES: [&str; 11] = [
-    "dialect", "ruleset", "model", "data", "programs", "case", "schedule", "steps", "repeat",
-    "seq", "until",
+const BODIES: [&str; 12] = [
+    "dialect",
+    "ruleset",
+    "model",
+    "data",
+    "programs",
+    "case",
+    "schedule",
+    "steps",
+    "repeat",
+    "seq",
+    "until",
+    "otherwise",
 ];
 
 /// Forms that contain terms; the terms are laid out one by one, not as table rows.

@@ -6,7 +6,7 @@ use super::signature::{Signature, Sort};
 use crate::conditions::Condition;
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::suggest;
-use crate::term::{Node, Term};
+use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, PatternAst, Symbol, Var};
 use serde::Serialize;
 use std::fmt;
@@ -145,6 +145,18 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Iterates over the operators that the rule matches: those of its left side and of its further patterns.
+    pub fn matched(&self) -> impl Iterator<Item = Symbol> + '_ {
+        let patterns = std::iter::once(&self.lhs).chain(self.wheres.iter().map(|(_, p)| p));
+        patterns.flat_map(|pattern| pattern.iter()).filter_map(|node| match node {
+            ENodeOrVar::ENode(node) => match node.head() {
+                Head::Op(name) => Some(name),
+                Head::Int(_) | Head::Real(_) => None,
+            },
+            ENodeOrVar::Var(_) => None,
+        })
+    }
+
     /// Returns true if the `wheres` entry is a `:with`: its variable occurs neither on the left side nor in an earlier
     /// pattern.
     pub fn is_with(&self, at: usize) -> bool {

@@ -43,6 +43,10 @@ pub enum ScheduleStep {
     Seq(Arc<Vec<ScheduleStep>>),
     /// Runs steps repeatedly until a sketch is found or nothing changes.
     Until(Sketch, Vec<ScheduleStep>),
+    /// Runs steps if there is no finished program yet.
+    Otherwise(Vec<ScheduleStep>),
+    /// Adds the best programs of other schedules, by name, to the candidates.
+    Besides(Vec<Symbol>),
 }
 
 impl Schedule {
@@ -54,6 +58,15 @@ impl Schedule {
     /// Returns true if some step chooses between programs, which requires a machine and a model.
     pub fn keeps(&self) -> bool {
         simple(&self.steps).any(|step| matches!(step, ScheduleStep::Keep(_)))
+    }
+
+    /// Returns the names of the schedules whose best programs are candidates, too.
+    pub fn rivals(&self) -> Vec<Symbol> {
+        let rivals = |step: &ScheduleStep| match step {
+            ScheduleStep::Besides(names) => names.clone(),
+            _ => Vec::new(),
+        };
+        simple(&self.steps).flat_map(rivals).collect()
     }
 
     /// Returns the schedule restricted to the rules that `keep` accepts.
@@ -97,14 +110,18 @@ impl ScheduleStep {
             ScheduleStep::Repeat(times, steps) => ScheduleStep::Repeat(*times, of(steps)),
             ScheduleStep::Seq(steps) => ScheduleStep::Seq(Arc::new(of(steps))),
             ScheduleStep::Until(sketch, steps) => ScheduleStep::Until(sketch.clone(), of(steps)),
+            ScheduleStep::Otherwise(steps) => ScheduleStep::Otherwise(of(steps)),
+            ScheduleStep::Besides(names) => ScheduleStep::Besides(names.clone()),
         }
     }
 
     /// Returns the steps inside this one.
     fn parts(&self) -> &[ScheduleStep] {
         match self {
-            ScheduleStep::Saturate(_) | ScheduleStep::Keep(_) => &[],
-            ScheduleStep::Repeat(_, steps) | ScheduleStep::Until(_, steps) => steps,
+            ScheduleStep::Saturate(_) | ScheduleStep::Keep(_) | ScheduleStep::Besides(_) => &[],
+            ScheduleStep::Repeat(_, steps)
+            | ScheduleStep::Until(_, steps)
+            | ScheduleStep::Otherwise(steps) => steps,
             ScheduleStep::Seq(steps) => steps,
         }
     }
@@ -142,7 +159,8 @@ fn height(steps: &[ScheduleStep]) -> usize {
     steps.iter().map(|step| 1 + height(step.parts())).max().unwrap_or(0)
 }
 
-pub(super) const STEPS: [&str; 6] = ["saturate", "keep", "repeat", "seq", "until", "steps"];
+pub(super) const STEPS: [&str; 8] =
+    ["saturate", "keep", "repeat", "seq", "until", "otherwise", "besides", "steps"];
 
 /// Checks named steps and schedules against the sets and rules of a book, and adds them to it.
 pub(super) fn check(
@@ -150,8 +168,14 @@ pub(super) fn check(
     (named, schedules): (&[ScheduleForm], &[ScheduleForm]),
     errors: &mut Vec<Diagnostic>,
 ) {
-    let mut reader =
-        Reader { book, forms: BTreeMap::new(), known: BTreeMap::new(), open: Vec::new(), errors };
+    let mut reader = Reader {
+        book,
+        schedules: Vec::new(),
+        forms: BTreeMap::new(),
+        known: BTreeMap::new(),
+        open: Vec::new(),
+        errors,
+    };
     for form in named {
         if let Some(first) = reader.forms.get(form.name.text.as_str()) {
             let error = Diagnostic::error(
@@ -167,6 +191,7 @@ pub(super) fn check(
             reader.forms.insert(&form.name.text, form);
         }
     }
+    reader.schedules = schedules.iter().map(|form| form.name.text.as_str()).collect();
     let named: Vec<Schedule> = named.iter().map(|form| reader.named(form)).collect();
     let mut read: Vec<Schedule> = Vec::with_capacity(schedules.len());
     for form in schedules {
@@ -191,6 +216,8 @@ pub(super) fn check(
 /// Reads steps and resolves their names.
 struct Reader<'a> {
     book: &'a RuleBook,
+    /// The names of all schedules.
+    schedules: Vec<&'a str>,
     /// The forms of named steps.
     forms: BTreeMap<&'a str, &'a ScheduleForm>,
     /// The named steps that have been read.
@@ -301,12 +328,20 @@ impl<'a> Reader<'a> {
                 let body = self.steps(body, item.span, depth + 1);
                 Some(ScheduleStep::Until(sketch?, body))
             }
+            ("otherwise", body) => {
+                Some(ScheduleStep::Otherwise(self.steps(body, item.span, depth + 1)))
+            }
+            ("besides", names @ [_, ..]) => {
+                let names = names.iter().filter_map(|name| self.rival(name));
+                Some(ScheduleStep::Besides(names.collect()))
+            }
             ("steps", [_]) => self.include(item, depth).map(ScheduleStep::Seq),
-            ("keep" | "repeat" | "until" | "steps", _) => {
+            ("keep" | "repeat" | "until" | "besides" | "steps", _) => {
                 let shape = match head {
                     "keep" => "(keep K)",
                     "repeat" => "(repeat N STEP …)",
                     "until" => "(until SKETCH STEP …)",
+                    "besides" => "(besides SCHEDULE …)",
                     _ => "(steps NAME)",
                 };
                 self.errors.push(
@@ -325,6 +360,18 @@ impl<'a> Reader<'a> {
                 None
             }
         }
+    }
+
+    /// Returns the name of a schedule whose programs are candidates, too.
+    fn rival(&mut self, item: &Sexp) -> Option<Symbol> {
+        let word = item.atom().unwrap_or_default();
+        if self.schedules.contains(&word) {
+            return Some(Symbol::from(word));
+        }
+        let known = self.schedules.iter().copied();
+        let error = unknown("schedule", word, item.span, known);
+        self.errors.push(error.with_code(Code::UnknownSchedule));
+        None
     }
 
     /// Returns the rules that `(saturate …)` selects: sets, `(phase P)`, the rules of named steps, or `*` for all.

@@ -133,6 +133,13 @@ const WORDS: &[Word] = &[
         "(until SKETCH STEP …)",
         "Runs steps until a term that looks so is found or nothing changes.",
     ),
+    word("step", "otherwise", "(otherwise STEP …)", "Runs steps if no program is finished yet."),
+    word(
+        "step",
+        "besides",
+        "(besides SCHEDULE …)",
+        "The best programs of these schedules are candidates, too.",
+    ),
     word("step", "steps", "(steps NAME)", "Runs the steps of this name."),
     word("sketch", "?", "?", "Anything."),
     word("sketch", "?contains", "(?contains SKETCH)", "What looks so, somewhere in it."),

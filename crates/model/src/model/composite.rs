@@ -19,6 +19,11 @@ pub(super) const COMPOSITES: [Composite; 5] = [
     Composite { name: "nn.concat", usage: "TENSOR TENSOR …", read: concat },
 ];
 
+/// Iterates over the composite operations, each with its name and the syntax of its operands, which are tensors.
+pub fn composites() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COMPOSITES.iter().map(|composite| (composite.name, composite.usage))
+}
+
 impl Reader {
     /// Builds the operation with a kernel, as a part of a composite, from tensors that have been read.
     fn part(

@@ -40,11 +40,17 @@ fn written_out(
     for (arg, parameter) in args.iter().zip(&definition.parameters) {
         let at = definition.body.iter().position(|node| *node == ENodeOrVar::Var(*parameter));
         // An operand that is used several times is computed once.
-        if arg.list().is_some() && at.is_some_and(|at| uses[at] > 1) {
+        let again = at.is_some_and(|at| uses[at] > 1);
+        if again && arg.list().is_some() {
             let value = operator::read(reader, arg)?;
             let name = reader.stored_name(value, arg.span);
             operands.push(Sexp { span: arg.span, kind: Kind::Atom(name) });
         } else {
+            if let Some((value, target)) =
+                arg.atom().filter(|_| again).and_then(|word| reader.pending.remove(word))
+            {
+                reader.compute(value, target);
+            }
             operands.push(arg.clone());
         }
     }

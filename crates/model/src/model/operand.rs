@@ -29,8 +29,21 @@ pub(super) fn is_cheap(expr: &Expr) -> bool {
     expr.walk().all(|part| part.element() == Element::Cheap)
 }
 
+/// The maximum depth of operations that are computed at their use, because the e-graph holds every form of all of them
+/// together. A deeper operand is stored.
+const DEEPEST_IN_PLACE: usize = 8;
+
+/// Returns the depth of nested operations.
+fn depth(expr: &Expr) -> usize {
+    let deepest = expr.operands().into_iter().map(depth).max().unwrap_or(0);
+    deepest + usize::from(expr.stored().is_none())
+}
+
 /// Returns true if an operand is computed at its use.
 fn in_place(expr: &Expr, reads: Reads) -> bool {
+    if is_whole(expr) || depth(expr) > DEEPEST_IN_PLACE {
+        return false;
+    }
     match reads {
         Reads::Once => true,
         Reads::Often => is_cheap(expr),
@@ -39,14 +52,26 @@ fn in_place(expr: &Expr, reads: Reads) -> bool {
 }
 
 impl Reader {
-    /// Reads an operand as an expression, which is computed in place or stored.
+    /// Reads an operand as an expression, which is computed in place or stored. A temporary that is used only here is
+    /// the same as its expression in its place.
     pub(super) fn operand(&mut self, item: &Sexp, reads: Reads) -> Option<Expr> {
-        if item.atom().is_some() {
-            return self.tensor(item, Role::Values).map(|id| self.reference(id, item.span));
-        }
-        match operator::read(self, item)? {
-            Value::Whole(expr) if !is_whole(&expr) && in_place(&expr, reads) => Some(expr),
-            value => Some(self.stored(value, item.span)),
+        let (value, target) = match item.atom() {
+            Some(word) => match self.pending.remove(word) {
+                Some((value, target)) => (value, Some(target)),
+                None => {
+                    let id = self.tensor(item, Role::Values)?;
+                    return Some(self.reference(id, item.span));
+                }
+            },
+            None => (operator::read(self, item)?, None),
+        };
+        match (value, target) {
+            (Value::Whole(expr), _) if in_place(&expr, reads) => Some(expr),
+            (value, Some(target)) => {
+                let id = self.compute(value, target);
+                Some(self.reference(id, item.span))
+            }
+            (value, None) => Some(self.stored(value, item.span)),
         }
     }
 
@@ -135,6 +160,9 @@ impl Reader {
     /// Finds a tensor by its name: an input, which is assigned a role, or a tensor that was computed earlier.
     fn tensor(&mut self, item: &Sexp, role: Role) -> Option<TensorId> {
         let word = self.word("a tensor", item)?;
+        if let Some((value, target)) = self.pending.remove(word) {
+            return Some(self.compute(value, target));
+        }
         let n = self.inputs.len();
         if let Some(at) = self.computed.iter().position(|c| c.tensor.name == word) {
             return Some(TensorId(n + at));

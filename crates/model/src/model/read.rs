@@ -1,6 +1,7 @@
 //! The reader of a model file and its forms: `model`, `input`, `let`, `output`, `programs` and `data`.
 
 use super::operand::Target;
+use super::operator::Value;
 use super::{
     Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
     TensorId, operator, source,
@@ -38,6 +39,8 @@ pub(super) struct Reader {
     pub(super) current: usize,
     pub(super) generated: usize,
     pub(super) depth: usize,
+    /// The temporaries that are used once and have not been used yet. A use computes them in place or stores them.
+    pub(super) pending: BTreeMap<String, (Value, Target)>,
     /// The tensors that were named but not understood. Using one of them is not another error.
     pub(super) broken: BTreeSet<String>,
     /// The graphs and triples that inputs take their data from, with their spans.
@@ -219,6 +222,10 @@ impl Reader {
             );
         }
         let mut expressions = Vec::new();
+        let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+        for word in steps.iter().filter_map(|(_, rest, _)| rest.get(1)).flat_map(words) {
+            *named.entry(word).or_default() += 1;
+        }
         for (item, rest, kind) in steps {
             let [name, expression] = rest else {
                 let (what, word) = match kind {
@@ -241,7 +248,11 @@ impl Reader {
             if !word.is_empty() {
                 self.declare(&word, name.span);
             }
-            self.plans.push(Plan { name: word, span: name.span, uses: words(expression) });
+            self.plans.push(Plan {
+                name: word,
+                span: name.span,
+                uses: words(expression).into_iter().map(str::to_owned).collect(),
+            });
             expressions.push((expression, *kind));
         }
         let mut all_read = expressions.len() == steps.len();
@@ -250,13 +261,23 @@ impl Reader {
             let Plan { name, span, .. } = self.plans[i].clone();
             match operator::read(self, expression) {
                 Some(value) => {
-                    self.compute(value, Target { name, kind, span });
+                    let once = kind == Kind::Temporary && named.get(name.as_str()) == Some(&1);
+                    let target = Target { name, kind, span };
+                    if once {
+                        self.pending.insert(target.name.clone(), (value, target));
+                    } else {
+                        self.compute(value, target);
+                    }
                 }
                 None => {
                     self.broken.insert(name);
                     all_read = false;
                 }
             }
+        }
+        // A temporary is left if its name is used as another word only.
+        for (value, target) in std::mem::take(&mut self.pending).into_values() {
+            self.compute(value, target);
         }
         all_read
     }
@@ -347,12 +368,12 @@ impl Reader {
     }
 }
 
-/// Returns every word of an expression.
-fn words(expression: &Sexp) -> BTreeSet<String> {
-    let mut words = BTreeSet::new();
+/// Returns every word of an expression, as often as it occurs.
+fn words(expression: &Sexp) -> Vec<&str> {
+    let mut words = Vec::new();
     let mut open = vec![expression];
     while let Some(item) = open.pop() {
-        words.extend(item.atom().map(str::to_owned));
+        words.extend(item.atom());
         open.extend(item.list().into_iter().flatten());
     }
     words

@@ -9,10 +9,12 @@ mod build;
 mod grammar;
 mod grow;
 mod mention;
+mod model;
 mod program;
 mod types;
 mod world;
 
+pub use model::{RandomModel, Shape};
 pub use program::Made;
 
 pub(crate) use anywhere::Anywhere;

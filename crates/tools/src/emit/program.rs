@@ -34,6 +34,12 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
     let schedule = inputs.schedule(&options.schedule)?;
     let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
     let chosen = match level {
+        Level::Dlc if options.rank => {
+            let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
+            let tuning = Tuning::new(inputs, &case, options);
+            let attempt = tuning.best_of(schedule, &mut Duration::default(), &Line::hidden())?;
+            attempt.program(inputs, schedule)?.clone()
+        }
         Level::Slc => {
             let scalar = of_phases(inputs, schedule, |phase| phase != Phase::Optimise);
             best(inputs, options, &scalar, goal)?
@@ -76,7 +82,7 @@ fn of_phases(inputs: &Inputs, schedule: &Schedule, keep: impl Fn(Phase) -> bool)
     schedule.only(|rule| keep(inputs.book.rules[rule].phase))
 }
 
-/// Returns the best program that a schedule finds.
+/// Returns the best program of a kind that a schedule finds itself.
 fn best(inputs: &Inputs, options: &Options, schedule: &Schedule, goal: Goal) -> Checked<Chosen> {
     if !options.rank {
         return compile_by(inputs, options, schedule, goal);
@@ -84,5 +90,6 @@ fn best(inputs: &Inputs, options: &Options, schedule: &Schedule, goal: Goal) -> 
     let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
     let tuning = Tuning::new(inputs, &case, options);
     let mut untimed = Duration::ZERO;
-    Ok(tuning.best_of(schedule, goal, &mut untimed, &Line::hidden())?.1)
+    let attempt = tuning.own(schedule, goal, &mut untimed, &Line::hidden())?;
+    attempt.program(inputs, schedule).cloned()
 }

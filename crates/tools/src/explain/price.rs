@@ -12,6 +12,7 @@ use ember_language::term::Term;
 pub struct Prices<'a> {
     facts: Facts,
     rates: Rates,
+    goal: Goal,
     statistics: &'a Statistics<'a>,
 }
 
@@ -26,18 +27,23 @@ pub struct Price {
 
 impl<'a> Prices<'a> {
     /// Creates prices for the machine and the data.
-    pub fn new(inputs: &Inputs, statistics: &'a Statistics<'a>, group: &Group) -> Prices<'a> {
+    pub fn new(
+        inputs: &Inputs,
+        statistics: &'a Statistics<'a>,
+        group: &Group,
+        goal: Goal,
+    ) -> Prices<'a> {
         let facts = ember_compile::pipeline::facts(inputs, group);
-        Prices { facts, rates: Rates::of(&inputs.machine), statistics }
+        Prices { facts, rates: Rates::of(&inputs.machine), statistics, goal }
     }
 
-    /// Returns the price of a term; `None` unless it is a finished decoupled program.
+    /// Returns the price of a term; `None` unless it is a finished program.
     pub fn of(&self, term: &Term) -> Option<Price> {
         let mut egraph = EGraph::new(self.facts.clone());
         let root = egraph.add_expr(term);
         egraph.rebuild();
         let workload = self.statistics.workload(&egraph);
-        let (goal, rates) = (Goal::Decoupled, &self.rates);
+        let (goal, rates) = (self.goal, &self.rates);
         let model = Model { goal, rates, workload: &workload, fetches: true };
         let extraction = extract(&egraph, root, &model, &Limits::default());
         let summary = extraction.summary(*extraction.ranked().first()?);

@@ -44,12 +44,16 @@ pub struct Watched {
     pub chosen: Chosen,
 }
 
-/// Searches a model and chooses its program, like the main job.
-pub(crate) fn choose(tuning: &Tuning<'_>, line: &Line) -> Checked<Watched> {
+/// Searches a model and chooses its program: among all candidates, like the main job, or only among the schedule's own.
+pub(crate) fn choose(tuning: &Tuning<'_>, own: bool, line: &Line) -> Checked<Watched> {
     let mut untimed = Duration::ZERO;
     let schedule = tuning.inputs.schedule(&tuning.options.schedule)?;
-    let (searched, chosen) = tuning.best_of(schedule, Goal::Decoupled, &mut untimed, line)?;
-    Ok(Watched { plan: searched.plan, chosen })
+    let attempt = match own {
+        true => tuning.own(schedule, Goal::Decoupled, &mut untimed, line)?,
+        false => tuning.best_of(schedule, &mut untimed, line)?,
+    };
+    let chosen = attempt.program(tuning.inputs, schedule)?.clone();
+    Ok(Watched { plan: attempt.searched.plan, chosen })
 }
 
 /// Repeats the search of a group and records it. It is an error if the search does not find the same programs again.
@@ -60,7 +64,9 @@ pub(crate) fn watch(
     chosen: Option<&ChosenGroup>,
 ) -> Checked<History> {
     let Tuning { inputs, statistics, options, .. } = tuning;
-    let schedule = inputs.schedule(&options.schedule)?;
+    // A program that another schedule found is explained by that schedule.
+    let by = chosen.map_or(options.schedule.as_str(), |c| c.candidate.schedule.as_str());
+    let schedule = inputs.schedule(by)?;
     let mut history = History::default();
     let mut record = |egraph: &ember_analysis::facts::EGraph,
                       root: Id,
@@ -95,7 +101,7 @@ pub fn explain(
 ) -> Checked<Explained> {
     let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
     let tuning = Tuning::new(inputs, &case, options);
-    let Watched { plan, chosen } = choose(&tuning, line)?;
+    let Watched { plan, chosen } = choose(&tuning, false, line)?;
     let mut groups = Vec::new();
     for at in groups_of(&plan, statement)? {
         line.say("searching again, watched");
@@ -104,9 +110,14 @@ pub fn explain(
         line.say("looking for the rules that led there");
         let mut proof = Proof::new(&inputs.book, &inputs.compiled);
         history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
-        let chain = proof.chain(&decoupled(&plan.groups[at].term), &group.candidate.term);
+        let statements = &plan.groups[at].term;
+        let start = match chosen.goal {
+            Goal::Decoupled => decoupled(statements),
+            Goal::Coupled => statements.clone(),
+        };
+        let chain = proof.chain(&start, &group.candidate.term);
         let chain = chain.map(|chain| short(chain, &inputs.book));
-        let prices = Prices::new(inputs, &tuning.statistics, &plan.groups[at]);
+        let prices = Prices::new(inputs, &tuning.statistics, &plan.groups[at], chosen.goal);
         let prices = match &chain {
             Ok(chain) => chain.terms().map(|term| prices.of(term)).collect(),
             Err(_) => Vec::new(),

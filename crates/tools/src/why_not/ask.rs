@@ -32,7 +32,7 @@ pub fn why_not(
     }
     let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
     let tuning = Tuning::new(inputs, &case, options);
-    let Watched { plan, chosen } = explain::choose(&tuning, progress)?;
+    let Watched { plan, chosen } = explain::choose(&tuning, true, progress)?;
     let groups = explain::groups_of(&plan, statement)?;
     let mut furthest: Option<Answer> = None;
     for group in groups {

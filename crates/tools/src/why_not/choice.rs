@@ -91,14 +91,15 @@ impl Fired<'_> {
 
     /// Describes the choice if the rule is left out.
     fn without(&self) -> String {
-        let Tuning { inputs, case, statistics, options } = self.tuning;
+        let Tuning { inputs, case, statistics, options, .. } = self.tuning;
         let Ok(schedule) = inputs.schedule(&options.schedule) else { return String::new() };
         let schedule = schedule.only(|rule| rule != self.subject.at);
         let group = (self.plan, self.group);
         let found =
             pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
         let rank = options.rank.then_some(*case);
-        match best_of(inputs, rank, self.plan, self.group, &found, Goal::Decoupled) {
+        let candidates: Vec<_> = found.candidates.iter().collect();
+        match best_of(inputs, rank, self.plan, self.group, &candidates, Goal::Decoupled) {
             Err(_) => "no program that runs is found".to_owned(),
             Ok(other) if other.candidate.term == self.chosen.candidate.term => {
                 "the same program is found, in another way".to_owned()

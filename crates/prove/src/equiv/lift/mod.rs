@@ -83,6 +83,7 @@ pub fn lifted(program: &Program, operators: &Operators) -> Result<Term, NoStatem
         lift.before.append(&mut lift.writing);
     }
     let root = lift.sequence(parts);
+    lift.lanes_fit(root)?;
     Ok(Terms::of(&lift.made.finish(), root))
 }
 

@@ -77,9 +77,7 @@ impl Lift<'_> {
             }
             Expr::Fold(op, x) => {
                 let x = self.value(x)?;
-                if self.runs(x).into_iter().any(|run| !self.full(run)) {
-                    return Err(NoStatement::InactiveFold);
-                }
+                self.active(x)?;
                 let op = self.word(op.name());
                 self.make(Primitive::Fold, &[op, x])
             }
@@ -180,6 +178,34 @@ impl Lift<'_> {
         match self.runs(value).into_iter().all(fits) {
             true => Ok(()),
             false => Err(NoStatement::UnloadedLanes),
+        }
+    }
+
+    /// Checks the lanes of all writes and folds of a whole program. While a loop is read, the values that registers had
+    /// before it are unknown, and with them their lanes.
+    pub(super) fn lanes_fit(&self, root: Id) -> Result<(), NoStatement> {
+        let mut open = vec![root];
+        let mut seen = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            if let Some([address, value]) = self.parts(id, Primitive::Store) {
+                self.same_lanes(address, value)?;
+            }
+            if let Some([_, address, value]) = self.parts(id, Primitive::Accumulate) {
+                self.same_lanes(address, value)?;
+            }
+            if let Some([_, value]) = self.parts(id, Primitive::Fold) {
+                self.active(value)?;
+            }
+            open.extend(self.node(id).children().iter().filter(|child| seen.insert(**child)));
+        }
+        Ok(())
+    }
+
+    /// Checks that all lanes of a value are loaded, because a fold counts the zeros in the others.
+    fn active(&self, value: Id) -> Result<(), NoStatement> {
+        match self.runs(value).into_iter().all(|run| self.full(run)) {
+            true => Ok(()),
+            false => Err(NoStatement::InactiveFold),
         }
     }
 
