@@ -11,6 +11,7 @@ mod equiv;
 mod explain;
 mod fmt;
 mod lsp;
+mod mutants;
 pub(crate) mod rule_paths;
 mod rules;
 mod saturate;
