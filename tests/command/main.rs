@@ -14,7 +14,6 @@ mod lsp;
 mod main_job;
 mod models;
 mod random;
-mod readme;
 mod rule_files;
 mod schedules;
 mod sorts;

@@ -1,5 +1,5 @@
-//! Checks certificates, which prove that two programs are equal by a chain of rules from one to the other. The README
-//! describes the format.
+//! Checks certificates, which prove that two programs are equal by a chain of rules from one to the other. The page
+//! `docs/src/certificates.md` of the book describes the format.
 //!
 //! The checker is independent: it reads the terms and derives facts and conditions again, without an e-graph and
 //! without the code that searched for the proof. It trusts the rules and the declarations of dialects, both of which
