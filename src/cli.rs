@@ -13,6 +13,7 @@ mod equiv;
 mod explain;
 mod fmt;
 mod lsp;
+mod mutants;
 mod output;
 pub(crate) mod rule_paths;
 mod rules;

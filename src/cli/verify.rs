@@ -1,5 +1,6 @@
 //! The `verify` command: prints every rule's tiers and the claims about operators, as tables.
 
+use super::mutants;
 use super::output::{to_json, write_result};
 use super::rule_paths::Subject;
 use clap::Args;
@@ -26,6 +27,12 @@ pub(super) struct VerifyArgs {
     /// Verifies those rules and operators whose name this regular expression fits.
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
+    /// Verifies wrong variants of the rules instead, and counts those that are refuted.
+    #[arg(long)]
+    mutants: bool,
+    /// With `--mutants`: so many of them, chosen by the seed [all].
+    #[arg(long, value_name = "N", requires = "mutants")]
+    sample: Option<usize>,
     /// The seed of everything random.
     #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
     seed: u64,
@@ -81,18 +88,20 @@ impl VerifyArgs {
             ..Options::default()
         };
         let solver = Installed::find();
+        let asked = solver.as_ref().map(|solver| solver as &dyn Solver);
         let line = Line::on_terminal();
+        if self.mutants {
+            let listed = verify::harmless(sources, &book)?;
+            let tried = mutants::run(&book, wanted, &options, self.sample, asked, &listed, &line);
+            let text = if self.json { to_json(&tried) } else { mutants::text(&tried) };
+            write_result(self.output.as_deref(), &text)?;
+            return Ok(mutants::code(&tried));
+        }
         let count = AtomicUsize::new(0);
-        let rules = verify::verify(
-            &book,
-            wanted,
-            &options,
-            solver.as_ref().map(|solver| solver as &dyn Solver),
-            |rule| {
-                let done = count.fetch_add(1, Ordering::Relaxed) + 1;
-                line.say(format!("verified {done} of {total}: {rule}"));
-            },
-        );
+        let rules = verify::verify(&book, wanted, &options, asked, |rule| {
+            let done = count.fetch_add(1, Ordering::Relaxed) + 1;
+            line.say(format!("verified {done} of {total}: {rule}"));
+        });
         line.say("verifying operators".to_owned());
         let operators = check_attributes(&book, wanted, &options);
         line.done();

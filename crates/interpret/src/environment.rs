@@ -68,10 +68,17 @@ impl Interpreter {
         body: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let before = self.tensors.clone();
+        let beyond = self.beyond.clone();
         let flags = (self.written.clone(), self.frozen.clone());
         self.statement(s)?;
         let changed = self.tensors.clone();
+        let changed_beyond = self.beyond.clone();
         let result = body(self);
+        if let (Some(now), Some(before), Some(changed)) =
+            (&mut self.beyond, &beyond, &changed_beyond)
+        {
+            now.undo(before, changed);
+        }
         for (tensor, (before, changed)) in self.tensors.iter_mut().zip(before.iter().zip(&changed))
         {
             for at in 0..tensor.len() {

@@ -30,6 +30,7 @@
 //! assert!(matches!(value, Ok(Value::Scalar(Scalar::I64(15)))));
 //! ```
 
+mod beyond;
 mod environment;
 mod error;
 mod eval;
@@ -52,6 +53,7 @@ pub use trace::{Elements, Trace};
 pub use trips::average_trip_count;
 pub use value::Value;
 
+use beyond::Beyond;
 use egg::Id;
 use ember_language::rules::Operators;
 use ember_language::term::Term;
@@ -129,6 +131,8 @@ pub struct Interpreter {
     steps: u64,
     limit: u64,
     trace: Option<Box<Trace>>,
+    /// The elements beyond the extents of tensors, on open memory.
+    beyond: Option<Beyond>,
 }
 
 impl Interpreter {
@@ -153,6 +157,7 @@ impl Interpreter {
             steps: 0,
             limit: Self::DEFAULT_STEPS,
             trace: None,
+            beyond: None,
         }
     }
 
@@ -160,6 +165,20 @@ impl Interpreter {
     pub fn with_step_limit(mut self, limit: u64) -> Interpreter {
         self.limit = limit;
         self
+    }
+
+    /// Opens the memory: every index has an element, and those beyond the extents hold numbers that depend on the seed.
+    pub fn on_open_memory(mut self, seed: u64) -> Interpreter {
+        self.beyond = Some(Beyond::new(seed));
+        self
+    }
+
+    /// Returns the elements beyond the extents of tensors that a run on open memory has changed, by the tensor's name
+    /// and a hash of the indices.
+    pub fn beyond(&self) -> BTreeMap<(String, u64), Scalar> {
+        let written = self.beyond.clone().map(Beyond::written).unwrap_or_default();
+        let named = |((tensor, at), x)| ((self.names[tensor as usize].clone(), at), x);
+        written.into_iter().map(named).collect()
     }
 
     /// Returns the last node of the term.

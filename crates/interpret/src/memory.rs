@@ -14,7 +14,9 @@ impl Interpreter {
         let op = self.program.ops[at];
         match op.does {
             Does::Root(tensor, writable) => {
-                Ok(Address::One(Place { tensor, depth: 0, position: 0, writable, frozen: false }))
+                let (depth, position) = (0, 0);
+                let (frozen, beyond) = (false, false);
+                Ok(Address::One(Place { tensor, depth, position, writable, frozen, beyond }))
             }
             Does::Primitive(primitive) => {
                 stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_address(at, primitive, &op))
@@ -109,9 +111,11 @@ impl Interpreter {
             return Err(Error::types("an index".to_string(), &[index.dtype()]));
         };
         match u64::try_from(index) {
+            _ if place.beyond => Ok(place.beyond(index)),
             Ok(i) if i < extent => {
                 Ok(Place { depth: place.depth + 1, position: place.position * extent + i, ..place })
             }
+            _ if self.beyond.is_some() => Ok(place.beyond(index)),
             _ => Err(Error::OutOfBounds {
                 tensor: name.to_string(),
                 dimension: depth,
@@ -147,6 +151,9 @@ impl Interpreter {
         if place.depth as usize != element.shape.len() {
             return Err(self.rank_error(place, place.depth as usize));
         }
+        if let (true, Some(beyond)) = (place.beyond, &self.beyond) {
+            return Ok(beyond.get((place.tensor, place.position), element.dtype));
+        }
         element.get(place.position).ok_or_else(|| self.rank_error(place, place.depth as usize))
     }
 
@@ -166,6 +173,10 @@ impl Interpreter {
             return Err(Error::Unfrozen(name.to_string()));
         }
         self.written[place.tensor as usize] = true;
+        if let (true, Some(beyond)) = (place.beyond, &mut self.beyond) {
+            beyond.set((place.tensor, place.position), value);
+            return Ok(());
+        }
         if self.trace.is_some() {
             self.record(place.tensor, place.position, true);
         }
@@ -276,6 +287,9 @@ impl Interpreter {
         };
         for at in 0..self.tensors[tensor as usize].len() {
             self.record(tensor, at, true);
+        }
+        if let Some(beyond) = &mut self.beyond {
+            beyond.clear(tensor);
         }
         let tensor = &mut self.tensors[tensor as usize];
         *tensor = Tensor::zeros(tensor.dtype, tensor.shape.clone());

@@ -9,7 +9,28 @@ use ember_values::scalar::{DType, Scalar};
 
 impl Interpreter {
     /// A run of elements of what a kernel computes: at an index of all dimensions but the last, so many from the first.
+    ///
+    /// What operations demand of their operands and indices, they demand on open memory, too; a product keeps within
+    /// its operands by itself.
     pub(super) fn computed(
+        &mut self,
+        of: At,
+        op: Op,
+        at: (&[i64], i64, usize),
+        found: impl FnMut(Scalar),
+    ) -> Result<(), Error> {
+        if let Does::Operation(operation) = op.does
+            && matches!(operation.kernel, Kernel::Product { .. })
+        {
+            return self.computed_within(of, op, at, found);
+        }
+        let beyond = self.beyond.take();
+        let computed = self.computed_within(of, op, at, found);
+        self.beyond = beyond;
+        computed
+    }
+
+    fn computed_within(
         &mut self,
         of: At,
         op: Op,

@@ -51,6 +51,8 @@ pub(super) struct Place {
     pub writable: bool,
     /// True if the tensor must not change between two barriers.
     pub frozen: bool,
+    /// True if it lies beyond the extents of the tensor; `position` is then a hash of the indices.
+    pub beyond: bool,
 }
 
 /// The result of evaluating a term of sort Address.

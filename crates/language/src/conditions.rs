@@ -13,6 +13,11 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// Returns true if a rule may depend on it to be right.
+    pub fn is_claim(&self) -> bool {
+        !GUIDES.contains(&self.name)
+    }
+
     /// Its place in [`PREDICATES`] or [`GENERATORS`].
     pub fn index(&self) -> usize {
         let place = |all: &&[Condition]| all.iter().position(|known| known.name == self.name);
@@ -22,6 +27,10 @@ impl Condition {
 
 /// The sort of variables in lists of argument sorts; operators of the dialects bind them.
 pub const VARIABLE: &str = "Var";
+
+/// The predicates that only decide whether a rule is worth trying: no rule may depend on them to be right.
+pub const GUIDES: [&str; 6] =
+    ["distinct", "lane-count", "loop-free", "may-be-free", "unit-stride", "untiled"];
 
 /// Every predicate, by name.
 pub const PREDICATES: &[Condition] = &[

@@ -3,8 +3,10 @@
 //! The interpreter, the simulator and the constant folder all call these functions, so that an operation has one
 //! meaning everywhere. The submodule `op` defines the operations.
 
+mod extreme;
 mod op;
 
+pub use extreme::EXTREMES;
 pub use op::{BinaryOp, Latency, UnaryOp, UnaryPrice, fold_lanes};
 
 use half::{bf16, f16};

@@ -4,6 +4,7 @@
 //! well-sorted and well-scoped; the engine applies the rules. The language knows nothing of embeddings: operators,
 //! sorts and binders come from the files.
 
+mod alike;
 mod attributes;
 mod binding;
 mod book;

@@ -2,6 +2,7 @@
 
 use super::declare::{Declarations, Declared, Purpose};
 use super::roles::{Role, Roles};
+use crate::random::extreme;
 use ember_interpret::{EDGES, Store};
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_language::sexp::Sexp;
@@ -11,7 +12,7 @@ use fastrand::Rng;
 use std::collections::BTreeMap;
 
 /// The start of the numbers that written tensors hold before a program runs, if not zeros. Different tensors, and
-/// neighbouring elements of one tensor, hold different numbers.
+/// neighbouring elements of one tensor, hold different numbers, of alternating signs.
 const BEFORE: u64 = 77;
 
 /// Sizes and inputs.
@@ -32,7 +33,7 @@ pub(super) enum Fill {
     Counted(u64),
     /// Random data.
     Random {
-        /// True if it includes numbers that are easily handled wrongly: zeros of both signs, NaN and similar.
+        /// True if it includes real numbers that are easily handled wrongly: zeros of both signs, NaN and similar.
         edges: bool,
     },
 }
@@ -48,8 +49,10 @@ impl Given {
             let mut tensor = Tensor::zeros(declared.dtype, shape);
             if !zeros {
                 for at in 0..tensor.len() {
-                    let before = BEFORE + 10 * (number as u64 % 7) + at % 10;
-                    tensor.set(at, Scalar::from_f64(declared.dtype, before as f64));
+                    let before = (BEFORE + 10 * (number as u64 % 7) + at % 10) as f64;
+                    let positive = at % 2 == 0 || declared.dtype.is_storage();
+                    let before = if positive { before } else { -before };
+                    tensor.set(at, Scalar::from_f64(declared.dtype, before));
                 }
             }
             store.tensors.insert(declared.name.clone(), tensor);
@@ -228,8 +231,14 @@ impl Maker<'_> {
             Some(Role::Offsets(end)) => self.offsets(len, end.value(self.sizes)?, true)?,
             Some(Role::Bounds(end)) => self.offsets(len, end.value(self.sizes)?, false)?,
             None => {
+                let integer = !declared.dtype.is_float() && !declared.dtype.is_storage();
+                let random = matches!(self.fill, Fill::Random { .. });
+                let extremes = integer && random && self.rng.u8(0..4) == 0;
                 for i in 0..len {
-                    let x = self.number(declared.dtype, at as u64 + i);
+                    let x = match extremes {
+                        true => extreme(self.rng, declared.dtype),
+                        false => self.number(declared.dtype, at as u64 + i),
+                    };
                     tensor.set(i, x);
                 }
                 return Some(tensor);
@@ -267,9 +276,15 @@ impl Maker<'_> {
         Some((0..len).map(|i| one(self, i) as i64).collect())
     }
 
-    /// Generates offsets (`strict`: they start at 0, never decrease and end at `end`), or arbitrary loop bounds.
+    /// Generates offsets (`strict`: they start at 0, never decrease and end at `end`), or arbitrary loop bounds, some of
+    /// them next to an end of i64.
     fn offsets(&mut self, len: u64, end: u64, strict: bool) -> Option<Vec<i64>> {
         let Some(last) = len.checked_sub(1) else { return Some(Vec::new()) };
+        if !strict && matches!(self.fill, Fill::Random { .. }) && self.rng.u8(0..8) == 0 {
+            let flip = if self.rng.bool() { -1 } else { 0 };
+            let mut bound = || (i64::MAX - self.rng.i64(0..8)) ^ flip;
+            return Some((0..len).map(|_| bound()).collect());
+        }
         if last == 0 && strict {
             return (end == 0).then(|| vec![0]);
         }

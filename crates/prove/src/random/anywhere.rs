@@ -1,15 +1,18 @@
 //! The setting in which rules are tested: all tensors of a world. Most terms have a meaning, and some fault.
 
+use super::again::Used;
 use super::bind::Range;
 use super::build::Build;
 use super::grammar::Shape;
 use super::grow::{Grow, Scope, Setting, Type};
-use super::world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, tensor_name};
+use super::types::Hole;
+use super::world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, tensor_name};
 use egg::Id;
-use ember_language::rules::Kind;
+use ember_language::rules::{Kind, Loop};
 use ember_language::term::Node;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
+use fastrand::Rng;
 
 /// A world and how it is used.
 pub(crate) struct Anywhere<'a> {
@@ -18,6 +21,8 @@ pub(crate) struct Anywhere<'a> {
     pub tame: bool,
     /// True if most terms read and write the same few integer outputs.
     pub alias: bool,
+    /// The addresses so far.
+    pub(super) used: Vec<Used>,
     /// The number of loop variables so far.
     variables: i64,
 }
@@ -25,14 +30,15 @@ pub(crate) struct Anywhere<'a> {
 impl Anywhere<'_> {
     /// The setting of a world without any variables.
     pub fn new(world: &World, tame: bool, alias: bool) -> Anywhere<'_> {
-        Anywhere { world, tame, alias, variables: 0 }
+        Anywhere { world, tame, alias, used: Vec::new(), variables: 0 }
     }
 }
 
 impl Setting for Anywhere<'_> {
     /// Statements with values or statements as operands, such as stores and loops, are chosen most often.
-    fn weight(_: &Grow<Self>, shape: &Shape, _: &Scope, depth: u32) -> usize {
+    fn weight(_: &Grow<Self>, shape: &Shape, scope: &Scope, depth: u32) -> usize {
         match shape.info.kind {
+            _ if scope.looped && shape.info.is(Primitive::Barrier) => 0,
             Some(Kind::Statement) if depth == 0 && shape.operands(Kind::Statement) > 0 => 0,
             Some(Kind::Statement) if shape.operands(Kind::Value) > 0 => 4,
             Some(Kind::Statement) if shape.operands(Kind::Statement) > 0 => 4,
@@ -68,6 +74,10 @@ impl Setting for Anywhere<'_> {
     }
 
     fn constant(grow: &mut Grow<Self>, dtype: DType) -> Id {
+        if !dtype.is_float() && !dtype.is_storage() && grow.one_in(12) {
+            let extreme = extreme(grow.rng, dtype);
+            return grow.make().number(extreme);
+        }
         let x = if dtype == DType::I64 {
             grow.pick(&[0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 4.0, 7.0, -1.0], 0.0)
         } else if dtype == DType::I32 || grow.setting.tame {
@@ -86,13 +96,16 @@ impl Setting for Anywhere<'_> {
         scope: &Scope,
         depth: u32,
     ) -> Option<Id> {
+        if let Some(again) = grow.used(ty, missing, written, scope) {
+            return Some(again);
+        }
         let least = missing.max(usize::from(ty.lanes > 1) + missing).max(1);
         let rank = match least {
             3.. => 3,
             _ if grow.setting.alias || grow.one_in(3) => least,
             _ => 2 + usize::from(grow.one_in(6)),
         };
-        let mut address = grow.memory(ty.dtype, rank, written, scope);
+        let (mut address, writable) = grow.memory(ty.dtype, rank, written, scope);
         let fixed = rank.saturating_sub(missing);
         // Most loops walk along rows: the last index is the innermost variable, and no other index is.
         let innermost = scope.vars.last().copied().filter(|_| grow.rng.bool());
@@ -109,11 +122,16 @@ impl Setting for Anywhere<'_> {
             };
             address = grow.make().at(address, &[index]);
         }
+        grow.setting.used.push(Used { ty, missing, writable, address });
         Some(address)
     }
 
     fn bounds(grow: &mut Grow<Self>, scope: &Scope, depth: u32) -> [Id; 2] {
+        if grow.one_in(12) {
+            return grow.bounds_at_ends();
+        }
         let lo = match grow.rng.u8(0..8) {
+            0..=1 if grow.setting.alias => grow.loaded(scope),
             0..=4 => grow.terms.int(0),
             5 => grow.terms.int(1),
             6 => grow.terms.int(3),
@@ -163,7 +181,7 @@ impl Setting for Anywhere<'_> {
         let ty = Type { dtype, lanes: 1 };
         let grown = shape.and_then(|shape| grow.instance(shape, ty, rank, scope, depth - 1));
         Some(grown.unwrap_or_else(|| {
-            let stored = grow.memory(dtype, rank, false, scope);
+            let (stored, _) = grow.memory(dtype, rank, false, scope);
             grow.make().stored(stored)
         }))
     }
@@ -183,6 +201,14 @@ impl Setting for Anywhere<'_> {
 
     fn named(grow: &mut Grow<Self>, dtype: DType, rank: usize, written: bool) -> Option<Id> {
         Some(grow.make().name(&tensor_name(written, dtype, rank)))
+    }
+
+    fn twin(build: &mut Build<Self>, hole: &Hole) -> Option<Id> {
+        build.twin(hole)
+    }
+
+    fn bind_again(build: &mut Build<Self>, own: Loop, children: &[Id]) -> Option<()> {
+        build.bind_again(own, children)
     }
 
     fn bind(build: &mut Build<Self>, primitive: Primitive, node: &Node) -> Option<()> {
@@ -209,6 +235,9 @@ impl Grow<'_, Anywhere<'_>> {
 
     /// Generates an i64 that often is a valid index of some tensor.
     pub fn index(&mut self, scope: &Scope, depth: u32) -> Id {
+        if self.setting.alias && self.one_in(6) {
+            return self.loaded(scope);
+        }
         match self.rng.u8(0..10) {
             0..=5 => match self.in_scope(scope) {
                 Some(var) => self.make().iv(var),
@@ -232,15 +261,21 @@ impl Grow<'_, Anywhere<'_>> {
         }
     }
 
-    /// Generates a tensor, as an address without indices.
-    pub fn memory(&mut self, dtype: DType, rank: usize, written: bool, scope: &Scope) -> Id {
+    /// Generates a tensor, as an address without indices. The flag is true if the address may be written.
+    pub fn memory(
+        &mut self,
+        dtype: DType,
+        rank: usize,
+        written: bool,
+        scope: &Scope,
+    ) -> (Id, bool) {
         let often = if self.setting.alias { self.rng.u8(0..4) > 0 } else { self.one_in(3) };
         let writable = written || (!scope.read_only && often);
         let tensor = self.make().root(&tensor_name(writable, dtype, rank), writable);
         if writable && !written && self.one_in(6) {
-            return self.make().op(Primitive::Freeze, &[tensor]);
+            return (self.make().op(Primitive::Freeze, &[tensor]), false);
         }
-        tensor
+        (tensor, writable)
     }
 
     /// Generates a run of lanes as an index.
@@ -252,21 +287,50 @@ impl Grow<'_, Anywhere<'_>> {
 
     /// Generates a loop variable, usually over the whole of some extent.
     pub fn range(&mut self, scope: &Scope, depth: u32) -> Range {
-        let [lo, hi] = Anywhere::bounds(self, scope, depth);
+        let [mut lo, mut hi] = Anywhere::bounds(self, scope, depth);
+        // No run counts through the values of a variable that no loop binds.
+        if self.one_in(16) {
+            let extreme = extreme(self.rng, DType::I64).as_i64().unwrap_or(0);
+            lo = self.terms.int(extreme.min(0));
+            hi = self.terms.int(extreme.max(1));
+        }
         let step = Anywhere::step(self);
         let var = self.var(scope.vars.len(), [lo, hi, step]);
         Range { var, lo, hi, step }
     }
 
+    /// Generates bounds of a few iterations, or of none, next to the ends of i64.
+    fn bounds_at_ends(&mut self) -> [Id; 2] {
+        let near = |rng: &mut Rng, end: i64| {
+            let distance = rng.i64(0..8);
+            if end < 0 { end + distance } else { end - distance }
+        };
+        let end = self.pick(&[i64::MAX, i64::MIN], i64::MAX);
+        let other = if self.one_in(6) { !end } else { end };
+        let [lo, hi] = [end, other].map(|end| near(self.rng, end));
+        // Usually the loop runs.
+        let [lo, hi] = if lo > hi && !self.one_in(4) && end == other { [hi, lo] } else { [lo, hi] };
+        [lo, hi].map(|n| self.terms.int(n))
+    }
+
+    /// Generates an integer that is loaded from near the start of a tensor.
+    fn loaded(&mut self, scope: &Scope) -> Id {
+        let used = self.used(Type::INDEX, 0, false, scope);
+        let address = used.unwrap_or_else(|| {
+            let (tensor, writable) = self.memory(DType::I64, 1, false, scope);
+            let at = self.pick(&[0, 0, 0, 1, 1, 2], 0);
+            let at = self.terms.int(at);
+            let address = self.make().at(tensor, &[at]);
+            self.setting.used.push(Used { ty: Type::INDEX, missing: 0, writable, address });
+            address
+        });
+        self.make().load(address)
+    }
+
     /// Generates the upper bound of a loop.
     pub fn bound(&mut self, scope: &Scope, depth: u32) -> Id {
         match self.rng.u8(0..8) {
-            0..=3 if self.setting.alias => {
-                let tensor = self.memory(DType::I64, 1, false, scope);
-                let index = Anywhere::constant(self, DType::I64);
-                let address = self.make().at(tensor, &[index]);
-                self.make().load(address)
-            }
+            0..=3 if self.setting.alias => self.loaded(scope),
             0..=4 => {
                 let k = self.pick(&[ROWS, COLUMNS, COLUMNS, ENTRIES], COLUMNS);
                 self.extent(k)

@@ -23,7 +23,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     /// Creates loops around the instance.
     pub fn outer_loops(&mut self) {
         for _ in 0..self.grow.rng.usize(1..=2) {
-            let scope = Scope { vars: self.pool.clone(), read_only: true };
+            let scope = Scope { vars: self.pool.clone(), read_only: true, looped: false };
             let range = self.grow.range(&scope, 1);
             self.pool.push(range.var);
             self.free.insert(range.var);
@@ -85,6 +85,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             Primitive::Vec => self.bind_block(operators.parts(node, primitive)?),
             Primitive::Rename => self.bind_renamed(operators.parts(node, primitive)?),
             Primitive::Fix => self.bind_fixed(operators.parts(node, primitive)?),
+            Primitive::Variable => self.bind_named(operators.parts(node, primitive)?),
             _ => Some(()),
         }
     }
@@ -116,7 +117,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     /// Creates the two variables of a renaming; the second has the range of the first or a part of it.
     fn bind_renamed(&mut self, [x, y, _]: [Id; 3]) -> Option<()> {
         // A renamed variable's range must be the same at every position that the renaming is pushed to.
-        let scope = Scope { vars: self.pool.clone(), read_only: true };
+        let scope = Scope { vars: self.pool.clone(), read_only: true, looped: false };
         let mut range = self.grow.range(&scope, 1);
         // Occasionally, one of the two is a variable that the instance binds elsewhere.
         if let Some(bound) = self.early.last().copied().filter(|_| self.grow.rng.bool()) {
@@ -147,7 +148,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
 
     /// Creates the range of a variable that is fixed to a value, and usually a value in this range.
     fn bind_fixed(&mut self, [x, v, _]: [Id; 3]) -> Option<()> {
-        let scope = Scope { vars: self.pool.clone(), read_only: true };
+        let scope = Scope { vars: self.pool.clone(), read_only: true, looped: false };
         let mut range = self.grow.range(&scope, 1);
         // Occasionally, it is a variable that the instance binds elsewhere.
         if let Some(bound) = self.early.last().copied().filter(|_| self.grow.rng.bool()) {

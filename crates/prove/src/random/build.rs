@@ -21,12 +21,16 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub(super) pool: Vec<Id>,
     /// True if only memory that is never written may be read.
     pub(super) read_only: bool,
+    /// True if a loop is around the instance.
+    looped: bool,
     /// The terms built for the pattern's variables.
     pub holes: BTreeMap<Var, Id>,
     /// The loop variables that have a value around the instance.
     pub free: BTreeSet<Id>,
     /// True if terms may mention variables that the instance binds elsewhere.
     pub(super) capture: bool,
+    /// True if terms may stand for two variables of the pattern.
+    pub twins: bool,
     /// The loops that were bound before anything else.
     pub(super) early: Vec<Range>,
 }
@@ -57,9 +61,11 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             size,
             pool: scope.vars.clone(),
             read_only: scope.read_only,
+            looped: scope.looped,
             holes: BTreeMap::new(),
             free: BTreeSet::new(),
             capture: false,
+            twins: false,
             early: Vec::new(),
         }
     }
@@ -97,6 +103,9 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
     fn bind_loop(&mut self, own: Loop, children: &[Id]) -> Option<()> {
         let [var, lo, hi, step] = [own.variable, own.lo, own.hi, own.step].map(|at| children[at]);
         let (lo, hi) = own.access.map_or((lo, hi), |(lo, hi)| (children[lo], children[hi]));
+        if S::bind_again(self, own, children).is_some() {
+            return Some(());
+        }
         let scope = self.scope(&[], false);
         if let (Some(lo), Some(hi)) = (self.unknown(lo), self.unknown(hi)) {
             let bounds = S::bounds(self.grow, &scope, self.size.min(1));
@@ -126,7 +135,8 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             vars.extend(bound.filter_map(|(v, _)| self.holes.get(v)));
         }
         vars.extend(binders.iter().filter_map(|b| self.holes.get(b)));
-        Scope { vars, read_only: read_only || self.read_only }
+        let looped = self.looped || !binders.is_empty();
+        Scope { vars, read_only: read_only || self.read_only, looped }
     }
 
     pub(super) fn hole(&mut self, v: Var) -> Option<Id> {
@@ -134,6 +144,10 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             return Some(*id);
         }
         let hole = self.types.holes.get(&v)?.clone();
+        if let Some(id) = S::twin(self, &hole) {
+            self.holes.insert(v, id);
+            return Some(id);
+        }
         let id = self.make(&hole)?;
         let id = self.wrapped(hole.sort, id);
         self.holes.insert(v, id);

@@ -3,10 +3,10 @@
 
 use super::build::Build;
 use super::grammar::{Grammar, Shape};
-use super::types::Types;
+use super::types::{Hole, Types};
 use egg::Id;
 use ember_language::make::Make;
-use ember_language::rules::Kind;
+use ember_language::rules::{Kind, Loop};
 use ember_language::term::{Node, Terms};
 use ember_values::primitive::{Primitive, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
@@ -14,7 +14,7 @@ use fastrand::Rng;
 use std::collections::BTreeMap;
 
 /// The type of a value or an address.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Type {
     pub dtype: DType,
     /// The number of lanes, 1 for a scalar.
@@ -36,6 +36,8 @@ pub(crate) struct Scope {
     pub vars: Vec<Id>,
     /// True if only memory that is never written may be read.
     pub read_only: bool,
+    /// True within a loop, where no barrier stands.
+    pub looped: bool,
 }
 
 /// The setting that terms are made in. Each function adds terms to the generator that it is given; `None` if there is
@@ -111,6 +113,16 @@ pub(crate) trait Setting: Sized {
 
     /// Returns the name of a tensor.
     fn named(_grow: &mut Grow<Self>, _dtype: DType, _rank: usize, _written: bool) -> Option<Id> {
+        None
+    }
+
+    /// Returns the term of another variable of the pattern for one that has none yet.
+    fn twin(_build: &mut Build<Self>, _hole: &Hole) -> Option<Id> {
+        None
+    }
+
+    /// Gives a loop the variable of another loop; `None` if it gets one of its own.
+    fn bind_again(_build: &mut Build<Self>, _own: Loop, _children: &[Id]) -> Option<()> {
         None
     }
 

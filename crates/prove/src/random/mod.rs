@@ -3,6 +3,7 @@
 //! `Anywhere`, all tensors of a `World`, where most terms have a meaning, for testing rules; or a `Plan`, under
 //! which no run of a program faults, for [`Made`] programs.
 
+mod again;
 mod anywhere;
 mod bind;
 mod build;
@@ -24,4 +25,4 @@ pub(crate) use grammar::sort;
 pub(crate) use grammar::{Grammar, pattern};
 pub(crate) use grow::{Grow, Scope, Setting, Type};
 pub(crate) use types::Types;
-pub(crate) use world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, tensor_name};
+pub(crate) use world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, tensor_name};

@@ -3,7 +3,7 @@
 use ember_interpret::{EDGES, Store};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_targets::tensor::Tensor;
-use ember_values::scalar::{DType, Scalar};
+use ember_values::scalar::{DType, EXTREMES, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
@@ -49,9 +49,13 @@ impl World {
         if wide && rng.u8(0..4) > 0 {
             return World::new([None, rng.choice([8, 16]), None], 2, 8 << rng.u32(0..2));
         }
-        let columns = rng.choice([1, 2, 3, 4, 5, 8]).unwrap_or(1);
+        let columns = rng.choice([1, 2, 3, 4, 5, 7, 8, 9]).unwrap_or(1);
         let rows = rng.u64(1..=4);
-        let extents = [rows, columns, rows + 1].map(|n| (rng.u8(0..3) > 0).then_some(n));
+        // Two loops over equal extents are easily taken for one.
+        let alike = rng.u8(0..5) == 0;
+        let columns = if alike { rows } else { columns };
+        let known = |rng: &mut Rng| alike || rng.u8(0..3) > 0;
+        let extents = [rows, columns, rows + 1].map(|n| known(rng).then_some(n));
         let block = if rng.bool() { columns.min(3) } else { rng.u64(1..=3) };
         World::new(extents, block, if rng.bool() { 16 } else { 8 })
     }
@@ -120,8 +124,9 @@ impl World {
     /// order or sorted like offsets; other numbers include all edge cases, or only `tame` ones.
     pub fn store(&self, rng: &mut Rng, names: &BTreeSet<String>, tame: bool) -> Store {
         let least = u64::from(rng.u8(0..8) > 0);
-        let rows = rng.u64(least..=4);
-        let mut extents = self.concrete([rows, rng.u64(least..=6), rows + 1]);
+        let most = if rng.u8(0..8) == 0 { 9 } else { 4 };
+        let rows = rng.u64(least..=most);
+        let mut extents = self.concrete([rows, rng.u64(least..=most + 2), rows + 1]);
         if self.extents[ENTRIES].is_none() {
             extents[ENTRIES] = extents[ROWS] + 1;
         }
@@ -137,6 +142,9 @@ impl World {
             if offsets || rng.bool() {
                 integers.sort_unstable();
             }
+            if !offsets && rng.u8(0..8) == 0 {
+                integers.fill_with(|| extreme(rng, tensor.dtype).as_i64().unwrap_or(0));
+            }
             if let (true, [first, .., last]) = (offsets, integers.as_mut_slice()) {
                 (*first, *last) = (0, extents[ENTRIES] as i64);
             }
@@ -151,6 +159,12 @@ impl World {
         }
         store
     }
+}
+
+/// Draws an integer at which arithmetic changes its behaviour, most often an end of the type.
+pub(crate) fn extreme(rng: &mut Rng, dtype: DType) -> Scalar {
+    let last = rng.u64(1..=EXTREMES);
+    dtype.extreme(rng.u64(0..last))
 }
 
 /// Returns an edge case, or a plain number for larger `k`.

@@ -6,13 +6,17 @@ use egg::Id;
 use ember_interpret::{Error, Store, Value};
 use ember_language::rules::Kind;
 use ember_values::scalar::Scalar;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The number of evaluated nodes after which a left side is considered to have no meaning.
-pub(super) const STEPS: u64 = 40_000;
+pub(super) const STEPS: u64 = 8_000;
 
 /// The limit for a right side, which may need many steps for one step of the left side.
 pub(super) const LOWERED_STEPS: u64 = 20 * STEPS;
+
+/// The seed of what memory holds beyond the extents of tensors.
+const SEED: u64 = 7;
 
 /// The relative tolerance for rules that may change the last bits: instances have few operations, and their numbers are
 /// positive and within twelve binary orders of magnitude.
@@ -23,7 +27,17 @@ const TOLERANCE: f64 = 1e-4;
 pub(super) enum Meaning {
     Value(Value),
     Places(Vec<Option<(String, u64)>>),
-    Store(Store),
+    /// The store, and on open memory the elements that were changed beyond the extents.
+    Store(Store, BTreeMap<(String, u64), Scalar>),
+}
+
+/// The memory that a side runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// An index beyond an extent is a fault.
+    Bounded,
+    /// There is an element for each index.
+    Open,
 }
 
 /// The required precision of a comparison.
@@ -39,9 +53,12 @@ pub(super) fn meaning(
     term: Id,
     store: &Store,
     environment: &[(Id, i64)],
-    steps: u64,
+    (memory, steps): (Memory, u64),
 ) -> Result<Meaning, Error> {
     let mut interpreter = instance.interpreter(store).with_step_limit(steps);
+    if memory == Memory::Open {
+        interpreter = interpreter.on_open_memory(SEED);
+    }
     for (variable, value) in environment {
         interpreter.bind(*variable, *value)?;
     }
@@ -58,9 +75,11 @@ pub(super) fn meaning(
         }
         Kind::Statement => {
             interpreter.run(term)?;
+            let mut beyond = interpreter.beyond();
             let mut store = interpreter.into_store();
             store.tensors.retain(|name, _| !name.starts_with(SCRATCH));
-            Ok(Meaning::Store(store))
+            beyond.retain(|(name, _), _| !name.starts_with(SCRATCH));
+            Ok(Meaning::Store(store, beyond))
         }
         _ => Err(Error::Sort {
             expected: "something that has a meaning",
@@ -86,10 +105,16 @@ impl Meaning {
             }
             // The right side must not store to a place that the left side does not store to.
             (Meaning::Places(a), Meaning::Places(b)) => a == b,
-            (Meaning::Store(a), Meaning::Store(b)) if alike == Alike::Bitwise => {
+            (Meaning::Store(_, a), Meaning::Store(_, b)) if !a.keys().eq(b.keys()) => false,
+            (Meaning::Store(_, a), Meaning::Store(_, b))
+                if !a.values().zip(b.values()).all(|(a, b)| same(*a, *b, alike)) =>
+            {
+                false
+            }
+            (Meaning::Store(a, _), Meaning::Store(b, _)) if alike == Alike::Bitwise => {
                 a.difference(b).is_none()
             }
-            (Meaning::Store(a), Meaning::Store(b)) => a.tensors.iter().all(|(name, a)| {
+            (Meaning::Store(a, _), Meaning::Store(b, _)) => a.tensors.iter().all(|(name, a)| {
                 let other = b.tensors.get(name).filter(|b| b.len() == a.len());
                 other.is_some_and(|b| {
                     (0..a.len()).all(|i| match (a.get(i), b.get(i)) {
@@ -104,7 +129,7 @@ impl Meaning {
 
     /// Returns the first difference between this left side and the right side as text, for each side.
     pub fn beside(&self, right: &Meaning) -> (String, String) {
-        if let (Meaning::Store(a), Meaning::Store(b)) = (self, right)
+        if let (Meaning::Store(a, _), Meaning::Store(b, _)) = (self, right)
             && let Some((name, at)) = a.difference(b)
         {
             let element = |store: &Store| {
@@ -140,7 +165,11 @@ impl fmt::Display for Meaning {
                 }
                 Ok(())
             }
-            Meaning::Store(store) => f.write_str(&store_text(store)),
+            Meaning::Store(store, beyond) => {
+                f.write_str(&store_text(store))?;
+                let elements = beyond.iter();
+                elements.map(|((name, _), x)| writeln!(f, "{name}, beyond = {x}")).collect()
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Refutation;
 use super::case::Case;
-use super::compare::Alike;
+use super::compare::{Alike, Memory, STEPS};
 use super::instance::Instance;
 use crate::random::{COLUMNS, ENTRIES, ROWS, edge};
 use egg::Id;
@@ -18,6 +18,9 @@ const ELEMENTS: usize = 6;
 
 /// The largest number of runs of both sides of one instance.
 const RUNS: usize = 10_000;
+
+/// The largest range of a free variable of which every value is tried.
+const MOST_VALUES: u64 = 8;
 
 /// The outcome of an exhaustive test.
 pub(super) struct Exhausted {
@@ -82,7 +85,8 @@ pub(super) fn exhaust(
                     done.complete = false;
                     return Ok(done);
                 }
-                if let Some(case) = Case::new(instance, store.clone(), environment) {
+                if let Some(case) = Case::new(instance, store.clone(), environment, Memory::Bounded)
+                {
                     done.cases += 1;
                     case.compare(instance, rhs, alike)?;
                 }
@@ -105,6 +109,14 @@ fn fill(store: &mut Store, alike: Alike) {
     }
 }
 
+/// Returns the numbers below a count; of many, only the first and the last.
+fn places(count: u64) -> Vec<u64> {
+    match count {
+        0..=MOST_VALUES => (0..count).collect(),
+        _ => vec![0, 1, count - 2, count - 1],
+    }
+}
+
 /// Returns every combination of values of the free variables, each in its range. Variables that are bound inside have a
 /// value outside as well, as in [`Case::random`].
 fn environments(instance: &Instance, store: &Store, free: &[Id]) -> Vec<Vec<(Id, i64)>> {
@@ -113,7 +125,7 @@ fn environments(instance: &Instance, store: &Store, free: &[Id]) -> Vec<Vec<(Id,
     {
         let mut next = Vec::new();
         for environment in open {
-            let mut interpreter = instance.interpreter(store);
+            let mut interpreter = instance.interpreter(store).with_step_limit(STEPS);
             let bound: Result<Vec<()>, _> =
                 environment.iter().map(|(v, x)| interpreter.bind(*v, *x)).collect();
             let range = bound.and_then(|_| interpreter.values_of(variable));
@@ -124,7 +136,7 @@ fn environments(instance: &Instance, store: &Store, free: &[Id]) -> Vec<Vec<(Id,
                 }
                 continue;
             };
-            for k in 0..if is_free { count.min(RUNS as u64) } else { 1 } {
+            for k in places(if is_free { count } else { 1 }) {
                 let mut environment: Vec<(Id, i64)> = environment.clone();
                 environment.push((variable, lo.wrapping_add(step.wrapping_mul(k as i64))));
                 next.push(environment);

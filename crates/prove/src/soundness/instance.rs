@@ -100,6 +100,7 @@ impl Instance {
         let setting = Anywhere::new(&world, tame, alias);
         let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
         let mut build = Build::new(pattern, types, &mut grow, size);
+        build.twins = build.one_in(5);
         build.outer_loops();
         build.bind_early();
         let mut lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;

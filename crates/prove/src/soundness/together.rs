@@ -75,7 +75,7 @@ fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     let setting = Anywhere::new(&world, false, rng.u8(0..4) == 0);
     let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
     let around = grow.range(&Scope::default(), 1).var;
-    let scope = Scope { vars: vec![around], read_only: false };
+    let scope = Scope { vars: vec![around], read_only: false, looped: false };
     let (kind, sort, lhs) = if grow.one_in(3) {
         let dtype = if grow.one_in(3) { DType::F32 } else { DType::I64 };
         let value = grow.value(Type { dtype, lanes: 1 }, &scope, size);
@@ -83,7 +83,7 @@ fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     } else {
         let statement = if grow.one_in(5) {
             let rank = grow.rng.usize(1..=3);
-            let to = grow.memory(DType::F32, rank, true, &scope);
+            let (to, _) = grow.memory(DType::F32, rank, true, &scope);
             let from = Anywhere::tensor(&mut grow, DType::F32, rank, &scope, 2)?;
             grow.make().op(Primitive::Output, &[to, from])
         } else {
@@ -150,7 +150,8 @@ fn check(
         for case in cases {
             let value = |(v, x): &(Id, i64)| Some((*names.get(v)?, *x));
             let environment: Vec<(Id, i64)> = case.environment.iter().filter_map(value).collect();
-            match meaning(&other, member, &case.store, &environment, LOWERED_STEPS) {
+            let limits = (case.memory, LOWERED_STEPS);
+            match meaning(&other, member, &case.store, &environment, limits) {
                 // Extraction chooses members by the binders and the unit around them. A member chosen at random may
                 // refer to a variable or an operand that does not exist there.
                 Err(Error::Unfed(_) | Error::Unbound(_) | Error::StepLimit(_)) => {}

@@ -8,10 +8,12 @@
 
 mod claims;
 mod integers;
+mod mutants;
 mod solver;
 mod symbolic;
 
 pub use integers::Integers;
+pub use mutants::{Harmless, Judged, Kind, Tried, harmless, mutants};
 pub use solver::Solver;
 
 use crate::soundness::{Options, Tier, Verdict, check_rule};

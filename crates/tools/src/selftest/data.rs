@@ -7,7 +7,7 @@ use ember_language::term::Term;
 use ember_prove::equiv::Purpose;
 use ember_prove::random::Made;
 use ember_targets::tensor::Tensor;
-use ember_values::scalar::{DType, Scalar};
+use ember_values::scalar::{EXTREMES, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -160,11 +160,15 @@ fn store(
                 }
                 (None, Purpose::Input) if plain => f64::from(2 + at as u32 * 3 % 7),
                 (None, Purpose::Input) if tame => f64::from(rng.i8(-6..9)),
+                (None, Purpose::Input) if !declared.dtype.is_float() => {
+                    tensor.set(at, declared.dtype.extreme(rng.u64(0..EXTREMES)));
+                    continue;
+                }
                 (None, Purpose::Input) => EDGES[rng.usize(0..EDGES.len())],
                 (None, _) if plain => 0.0,
-                (None, _) => f64::from(rng.i8(-3..90)),
+                (None, _) => f64::from(rng.i8(-90..90)),
             };
-            tensor.set(at, number(declared.dtype, value));
+            tensor.set(at, Scalar::from_f64(declared.dtype, value));
         }
         if made.rises(&declared.name) {
             positions.sort_unstable();
@@ -175,12 +179,4 @@ fn store(
         store.tensors.insert(declared.name.clone(), tensor);
     }
     Some(store)
-}
-
-/// Converts a number to a type; for an integer type, too large values are replaced.
-fn number(dtype: DType, value: f64) -> Scalar {
-    if dtype.is_float() {
-        return Scalar::from_f64(dtype, value);
-    }
-    Scalar::I64(if value.abs() < 1e9 { value as i64 } else { 7 }).cast(dtype)
 }

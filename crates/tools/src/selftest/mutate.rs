@@ -6,8 +6,6 @@ use egg::Symbol;
 use ember_language::rules::{Kind, OpInfo, Operators};
 use ember_language::term::{Head, Term};
 use ember_prove::equiv::{Declarations, Purpose};
-use ember_values::primitive::Primitive;
-use ember_values::scalar::BinaryOp;
 
 /// A program with one token changed.
 #[derive(Clone, Debug)]
@@ -65,40 +63,14 @@ fn apply(at: &mut Tree, change: Change) {
     }
 }
 
-/// The operator that stands in another's place: of those with the same operands and properties, the next by name.
-fn instead(operators: &Operators, info: &OpInfo) -> Option<Symbol> {
-    let class = |info: &OpInfo| {
-        let computes = info.kind == Some(Kind::Value) && info.lanewise;
-        let folds = info.kind == Some(Kind::Operation)
-            && BinaryOp::parse(info.name.as_str()).is_some_and(BinaryOp::folds);
-        (computes, folds)
-    };
-    let alike = |other: &&OpInfo| {
-        other.operand_kinds == info.operand_kinds
-            && (other.kind, other.unit, other.typing) == (info.kind, info.unit, info.typing)
-            && (other.width, &other.asks) == (info.width, &info.asks)
-            && class(other) == class(info)
-    };
-    if class(info) == (false, false) {
-        return None;
-    }
-    let mut names: Vec<&str> =
-        operators.iter().filter(alike).map(|other| other.name.as_str()).collect();
-    names.sort_unstable();
-    let at = names.iter().position(|name| *name == info.name.as_str())?;
-    let other = names[(at + 1) % names.len()];
-    (other != info.name.as_str()).then(|| Symbol::from(other))
-}
-
 /// Two operands of a lanewise operator that may not change places.
 fn ordered(info: &OpInfo) -> Option<(usize, usize)> {
-    let commutes = info.primitive().and_then(Primitive::binary).is_some_and(BinaryOp::folds);
     let last = info.operand_kinds.len().checked_sub(1)?;
     let first = last.checked_sub(1)?;
     let alike = info.operand_kinds[first] == info.operand_kinds[last]
         && info.asks[first] == info.asks[last];
     let literal = info.literals.contains(&first) || info.literals.contains(&last);
-    (info.lanewise && alike && !commutes && !literal).then_some((first, last))
+    (info.lanewise && alike && !info.commutes() && !literal).then_some((first, last))
 }
 
 struct Sites<'a> {
@@ -165,7 +137,7 @@ impl Sites<'_> {
 
     fn operator(&mut self, tree: &Tree) {
         let Some(info) = tree.info(self.operators) else { return self.name(tree.name()) };
-        if let Some(other) = instead(self.operators, info) {
+        if let Some(other) = self.operators.instead(info) {
             self.add("operator", Change::Word(What::Word(Head::Op(other))));
         }
         if let Some((i, j)) = ordered(info) {

@@ -10,6 +10,7 @@ use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::Head;
 use ember_values::primitive::{Ask, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
+use std::collections::BTreeMap;
 
 /// The result of testing a claim in one case.
 pub(super) enum Found {
@@ -74,7 +75,7 @@ impl Subject {
         match &self.case.left {
             Meaning::Value(Value::Scalar(x)) => Some(x.dtype()),
             Meaning::Value(Value::Lanes(lanes)) => lanes.iter().flatten().next().map(|x| x.dtype()),
-            Meaning::Places(_) | Meaning::Store(_) => None,
+            Meaning::Places(_) | Meaning::Store(..) => None,
         }
     }
 
@@ -226,7 +227,7 @@ impl Subject {
         }
         let found = match sum {
             Some((_, sum)) => Meaning::Value(sum),
-            None => Meaning::Store(run.into_store()),
+            None => Meaning::Store(run.into_store(), BTreeMap::new()),
         };
         Ok(self.beside(&found))
     }
@@ -254,7 +255,7 @@ impl Subject {
             self.instance.lhs,
             &self.case.store,
             &environment,
-            LOWERED_STEPS,
+            (self.case.memory, LOWERED_STEPS),
         );
         Ok(match found {
             Ok(found) => self.beside(&found),
@@ -329,7 +330,7 @@ impl Subject {
     /// Tests that another term has the same meaning.
     fn same_as(&self, instance: &Instance, other: Id) -> Found {
         let (store, environment) = (&self.case.store, &self.case.environment);
-        match meaning(instance, other, store, environment, LOWERED_STEPS) {
+        match meaning(instance, other, store, environment, (self.case.memory, LOWERED_STEPS)) {
             Ok(found) => self.beside(&found),
             Err(error) => {
                 let term = instance.terms.part(other);

@@ -123,7 +123,8 @@ impl Subject {
             operands[at] = other;
             let Some(term) = self.of(&mut instance, &operands) else { continue };
             let store = instance.world.completed(&self.case.store, &instance.tensors());
-            let found = meaning(&instance, term, &store, &self.case.environment, LOWERED_STEPS);
+            let limits = (self.case.memory, LOWERED_STEPS);
+            let found = meaning(&instance, term, &store, &self.case.environment, limits);
             if let Err(Error::StepLimit(_)) = found {
                 continue;
             }

@@ -2,7 +2,7 @@
 //! meaning; if it has none, a definition or an unconditional rule of the operator does.
 
 use super::super::case::Case;
-use super::super::compare::{LOWERED_STEPS, store_text};
+use super::super::compare::{LOWERED_STEPS, Memory, store_text};
 use super::super::instance::Instance;
 use super::{CASES, INSTANCES};
 use crate::random::{Grammar, World, pattern};
@@ -86,7 +86,8 @@ fn made(
         let Some(instance) = instance else { continue };
         let operands = meaning.parameters.iter().map(|v| instance.holes.get(v).copied());
         let Some(operands) = operands.collect::<Option<Vec<Id>>>() else { continue };
-        if let Some(case) = Case::random(&instance, rng, false) {
+        let case = Case::random(&instance, rng, false);
+        if let Some(case) = case.filter(|case| case.memory == Memory::Bounded) {
             subjects.push(Subject {
                 instance,
                 case,
