@@ -14,6 +14,8 @@ use ember_model::{IndexUse, OffsetsUse, TensorId};
 use ember_sim::{Bound, bound};
 use ember_sim::{CoreKind, Outcome};
 use ember_targets::dlc::Program;
+use ember_targets::print::print;
+use ember_targets::tensor::Tensor;
 use ember_targets::verify::Limits;
 use ember_tools::progress::Line;
 use ember_tools::tables::EGraphReport;
@@ -21,7 +23,7 @@ use ember_tools::trace::{self, GroupTrace};
 use ember_tools::tuning::Tuning;
 use itertools::Itertools;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// The schedule of the sequential baseline.
@@ -57,6 +59,8 @@ pub struct Done {
     pub best: Chosen,
     /// The rules' activity in the search of the chosen program.
     pub trace: Vec<GroupTrace>,
+    /// The outputs of the chosen program's run, by name.
+    pub outputs: BTreeMap<String, Tensor>,
     /// A timeline of the chosen program's run, if requested.
     pub timeline: Option<serde_json::Value>,
 }
@@ -74,10 +78,12 @@ pub fn run(
     let schedule = inputs.schedule(&options.schedule)?;
     let hand_written = hand_written(sources, inputs)?;
     line.say("making data");
-    let judge = Case::new(&inputs.model, options.seed, options.exact)?;
+    let judge = Case::new(&inputs.model, options.seed, options.exact)?
+        .with_cycle_limit(options.cycle_limit);
     let other = match options.tune_seed {
         Some(seed) if seed != judge.instance.seed => {
-            Some(Case::new(&inputs.model, Some(seed), options.exact)?)
+            let other = Case::new(&inputs.model, Some(seed), options.exact)?;
+            Some(other.with_cycle_limit(options.cycle_limit))
         }
         _ => None,
     };
@@ -122,6 +128,8 @@ pub fn run(
         })
         .collect();
     simulate_time += start.elapsed();
+    let last = contenders.last().zip(outcomes.last().and_then(|outcome| outcome.as_ref().ok()));
+    let outputs = last.map(|(c, outcome)| judge.outputs(&c.program, outcome)).unwrap_or_default();
     let mut timeline = None;
     let records: Vec<Record> = contenders
         .iter()
@@ -145,6 +153,7 @@ pub fn run(
         programs: records,
         best: Best {
             record,
+            program: print(chosen.program.program()),
             bound_cycles: bound.cycles,
             bound_by: bound.bound_by.name().to_owned(),
             assumptions: assumptions(inputs),
@@ -164,9 +173,10 @@ pub fn run(
             simulate: millis(simulate_time),
             total: millis(started.elapsed()),
         },
+        expected: Vec::new(),
         trace: None,
     };
-    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, timeline })
+    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, timeline })
 }
 
 fn millis(time: Duration) -> f64 {
@@ -222,7 +232,7 @@ fn record(
                 *timeline = outcome.timeline;
             }
         }
-        Err(failure) => record.mismatch = Some(failure.to_string()),
+        Err(failure) => record.fail(&failure),
     }
     record
 }

@@ -1,7 +1,7 @@
 //! The `self-test` command: tries equivalence checking and lowering on random programs.
 
+use super::output::{to_json, write_file, write_result};
 use super::rule_paths::RulePaths;
-use super::{to_json, write_file, write_result};
 use clap::Args;
 use ember_engine::saturate::Limits;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
