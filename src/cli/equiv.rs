@@ -50,6 +50,9 @@ pub(super) struct EquivArgs {
     /// Write the data on which they differ to a file, as a model or in front of the programs.
     #[arg(long, value_name = "FILE")]
     counterexample: Option<PathBuf>,
+    /// Print what each attempt at a proof came to, even where one succeeded.
+    #[arg(long)]
+    phases: bool,
     /// Write what is printed to a file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -92,6 +95,7 @@ impl EquivArgs {
             sides: &sides,
             counterexample,
             time_ms: start.elapsed().as_secs_f64() * 1e3,
+            phases: self.phases,
         };
         let text = match self.json {
             true => to_json(&equiv::json(&report)),

@@ -47,6 +47,7 @@ fn saturations(inputs: &Inputs, egraph: &mut EGraph, steps: &[ScheduleStep]) {
                 saturate(egraph, &rules, &limits);
             }
             ScheduleStep::Seq(steps) => saturations(inputs, egraph, steps),
+            ScheduleStep::Attempt(attempt) => saturations(inputs, egraph, &attempt.steps),
             ScheduleStep::Repeat(_, steps)
             | ScheduleStep::Until(_, steps)
             | ScheduleStep::Otherwise(steps) => {

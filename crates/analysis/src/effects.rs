@@ -141,13 +141,7 @@ fn run(egraph: &EGraph, id: Id) -> Index {
         Some((egraph[n].data.integer()?, x))
     });
     let (lanes, start) = lanes.unwrap_or((1, id));
-    // A symbolic size has the same value in every iteration, so that it can serve as a variable of the form.
-    let size = || {
-        let mut nodes = egraph[start].nodes.iter();
-        let is_size = nodes.any(|node| operators.primitive(node) == Some(Primitive::Size));
-        is_size.then(|| AffineForm::variable(egraph.find(start)))
-    };
-    let start = egraph[start].data.affine.clone().or_else(size)?;
+    let start = egraph[start].data.affine.clone()?;
     (lanes >= 1).then_some(Run { start, lanes, rows: None })
 }
 
@@ -387,4 +381,38 @@ pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
             }
             _ => false,
         })
+}
+
+/// Returns how many units of each loop variable further an iteration touches `b` than one that touches the same element
+/// through `a`; `None` for a variable whose distance is not known, and nothing if the two never overlap. A distance
+/// follows from a dimension whose index depends on no other of the variables.
+pub fn distances<const N: usize>(
+    a: &Place,
+    b: &Place,
+    variables: [Id; N],
+) -> Option<[Option<i64>; N]> {
+    if a.tensor != b.tensor {
+        return None;
+    }
+    let mut known = [None; N];
+    for (x, y) in a.index.iter().zip(&b.index) {
+        let (Some(x), Some(y)) = (x, y) else { continue };
+        let apart = x.start.sub(&y.start).and_then(|d| d.as_constant());
+        let Some(apart) = apart.filter(|_| x.rows == y.rows) else { continue };
+        let by = variables.map(|variable| x.start.coefficient(&variable));
+        let mut moving = (0..N).filter(|at| by[*at] != 0);
+        match (moving.next(), moving.next()) {
+            (None, _) if apart >= y.lanes || apart <= -x.lanes => return None,
+            (Some(at), None) if x.lanes == 1 && y.lanes == 1 => {
+                let distance = apart.checked_div(by[at]);
+                let other = known[at].is_some_and(|n| Some(n) != distance);
+                if apart.wrapping_rem(by[at]) != 0 || other {
+                    return None;
+                }
+                known[at] = distance;
+            }
+            _ => {}
+        }
+    }
+    Some(known)
 }

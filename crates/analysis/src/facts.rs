@@ -25,13 +25,13 @@ use ember_values::affine::Affine;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The e-graph of the compiler.
 pub type EGraph = ember_egraph::EGraph<Node, Facts>;
 
-/// An affine form over loop variables.
+/// An affine form over loop variables and sizes.
 pub type AffineForm = Affine<Id>;
 
 /// The state of the analysis: the declarations that facts depend on, the limits on folding, and the contradiction
@@ -45,12 +45,23 @@ pub struct Facts {
     operators: Arc<Operators>,
     vector_unit: VectorUnit,
     aliases: FxHashMap<Id, Id>,
+    /// The class of each affine form, if values with equal forms are united.
+    forms: Option<Forms>,
     contradiction: Option<(Scalar, Scalar)>,
     node_ceiling: Option<usize>,
     /// The number of nodes that other code still has to add below the ceiling; folding leaves room for them.
     node_reserve: usize,
     ceiling_reached: bool,
     pub(crate) journal: Journal,
+}
+
+/// The values with affine forms.
+#[derive(Clone, Debug, Default)]
+struct Forms {
+    /// The first class of each form.
+    first: BTreeMap<AffineForm, Id>,
+    /// The nodes whose forms follow from their operators alone, and not from equalities that rules found.
+    plain: BTreeSet<Id>,
 }
 
 /// The vector unit of the machine, as the vector-length generators need it.
@@ -127,7 +138,7 @@ pub struct Fact {
     pub lanes: Option<i64>,
     /// The bounds of an i64 value.
     pub range: Interval,
-    /// An i64 scalar as an affine form over loop variables.
+    /// An i64 scalar as an affine form over loop variables and sizes.
     pub affine: Option<AffineForm>,
     /// The variables that the meaning may depend on, by their [`Facts::variable`] key.
     pub free: BTreeSet<Id>,
@@ -191,6 +202,7 @@ impl Facts {
             operators,
             vector_unit,
             aliases: FxHashMap::default(),
+            forms: None,
             contradiction: None,
             node_ceiling: None,
             node_reserve: 0,
@@ -202,6 +214,12 @@ impl Facts {
     /// Declares inputs by name whose elements never decrease.
     pub fn rising<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Facts {
         self.rising.extend(names.map(|name| Symbol::from(format!("%{name}"))));
+        self
+    }
+
+    /// Unites values with equal affine forms, which need no rules then.
+    pub fn uniting_forms(mut self) -> Facts {
+        self.forms = Some(Forms::default());
         self
     }
 
@@ -271,7 +289,9 @@ impl Analysis<Node> for Facts {
         if make::says_nothing(egraph, node) {
             return Known::NOTHING;
         }
-        Known::from(make::make(egraph, node, id))
+        let fact = make::make(egraph, node, id);
+        fold::note_form(egraph, node, id, &fact);
+        Known::from(fact)
     }
 
     fn merge(&mut self, a: &mut Known, b: Known) -> DidMerge {

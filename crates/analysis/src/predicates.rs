@@ -4,7 +4,7 @@
 //! Answers depend on facts alone. If facts are missing, a predicate is false and a generator is empty, so that a rule
 //! never fires on an unknown property.
 
-use crate::effects::{Effects, Index, Place, disjoint, lane_local, variable_key};
+use crate::effects::{Effects, Index, Place, disjoint, distances, lane_local, variable_key};
 use crate::facts::{EGraph, single_value};
 use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
@@ -101,6 +101,10 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         answer: |g, x| g[x[0]].data.dtype == Some(DType::I64) && is_scalar(g, x[0]),
     },
     Answer {
+        name: "interchangeable",
+        answer: |g, x| interchangeable(g, x[0], x[1], x[2]).unwrap_or(false),
+    },
+    Answer {
         name: "lane-count",
         answer: |g, x| {
             let operators = g.analysis.operators();
@@ -156,6 +160,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     Answer { name: "runs", answer: |g, x| runs(g, x[0]).unwrap_or(false) },
     Answer { name: "runs-once", answer: |g, x| single_value(g, x[0]).is_some() },
     Answer { name: "scalar", answer: |g, x| is_scalar(g, x[0]) },
+    Answer { name: "separable", answer: |g, x| separable(g, x[0], x[1], x[2]).unwrap_or(false) },
     Answer {
         name: "speculable",
         answer: |g, x| {
@@ -217,6 +222,14 @@ pub static VALUES: [Answer<Vec<i64>>; GENERATORS.len()] = [
         },
     },
     Answer {
+        name: "half-way",
+        answer: |g, x| {
+            let half = |n: i64| Some(n / 2 * g[x[2]].data.integer()?);
+            let several = trips(g, [x[0], x[1], x[2]]).filter(|n| (2..=64).contains(n));
+            several.and_then(half).into_iter().collect()
+        },
+    },
+    Answer {
         name: "length",
         answer: |g, x| {
             let known = g[x[0]].data.integer();
@@ -273,6 +286,43 @@ fn independent_lanes(egraph: &EGraph, var: Id, parts: &[Id]) -> Option<bool> {
             .cartesian_product(&effects)
             .all(|(write, other)| other.places().all(|place| lane_local(write, place, key, step))),
     )
+}
+
+/// Returns true if two loops around a statement may change places: two iterations that touch one place are in the same
+/// order afterwards, since they differ in one variable only or in both in the same direction.
+fn interchangeable(egraph: &EGraph, outer: Id, inner: Id, statement: Id) -> Option<bool> {
+    let variables = forward(egraph, [outer, inner])?;
+    let effects = effects(egraph, statement)?;
+    let kept = |write: &Place, other: &Place| match distances(write, other, variables) {
+        None | Some([Some(0), _] | [_, Some(0)]) => true,
+        Some([Some(outer), Some(inner)]) => (outer > 0) == (inner > 0),
+        Some(_) => false,
+    };
+    Some(effects.writes.iter().all(|write| effects.places().all(|other| kept(write, other))))
+}
+
+/// Returns true if a loop over two statements may be one over the first and then one over the second.
+fn separable(egraph: &EGraph, variable: Id, first: Id, second: Id) -> Option<bool> {
+    let variables = forward(egraph, [variable])?;
+    let (first, second) = (effects(egraph, first)?, effects(egraph, second)?);
+    // An iteration of the first statement that touches what one of the second does is not behind it.
+    let kept = |second: &Place, first: &Place| match distances(second, first, variables) {
+        None => true,
+        Some([distance]) => distance.is_some_and(|distance| distance <= 0),
+    };
+    let writes = second.writes.iter().all(|own| first.places().all(|other| kept(own, other)));
+    Some(writes && first.writes.iter().all(|own| second.places().all(|other| kept(other, own))))
+}
+
+/// Returns the keys of variables whose loops have positive steps.
+fn forward<const N: usize>(egraph: &EGraph, variables: [Id; N]) -> Option<[Id; N]> {
+    let mut keys = variables;
+    for (key, variable) in keys.iter_mut().zip(variables) {
+        let (_, _, step) = egraph[variable].data.variable?;
+        egraph[step].data.integer().filter(|step| *step > 0)?;
+        *key = variable_key(egraph, variable)?;
+    }
+    Some(keys)
 }
 
 fn own_lane(egraph: &EGraph, var: Id, address: Id, value: Id) -> Option<bool> {
@@ -346,8 +396,8 @@ fn magnitude(egraph: &EGraph, id: Id, depth: usize) -> Option<u64> {
                 let (lo, hi, _) = egraph[variable].data.variable?;
                 Some(of(lo)?.max(of(hi)?))
             }
-            Primitive::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
-                let [a, b] = operators.parts(node, Primitive::Binary(op))?;
+            Primitive::Binary(BinaryOp::Add | BinaryOp::Sub) => {
+                let [a, b] = info.parts(node.children())?;
                 of(a)?.checked_add(of(b)?)
             }
             Primitive::Binary(BinaryOp::Mul) => {

@@ -1,6 +1,6 @@
 //! The checker's evaluation of rule conditions on terms, from the facts that it derived.
 
-use super::places::{Place, Touches, apart, told};
+use super::places::{Place, Touches, apart, distances, told};
 use super::ranges::{BOUND, DEPTH};
 use super::terms::{Fact, T};
 use super::{Checker, Means, Refusal, meant};
@@ -94,6 +94,13 @@ impl Checker<'_> {
         if known.is_empty() { "-".to_owned() } else { known.join(", ") }
     }
 
+    /// Returns the name of a variable whose loop has a positive step.
+    fn forward(&self, variable: T) -> Option<&str> {
+        let &[_, _, _, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
+        self.fact(step).integer().filter(|step| *step > 0)?;
+        Some(self.node(variable).0)
+    }
+
     fn holds(&self, name: &str, terms: &[T], reason: &mut String) -> Option<bool> {
         let facts: Vec<&Fact> = terms.iter().map(|t| self.fact(*t)).collect();
         for (n, term) in terms.iter().enumerate() {
@@ -133,7 +140,7 @@ impl Checker<'_> {
             ("runs-once", [_]) => values(0).is_some_and(|(least, most)| least == most),
             ("speculable", [_, _]) => values(0).is_some() || touches(1)?.is_empty(),
             // These conditions only guide the search; they do not affect the correctness of a rule.
-            ("distinct" | "lane-count" | "loop-free" | "untiled", _) => true,
+            ("distinct" | "lane-count" | "loop-free" | "may-be-free" | "untiled", _) => true,
             ("rank", [a, n]) => {
                 let (place, missing) = (a.place.as_ref()?, usize::try_from(n.integer()?).ok()?);
                 tensor(place)?.shape.len().checked_sub(place.2.len()) == Some(missing)
@@ -156,12 +163,37 @@ impl Checker<'_> {
                 let both = &touches(1)? | &touches(2)?;
                 apart(&both, &both, Some(variable(0)?))
             }
+            ("interchangeable", [_, _, _]) => {
+                let (all, both) = (touches(2)?, [self.forward(terms[0])?, self.forward(terms[1])?]);
+                // Iterations that touch one place differ in one variable only, or in both in the same direction.
+                pairs(&all, &all).all(|(p, q)| match distances(p, q, both) {
+                    None | Some([Some(0), _] | [_, Some(0)]) => true,
+                    Some([outer, inner]) => outer
+                        .zip(inner)
+                        .is_some_and(|(outer, inner)| outer.signum() == inner.signum()),
+                })
+            }
+            ("separable", [_, _, _]) => {
+                let (first, second) = (touches(1)?, touches(2)?);
+                let own = [self.forward(terms[0])?];
+                // An iteration of the first that touches what one of the second does is not behind it.
+                pairs(&second, &first).all(|(p, q)| match distances(p, q, own) {
+                    None => true,
+                    Some([distance]) => distance.is_some_and(|distance| distance <= 0),
+                })
+            }
             ("own-lane", [_, a, _]) => {
                 let own = Touches::from([(true, a.place.clone()?)]);
                 apart(&own, &(&(&touches(1)? | &touches(2)?) | &own), Some(variable(0)?))
             }
             // Generators: the last term is the number, and the answer is whether the rule holds for it.
             ("length", [a, n]) => a.integer() == n.integer() && (2..=4096).contains(&n.integer()?),
+            ("half-way", [lo, hi, step, n]) => {
+                let length = hi.linear.as_ref()?.sub(lo.linear.as_ref()?)?.as_constant()?;
+                let step = step.integer().filter(|step| *step > 0)?;
+                let trips = length.checked_add(step - 1)?.checked_div(step)?;
+                (2..=64).contains(&trips) && (trips / 2).checked_mul(step) == n.integer()
+            }
             ("few-trips" | "one-trip", [lo, hi, step, n]) => {
                 let length = hi.linear.as_ref()?.sub(lo.linear.as_ref()?)?.as_constant()?;
                 let (step, trips) = (step.integer()?, n.integer()?);
@@ -173,4 +205,10 @@ impl Checker<'_> {
             _ => return None,
         })
     }
+}
+
+/// Returns the pairs of a place of each of two sets, of which one is written.
+fn pairs<'a>(a: &'a Touches, b: &'a Touches) -> impl Iterator<Item = (&'a Place, &'a Place)> {
+    let both = a.iter().flat_map(move |own| b.iter().map(move |other| (own, other)));
+    both.filter(|((own, _), (other, _))| *own || *other).map(|((_, own), (_, other))| (own, other))
 }

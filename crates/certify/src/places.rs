@@ -136,3 +136,35 @@ pub(super) fn apart(writes: &Touches, all: &Touches, across: Option<&str>) -> bo
     let mut writes = writes.iter().filter(|(written, _)| *written);
     writes.all(|(_, a)| all.iter().all(|(_, b)| never(a, b)))
 }
+
+/// Returns how far the iterations in which two places are the same element are apart, from the first place to the
+/// second, in each loop variable; `None` for a variable where that is not known, and nothing if there are no such
+/// iterations. What is known follows from an index that depends on one of the variables alone.
+pub(super) fn distances<const N: usize>(
+    p: &Place,
+    q: &Place,
+    variables: [&str; N],
+) -> Option<[Option<i64>; N]> {
+    if p.1 != q.1 {
+        return None;
+    }
+    let mut known = [None; N];
+    for (a, b) in p.2.iter().zip(&q.2) {
+        let apart = a.as_ref().zip(b.as_ref()).and_then(|(a, b)| a.sub(b)?.as_constant());
+        let (Some(a), Some(apart)) = (a, apart) else { continue };
+        let mut moving = (0..N).filter(|at| a.coefficient(variables[*at]) != 0);
+        match (moving.next(), moving.next()) {
+            (None, _) if apart != 0 => return None,
+            (Some(at), None) => {
+                let by = a.coefficient(variables[at]);
+                let distance = apart.checked_div(by);
+                if apart.wrapping_rem(by) != 0 || known[at].is_some_and(|n| Some(n) != distance) {
+                    return None;
+                }
+                known[at] = distance;
+            }
+            _ => {}
+        }
+    }
+    Some(known)
+}

@@ -76,8 +76,10 @@ impl Checker<'_> {
     /// Returns the variable that a term replaces, and the values that replace it.
     fn gets(&mut self, term: T) -> Option<(T, Gets)> {
         let iv = self.rules.table().named(Primitive::Iv, None)?.to_string();
-        if let Some([variable, value]) = self.parts(term, Primitive::Fix) {
-            return Some((variable, (value, None)));
+        if let Some([variable, value, body]) = self.parts(term, Primitive::Fix) {
+            // A value in the place of a variable that does not occur is no value of it.
+            let occurs = self.fact(body).free.contains(self.node(variable).0);
+            return occurs.then_some((variable, (value, None)));
         }
         if let Some([from, to]) = self.parts(term, Primitive::Rename) {
             return Some((from, (self.add((iv, vec![to])), None)));

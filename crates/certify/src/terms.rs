@@ -211,6 +211,12 @@ impl Checker<'_> {
                 let own = own.filter(|own| !self.anywhere.contains(own));
                 (own.and_then(|own| self.values(*own)), variable(named("variable"), '@'))
             }
+            (Some(Primitive::Fix), _) => {
+                let form = |name: &str| part(name)?.linear.as_ref();
+                let variable = named("variable").to_owned();
+                let fixed = form("x").zip(form("value"));
+                (None, fixed.and_then(|(x, value)| x.with(variable, value)))
+            }
             (Some(Primitive::Size), _) => (Some((0, LARGEST)), variable(named("name"), '%')),
             (Some(Primitive::Dim | Primitive::Extent), _) => {
                 let extent = |Place(_, tensor, index): &Place| {

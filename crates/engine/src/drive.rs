@@ -6,7 +6,7 @@ use crate::knowledge::{EGraph, Knowledge};
 use crate::saturate::{Limits, Progress, Saturation, StopReason, saturate_observed};
 use egg::Id;
 use ember_host::clock;
-use ember_language::rules::{MOST_STEPS, ScheduleStep, Sketch};
+use ember_language::rules::{Attempt, MOST_STEPS, ScheduleStep, Sketch};
 use ember_language::term::Term;
 use siphasher::sip::SipHasher13;
 use std::hash::{Hash, Hasher};
@@ -164,7 +164,9 @@ impl<'a, A: Knowledge> Driver<'a, A> {
         match step {
             ScheduleStep::Saturate(rules) => self.once(|run| run.saturate(rules, observer)),
             ScheduleStep::Keep(terms) => self.once(|run| observer.keep(run, *terms)),
-            ScheduleStep::Seq(steps) => self.steps(steps, observer),
+            ScheduleStep::Seq(steps) | ScheduleStep::Attempt(Attempt { steps, .. }) => {
+                self.steps(steps, observer)
+            }
             ScheduleStep::Otherwise(steps) => {
                 observer.finished(&self.egraph) || self.steps(steps, observer)
             }

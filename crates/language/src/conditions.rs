@@ -82,6 +82,12 @@ pub const PREDICATES: &[Condition] = &[
     },
     Condition { name: "index", doc: "a scalar i64", sorts: &["Value"] },
     Condition {
+        name: "interchangeable",
+        doc: "the order of iterations that touch one place, which one of them writes, stays as it is where the \
+              loops over both variables change places around the third",
+        sorts: &["Var", "Var", "'a"],
+    },
+    Condition {
         name: "lane-count",
         doc: "a number that some run of lanes is known to have",
         sorts: &["Value"],
@@ -139,6 +145,12 @@ pub const PREDICATES: &[Condition] = &[
     },
     Condition { name: "scalar", doc: "a value of one lane", sorts: &["Value"] },
     Condition {
+        name: "separable",
+        doc: "no iteration of the loop over the variable touches, in the second, what an earlier one touches in \
+              the third, if one of them writes",
+        sorts: &["Var", "'a", "'b"],
+    },
+    Condition {
         name: "speculable",
         doc: "evaluating the second outside of the loop over the variable cannot fault where the loop \
               does not: it loads nothing, or the loop runs at least once",
@@ -194,6 +206,12 @@ pub const GENERATORS: &[Condition] = &[
         name: "few-trips",
         doc: "how often a loop with these bounds and this step runs, where that is the same always and \
               from 2 to 8",
+        sorts: &["Value", "Value", "Value"],
+    },
+    Condition {
+        name: "half-way",
+        doc: "how far a loop with these bounds and this step has come after half of its iterations, where their \
+              number is the same always and from 2 to 64",
         sorts: &["Value", "Value", "Value"],
     },
     Condition { name: "length", doc: "a constant from 2 to 4096", sorts: &["Value"] },

@@ -15,6 +15,7 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     if egraph[id].data.is_nothing() {
         return;
     }
+    unite_forms(egraph, id);
     if let Some(simpler) = simplified(egraph, id) {
         if !matches!(simpler, Simplified::Same(_)) && !room_to_fold(egraph) {
             return;
@@ -56,6 +57,34 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     };
     if egraph.union(id, folded) {
         egraph.analysis.journal.computed(id, folded);
+    }
+}
+
+/// Notes a new node whose affine form follows from its operator and from operands of which that is true, so that it
+/// can be computed again without the equalities of this e-graph.
+pub(super) fn note_form(egraph: &mut EGraph, node: &Node, id: Id, fact: &Fact) {
+    let Some(forms) = &egraph.analysis.forms else { return };
+    let operands = || node.children().iter().filter(|id| egraph[**id].data.dtype.is_some());
+    let literal = matches!(node.head(), Head::Int(_));
+    // The only value of a loop variable is known from its loop, and not from its operator.
+    let known = literal || fact.constant.is_none() || operands().next().is_some();
+    let is_plain = fact.affine.is_some() && known && operands().all(|id| forms.plain.contains(id));
+    if is_plain && let Some(forms) = &mut egraph.analysis.forms {
+        forms.plain.insert(id);
+    }
+}
+
+/// Unites a new class with the first one of its affine form. Sums of loop variables and sizes are equal modulo 2^64 if
+/// their forms are; a literal has its own class.
+fn unite_forms(egraph: &mut EGraph, id: Id) {
+    let form = egraph[id].data.affine.clone().filter(|_| egraph[id].nodes.len() == 1);
+    let (Some(form), Some(forms)) = (form, &mut egraph.analysis.forms) else { return };
+    if form.as_constant().is_some() || !forms.plain.contains(&id) {
+        return;
+    }
+    let first = *forms.first.entry(form).or_insert(id);
+    if egraph.union(id, first) {
+        egraph.analysis.journal.computed(id, first);
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         Some(Typing::Named(i)) => children.get(i).and_then(|c| dtype_named(egraph, *c)),
         None => None,
     };
-    value(egraph, info, children, &mut fact);
+    value(egraph, info, children, id, &mut fact);
     if fact.dtype.is_some() {
         fact.lanes = match info.width {
             Some(Width::One) => Some(1),
@@ -117,7 +117,7 @@ fn operand<'a>(egraph: &'a EGraph, children: &[Id], i: usize) -> &'a Known {
 }
 
 /// Adds the facts about a value beyond its type: its constant, its range and its affine form.
-fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
+fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fact) {
     let size = Interval { min: 0, max: LARGEST_SIZE as i64 };
     let data = |id: Id| &egraph[id].data;
     match info.primitive() {
@@ -132,7 +132,12 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
             fact.range = variable_range(egraph, variable);
             fact.constant = single_value(egraph, variable).map(Scalar::I64);
         }
-        Some(Primitive::Size | Primitive::Extent) => fact.range = size,
+        Some(Primitive::Size) => {
+            // A size is the same in every iteration, so that it serves as a variable of forms.
+            fact.range = size;
+            fact.affine = Some(Affine::variable(id));
+        }
+        Some(Primitive::Extent) => fact.range = size,
         Some(Primitive::Dim) => {
             fact.range = size;
             let extent =
@@ -159,6 +164,13 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], fact: &mut Fact) {
                 fact.range = data(x).range;
                 fact.affine = data(x).affine.clone();
             }
+        }
+        Some(Primitive::Fix) => {
+            let Some([variable, value, x]) = info.parts(children) else { return };
+            let key = data(variable).free.first().map(|key| egraph.analysis.variable(*key));
+            let forms = data(x).affine.as_ref().zip(data(value).affine.as_ref());
+            let form = key.zip(forms).and_then(|(key, (x, value))| x.with(key, value));
+            fact.affine = form.filter(|_| fact.dtype == Some(DType::I64));
         }
         Some(Primitive::Unary(op)) => {
             let Some([x]) = info.parts(children) else { return };

@@ -45,7 +45,7 @@ pub use load::{Check, check, load, load_text};
 pub use lowering::{Lowering, Meaning};
 pub use operators::{Kind, Loop, OpInfo, Operators, Touches, Unit};
 pub use rule_form::RuleForm;
-pub use schedule::{MOST_STEPS, Schedule, ScheduleStep};
+pub use schedule::{Attempt, MOST_STEPS, Schedule, ScheduleStep};
 pub use shape::Numbers;
 pub use signature::{Operator, Signature, Sort, SortDecl, SortTerm};
 pub use sketch::{Part, Sketch};

@@ -47,6 +47,21 @@ pub enum ScheduleStep {
     Otherwise(Vec<ScheduleStep>),
     /// Adds the best programs of other schedules, by name, to the candidates.
     Besides(Vec<Symbol>),
+    /// Runs named steps as one attempt at an answer; a search for one starts each attempt from its question alone.
+    Attempt(Attempt),
+}
+
+/// Steps that are one attempt at an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The name of the steps.
+    pub name: Symbol,
+    /// Their purpose.
+    pub doc: String,
+    /// The largest number of e-nodes, if it is less than a search allows.
+    pub nodes: Option<usize>,
+    /// The steps.
+    pub steps: Arc<Vec<ScheduleStep>>,
 }
 
 impl Schedule {
@@ -85,6 +100,29 @@ impl Schedule {
         Schedule { steps, ..self.clone() }
     }
 
+    /// Returns its attempts, in order. Steps outside of any attempt precede the steps of the next one; without an
+    /// attempt, the whole schedule is one.
+    pub fn attempts(&self) -> Vec<Attempt> {
+        let (mut before, mut attempts) = (Vec::new(), Vec::new());
+        for step in &self.steps {
+            match step {
+                ScheduleStep::Attempt(attempt) if before.is_empty() => {
+                    attempts.push(attempt.clone())
+                }
+                ScheduleStep::Attempt(attempt) => {
+                    let steps = before.iter().chain(attempt.steps.iter()).cloned().collect();
+                    attempts.push(Attempt { steps: Arc::new(steps), ..attempt.clone() });
+                }
+                step => before.push(step.clone()),
+            }
+        }
+        if attempts.is_empty() {
+            let (name, doc, steps) = (self.name, self.doc.clone(), Arc::new(self.steps.clone()));
+            attempts.push(Attempt { name, doc, nodes: None, steps });
+        }
+        attempts
+    }
+
     /// Returns the rules that it runs, as indices into [`RuleBook::rules`].
     pub fn rules(&self) -> BTreeSet<usize> {
         let rules = |step: &ScheduleStep| match step {
@@ -112,6 +150,10 @@ impl ScheduleStep {
             ScheduleStep::Until(sketch, steps) => ScheduleStep::Until(sketch.clone(), of(steps)),
             ScheduleStep::Otherwise(steps) => ScheduleStep::Otherwise(of(steps)),
             ScheduleStep::Besides(names) => ScheduleStep::Besides(names.clone()),
+            ScheduleStep::Attempt(attempt) => {
+                let steps = Arc::new(of(&attempt.steps));
+                ScheduleStep::Attempt(Attempt { steps, ..attempt.clone() })
+            }
         }
     }
 
@@ -122,7 +164,7 @@ impl ScheduleStep {
             ScheduleStep::Repeat(_, steps)
             | ScheduleStep::Until(_, steps)
             | ScheduleStep::Otherwise(steps) => steps,
-            ScheduleStep::Seq(steps) => steps,
+            ScheduleStep::Seq(steps) | ScheduleStep::Attempt(Attempt { steps, .. }) => steps,
         }
     }
 
@@ -159,8 +201,17 @@ fn height(steps: &[ScheduleStep]) -> usize {
     steps.iter().map(|step| 1 + height(step.parts())).max().unwrap_or(0)
 }
 
-pub(super) const STEPS: [&str; 8] =
-    ["saturate", "keep", "repeat", "seq", "until", "otherwise", "besides", "steps"];
+pub(super) const STEPS: [&str; 9] = [
+    "saturate",
+    "keep",
+    "repeat",
+    "seq",
+    "until",
+    "otherwise",
+    "besides",
+    "steps",
+    "attempt",
+];
 
 /// Checks named steps and schedules against the sets and rules of a book, and adds them to it.
 pub(super) fn check(
@@ -251,9 +302,13 @@ impl<'a> Reader<'a> {
         steps
     }
 
-    /// Returns the steps that `(steps NAME)` includes.
-    fn include(&mut self, item: &Sexp, depth: usize) -> Option<Arc<Vec<ScheduleStep>>> {
-        let Some([name]) = item.items("steps") else { return None };
+    /// Returns the steps that `(steps NAME)` or `(attempt NAME …)` includes, and their form.
+    fn include(
+        &mut self,
+        item: &Sexp,
+        depth: usize,
+    ) -> Option<(&'a ScheduleForm, Arc<Vec<ScheduleStep>>)> {
+        let (_, [name, ..]) = item.form()? else { return None };
         let word = name.atom().unwrap_or_default();
         let Some(form) = self.forms.get(word).copied() else {
             let known: Vec<&str> = self.forms.keys().copied().collect();
@@ -278,7 +333,7 @@ impl<'a> Reader<'a> {
             self.errors.push(too_deep(item.span));
             return None;
         }
-        Some(steps)
+        Some((form, steps))
     }
 
     fn steps(&mut self, items: &[Sexp], parent: Span, depth: usize) -> Vec<ScheduleStep> {
@@ -335,13 +390,23 @@ impl<'a> Reader<'a> {
                 let names = names.iter().filter_map(|name| self.rival(name));
                 Some(ScheduleStep::Besides(names.collect()))
             }
-            ("steps", [_]) => self.include(item, depth).map(ScheduleStep::Seq),
-            ("keep" | "repeat" | "until" | "besides" | "steps", _) => {
+            ("steps", [_]) => self.include(item, depth).map(|(_, steps)| ScheduleStep::Seq(steps)),
+            ("attempt", [_, limit @ ..]) if limit.len() <= 1 => {
+                let nodes = match limit {
+                    [nodes] => Some(count(nodes, self.errors)?),
+                    _ => None,
+                };
+                let (form, steps) = self.include(item, depth)?;
+                let (name, doc) = (Symbol::from(&form.name.text), form.doc.clone());
+                Some(ScheduleStep::Attempt(Attempt { name, doc, nodes, steps }))
+            }
+            ("keep" | "repeat" | "until" | "besides" | "steps" | "attempt", _) => {
                 let shape = match head {
                     "keep" => "(keep K)",
                     "repeat" => "(repeat N STEP …)",
                     "until" => "(until SKETCH STEP …)",
                     "besides" => "(besides SCHEDULE …)",
+                    "attempt" => "(attempt NAME [NODES])",
                     _ => "(steps NAME)",
                 };
                 self.errors.push(
@@ -412,8 +477,8 @@ impl<'a> Reader<'a> {
                     }
                 }
                 (None, Some(("steps", [_]))) => {
-                    for step in self.include(selector, depth).iter().flat_map(|steps| simple(steps))
-                    {
+                    let included = self.include(selector, depth);
+                    for step in included.iter().flat_map(|(_, steps)| simple(steps)) {
                         if let ScheduleStep::Saturate(rules) = step {
                             rules.iter().for_each(|&rule| chosen[rule] = true);
                         }

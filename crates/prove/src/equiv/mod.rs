@@ -21,6 +21,7 @@ mod layout;
 mod level;
 mod lift;
 mod means;
+mod meeting;
 mod names;
 mod parts;
 mod primitives;
@@ -45,7 +46,7 @@ pub use names::normalise;
 pub use refute::Counterexample;
 pub use report::{Report, json, text};
 pub use roles::{Role, Roles};
-pub use search::{Found, Reached, Search, terms};
+pub use search::{Found, Phase, Reached, Search, terms};
 pub use sides::{ModelFile, Side, Sides, Unread, What, read};
 pub use simulate::Difference;
 pub use simulate::{Failure, store_after};
@@ -114,6 +115,8 @@ pub struct Answer {
     pub compared: usize,
     /// True if all sizes are numbers, so that the answer is valid for these sizes only.
     pub concrete: bool,
+    /// What each attempt at a proof came to, in order; none if data decided.
+    pub phases: Vec<Phase>,
 }
 
 /// The schedule for two programs of one processor, and the schedule for programs of another level.
@@ -139,6 +142,7 @@ pub fn compare(
     if let Some(found) = tries.given().or_else(|| tries.quick()).or_else(|| tries.large()) {
         return Ok(different(tries, found));
     }
+    let mut phases = Vec::new();
     let unknown = match terms(sides, book) {
         Err(why) => Unknown::NoTerm(why),
         Ok(terms) => {
@@ -152,7 +156,9 @@ pub fn compare(
                 limits: options.limits,
                 certify: Some(rules),
             };
-            match search.run(sides, &terms) {
+            let (found, sought) = search.sought(sides, &terms);
+            phases = sought;
+            match found {
                 // If no data with these layouts was found, equality on it is vacuous.
                 Found::Equal(Ok(_))
                     if !sides.declarations.layouts.is_empty() && tries.compared == 0 =>
@@ -162,7 +168,7 @@ pub fn compare(
                 Found::Equal(Ok(certificate)) => {
                     let verdict = Verdict::Equal(Ok(certificate));
                     let (compared, concrete) = (tries.compared, tries.concrete);
-                    return Ok(Answer { verdict, compared, concrete });
+                    return Ok(Answer { verdict, compared, concrete, phases });
                 }
                 Found::Open(reached) => Unknown::Open(reached),
                 Found::Equal(Err(why)) => Unknown::Uncertified(why),
@@ -173,7 +179,7 @@ pub fn compare(
         return Ok(different(tries, found));
     }
     let verdict = Verdict::Unknown(unknown);
-    Ok(Answer { verdict, compared: tries.compared, concrete: tries.concrete })
+    Ok(Answer { verdict, compared: tries.compared, concrete: tries.concrete, phases })
 }
 
 /// Searches for data on which both sides have results that differ, as [`compare`] does, without attempting a proof.
@@ -193,7 +199,7 @@ pub fn apart(
 fn different(mut tries: Tries<'_>, found: Counterexample) -> Answer {
     let smaller = tries.shrink(found);
     let verdict = Verdict::Different(Box::new(smaller));
-    Answer { verdict, compared: tries.compared, concrete: tries.concrete }
+    Answer { verdict, compared: tries.compared, concrete: tries.concrete, phases: Vec::new() }
 }
 
 impl Unknown {
@@ -219,8 +225,8 @@ impl Unknown {
             Unknown::Open(Reached { stop: stop @ StopReason::Contradiction { .. }, .. }) => {
                 format!("the rules contradict each other ({stop})")
             }
-            Unknown::Open(Reached { stop, .. }) => {
-                format!("no difference was found, and the search for a proof met a limit ({stop})")
+            Unknown::Open(_) => {
+                "no difference was found, and the search for a proof met a limit".to_owned()
             }
             Unknown::Uncertified(why) => {
                 format!("no difference was found, and of a proof there is no certificate that holds: {why}")

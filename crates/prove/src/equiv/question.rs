@@ -38,7 +38,7 @@ impl Question<'_> {
         let context = self.declarations.context();
         let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
         let rising = self.declarations.rising().filter(|_| self.rows);
-        let facts = facts.rising(rising);
+        let facts = facts.rising(rising).uniting_forms();
         EGraph::new(if record { facts.recording() } else { facts })
     }
 

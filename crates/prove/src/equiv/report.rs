@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::refute::Counterexample;
 use super::sides::{Side, Sides};
-use super::{Answer, Unknown, Verdict};
+use super::{Answer, Phase, Unknown, Verdict};
 use ember_language::rules::Exactness;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -21,6 +21,8 @@ pub struct Report<'a> {
     pub counterexample: Option<String>,
     /// The time that the comparison took, in milliseconds.
     pub time_ms: f64,
+    /// True if the text tells what each attempt at a proof came to, even if one succeeded.
+    pub phases: bool,
 }
 
 impl Report<'_> {
@@ -98,8 +100,8 @@ pub fn text(report: &Report<'_>) -> String {
             let reached = match unknown {
                 Unknown::Open(reached) => writeln!(
                     out,
-                    "  {} e-nodes; the first program has {} forms at its root, the second {}",
-                    reached.nodes, reached.forms[0], reached.forms[1]
+                    "  the first program has {} forms at its root, the second {}",
+                    reached.forms[0], reached.forms[1]
                 )
                 .and_then(|()| match reached.parts {
                     Some([proved, all]) => {
@@ -112,7 +114,20 @@ pub fn text(report: &Report<'_>) -> String {
             reached.and_then(|()| writeln!(out, "  alike on {} data", answer.compared))
         }
     };
+    if report.phases || matches!(answer.verdict, Verdict::Unknown(_)) {
+        for phase in &answer.phases {
+            let _ = writeln!(out, "  phase {}", told(phase));
+        }
+    }
     out
+}
+
+/// Returns what an attempt came to: its name and purpose, its end, its e-nodes and the rule that added most of them.
+fn told(phase: &Phase) -> String {
+    let Phase { name, doc, stop, nodes, heaviest, proved } = phase;
+    let end = if *proved { "proved".to_owned() } else { stop.to_string() };
+    let by = heaviest.map_or(String::new(), |(rule, n)| format!(", {n} of them added by `{rule}`"));
+    format!("`{name}` ({doc}): {end}; {nodes} e-nodes{by}")
 }
 
 /// Returns the assumptions that an answer trusts apart from the rules.
@@ -167,8 +182,20 @@ pub fn json(report: &Report<'_>) -> Value {
         "layouts": report.sides.declarations.layouts.iter().map(Layout::form).collect::<Vec<_>>(),
         "trusted": trusted(report),
         "counterexample": found,
+        "phases": answer.phases.iter().map(phase).collect::<Vec<_>>(),
         "compared": answer.compared,
         "concrete": answer.concrete,
         "time_ms": report.time_ms,
+    })
+}
+
+fn phase(phase: &Phase) -> Value {
+    json!({
+        "name": phase.name,
+        "purpose": phase.doc,
+        "proved": phase.proved,
+        "stop": phase.stop.to_string(),
+        "nodes": phase.nodes,
+        "heaviest": phase.heaviest.map(|(rule, nodes)| json!({ "rule": rule, "nodes": nodes })),
     })
 }

@@ -1,35 +1,49 @@
 //! Searches for a proof: applies rules to both sides in one e-graph until they are in one class, and finds the chain of
 //! rules that connects them.
 
-use super::alpha;
 use super::certificate::Uncertified::{self, Lost};
 use super::certificate::{Certificate, Proved, certify};
 use super::equation::extended;
 use super::join::joined;
-use super::level::{Level, reached};
-use super::names::{apart, captured, each, normalise};
+use super::level::reached;
+use super::meeting::Meeting;
+use super::names::{apart, each, normalise};
 use super::parts::{Part, parts};
 use super::question::{Question, question, unparted};
 use super::sides::{Side, Sides, Unread, What};
-use egg::Id;
-use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_analysis::facts::{EGraph, VectorUnit};
 use ember_certify::{Rules, check};
 use ember_engine::CompiledRule;
-use ember_engine::drive::{AppliedAgain, Driver, Observer};
-use ember_engine::saturate::{Limits, Saturation, StopReason};
+use ember_engine::drive::Driver;
+use ember_engine::saturate::{Limits, StopReason};
 use ember_language::diagnostic::Sources;
 use ember_language::erase::erased_as_far;
-use ember_language::rules::Operators;
-use ember_language::rules::{Exactness, RuleBook, Schedule};
+use ember_language::rules::{Attempt, Exactness, RuleBook, Schedule};
 use ember_language::sexp;
 use ember_language::term::Term;
 use ember_targets::machine::Machine;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The assumption of a comparison part by part.
 const BARRIERS: &str =
     "trusted: both programs are read as parts with barriers between, in the order of the second";
+
+/// What one attempt of the schedule came to.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// The name of the attempt.
+    pub name: &'static str,
+    /// Its purpose.
+    pub doc: String,
+    /// The reason why it stopped.
+    pub stop: StopReason,
+    /// The number of e-nodes at the end.
+    pub nodes: usize,
+    /// The rule that added most of the e-nodes, and their number.
+    pub heaviest: Option<(&'static str, usize)>,
+    /// True if it proved the sides, or one part of them, equal.
+    pub proved: bool,
+}
 
 /// The state in which a search stopped.
 #[derive(Clone, Debug)]
@@ -43,6 +57,9 @@ pub struct Reached {
     /// If both sides have parts: the number of parts proved equal before one was not, and the number of all parts.
     pub parts: Option<[usize; 2]>,
 }
+
+/// The outcome of a search, and the attempts that led to it, in order.
+pub(super) type Sought = (Found, Vec<Phase>);
 
 /// The outcome of a search.
 #[derive(Debug)]
@@ -96,12 +113,19 @@ impl Search<'_> {
             let between = search.between(sides);
             let question = question(sides, terms, between.as_ref());
             let forgetful = question.forgetful(&search.book.signature.table().clone());
-            search.sound(unparted(question, &forgetful), record, true).equal()
+            let question = unparted(question, &forgetful);
+            let attempts = search.schedule.attempts();
+            attempts.iter().any(|attempt| search.sound(question, attempt, record, true).equal())
         })
     }
 
     /// Searches for a proof that two terms are equal.
     pub fn run(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+        self.sought(sides, terms).0
+    }
+
+    /// Does the same, and tells what each attempt came to.
+    pub(super) fn sought(&self, sides: &Sides, terms: &[Term; 2]) -> Sought {
         self.with_layouts(sides, |search| search.proved(sides, terms))
     }
 
@@ -117,31 +141,37 @@ impl Search<'_> {
     }
 
     /// Proves both sides part by part if they have parts, then as a whole.
-    fn proved(&self, sides: &Sides, terms: &[Term; 2]) -> Found {
+    fn proved(&self, sides: &Sides, terms: &[Term; 2]) -> Sought {
         let between = self.between(sides);
         let question = question(sides, terms, between.as_ref());
         let operators = self.book.signature.table().clone();
         let mut trusted: Vec<String> =
             [&sides.left, &sides.right].into_iter().filter_map(Side::reading).collect();
         let facts = question.egraph(&operators, self.vectors(), false);
-        let of_parts = parts(&question, facts).map(|parts| self.each(question, &parts));
         let forgetful = question.forgetful(&operators);
         let whole = || self.whole(unparted(question, &forgetful));
-        let (found, parts) = match of_parts {
-            Some((found @ Found::Equal(Ok(_)), _)) => {
-                trusted.push(BARRIERS.to_owned());
-                (found, None)
-            }
-            Some((_, proved)) => (whole(), Some(proved)),
+        let ((found, phases), parts) = match parts(&question, facts) {
             None => (whole(), None),
+            Some(parts) => match self.each(question, &parts) {
+                (sought @ (Found::Equal(Ok(_)), _), _) => {
+                    trusted.push(BARRIERS.to_owned());
+                    (sought, None)
+                }
+                ((_, mut phases), proved) => {
+                    let (found, more) = whole();
+                    phases.extend(more);
+                    ((found, phases), Some(proved))
+                }
+            },
         };
-        match found {
+        let found = match found {
             Found::Open(reached) => Found::Open(Reached { parts, ..reached }),
             Found::Equal(certificate) => Found::Equal(certificate.map(|certificate| {
                 let trusted = certificate.assumed().chain(trusted).collect();
                 Certificate { trusted, ..certificate }
             })),
-        }
+        };
+        (found, phases)
     }
 
     /// Returns the model that is not a side, with variables named after their loops.
@@ -166,52 +196,87 @@ impl Search<'_> {
     }
 
     /// Proves parts one by one until one fails. Also returns the number of parts proved and the number of all parts.
-    fn each(&self, question: Question<'_>, parts: &[Part]) -> (Found, [usize; 2]) {
+    fn each(&self, question: Question<'_>, parts: &[Part]) -> (Sought, [usize; 2]) {
         let mut certificates: Vec<Certificate> = Vec::new();
+        let mut phases = Vec::new();
         for (at, part) in parts.iter().enumerate() {
             let between = part.between.as_ref();
             let before = certificates.last().map_or(&[][..], Certificate::declarations);
-            match self.whole(Question { terms: &part.terms, between, before, ..question }) {
+            let own = Question { terms: &part.terms, between, before, ..question };
+            let (found, more) = self.whole(own);
+            phases.extend(more);
+            match found {
                 Found::Equal(Ok(certificate)) => certificates.push(certificate),
-                other => return (other, [at, parts.len()]),
+                other => return ((other, phases), [at, parts.len()]),
             }
         }
         let whole = joined(&certificates, question.level);
         let whole = whole.and_then(|found| self.checked(&found).map(|()| found));
-        (Found::Equal(whole), [parts.len(); 2])
+        ((Found::Equal(whole), phases), [parts.len(); 2])
+    }
+
+    /// Makes the attempts of the schedule, in order, until one gives a certificate. Otherwise the outcome is that of the
+    /// last attempt that found the sides equal, or of the last one.
+    fn whole(&self, question: Question<'_>) -> Sought {
+        let mut phases: Vec<Phase> = Vec::new();
+        let mut best = None;
+        for attempt in self.schedule.attempts() {
+            // With more e-nodes, what has saturated comes to the same.
+            let same = |done: &Phase| done.name == attempt.name.as_str();
+            if phases.iter().any(|done| same(done) && done.stop == StopReason::Saturated) {
+                continue;
+            }
+            let (found, phase) = self.attempted(question, &attempt);
+            phases.push(phase);
+            let contradicts =
+                |reached: &Reached| matches!(reached.stop, StopReason::Contradiction { .. });
+            match &found {
+                Found::Equal(Ok(_) | Err(Uncertified::NotAsked)) => return (found, phases),
+                Found::Open(reached) if contradicts(reached) => return (found, phases),
+                Found::Open(_) if matches!(best, Some(Found::Equal(_))) => {}
+                _ => best = Some(found),
+            }
+        }
+        (best.unwrap_or(Found::Equal(Err(Lost("there is nothing to attempt")))), phases)
     }
 
     /// Searches for a proof in one e-graph. The first search matches programs up to the names of loops; if it gives no
     /// certificate, a second search renames loops by rules.
-    fn whole(&self, question: Question<'_>) -> Found {
-        let first = self.proof(question, true);
-        if self.certify.is_some() && matches!(first, Found::Equal(Err(_))) {
+    fn attempted(&self, question: Question<'_>, attempt: &Attempt) -> (Found, Phase) {
+        let first = self.proof(question, attempt, true);
+        if self.certify.is_some() && matches!(first.0, Found::Equal(Err(_))) {
             // Renaming adds many forms, so that only small searches are worthwhile.
             let limits = Limits { nodes: self.limits.nodes / 4, ..self.limits };
-            let second = Search { limits, ..*self }.proof(question, false);
-            if matches!(second, Found::Equal(Ok(_))) {
+            let second = Search { limits, ..*self }.proof(question, attempt, false);
+            if matches!(second.0, Found::Equal(Ok(_))) {
                 return second;
             }
         }
         first
     }
 
-    fn proof(&self, question: Question<'_>, twins: bool) -> Found {
-        let run = self.sound(question, self.certify.is_some(), twins);
+    fn proof(&self, question: Question<'_>, attempt: &Attempt, twins: bool) -> (Found, Phase) {
+        let run = self.sound(question, attempt, self.certify.is_some(), twins);
+        let found = self.certified(question, &run);
+        let proved = matches!(found, Found::Equal(_));
+        (found, run.phase(attempt, proved))
+    }
+
+    /// Writes the certificate of a run that found the sides equal.
+    fn certified(&self, question: Question<'_>, run: &Run) -> Found {
         if !run.equal() {
             return Found::Open(run.reached());
         }
-        let Run { meeting, egraph, .. } = run;
         let Some(rules) = self.certify else {
             return Found::Equal(Err(Uncertified::NotAsked));
         };
         let proved = Proved {
-            search: &egraph,
+            search: &run.egraph,
             book: self.book,
             compiled: self.compiled,
             rules,
             declarations: question.declarations,
-            terms: &meeting.terms,
+            terms: &run.meeting.terms,
             before: question.before,
             rows: question.rows,
         };
@@ -219,11 +284,11 @@ impl Search<'_> {
         Found::Equal(certificate.and_then(|found| self.checked(&found).map(|()| found)))
     }
 
-    /// Runs the schedule. If bounds that turned out to be equal have merged the variables of nested loops, the result
+    /// Runs one attempt. If bounds that turned out to be equal have merged the variables of nested loops, the result
     /// is meaningless, and the search is repeated with names that keep the variables apart. If `twins` is true, sides
     /// are matched up to the names of their variables.
-    fn sound(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
-        let run = self.saturated(question, record, twins);
+    fn sound(&self, question: Question<'_>, attempt: &Attempt, record: bool, twins: bool) -> Run {
+        let run = self.saturated(question, attempt, record, twins);
         if !run.captured {
             return run;
         }
@@ -231,10 +296,16 @@ impl Search<'_> {
         let terms = question.terms.each_ref().map(|term| apart(term, &operators));
         let between = question.between.map(|model| apart(model, &operators));
         let question = Question { terms: &terms, between: between.as_ref(), ..question };
-        self.saturated(question, record, twins)
+        self.saturated(question, attempt, record, twins)
     }
 
-    fn saturated(&self, question: Question<'_>, record: bool, twins: bool) -> Run {
+    fn saturated(
+        &self,
+        question: Question<'_>,
+        attempt: &Attempt,
+        record: bool,
+        twins: bool,
+    ) -> Run {
         let Question { level, terms, between, .. } = question;
         let operators = self.book.signature.table().clone();
         let mut egraph = question.egraph(&operators, self.vectors(), record);
@@ -260,10 +331,12 @@ impl Search<'_> {
             first: Vec::new(),
             twins,
             twin: None,
+            added: BTreeMap::new(),
         };
-        let mut driver = Driver::new(egraph, self.compiled, self.limits)
+        let nodes = attempt.nodes.map_or(self.limits.nodes, |nodes| nodes.min(self.limits.nodes));
+        let mut driver = Driver::new(egraph, self.compiled, Limits { nodes, ..self.limits })
             .allowing(|_, rule| rule.exact <= self.exact);
-        driver.run(&self.schedule.steps, &mut meeting);
+        driver.run(&attempt.steps, &mut meeting);
         let Driver { egraph, stop, .. } = driver;
         let captured = meeting.captured(&egraph);
         Run { meeting, egraph, stop, captured }
@@ -284,6 +357,18 @@ impl Run {
         !self.captured && self.meeting.is_reached(&self.egraph)
     }
 
+    fn phase(&self, attempt: &Attempt, proved: bool) -> Phase {
+        let heaviest = self.meeting.added.iter().max_by_key(|(_, nodes)| **nodes);
+        Phase {
+            name: attempt.name.as_str(),
+            doc: attempt.doc.clone(),
+            stop: self.stop.clone(),
+            nodes: self.egraph.total_number_of_nodes(),
+            heaviest: heaviest.map(|(rule, nodes)| (*rule, *nodes)),
+            proved,
+        }
+    }
+
     fn reached(&self) -> Reached {
         Reached {
             stop: self.stop.clone(),
@@ -291,143 +376,5 @@ impl Run {
             forms: self.meeting.roots.map(|root| self.egraph[root].nodes.len()),
             parts: None,
         }
-    }
-}
-
-/// Both sides in an e-graph, and what leads them to one class.
-struct Meeting {
-    operators: Arc<Operators>,
-    roots: [Id; 2],
-    /// The level of the sides.
-    level: Level,
-    /// The statements of one processor that the sides were raised to.
-    statements: [Id; 2],
-    /// The model between the sides.
-    model: Option<Id>,
-    /// The sides as they are in the e-graph.
-    terms: [Term; 2],
-    /// All terms that were added to the e-graph, with the names that their variables have there.
-    named: Vec<Term>,
-    /// The sides with a name for each loop.
-    each: [Term; 2],
-    /// The rules of the first saturation, which split statements between the units.
-    first: Vec<usize>,
-    /// True if sides are matched under other names.
-    twins: bool,
-    /// A side that has just been found so.
-    twin: Option<Twin>,
-}
-
-/// A side that was found under other names: its index, and the names of its variables there.
-type Twin = (usize, BTreeMap<i64, Id>);
-
-impl Meeting {
-    fn is_reached(&self, egraph: &EGraph) -> bool {
-        Met(self.roots).is_reached(egraph)
-    }
-
-    /// True if the variables of two nested loops have become equal.
-    fn captured(&self, egraph: &EGraph) -> bool {
-        self.named.iter().any(|term| {
-            // The raised statements of programs for two units have loops with other bounds, so that they are checked as
-            // well.
-            let forms = [term, &erased_as_far(term, &self.operators)];
-            forms.iter().any(|term| captured(term, &self.operators, egraph))
-        })
-    }
-
-    /// Searches the classes that should hold a side for the side under other names.
-    fn twin(&self, egraph: &EGraph) -> Option<Twin> {
-        for (side, own) in self.each.iter().enumerate() {
-            let own = erased_as_far(own, &self.operators);
-            for class in [self.statements[1 - side]].into_iter().chain(self.model) {
-                if egraph.find(class) == egraph.find(self.statements[side]) {
-                    continue;
-                }
-                if let Some(names) = alpha::found(egraph, &self.operators, class, &own) {
-                    return Some((side, names));
-                }
-            }
-        }
-        None
-    }
-
-    /// Adds the loop variables of each side under the names that the other side gives to the corresponding outermost
-    /// loops. Inner loops that only one side has, such as strips, are found by rules through their bounds.
-    fn align(&self, egraph: &mut EGraph) {
-        for side in [0, 1] {
-            let own = erased_as_far(&self.each[side], &self.operators);
-            let other = egraph.find(self.statements[1 - side]);
-            for names in alpha::outermost(egraph, &self.operators, other, &own) {
-                let term = alpha::renamed(egraph, &own, &names);
-                alpha::add_variables(egraph, &term);
-            }
-        }
-        egraph.rebuild();
-    }
-
-    /// Continues with a side under the names with which it was found.
-    fn adopt(&mut self, driver: &mut Driver<'_, Facts>, (side, names): Twin) {
-        let egraph = &mut driver.egraph;
-        let term = alpha::renamed(egraph, &self.each[side], &names);
-        self.statements[side] = egraph.add_expr(&erased_as_far(&term, &self.operators));
-        self.roots[side] = egraph.add_expr(&term);
-        self.named.push(term.clone());
-        self.terms[side] = term;
-        self.level.cross(self.statements[side], |node| egraph.add(node));
-        egraph.rebuild();
-        if self.level.is_crossed() {
-            driver.apply(&self.first, &mut Met(self.roots));
-        }
-    }
-}
-
-impl Observer<Facts> for Meeting {
-    /// Sides that meet are enough, and so is one that is found under other names.
-    fn enough(&mut self, egraph: &EGraph) -> bool {
-        if self.is_reached(egraph) {
-            return true;
-        }
-        self.twin = if self.twins { self.twin(egraph) } else { None };
-        self.twin.is_some()
-    }
-
-    fn starting(&mut self, driver: &mut Driver<'_, Facts>, rules: &[usize]) {
-        if self.level.is_crossed() && self.first.is_empty() {
-            self.first = rules.to_vec();
-        }
-        if self.twins {
-            self.align(&mut driver.egraph);
-        }
-    }
-
-    fn saturated(
-        &mut self,
-        driver: &mut Driver<'_, Facts>,
-        _: &[usize],
-        _: Saturation,
-    ) -> AppliedAgain {
-        let Some(twin) = self.twin.take() else { return AppliedAgain::No };
-        self.adopt(driver, twin);
-        AppliedAgain::Yes
-    }
-
-    fn ended(&self, driver: &Driver<'_, Facts>) -> bool {
-        self.is_reached(&driver.egraph) || driver.contradictory()
-    }
-}
-
-/// Waits until two classes are one.
-struct Met([Id; 2]);
-
-impl Met {
-    fn is_reached(&self, egraph: &EGraph) -> bool {
-        egraph.find(self.0[0]) == egraph.find(self.0[1])
-    }
-}
-
-impl Observer<Facts> for Met {
-    fn enough(&mut self, egraph: &EGraph) -> bool {
-        self.is_reached(egraph)
     }
 }

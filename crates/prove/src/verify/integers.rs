@@ -54,7 +54,8 @@ const TRIPS: [i64; 3] = [2, 3, 8];
 const STEPS: [i64; 3] = [1, 2, 3];
 
 /// Conditions that make the order of effects immaterial, between statements or between iterations.
-const ORDER_FREE: [&str; 3] = ["independent", "independent-lanes", "own-lane"];
+const ORDER_FREE: [&str; 5] =
+    ["independent", "independent-lanes", "interchangeable", "own-lane", "separable"];
 
 /// The claims for one choice of numbers for the generators.
 struct Chosen {
@@ -128,7 +129,9 @@ fn claims(signature: &Signature, rule: &Rule) -> Result<Vec<Chosen>, Inexpressib
         };
         ranges.insert(*v, numbers);
         // A trip count requires a division by the step, which is easy only if the step is a number.
-        if let ("one-trip" | "few-trips", [.., Arg::Var(step)]) = (call.what.name, &call.args[..]) {
+        if let ("one-trip" | "few-trips" | "half-way", [.., Arg::Var(step)]) =
+            (call.what.name, &call.args[..])
+        {
             ranges.insert(*step, &STEPS);
         }
     }

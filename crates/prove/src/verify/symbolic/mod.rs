@@ -246,6 +246,10 @@ impl<'a> Translation<'a> {
                 Some(format!("(and (= 0 (mod {a} {n})) (= 0 (mod {b} {n})))"))
             }
             ("length", [a]) => Some(format!("(= {a} {n})")),
+            ("half-way", [lo, hi, step]) => Some(format!(
+                "(and (= 0 (mod {n} {step})) (<= {step} {n}) (<= (+ {n} {n}) (+ (- {hi} {lo}) (- {step} 1))) \
+                 (< (- {hi} {lo}) (+ {n} {n} {step} 1)))"
+            )),
             ("one-trip" | "few-trips", [lo, hi, step]) => Some(format!(
                 "(and (< (+ {lo} (* {} {step})) {hi}) (<= {hi} (+ {lo} (* {n} {step}))))",
                 n - 1

@@ -1,0 +1,10 @@
+; The forms that tiling and unrolling write, by name; words in them stand for what is put there.
+(loop     (scf.for variable lo hi step))
+(sequence (scf.seq))
+(end      (scf.add start length))
+(clamped  (scf.min end hi))
+(early    (scf.sub hi 1))
+(distance (scf.sub hi lo))
+(whole    (scf.mul (scf.div distance step) step))
+(middle   (scf.add lo whole))
+(index    (scf.add variable offset))
