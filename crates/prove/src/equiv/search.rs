@@ -215,8 +215,8 @@ impl Search<'_> {
         ((Found::Equal(whole), phases), [parts.len(); 2])
     }
 
-    /// Makes the attempts of the schedule, in order, until one gives a certificate. Otherwise the outcome is that of the
-    /// last attempt that found the sides equal, or of the last one.
+    /// Makes the attempts of the schedule, in order, until one gives a certificate. Otherwise the outcome is that of
+    /// the last attempt that found the sides equal, or of the last one.
     fn whole(&self, question: Question<'_>) -> Sought {
         let mut phases: Vec<Phase> = Vec::new();
         let mut best = None;
