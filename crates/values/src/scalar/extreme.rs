@@ -11,7 +11,7 @@ impl DType {
     pub fn extreme(self, k: u64) -> Scalar {
         let order = (self.bits() - 1).saturating_sub(k % EXTREMES / 6);
         let near = (1_i64 << order).wrapping_add(k as i64 % 3 - 1);
-        let number = if k / 3 % 2 == 0 { near } else { near.wrapping_neg() };
+        let number = if (k / 3).is_multiple_of(2) { near } else { near.wrapping_neg() };
         Scalar::I64(number).cast(self)
     }
 }
