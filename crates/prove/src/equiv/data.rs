@@ -276,8 +276,8 @@ impl Maker<'_> {
         Some((0..len).map(|i| one(self, i) as i64).collect())
     }
 
-    /// Generates offsets (`strict`: they start at 0, never decrease and end at `end`), or arbitrary loop bounds, some of
-    /// them next to an end of i64.
+    /// Generates offsets (`strict`: they start at 0, never decrease and end at `end`), or arbitrary loop bounds, some
+    /// of them next to an end of i64.
     fn offsets(&mut self, len: u64, end: u64, strict: bool) -> Option<Vec<i64>> {
         let Some(last) = len.checked_sub(1) else { return Some(Vec::new()) };
         if !strict && matches!(self.fill, Fill::Random { .. }) && self.rng.u8(0..8) == 0 {

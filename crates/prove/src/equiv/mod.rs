@@ -4,7 +4,8 @@
 //! beginning with small and tricky data. It then tries to prove them equal by applying rules to both in one e-graph,
 //! and finally tries more data. If nothing is found, the answer is *unknown*, with the reason.
 //!
-//! *Equal* means: for all data on which both run without a fault, their outputs are the same. The initial contents of
+//! *Equal* means: on memory that goes on beyond the extents of tensors, both do the same; so for all data on which both
+//! run without a fault, their outputs are the same, and equalities compose. The initial contents of
 //! outputs and the final contents of scratch memory are ignored. Data on which one side has a result and the other a
 //! fault is a difference.
 

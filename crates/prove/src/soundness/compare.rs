@@ -167,8 +167,7 @@ impl fmt::Display for Meaning {
             }
             Meaning::Store(store, beyond) => {
                 f.write_str(&store_text(store))?;
-                let elements = beyond.iter();
-                elements.map(|((name, _), x)| writeln!(f, "{name}, beyond = {x}")).collect()
+                beyond.iter().try_for_each(|((name, _), x)| writeln!(f, "{name}, beyond = {x}"))
             }
         }
     }

@@ -6,12 +6,12 @@ use super::{DType, Scalar};
 pub const EXTREMES: u64 = 6 * 64;
 
 impl DType {
-    /// Returns the `k`-th of the type's extremes: powers of two and their neighbours, of both signs, from the ends of the
-    /// type downwards, so that small `k` give the ends. `k` is taken modulo [`EXTREMES`].
+    /// Returns the `k`-th of the type's extremes: powers of two and their neighbours, of both signs, from the ends of
+    /// the type downwards, so that small `k` give the ends. `k` is taken modulo [`EXTREMES`].
     pub fn extreme(self, k: u64) -> Scalar {
         let order = (self.bits() - 1).saturating_sub(k % EXTREMES / 6);
         let near = (1_i64 << order).wrapping_add(k as i64 % 3 - 1);
-        let number = if k / 3 % 2 == 0 { near } else { near.wrapping_neg() };
+        let number = if (k / 3).is_multiple_of(2) { near } else { near.wrapping_neg() };
         Scalar::I64(number).cast(self)
     }
 }
