@@ -158,7 +158,7 @@ impl Compiler {
             put(sources, PROGRAM, program)?;
             let program = single::read_program(sources, Path::new(PROGRAM), &inputs)?;
             let core = CoreKind::OutOfOrder;
-            let (record, _) = single::run(&inputs, &self.options, &program, core, false)?;
+            let record = single::run(&inputs, &self.options, &program, core, false)?.record;
             Ok(Run { cycles: record.cycles, energy_j: record.energy_j, mismatch: record.mismatch })
         })
     }

@@ -13,6 +13,8 @@ use ember_model::{IndexUse, OffsetsUse, TensorId};
 use ember_sim::{Bound, bound};
 use ember_sim::{CoreKind, Outcome};
 use ember_targets::dlc::Program;
+use ember_targets::print::print;
+use ember_targets::tensor::Tensor;
 use ember_targets::verify::Limits;
 use ember_tools::progress::Line;
 use ember_tools::tables::EGraphReport;
@@ -20,11 +22,14 @@ use ember_tools::trace::{self, GroupTrace};
 use ember_tools::tuning::{Attempt, Tuning};
 use itertools::Itertools;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// The schedule of the sequential baseline.
 const COUPLED: &str = "coupled";
+
+/// The name of the coupled program on the in-order core.
+pub(crate) const IN_ORDER: &str = "coupled-inorder";
 
 /// The schedules of the programs that the best program is compared with.
 const BASELINES: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
@@ -59,6 +64,8 @@ pub struct Done {
     pub best: Chosen,
     /// The rules' activity in the search of the chosen program.
     pub trace: Vec<GroupTrace>,
+    /// The outputs of the chosen program's run, by name.
+    pub outputs: BTreeMap<String, Tensor>,
     /// A timeline of the chosen program's run, if requested.
     pub timeline: Option<serde_json::Value>,
 }
@@ -76,10 +83,12 @@ pub fn run(
     let schedule = inputs.schedule(&options.schedule)?;
     let hand_written = hand_written(sources, inputs)?;
     line.say("making data");
-    let judge = Case::new(&inputs.model, options.seed, options.exact)?;
+    let judge = Case::new(&inputs.model, options.seed, options.exact)?
+        .with_cycle_limit(options.cycle_limit);
     let other = match options.tune_seed {
         Some(seed) if seed != judge.instance.seed => {
-            Some(Case::new(&inputs.model, Some(seed), options.exact)?)
+            let other = Case::new(&inputs.model, Some(seed), options.exact)?;
+            Some(other.with_cycle_limit(options.cycle_limit))
         }
         _ => None,
     };
@@ -90,9 +99,7 @@ pub fn run(
     if let Some(coupled) = inputs.book.schedule(COUPLED).filter(|_| scope != Scope::Compared) {
         line.say("lowering the coupled loop nest");
         let attempt = tuning.known(COUPLED, &mut simulate_time, line)?;
-        for (name, core) in
-            [("coupled-inorder", CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)]
-        {
+        for (name, core) in [(IN_ORDER, CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)] {
             contenders.push(contender(name, core, inputs, coupled, &attempt));
         }
     }
@@ -127,6 +134,8 @@ pub fn run(
         })
         .collect();
     simulate_time += start.elapsed();
+    let last = outcomes.last().and_then(|outcome| outcome.as_ref()?.as_ref().ok());
+    let outputs = last.map(|outcome| judge.outputs(&chosen.program, outcome)).unwrap_or_default();
     let mut timeline = None;
     let records: Vec<Record> = contenders
         .iter()
@@ -150,6 +159,7 @@ pub fn run(
         programs: records,
         best: Best {
             record,
+            program: print(chosen.program.program()),
             bound_cycles: bound.cycles,
             bound_by: bound.bound_by.name().to_owned(),
             assumptions: assumptions(inputs),
@@ -169,9 +179,10 @@ pub fn run(
             simulate: millis(simulate_time),
             total: millis(started.elapsed()),
         },
+        expected: Vec::new(),
         trace: None,
     };
-    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, timeline })
+    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, timeline })
 }
 
 fn millis(time: Duration) -> f64 {
@@ -247,7 +258,7 @@ fn record(
                 *timeline = outcome.timeline;
             }
         }
-        Err(failure) => record.mismatch = Some(failure.to_string()),
+        Err(failure) => record.fail(&failure),
     }
     record
 }

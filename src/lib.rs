@@ -41,6 +41,7 @@ mod generate;
 #[doc(hidden)]
 pub mod job;
 mod report;
+mod results;
 mod shipped;
 #[doc(hidden)]
 pub mod single;

@@ -2,12 +2,14 @@
 
 mod tables;
 
-use ember_sim::{LoadsByHint, Stats, UnitStats};
+use crate::results::Compared;
+use ember_compile::pipeline::Failure;
+use ember_sim::{LoadsByHint, SimError, Stats, UnitStats};
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::GroupTrace;
 use serde::Serialize;
 
-pub use tables::{assumptions, groups, one, programs, stalls, summary, worth};
+pub use tables::{assumptions, expected, groups, one, programs, stalls, summary, worth};
 
 /// The whole report; `--json` prints it in this form.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +28,9 @@ pub struct Report {
     pub best: Best,
     /// The search that found the chosen program.
     pub egraph: EGraphReport,
+    /// The outputs of the chosen program beside the arrays that the user expects, if any are given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Compared>,
     /// The time of each stage, in milliseconds. The only part that differs between equal runs.
     pub time_ms: Times,
     /// The activity of each rule in the search of the chosen program, if requested. Its times are also in milliseconds
@@ -80,6 +85,29 @@ impl Record {
         self.llc_loads = stats.llc_loads;
         self.stalls = stats.units.clone();
     }
+
+    /// Records the reason why there is no result.
+    pub fn fail(&mut self, failure: &Failure) {
+        self.mismatch = Some(match failure {
+            Failure::Run(SimError::Cycles { .. }) => {
+                format!("{failure}; `--cycle-limit` allows more")
+            }
+            _ => failure.to_string(),
+        });
+    }
+}
+
+/// The report of a single program's run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport {
+    /// Its run.
+    #[serde(flatten)]
+    pub record: Record,
+    /// Its text, at the level of DLC.
+    pub program: String,
+    /// The outputs beside the arrays that the user expects, if any are given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Compared>,
 }
 
 /// The chosen program.
@@ -88,6 +116,8 @@ pub struct Best {
     /// Its run.
     #[serde(flatten)]
     pub record: Record,
+    /// Its text, at the level of DLC.
+    pub program: String,
     /// The fewest cycles that are physically possible.
     pub bound_cycles: u64,
     /// The resource that requires them.

@@ -4,14 +4,16 @@ use crate::report::Record;
 use ember_compile::coupled::coupled;
 use ember_compile::decouple::decouple;
 use ember_compile::dlc_text::DlcText;
-use ember_compile::pipeline::{Case, Inputs, Options, simulate};
+use ember_compile::pipeline::{Case, Failure, Inputs, Options, simulate};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Kind, Unit};
 use ember_language::sexp;
 use ember_language::text;
 use ember_sim::CoreKind;
+use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, Verified, verify};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Reads a program of any level and verifies it. A text that starts with `(dlc` is a DLC program;
@@ -56,6 +58,16 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     })
 }
 
+/// One program's run.
+pub struct Ran {
+    /// Its measurements and their judgement.
+    pub record: Record,
+    /// The model's outputs, by name; none if the run did not end.
+    pub outputs: BTreeMap<String, Tensor>,
+    /// The timeline, if requested.
+    pub timeline: Option<serde_json::Value>,
+}
+
 /// Runs a program on a model's data, with a timeline if requested.
 pub fn run(
     inputs: &Inputs,
@@ -63,26 +75,28 @@ pub fn run(
     program: &Verified,
     core: CoreKind,
     timeline: bool,
-) -> Checked<(Record, Option<serde_json::Value>)> {
-    let case = Case::new(&inputs.model, options.seed, options.exact)?;
+) -> Checked<Ran> {
+    let case = Case::new(&inputs.model, options.seed, options.exact)?
+        .with_cycle_limit(options.cycle_limit);
     let mut record = Record {
         name: program.program().name.clone(),
         exactness: options.exact.name().to_owned(),
         ..Record::default()
     };
-    let trace = match simulate(program.program(), &inputs.machine, &case, core, timeline) {
+    let program = program.program();
+    Ok(match simulate(program, &inputs.machine, &case, core, timeline) {
         Ok(outcome) => {
-            let compared = case.compare(program.program(), &outcome, options.exact);
+            let compared = case.compare(program, &outcome, options.exact);
             record.valid = compared.is_ok();
             record.mismatch = compared.err().map(|m| m.to_string());
             record.measure(&outcome.stats);
-            outcome.timeline
+            let outputs = case.outputs(program, &outcome);
+            Ran { record, outputs, timeline: outcome.timeline }
         }
-        Err(ember_compile::pipeline::Failure::Input(errors)) => return Err(errors),
+        Err(Failure::Input(errors)) => return Err(errors),
         Err(failure) => {
-            record.mismatch = Some(failure.to_string());
-            None
+            record.fail(&failure);
+            Ran { record, outputs: BTreeMap::new(), timeline: None }
         }
-    };
-    Ok((record, trace))
+    })
 }

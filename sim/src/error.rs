@@ -38,7 +38,12 @@ pub enum SimError {
         /// The remaining operands or tokens.
         message: String,
     },
-    /// The program or the run is larger than the machine or the options allow.
+    /// The run takes more cycles than the options allow.
+    Cycles {
+        /// The most cycles allowed.
+        limit: u64,
+    },
+    /// The program is larger than the machine or the simulator allows.
     Limit {
         /// The limit, and the value that exceeds it.
         message: String,
@@ -83,6 +88,7 @@ impl fmt::Display for SimError {
                 Ok(())
             }
             SimError::Unbalanced { message } => write!(f, "the queues are unbalanced: {message}"),
+            SimError::Cycles { limit } => write!(f, "the run takes more than {limit} cycles"),
             SimError::Limit { message } => write!(f, "a limit is exceeded: {message}"),
         }
     }

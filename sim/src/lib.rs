@@ -54,6 +54,10 @@ pub enum CoreKind {
     OutOfOrder,
 }
 
+/// The most cycles of a run by default: ten times those of the longest run of a shipped workload, and about a minute of
+/// simulation.
+pub const CYCLES: u64 = 500_000_000;
+
 /// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -61,14 +65,14 @@ pub struct Options {
     pub core: CoreKind,
     /// True to record a timeline.
     pub timeline: bool,
-    /// A run that takes more cycles ends with [`SimError::Limit`].
+    /// A run that takes more cycles ends with [`SimError::Cycles`].
     pub max_cycles: u64,
 }
 
 impl Default for Options {
-    /// The out-of-order core, no timeline, and ten thousand million cycles.
+    /// The out-of-order core, no timeline, and [`CYCLES`].
     fn default() -> Options {
-        Options { core: CoreKind::OutOfOrder, timeline: false, max_cycles: 10_000_000_000 }
+        Options { core: CoreKind::OutOfOrder, timeline: false, max_cycles: CYCLES }
     }
 }
 

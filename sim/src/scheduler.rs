@@ -241,9 +241,7 @@ impl Sim<'_> {
             }
             let Some(actor) = next else { return Err(self.deadlock()) };
             if first > max_cycles {
-                return Err(SimError::limit(format!(
-                    "the run takes more than {max_cycles} cycles"
-                )));
+                return Err(SimError::Cycles { limit: max_cycles });
             }
             self.horizon = second.saturating_add(SLACK);
             if actor == self.execute_id() {

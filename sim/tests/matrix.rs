@@ -216,7 +216,7 @@ fn a_product_that_takes_too_long_ends() {
     let options = Options { max_cycles: 100_000, ..Options::default() };
     let data = Bindings { tensors, sizes: vec![] };
     let error = run(&case.program(), &machine(), data, options).unwrap_err();
-    assert!(matches!(error, SimError::Limit { .. }), "{error}");
+    assert!(matches!(error, SimError::Cycles { .. }), "{error}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ enum BlockLoads {
     Other(serde::de::IgnoredAny),
 }
 
-/// Percent of the peak of each unit, from `opt0` to `opt3`.
+/// Percent of the peak of each unit, from `emb-opt0` to `emb-opt3`.
 #[derive(Debug, Deserialize)]
 struct Throughput {
     compute: Vec<f64>,
@@ -59,7 +59,7 @@ impl Beside {
 }
 
 /// The programs with a published throughput.
-const PROGRAMS: [&str; 4] = ["opt0", "opt1", "opt2", "opt3"];
+const PROGRAMS: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
 
 impl Published {
     pub(super) fn read(path: &Path) -> Checked<Published> {
@@ -75,7 +75,7 @@ impl Published {
         row.published_llc_loads = self.llc_loads(row);
     }
 
-    /// Returns a workload's speedups over `opt0`, for the programs that both the publication and the row have.
+    /// Returns a workload's speedups over `emb-opt0`, for the programs that both the publication and the row have.
     fn speedups(&self, row: &Row) -> Programs<Beside> {
         let published = self.speedup_over_opt0.get(&row.workload).into_iter().flatten();
         published
@@ -116,7 +116,8 @@ impl Published {
 
     /// Returns the table of the units' utilisation.
     fn throughput(&self, rows: &[Row]) -> String {
-        let mut table = styled(&["percent of peak", "opt0", "opt1", "opt2", "opt3"]);
+        let mut table =
+            styled(&["percent of peak", "emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"]);
         let mut line = |name: String, figures: Vec<Option<f64>>| {
             let cells = figures
                 .into_iter()
@@ -211,7 +212,7 @@ fn speedups(rows: &[Row]) -> String {
     else {
         return String::new();
     };
-    let mut out = format!("\nSpeedup over opt0\n{}", table_of("entry", named));
+    let mut out = format!("\nSpeedup over emb-opt0\n{}", table_of("entry", named));
     let mean = |of: fn(&str) -> bool| mean_error(entries().filter(|e| of(e.0)).map(|e| e.2));
     let means = [("RM", mean(|name| name.starts_with("RM"))), ("all", mean(|_| true))];
     for (name, mean) in means {

@@ -1,14 +1,14 @@
-//! Plots the bench: speedups over `opt0`, and the share of the bound.
+//! Plots the bench: speedups over `emb-opt0`, and the share of the bound.
 
 use super::Row;
 use plotters::prelude::*;
 
 /// The plotted programs, each with its colour.
 const BARS: [(&str, RGBColor); 7] = [
-    ("opt0", RGBColor(190, 190, 190)),
-    ("opt1", RGBColor(158, 202, 225)),
-    ("opt2", RGBColor(66, 146, 198)),
-    ("opt3", RGBColor(8, 69, 148)),
+    ("emb-opt0", RGBColor(190, 190, 190)),
+    ("emb-opt1", RGBColor(158, 202, 225)),
+    ("emb-opt2", RGBColor(66, 146, 198)),
+    ("emb-opt3", RGBColor(8, 69, 148)),
     ("paper", RGBColor(253, 190, 133)),
     ("expert", RGBColor(230, 120, 30)),
     ("search", RGBColor(35, 139, 69)),
@@ -30,7 +30,7 @@ fn plot(rows: &[Row], text: &mut String) -> Result<(), Box<dyn std::error::Error
         .iter()
         .flat_map(|row| BARS.iter().filter_map(|(program, _)| row.cycles.speedup(program)))
         .fold(1.0, f64::max);
-    bars(rows, &upper, "Speedup over opt0", most * 1.1, |row, p| row.cycles.speedup(p))?;
+    bars(rows, &upper, "Speedup over emb-opt0", most * 1.1, |row, p| row.cycles.speedup(p))?;
     bars(rows, &lower, "Percent of the physical bound", 105.0, |row, p| {
         row.cycles.percent_of_bound(p)
     })?;

@@ -52,12 +52,16 @@ pub type Programs<T> = BTreeMap<String, T>;
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Cycles {
     /// Decoupled only.
+    #[serde(rename = "emb-opt0")]
     pub opt0: Option<u64>,
     /// Decoupled and vectorised.
+    #[serde(rename = "emb-opt1")]
     pub opt1: Option<u64>,
     /// Decoupled, vectorised and bufferised.
+    #[serde(rename = "emb-opt2")]
     pub opt2: Option<u64>,
     /// Decoupled, vectorised, bufferised and queue-aligned.
+    #[serde(rename = "emb-opt3")]
     pub opt3: Option<u64>,
     /// The best of all combinations.
     pub search: Option<u64>,
@@ -73,10 +77,10 @@ impl Cycles {
     /// Returns every entry with its name, in the order of the table.
     pub fn named(&self) -> [(&'static str, Option<u64>); 8] {
         [
-            ("opt0", self.opt0),
-            ("opt1", self.opt1),
-            ("opt2", self.opt2),
-            ("opt3", self.opt3),
+            ("emb-opt0", self.opt0),
+            ("emb-opt1", self.opt1),
+            ("emb-opt2", self.opt2),
+            ("emb-opt3", self.opt3),
             ("paper", self.paper),
             ("expert", self.expert),
             ("search", self.search),
@@ -88,7 +92,7 @@ impl Cycles {
         self.named().into_iter().find(|(name, _)| *name == program).and_then(|(_, cycles)| cycles)
     }
 
-    /// Returns the speedup of a program over `opt0`.
+    /// Returns the speedup of a program over `emb-opt0`.
     pub fn speedup(&self, program: &str) -> Option<f64> {
         Some(self.opt0? as f64 / self.of(program)?.max(1) as f64)
     }
@@ -133,21 +137,15 @@ impl Utilisation {
     }
 }
 
-/// Returns the bench's name of a program of the main job.
-fn short(name: &str) -> String {
-    name.strip_prefix("emb-").unwrap_or(name).to_owned()
-}
-
 impl Row {
     pub(super) fn of(workload: String, family: String, report: &Report) -> Row {
-        let cycles = |name: &str| {
-            report.programs.iter().find(|r| short(&r.name) == name).and_then(|r| r.cycles)
-        };
+        let cycles =
+            |name: &str| report.programs.iter().find(|r| r.name == name).and_then(|r| r.cycles);
         let cycles = Cycles {
-            opt0: cycles("opt0"),
-            opt1: cycles("opt1"),
-            opt2: cycles("opt2"),
-            opt3: cycles("opt3"),
+            opt0: cycles("emb-opt0"),
+            opt1: cycles("emb-opt1"),
+            opt2: cycles("emb-opt2"),
+            opt3: cycles("emb-opt3"),
             search: report.best.record.cycles,
             paper: cycles("paper"),
             expert: cycles("expert"),
@@ -173,15 +171,15 @@ impl Row {
             bound_by: report.best.bound_by.clone(),
             elements: report.elements,
             exactness: report.best.record.exactness.clone(),
-            utilisation: ran().map(|r| (short(&r.name), Utilisation::of(r))).collect(),
+            utilisation: ran().map(|r| (r.name.clone(), Utilisation::of(r))).collect(),
             llc_accesses_per_thousand_elements: ran()
-                .map(|r| (short(&r.name), per_thousand(r.llc_accesses)))
+                .map(|r| (r.name.clone(), per_thousand(r.llc_accesses)))
                 .collect(),
             llc_loads_per_thousand_elements: ran()
                 .map(|r| {
                     let temporal = per_thousand(r.llc_loads.temporal + r.llc_loads.temporal_l2);
                     let non_temporal = per_thousand(r.llc_loads.non_temporal);
-                    (short(&r.name), Loads { temporal, non_temporal })
+                    (r.name.clone(), Loads { temporal, non_temporal })
                 })
                 .collect(),
             published: BTreeMap::new(),

@@ -9,10 +9,10 @@ use std::fmt::Write;
 pub(super) fn table(rows: &[Row]) -> String {
     let header = [
         "workload",
-        "opt0",
-        "opt1",
-        "opt2",
-        "opt3",
+        "emb-opt0",
+        "emb-opt1",
+        "emb-opt2",
+        "emb-opt3",
         "paper",
         "expert",
         "search",

@@ -1,6 +1,6 @@
 //! The common parts of the commands that ask about a search: its options, and terms without a model.
 
-use super::Exact;
+use super::common::Exact;
 use super::rule_paths::RulePaths;
 use clap::Args;
 use ember_compile::pipeline::Options;
@@ -68,6 +68,7 @@ impl Asked {
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
             candidates: self.candidates.max(1),
+            cycle_limit: default.cycle_limit,
             rank: !self.no_rank,
         }
     }

@@ -1,7 +1,8 @@
 //! The `bench` command's options, and the output of its result.
 
+use super::common::Exact;
+use super::output::{to_json, write_result};
 use super::rule_paths::RulePaths;
-use super::{Exact, to_json, write_result};
 use crate::bench::{self, Bench};
 use crate::generate;
 use clap::Args;
@@ -9,6 +10,7 @@ use ember_compile::pipeline::Options;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_tools::progress::Line;
 use ember_tools::render;
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -50,7 +52,7 @@ pub(super) struct BenchArgs {
     /// Write what is printed to a file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print one JSON list.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -77,7 +79,7 @@ impl BenchArgs {
         let done = bench::run(sources, &bench, &line);
         line.done();
         let done = done?;
-        let text = if self.json { to_json(&done.rows) } else { done.text };
+        let text = if self.json { to_json(&json!({ "workloads": done.rows })) } else { done.text };
         write_result(self.output.as_deref(), &text)?;
         let failed = done.rows.iter().filter(|row| !row.valid);
         let errors: Vec<Diagnostic> = failed

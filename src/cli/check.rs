@@ -1,7 +1,7 @@
 //! The `check` command: reports all errors and warnings of rule files without running them.
 
+use super::output::write_result;
 use super::rule_paths::Subject;
-use super::write_result;
 use clap::Args;
 use ember_language::diagnostic::{Checked, Diagnostic, Severity, Sources};
 use ember_language::rules::{self, Check};

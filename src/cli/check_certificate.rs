@@ -1,7 +1,7 @@
 //! The `check-certificate` command.
 
+use super::output::{to_json, write_result};
 use super::rule_paths::RulePaths;
-use super::{to_json, write_result};
 use clap::Args;
 use ember_certify::trusted::{PACKAGES, PARTS, Part};
 use ember_certify::{Refusal, Rules, check};

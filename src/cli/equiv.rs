@@ -1,7 +1,8 @@
 //! The `equiv` command's options, and the output of its result.
 
+use super::common::Exact;
+use super::output::{to_json, write_output, write_result};
 use super::rule_paths::RulePaths;
-use super::{Exact, to_json, write_output, write_result};
 use clap::Args;
 use ember_certify::Rules;
 use ember_compile::machines;
@@ -75,7 +76,7 @@ impl EquivArgs {
         let answer = equiv::compare(&sides, &book, &compiled, &rules, &machine, &options)?;
         if let (Some(path), Verdict::Equal(Ok(certificate))) = (&self.certificate, &answer.verdict)
         {
-            write_output(path, &certificate.text())?;
+            write_output(path, certificate.text())?;
         }
         let counterexample = match &answer.verdict {
             Verdict::Different(found) => {

@@ -1,6 +1,6 @@
 //! The `fmt` command: finds the files, formats them and reports the changes.
 
-use super::{write_file, write_result};
+use super::output::{write_file, write_result};
 use clap::Args;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::fmt::format;

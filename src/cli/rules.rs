@@ -1,7 +1,7 @@
 //! The `rules` command: prints derived rules, which no file contains, as text.
 
+use super::output::write_result;
 use super::rule_paths::RulePaths;
-use super::write_result;
 use crate::shipped;
 use clap::{Args, Subcommand};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};

@@ -1,7 +1,7 @@
 //! The `saturate` command: applies any rules to any terms.
 
+use super::output::{to_json, write_result};
 use super::rule_paths::RulePaths;
-use super::{to_json, write_result};
 use clap::Args;
 use ember_compile::pipeline;
 use ember_engine::saturate::{Limits, RuleReport};

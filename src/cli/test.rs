@@ -1,6 +1,6 @@
 //! The `test` command: runs the tests in rule files, and case files.
 
-use super::{to_json, write_file, write_result};
+use super::output::{to_json, write_file, write_result};
 use crate::shipped;
 use clap::Args;
 use ember_analysis::facts::Facts;
@@ -142,7 +142,7 @@ impl TestArgs {
         }
         for (path, found) in &blessed {
             let text = sources.find(path).map_or("", |file| sources.get(file).text.as_str());
-            write_file(path, &cases::bless(text, found))?;
+            write_file(path, cases::bless(text, found))?;
         }
         if report.tests.is_empty() && report.blessed == 0 {
             let error = Diagnostic::global("there is nothing to test");

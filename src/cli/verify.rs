@@ -1,7 +1,7 @@
 //! The `verify` command: prints every rule's tiers and the claims about operators, as tables.
 
+use super::output::{to_json, write_result};
 use super::rule_paths::Subject;
-use super::{to_json, write_result};
 use clap::Args;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules;

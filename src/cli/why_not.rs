@@ -1,7 +1,7 @@
 //! The `why-not` command's options, and the output of its answer.
 
 use super::ask::{Asked, term};
-use super::{to_json, write_result};
+use super::output::{to_json, write_result};
 use clap::Args;
 use ember_compile::pipeline;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};

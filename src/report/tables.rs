@@ -1,6 +1,7 @@
 //! The tables of the readable report.
 
-use super::{Record, Report};
+use super::{Record, Report, RunReport};
+use crate::results::Compared;
 use ember_sim::UnitStats;
 use ember_tools::tables::{grouped, table};
 use std::fmt::Write;
@@ -112,8 +113,36 @@ pub fn summary(report: &Report) -> String {
     out
 }
 
+/// Returns the table of the outputs beside the arrays that the user expects, if any are given.
+pub fn expected(compared: &[Compared]) -> String {
+    if compared.is_empty() {
+        return String::new();
+    }
+    let mut table = table(&["output", "as expected", "elements", "beyond", "largest error", "at"]);
+    for row in compared {
+        let within = match row.within {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "not compared",
+        };
+        let distance = row.distance.as_ref();
+        let count = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), grouped);
+        let largest = distance.and_then(|d| d.largest.as_ref());
+        table.add_row([
+            row.output.clone(),
+            within.to_owned(),
+            count(distance.map(|d| d.elements)),
+            count(distance.map(|d| d.beyond)),
+            largest.map_or_else(|| "-".to_owned(), |at| format!("{:.3e}", at.error)),
+            largest.map_or_else(|| "-".to_owned(), |at| format!("{:?}", at.index)),
+        ]);
+    }
+    format!("\nThe outputs beside the expected arrays\n{table}\n")
+}
+
 /// Returns the report of one program's run by itself.
-pub fn one(record: &Record) -> String {
+pub fn one(report: &RunReport) -> String {
+    let record = &report.record;
     let output = match &record.mismatch {
         None => format!("equal to the reference ({})", record.exactness),
         Some(_) => "WRONG".to_owned(),
@@ -124,5 +153,6 @@ pub fn one(record: &Record) -> String {
     table.add_row(["DRAM bytes".to_owned(), grouped(record.dram_bytes)]);
     table.add_row(["queue bytes".to_owned(), grouped(record.queue_bytes)]);
     table.add_row(["output".to_owned(), output]);
-    format!("{table}\n{}\n", unit_table(&record.stalls, record.cycles))
+    let stalls = unit_table(&record.stalls, record.cycles);
+    format!("{table}\n{stalls}\n{}", expected(&report.expected))
 }

@@ -14,7 +14,7 @@ mod lsp;
 mod main_job;
 mod models;
 mod random;
-mod readme;
+mod results;
 mod rule_files;
 mod schedules;
 mod sorts;

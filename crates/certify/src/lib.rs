@@ -1,5 +1,5 @@
-//! Checks certificates, which prove that two programs are equal by a chain of rules from one to the other. The README
-//! describes the format.
+//! Checks certificates, which prove that two programs are equal by a chain of rules from one to the other. The page
+//! `docs/src/certificates.md` of the book describes the format.
 //!
 //! The checker is independent: it reads the terms and derives facts and conditions again, without an e-graph and
 //! without the code that searched for the proof. It trusts the rules and the declarations of dialects, both of which
@@ -68,9 +68,11 @@ pub struct Checker<'a> {
     terms: Vec<(Node, Fact)>,
     known: BTreeMap<Node, T>,
     tensors: BTreeMap<String, Tensor>,
-    /// Loop variables with their bounds, and the variable of every spelling of its bounds.
+    /// Loop variables with their bounds.
     variables: BTreeMap<T, T>,
-    spellings: BTreeMap<[T; 4], T>,
+    /// Every spelling of a variable's bounds, with the variable. Only variables with names by depth share a spelling;
+    /// it then means the first of them.
+    spellings: BTreeMap<[T; 4], Vec<T>>,
     /// Loop variables that may have values which their loops do not give them.
     anywhere: BTreeSet<T>,
     exact: Exactness,
@@ -175,7 +177,11 @@ impl<'a> Checker<'a> {
                 if self.variables.len() > VARIABLES {
                     return Err(Refusal::TooManyVariables(VARIABLES));
                 }
-                self.spellings.insert([name, lo, hi, step], word).is_some()
+                let numbered = self.is_numbered(name);
+                let others = self.spellings.entry([name, lo, hi, step]).or_default();
+                let twice = others.contains(&word) || !(others.is_empty() || numbered);
+                others.push(word);
+                twice
             }
             _ => return Err(Refusal::NoDeclaration),
         };

@@ -155,7 +155,7 @@ impl Checker<'_> {
 
     /// All spellings of a variable's bounds.
     pub(super) fn bounds_of(&self, variable: T) -> Vec<[T; 3]> {
-        let all = self.spellings.iter().filter(|(_, word)| **word == variable);
+        let all = self.spellings.iter().filter(|(_, words)| words.contains(&variable));
         all.map(|([_, lo, hi, step], _)| [*lo, *hi, *step]).collect()
     }
 

@@ -76,7 +76,7 @@ impl Checker<'_> {
         let operands = items.iter().map(|item| deeper(|| self.read(item, means)));
         let operands: Vec<T> = operands.collect::<Result<_, _>>()?;
         if let Some(bounds) = self.bounds(name, &operands) {
-            let known = self.spellings.get(&bounds).copied();
+            let known = self.spellings.get(&bounds).and_then(|words| words.first()).copied();
             return known.ok_or_else(|| Refusal::NotKnown(name.to_owned()));
         }
         let term = match (name, &operands[..]) {
@@ -269,7 +269,7 @@ impl Checker<'_> {
             own.is_none_or(|own| {
                 let [lo, hi, step] = [own.lo, own.hi, own.step].map(|at| operands[at]);
                 let spelled = [self.node(*bounds).1[0], lo, hi, step];
-                self.spellings.get(&spelled) == Some(&variable)
+                self.spellings.get(&spelled).is_some_and(|words| words.contains(&variable))
             })
         })
     }

@@ -30,5 +30,6 @@ pub mod dlc_text;
 pub mod groups;
 pub mod machines;
 pub mod pipeline;
+pub mod ranking;
 pub mod search;
 pub mod workload;

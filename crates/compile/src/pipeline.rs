@@ -7,6 +7,7 @@ use crate::coupled::coupled;
 use crate::decouple::{DecoupleError, ModelContext, decouple};
 use crate::groups::{Chosen, Group, Plan, Searched, choose, no_program};
 use crate::machines;
+use crate::ranking::{Measure, Ranking};
 use crate::search::{Found, Search, Watch};
 use crate::workload::Statistics;
 use ember_analysis::facts::{Facts, VectorUnit};
@@ -31,10 +32,8 @@ use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, Verified, VerifyError, verify};
 use itertools::Itertools;
-use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
 /// The options of a user.
@@ -60,6 +59,8 @@ pub struct Options {
     /// programs that only serve for comparison (other schedules, and the search without a rule set), it ranks half as
     /// many.
     pub candidates: usize,
+    /// The most cycles of a program's run.
+    pub cycle_limit: u64,
     /// True if the simulator ranks the candidates; otherwise the best by the cost model is chosen.
     pub rank: bool,
 }
@@ -76,6 +77,7 @@ impl Default for Options {
             node_limit: 100_000,
             iter_limit: 100,
             candidates: 12,
+            cycle_limit: ember_sim::CYCLES,
             rank: true,
         }
     }
@@ -150,9 +152,10 @@ pub struct Case {
     outputs: Vec<String>,
     /// The error bounds of their elements, if programs need not be exact.
     errors: BTreeMap<String, Vec<f64>>,
-    /// The measures of programs that were ranked on this data, by their text, because many searches find the same
-    /// program.
-    ranked: Mutex<FxHashMap<String, Result<Measure, NoProgram>>>,
+    /// The measures of programs that were ranked on this data.
+    ranking: Ranking,
+    /// The most cycles of a run.
+    cycle_limit: u64,
 }
 
 impl Case {
@@ -169,7 +172,13 @@ impl Case {
         };
         let store = store(&instance);
         let outputs = model.outputs().map(|out| out.name.clone()).collect();
-        Ok(Case { instance, store, expected, outputs, errors, ranked: Mutex::default() })
+        let (ranking, cycle_limit) = (Ranking::default(), ember_sim::CYCLES);
+        Ok(Case { instance, store, expected, outputs, errors, ranking, cycle_limit })
+    }
+
+    /// Sets the most cycles that a program may run.
+    pub fn with_cycle_limit(self, cycle_limit: u64) -> Case {
+        Case { cycle_limit, ..self }
     }
 
     /// Returns the statistics of the data for the loops and loads of programs for the model.
@@ -179,19 +188,27 @@ impl Case {
 
     /// Measures a program on this data; an error if it does not finish.
     pub fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, NoProgram> {
-        let text = print(program);
-        let known = || self.ranked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(measure) = known().get(&text) {
-            return measure.clone();
-        }
-        let measure = simulate(program, machine, self, CoreKind::OutOfOrder, false)
-            .map(|outcome| Measure {
-                cycles: outcome.stats.cycles,
-                energy_j: outcome.stats.energy_j,
-            })
-            .map_err(NoProgram::Run);
-        known().insert(text, measure.clone());
-        measure
+        self.rank_within(program, machine, self.cycle_limit)
+    }
+
+    /// [`rank`](Case::rank) of a program that is of interest only if it takes at most `cycles`; it is not run further.
+    pub fn rank_within(
+        &self,
+        program: &Program,
+        machine: &Machine,
+        cycles: u64,
+    ) -> Result<Measure, NoProgram> {
+        let limit = cycles.min(self.cycle_limit);
+        let options = ember_sim::Options { max_cycles: limit, ..ember_sim::Options::default() };
+        self.ranking
+            .measure(print(program), limit, || simulate_with(program, machine, self, options))
+    }
+
+    /// Returns the model's outputs from the tensors at the end of a program's run, by name.
+    pub fn outputs(&self, program: &Program, outcome: &Outcome) -> BTreeMap<String, Tensor> {
+        let at = |name: &String| program.tensors.iter().position(|tensor| tensor.name == *name);
+        let output = |name: &String| Some((name.clone(), outcome.tensors.get(at(name)?)?.clone()));
+        self.outputs.iter().filter_map(output).collect()
     }
 
     /// Compares the outputs of a program's run with the reference.
@@ -394,6 +411,16 @@ pub fn simulate(
     core: CoreKind,
     timeline: bool,
 ) -> Result<Outcome, Failure> {
+    let options = ember_sim::Options { core, timeline, max_cycles: case.cycle_limit };
+    simulate_with(program, machine, case, options)
+}
+
+fn simulate_with(
+    program: &Program,
+    machine: &Machine,
+    case: &Case,
+    options: ember_sim::Options,
+) -> Result<Outcome, Failure> {
     let (mut tensors, sizes) = case.instance.bind(program).map_err(Failure::Input)?;
     // A program for some of the statements reads tensors that other statements have computed.
     for (decl, tensor) in program.tensors.iter().zip(&mut tensors).filter(|(t, _)| !t.writable) {
@@ -401,7 +428,6 @@ pub fn simulate(
             *tensor = computed.clone();
         }
     }
-    let options = ember_sim::Options { core, timeline, ..ember_sim::Options::default() };
     ember_sim::run(program, machine, Bindings { tensors, sizes }, options).map_err(Failure::Run)
 }
 
@@ -435,15 +461,6 @@ pub enum Failure {
     Input(Vec<Diagnostic>),
     /// The program did not finish.
     Run(SimError),
-}
-
-/// The measured time and energy of a program.
-#[derive(Clone, Debug, Default)]
-pub struct Measure {
-    /// Cycles from the start to the last result.
-    pub cycles: u64,
-    /// Energy in joules.
-    pub energy_j: f64,
 }
 
 impl std::fmt::Display for Failure {

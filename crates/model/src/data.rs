@@ -23,6 +23,7 @@ mod origin;
 mod random;
 mod zipf;
 
+pub use file::{FileError, NoFormat, TensorFile};
 pub use generate::{bag_lookups, bag_offsets, indices_seed};
 pub use locality::{BOUNDS, Locality, ReuseHistogram, reuse_distances};
 

@@ -3,11 +3,13 @@
 //! operation of which rules alone say the meaning is interpreted.
 
 mod compare;
+mod distance;
 mod evaluate;
 mod lowered;
 mod operands;
 
 pub use compare::{Mismatch, compare};
+pub use distance::{Apart, Distance, NoTolerance, Tolerance, distance};
 
 use crate::data::Instance;
 use crate::model::Model;

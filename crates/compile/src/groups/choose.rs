@@ -4,7 +4,8 @@ use super::compose::compose;
 use super::group::Plan;
 use super::searched::Searched;
 use crate::cost::Goal;
-use crate::pipeline::{Case, Inputs, Measure, NoProgram, lower};
+use crate::pipeline::{Case, Inputs, NoProgram, lower};
+use crate::ranking::Measure;
 use crate::search::Candidate;
 use ember_host::threads;
 use ember_language::term::Term;
@@ -160,11 +161,11 @@ pub fn best_of(
     goal: Goal,
 ) -> Result<Ranked, Vec<NoProgram>> {
     let operators = inputs.book.signature.table();
-    let try_one = |candidate: &Candidate| -> Result<Ranked, NoProgram> {
+    let try_one = |candidate: &Candidate, limit: u64| -> Result<Ranked, NoProgram> {
         let term = plan.term(at, &candidate.term);
         let program = lower(operators, &inputs.machine, &term, &plan.groups[at].context, goal)?;
         let measure = match rank {
-            Some(case) => Some(case.rank(program.program(), &inputs.machine)?),
+            Some(case) => Some(case.rank_within(program.program(), &inputs.machine, limit)?),
             None => None,
         };
         Ok(Ranked { candidate: candidate.clone(), program, measure })
@@ -173,17 +174,26 @@ pub fn best_of(
         // The cost model has ordered the candidates, so the first that can run is the best.
         let mut rejected = Vec::new();
         for candidate in candidates {
-            match try_one(candidate) {
+            match try_one(candidate, u64::MAX) {
                 Ok(ranked) => return Ok(ranked),
                 Err(why) => rejected.push(why),
             }
         }
         return Err(rejected);
     }
-    let tried = threads::map(candidates, |candidate| try_one(candidate));
+    let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
+    // The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. The bound is
+    // the same for all of them, so that the choice does not depend on the order in which threads finish.
+    let mut tried = Vec::with_capacity(candidates.len());
+    let mut rest = candidates.iter();
+    let first = rest.by_ref().find_map(|candidate| {
+        tried.push(try_one(candidate, u64::MAX));
+        tried.last()?.as_ref().ok().map(|ranked| of(ranked).cycles)
+    });
+    let limit = first.map_or(u64::MAX, |cycles| cycles.saturating_add(cycles / SAME_SPEED));
+    tried.extend(threads::map(rest.as_slice(), |candidate| try_one(candidate, limit)));
     let (ranked, rejected): (Vec<Ranked>, Vec<NoProgram>) =
         itertools::Itertools::partition_result(tried.into_iter());
-    let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
     let fastest = ranked.iter().map(|ranked| of(ranked).cycles).min().unwrap_or(0);
     ranked
         .into_iter()

@@ -1,60 +1,126 @@
-//! Tensors from `.npy` and `.safetensors` files.
-//!
-//! The `.npy` reader is written here because the format is only a header and plain elements. The existing crates parse
-//! any Python expression in the header, recursively, and multiply extents without an overflow check, so that a
-//! malformed file could end the process.
+//! Named tensors from and to files: `.npy`, `.npz` and `.safetensors`, told apart by the ending of the path.
+
+mod npy;
+mod npz;
+mod safe;
 
 use super::HELD_LIMIT;
 use ember_host::Files;
 use ember_language::suggest;
 use ember_targets::tensor::{Data, Tensor};
-use ember_values::scalar::DType;
+use ember_values::scalar::{DType, Scalar};
 use half::{bf16, f16};
-use safetensors::{SafeTensorError, SafeTensors};
-use std::path::Path;
+use safetensors::SafeTensorError;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
+use zip::result::ZipError;
 
-/// The reason a file does not provide a tensor.
+/// The reason a file does not provide a tensor, or cannot hold one.
 #[derive(Debug, Error)]
-pub(super) enum FileError {
+pub enum FileError {
+    /// The file cannot be read.
     #[error(transparent)]
     Load(#[from] ember_host::FileError),
+    /// The content is not in the safetensors format, or tensors do not fit that format.
     #[error("is not a safetensors file: {0}")]
-    NotSafetensors(#[from] SafeTensorError),
+    Safetensors(#[from] SafeTensorError),
+    /// The content is not a zip archive, or an array does not fit one.
+    #[error("is not an .npz file: {0}")]
+    Npz(#[from] ZipError),
+    /// An array of an archive cannot be read.
+    #[error("array `{array}` {reason}")]
+    Array {
+        /// The array's name.
+        array: String,
+        /// The reason.
+        reason: Box<FileError>,
+    },
+    /// The arrays of an archive are larger than data may be.
+    #[error("holds more than {0} bytes of elements")]
+    TooLarge(u64),
+    /// The file has other tensors.
     #[error("has no tensor `{name}`")]
-    NoTensor { name: String, help: Option<String> },
+    NoTensor {
+        /// The name of the tensor.
+        name: String,
+        /// Advice that names the tensors of the file.
+        help: Option<String>,
+    },
+    /// A tensor of a `.safetensors` file has an element type without a counterpart.
     #[error("holds elements of type {0:?}")]
     Elements(safetensors::Dtype),
+    /// The content does not begin as an `.npy` file.
     #[error("is not an .npy file")]
     NotNpy,
+    /// The content ends within its header.
     #[error("ends within its header")]
     Cut,
+    /// The format has a later version.
     #[error("has the unknown format version {0}")]
     Version(u8),
+    /// The header is not UTF-8.
     #[error("has a header that is not text")]
     HeaderNotText,
+    /// The header lacks an entry, or an entry is malformed.
     #[error("has a malformed header")]
     Header,
+    /// An array has an element type without a counterpart.
     #[error("holds elements of type {0}, not f2, f4, f8, i4, i8, u1 or V2 (bfloat16)")]
     NpyElements(String),
+    /// The header's shape and the length of the content disagree.
     #[error("holds {held} bytes of elements, which its shape {shape:?} does not")]
-    Length { held: usize, shape: Vec<u64> },
+    Length {
+        /// The bytes that follow the header.
+        held: usize,
+        /// The header's shape.
+        shape: Vec<u64>,
+    },
 }
 
 impl FileError {
     /// Returns advice on fixing the error, if there is any.
-    pub(super) fn help(self) -> Option<String> {
+    pub fn help(self) -> Option<String> {
         match self {
             FileError::NoTensor { help, .. } => help,
             FileError::Elements(_) => Some(known_types()),
+            FileError::Array { reason, .. } => reason.help(),
             _ => None,
         }
     }
 }
 
-/// Reads a tensor from a `.safetensors` file, or else from an `.npy` file. If u4 is wanted, each u8 holds two elements,
-/// the earlier one in the low half, and the tensor has twice the columns of the file.
+fn known_types() -> String {
+    let types = DType::ALL.iter().filter(|d| **d != DType::U4).map(|d| d.name());
+    format!("known: {}", suggest::list(types))
+}
+
+/// The formats of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// One tensor without a name.
+    Npy,
+    /// Named arrays in a zip archive.
+    Npz,
+    /// Named tensors.
+    Safetensors,
+}
+
+impl Format {
+    /// Returns the format by the ending of the path; `.npy` if the ending is unknown.
+    fn of(path: &Path) -> Format {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("safetensors") => Format::Safetensors,
+            Some("npz") => Format::Npz,
+            _ => Format::Npy,
+        }
+    }
+}
+
+/// Reads a tensor by its name; the name does not matter for a file that holds one tensor. If u4 is wanted, each u8
+/// holds two elements, the earlier one in the low half, and the tensor has twice the columns of the file.
 pub(super) fn read(
     files: &dyn Files,
     path: &Path,
@@ -62,12 +128,80 @@ pub(super) fn read(
     wanted: DType,
 ) -> Result<Tensor, FileError> {
     let bytes = files.read(path, HELD_LIMIT)?;
-    let tensor = if path.extension().is_some_and(|e| e == "safetensors") {
-        read_safetensors(&bytes, tensor)?
-    } else {
-        read_npy(&bytes)?
+    let tensor = match Format::of(path) {
+        Format::Npy => npy::read(&bytes)?,
+        Format::Npz => npz::read(&bytes, tensor)?,
+        Format::Safetensors => safe::read(&bytes, tensor)?,
     };
     Ok(if wanted == DType::U4 { halves(tensor) } else { tensor })
+}
+
+/// The path of a file of named tensors: `.safetensors` or `.npz`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorFile {
+    path: PathBuf,
+    format: Named,
+}
+
+/// The formats of files with named tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    Npz,
+    Safetensors,
+}
+
+/// The error of a path whose ending names no format of named tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the path must end in .safetensors or .npz, which says the format")]
+pub struct NoFormat;
+
+impl FromStr for TensorFile {
+    type Err = NoFormat;
+
+    fn from_str(path: &str) -> Result<TensorFile, NoFormat> {
+        let path = PathBuf::from(path);
+        let format = match Format::of(&path) {
+            Format::Npy => return Err(NoFormat),
+            Format::Npz => Named::Npz,
+            Format::Safetensors => Named::Safetensors,
+        };
+        Ok(TensorFile { path, format })
+    }
+}
+
+impl TensorFile {
+    /// Returns the path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads every tensor, by name.
+    pub fn read(&self, files: &dyn Files) -> Result<BTreeMap<String, Tensor>, FileError> {
+        self.decode(&files.read(&self.path, HELD_LIMIT)?)
+    }
+
+    fn decode(&self, content: &[u8]) -> Result<BTreeMap<String, Tensor>, FileError> {
+        match self.format {
+            Named::Npz => npz::read_all(content),
+            Named::Safetensors => safe::read_all(content),
+        }
+    }
+
+    /// Returns the content of the file with the given tensors. Elements of 4 bits take a byte each. Equal tensors give
+    /// equal bytes.
+    pub fn content(&self, tensors: &BTreeMap<String, Tensor>) -> Result<Vec<u8>, FileError> {
+        match self.format {
+            Named::Npz => npz::write_all(tensors),
+            Named::Safetensors => safe::write_all(tensors),
+        }
+    }
+}
+
+/// Returns the error for a name that the file does not have.
+fn no_tensor<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> FileError {
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    FileError::NoTensor { name: name.to_owned(), help: suggest::help(name, names) }
 }
 
 /// Splits every u8 into two u4. Returns other types unchanged, and shapes without columns or with too many.
@@ -79,108 +213,6 @@ fn halves(tensor: Tensor) -> Tensor {
     shape.pop();
     shape.push(columns);
     Tensor { dtype: DType::U4, shape, data }
-}
-
-fn read_safetensors(bytes: &[u8], name: &str) -> Result<Tensor, FileError> {
-    let file = SafeTensors::deserialize(bytes)?;
-    let view = file.tensor(name).map_err(|_| {
-        let mut names = file.names();
-        names.sort_unstable();
-        FileError::NoTensor { name: name.to_owned(), help: suggest::help(name, names) }
-    })?;
-    let dtype = match view.dtype() {
-        safetensors::Dtype::F16 => DType::F16,
-        safetensors::Dtype::BF16 => DType::BF16,
-        safetensors::Dtype::U8 => DType::U8,
-        safetensors::Dtype::F32 => DType::F32,
-        safetensors::Dtype::F64 => DType::F64,
-        safetensors::Dtype::I32 => DType::I32,
-        safetensors::Dtype::I64 => DType::I64,
-        other => return Err(FileError::Elements(other)),
-    };
-    let shape = view.shape().iter().map(|n| *n as u64).collect();
-    Ok(Tensor { dtype, shape, data: elements(dtype, view.data(), true) })
-}
-
-fn known_types() -> String {
-    format!(
-        "known: {}",
-        suggest::list(DType::ALL.iter().filter(|d| **d != DType::U4).map(|d| d.name()))
-    )
-}
-
-/// Reads an `.npy` file of format 1, 2 or 3 (NumPy Enhancement Proposal 1): a magic word, a version, the length and
-/// text of the header, and the elements.
-fn read_npy(bytes: &[u8]) -> Result<Tensor, FileError> {
-    let cut = || FileError::Cut;
-    let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or(FileError::NotNpy)?;
-    let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
-    let (length, rest) = match version[0] {
-        1 => {
-            let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-            (u64::from(u16::from_le_bytes(*length)), rest)
-        }
-        2 | 3 => {
-            let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-            (u64::from(u32::from_le_bytes(*length)), rest)
-        }
-        other => return Err(FileError::Version(other)),
-    };
-    let (header, elements_bytes) = rest.split_at_checked(length as usize).ok_or_else(cut)?;
-    let header = std::str::from_utf8(header).map_err(|_| FileError::HeaderNotText)?;
-    let Header { descr, fortran, shape } = Header::parse(header).ok_or(FileError::Header)?;
-    let dtype = match descr.get(1..) {
-        Some("f4") => DType::F32,
-        Some("f8") => DType::F64,
-        Some("i4") => DType::I32,
-        Some("i8") => DType::I64,
-        Some("f2") => DType::F16,
-        // NumPy has no bfloat16; the package ml_dtypes writes its elements as opaque pairs of bytes.
-        Some("V2") => DType::BF16,
-        Some("u1") => DType::U8,
-        _ => return Err(FileError::NpyElements(descr.to_owned())),
-    };
-    let elements_held = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
-    let needed = elements_held.map(|n| dtype.bytes_of(n));
-    if needed != Some(elements_bytes.len() as u64) {
-        let held = elements_bytes.len();
-        return Err(FileError::Length { held, shape });
-    }
-    let mut data = elements(dtype, elements_bytes, !descr.starts_with('>'));
-    if fortran {
-        data = row_major(data, &shape);
-    }
-    Ok(Tensor { dtype, shape, data })
-}
-
-/// The header of an `.npy` file: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
-struct Header<'a> {
-    descr: &'a str,
-    fortran: bool,
-    shape: Vec<u64>,
-}
-
-impl Header<'_> {
-    /// Parses the three entries, in any order.
-    fn parse(text: &str) -> Option<Header<'_>> {
-        let value = |key: &str| {
-            let after = text.split_once(&format!("'{key}'"))?.1;
-            Some(after.trim_start().strip_prefix(':')?.trim_start())
-        };
-        let descr = value("descr")?.strip_prefix('\'')?.split_once('\'')?.0;
-        let fortran = match value("fortran_order")? {
-            word if word.starts_with("True") => true,
-            word if word.starts_with("False") => false,
-            _ => return None,
-        };
-        let extents = value("shape")?.strip_prefix('(')?.split_once(')')?.0;
-        let extents = extents.trim().trim_end_matches(',');
-        let shape = match extents {
-            "" => Vec::new(),
-            _ => extents.split(',').map(|n| n.trim().parse().ok()).collect::<Option<_>>()?,
-        };
-        Some(Header { descr, fortran, shape })
-    }
 }
 
 /// Converts bytes to elements, in little-endian or big-endian order.
@@ -205,104 +237,80 @@ fn elements(dtype: DType, bytes: &[u8], little: bool) -> Data {
     }
 }
 
-/// Converts column-major elements to row-major order.
-fn row_major(data: Data, shape: &[u64]) -> Data {
-    fn reorder<T: Copy>(from: &[T], shape: &[u64]) -> Arc<Vec<T>> {
-        // The index of the next element to write; the last dimension is the fastest.
-        let mut index = vec![0; shape.len()];
-        let strides =
-            shape.iter().scan(1, |stride, n| Some(std::mem::replace(stride, *stride * n)));
-        let strides: Vec<u64> = strides.collect();
-        let mut out = Vec::with_capacity(from.len());
-        for _ in 0..from.len() {
-            let at: u64 = index.iter().zip(&strides).map(|(i, stride)| i * stride).sum();
-            out.extend(from.get(at as usize));
-            for (i, n) in index.iter_mut().zip(shape).rev() {
-                *i += 1;
-                if *i < *n {
-                    break;
-                }
-                *i = 0;
-            }
+/// Returns the elements of a tensor as little-endian bytes, in row-major order.
+fn bytes(tensor: &Tensor) -> Vec<u8> {
+    let mut out = Vec::with_capacity(tensor.dtype.bytes_of(tensor.len()) as usize);
+    for element in (0..tensor.len()).filter_map(|i| tensor.get(i)) {
+        match element {
+            Scalar::F32(x) => out.extend(x.to_le_bytes()),
+            Scalar::F64(x) => out.extend(x.to_le_bytes()),
+            Scalar::I32(x) => out.extend(x.to_le_bytes()),
+            Scalar::I64(x) => out.extend(x.to_le_bytes()),
+            Scalar::F16(x) => out.extend(x.to_le_bytes()),
+            Scalar::BF16(x) => out.extend(x.to_le_bytes()),
+            Scalar::U8(x) | Scalar::U4(x) => out.push(x),
         }
-        Arc::new(out)
     }
-    match data {
-        Data::F32(v) => Data::F32(reorder(&v, shape)),
-        Data::F64(v) => Data::F64(reorder(&v, shape)),
-        Data::I32(v) => Data::I32(reorder(&v, shape)),
-        Data::I64(v) => Data::I64(reorder(&v, shape)),
-        Data::F16(v) => Data::F16(reorder(&v, shape)),
-        Data::BF16(v) => Data::BF16(reorder(&v, shape)),
-        Data::U8(v) => Data::U8(reorder(&v, shape)),
-        Data::U4(v) => Data::U4(reorder(&v, shape)),
-        Data::Hashed(h) => Data::Hashed(h),
-    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ember_values::scalar::Scalar;
+    use quickcheck::quickcheck;
 
-    fn npy(header: &str, elements: &[u8]) -> Vec<u8> {
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend((header.len() as u16).to_le_bytes());
-        bytes.extend(header.as_bytes());
-        bytes.extend(elements);
-        bytes
+    fn of(dtype: DType, shape: Vec<u64>, values: &[f64]) -> Tensor {
+        let elements = values.iter().map(|x| Scalar::F64(*x).cast(dtype));
+        Tensor { dtype, shape, data: Data::held(dtype, elements) }
+    }
+
+    fn equal(a: &Tensor, b: &Tensor) -> bool {
+        let bits = |t: &Tensor| bytes(t);
+        (a.dtype, &a.shape, bits(a)) == (b.dtype, &b.shape, bits(b))
+    }
+
+    quickcheck! {
+        fn what_is_written_reads_back(values: Vec<f64>, rows: u8) -> bool {
+            let rows = u64::from(rows % 3) + 1;
+            let columns = values.len() as u64 / rows;
+            let values = &values[..(rows * columns) as usize];
+            let types = DType::ALL.into_iter().filter(|dtype| *dtype != DType::U4);
+            let tensors: BTreeMap<String, Tensor> = types
+                .map(|dtype| (format!("of {dtype}"), of(dtype, vec![rows, columns], values)))
+                .collect();
+            ["t.npz", "t.safetensors"].iter().all(|path| {
+                let file: TensorFile = path.parse().expect("has a known ending");
+                let read = file.decode(&file.content(&tensors).expect("writes")).expect("reads");
+                let same = |(a, b): ((&String, &Tensor), (&String, &Tensor))| {
+                    a.0 == b.0 && equal(a.1, b.1)
+                };
+                read.len() == tensors.len() && read.iter().zip(&tensors).all(same)
+            })
+        }
     }
 
     #[test]
-    fn reads_npy() {
-        let elements: Vec<u8> = (1..=6i32).flat_map(i32::to_be_bytes).collect();
-        let header = "{'descr': '>i4', 'fortran_order': True, 'shape': (2, 3), }\n";
-        let tensor = read_npy(&npy(header, &elements)).expect("reads");
-        assert_eq!((tensor.dtype, tensor.shape.as_slice()), (DType::I32, [2, 3].as_slice()));
-        let rows: Vec<_> = (0..6).filter_map(|i| tensor.get(i)?.as_i64()).collect();
-        assert_eq!(rows, [1, 3, 5, 2, 4, 6]);
-        let header = "{'shape': (1,), 'fortran_order': False, 'descr': '<f8'}";
-        let tensor = read_npy(&npy(header, &2.5f64.to_le_bytes())).expect("reads");
-        assert_eq!(
-            (tensor.shape.as_slice(), tensor.get(0)),
-            ([1].as_slice(), Some(Scalar::F64(2.5)))
-        );
+    fn a_file_of_other_tensors_says_which() {
+        let tensors = BTreeMap::from([("table".to_owned(), of(DType::F32, vec![1], &[1.0]))]);
+        for path in ["t.npz", "t.safetensors"] {
+            let file: TensorFile = path.parse().expect("has a known ending");
+            let content = file.content(&tensors).expect("writes");
+            let read = match file.format {
+                Named::Npz => npz::read(&content, "tabel"),
+                Named::Safetensors => safe::read(&content, "tabel"),
+            };
+            let error = read.expect_err("has no such tensor");
+            assert_eq!(error.to_string(), "has no tensor `tabel`");
+            assert_eq!(error.help().as_deref(), Some("did you mean `table`?"));
+        }
     }
 
     #[test]
-    fn reads_types_that_are_only_stored() {
-        let of = |descr: &str, bytes: &[u8]| {
-            let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1, 2)}}");
-            read_npy(&npy(&text, bytes)).expect("reads")
-        };
-        let two = |tensor: &Tensor| [0, 1].map(|i| tensor.get(i).map(Scalar::as_f64));
-        let half = of("<f2", &[0x00, 0x3c, 0x00, 0xc0]);
-        assert_eq!((half.dtype, two(&half)), (DType::F16, [Some(1.0), Some(-2.0)]));
-        let half = of("|V2", &[0x80, 0x3f, 0x00, 0xc0]);
-        assert_eq!((half.dtype, two(&half)), (DType::BF16, [Some(1.0), Some(-2.0)]));
-        let bytes = of("|u1", &[0xa3, 0x0f]);
-        assert_eq!((bytes.dtype, two(&bytes)), (DType::U8, [Some(163.0), Some(15.0)]));
-        let packed = halves(bytes);
+    fn halves_are_two_elements_a_byte() {
+        let packed = halves(of(DType::U8, vec![1, 2], &[163.0, 15.0]));
         let elements: Vec<_> = (0..5).map(|i| packed.get(i)).collect();
         let u4 = |x| Some(Scalar::U4(x));
         assert_eq!((packed.dtype, packed.shape.as_slice()), (DType::U4, [1, 4].as_slice()));
         assert_eq!(elements, [u4(3), u4(10), u4(15), u4(0), None]);
-    }
-
-    #[test]
-    fn malformed_npy_files_are_errors() {
-        let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 9)}";
-        for bytes in [
-            b"\x93NUMP".to_vec(),
-            b"\x93NUMPY\x01\x00\xff\xff{".to_vec(),
-            b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec(),
-            npy("{}", &[]),
-            npy(&"(".repeat(60_000), &[]),
-            npy(huge, &[]),
-            npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", &[0; 5]),
-            npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", &[0; 8]),
-        ] {
-            assert!(read_npy(&bytes).is_err(), "{bytes:?}");
-        }
     }
 }

@@ -205,8 +205,8 @@ pub(super) struct Writer<'a> {
     pub(super) names: BTreeMap<Id, String>,
     /// For each variable, its spelling in its declaration, and the bounds that the checker knows to be equal.
     pub(super) spellings: FxHashMap<Id, (Sexp, Vec<[Term; 3]>)>,
-    /// The word of a variable for each text that spells it.
-    pub(super) words: FxHashMap<String, String>,
+    /// The words of variables for each text that spells them: several only if the variables have names by depth.
+    pub(super) words: FxHashMap<String, Vec<String>>,
     /// The declarations so far, in order.
     declared: Vec<Sexp>,
     /// The variables of the programs as they are spelled there.
@@ -296,7 +296,8 @@ impl<'a> Writer<'a> {
     pub(super) fn say(&mut self, declaration: Sexp) -> Result<(), Uncertified> {
         self.checker.declare(&declaration)?;
         if let Some([word, bounds, ..]) = declaration.items("variable") {
-            self.words.insert(printed(bounds), word.atom().unwrap_or_default().to_owned());
+            let words = self.words.entry(printed(bounds)).or_default();
+            words.push(word.atom().unwrap_or_default().to_owned());
         }
         self.declared.push(declaration);
         Ok(())

@@ -138,7 +138,7 @@ pub fn store_after(
             }
             Ok(after)
         }
-        Err(SimError::Limit { .. }) => Err(Failure::Limit),
+        Err(SimError::Cycles { .. } | SimError::Limit { .. }) => Err(Failure::Limit),
         Err(error) => Err(Failure::Fault(error.to_string())),
     }
 }

@@ -121,12 +121,17 @@ impl Writer<'_> {
             parts.push(deeper(|| self.numbered_part(bound, root, around))?);
         }
         let spelled = form("bounds", parts);
-        if let Some(known) = self.words.get(&printed(&spelled)) {
-            return Ok(known.clone());
+        if let Some(known) = self.word(&spelled) {
+            return Ok(known);
         }
         let word = format!("@{}", self.words.len());
         self.say(form("variable", [atom(&word), spelled]))?;
         Ok(word)
+    }
+
+    /// Returns the word of the first variable that is declared with this spelling.
+    fn word(&self, spelled: &Sexp) -> Option<String> {
+        self.words.get(&printed(spelled))?.first().cloned()
     }
 
     /// Declares the variable of a class, as a program spells it or else in the shortest form.
@@ -149,7 +154,7 @@ impl Writer<'_> {
         let name = self.term(&name)?;
         let bounds = [lo, hi, step];
         let spelled = self.spelled(&name, &bounds)?;
-        let word = match self.words.get(&printed(&spelled)).cloned() {
+        let word = match self.word(&spelled) {
             // Loops of an earlier part have the same variable.
             Some(known) => known,
             None => {
@@ -249,9 +254,10 @@ impl Writer<'_> {
                 self.lead(from, to, (depth + 1, &[at + 1]), &mut items)?;
             }
         }
-        let known_there =
-            self.words.get(&printed(&items[1])) == items[0].atom().map(str::to_owned).as_ref();
-        if !known_there {
+        let known = self.words.get(&printed(&items[1]));
+        if !known
+            .is_some_and(|words| words.iter().any(|word| Some(word.as_str()) == items[0].atom()))
+        {
             self.say(form("variable", items))?;
         }
         if let Some((_, known)) = self.spellings.get_mut(&class) {

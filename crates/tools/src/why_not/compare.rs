@@ -3,7 +3,7 @@
 use super::forced::Priced;
 use crate::tables::grouped;
 use ember_compile::cost::Rates;
-use ember_compile::pipeline::Measure;
+use ember_compile::ranking::Measure;
 use ember_compile::search::Candidate;
 
 /// The cost of a program, as far as it is known.

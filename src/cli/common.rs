@@ -1,0 +1,145 @@
+//! The options of the commands that run a model's programs: the main job and `run`.
+
+use super::rule_paths::RulePaths;
+use clap::{Args, ValueEnum};
+use ember_compile::pipeline::Options;
+use ember_language::rules::{Exactness, Phase};
+use ember_model::data::TensorFile;
+use ember_model::reference::Tolerance;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// The exactness of rules as a word of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Exact {
+    Bitwise,
+    Reassoc,
+    Approx,
+}
+
+impl From<Exact> for Exactness {
+    fn from(exact: Exact) -> Exactness {
+        match exact {
+            Exact::Bitwise => Exactness::Bitwise,
+            Exact::Reassoc => Exactness::Reassoc,
+            Exact::Approx => Exactness::Approx,
+        }
+    }
+}
+
+/// The forms of a program that can be printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Level {
+    /// Sequential loops.
+    Scf,
+    /// Scalar code of the access and execute unit: without the rules of the phase `optimise`.
+    Slc,
+    /// Code of both units with lanes: what the DLC program is made of.
+    Slcv,
+    /// The two halves.
+    Dlc,
+    /// The e-graph that the program is extracted from, as Graphviz text.
+    Dot,
+    /// The same as JSON, in the format of `egraph-serialize`.
+    EgraphJson,
+}
+
+/// Options of the commands that run a model's programs.
+#[derive(Debug, Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    pub rules: RulePaths,
+    /// The machine: a name, or the file of a description.
+    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    pub target: String,
+    /// The schedule of the best program.
+    #[arg(long, value_name = "NAME", default_value = "search")]
+    pub schedule: String,
+    /// The least exact rules that may run.
+    #[arg(long, value_enum, default_value_t = Exact::Bitwise)]
+    pub exact: Exact,
+    /// The seed of the data that programs are judged on [default: the model's].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The seed of the data that candidates are ranked on [default: that of judging].
+    #[arg(long, value_name = "N")]
+    pub tune_seed: Option<u64>,
+    /// The most e-nodes of a saturation.
+    #[arg(long, value_name = "N", default_value_t = Options::default().node_limit)]
+    pub node_limit: usize,
+    /// The most iterations of a saturation.
+    #[arg(long, value_name = "N", default_value_t = Options::default().iter_limit)]
+    pub iter_limit: usize,
+    /// How many of the best candidates the simulator ranks, beside the best without prefetches; half as
+    /// many of programs to compare with.
+    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
+    pub candidates: usize,
+    /// The most cycles that a program may run.
+    #[arg(long, value_name = "N", default_value_t = Options::default().cycle_limit)]
+    pub cycle_limit: u64,
+    /// Let the cost model choose, and run no candidate: with `--emit`, nothing is run at all.
+    #[arg(long)]
+    pub no_rank: bool,
+    /// Print the best program at a level, and nothing else.
+    #[arg(long, value_enum, conflicts_with = "json")]
+    pub emit: Option<Level>,
+    /// Print the best program that the rules of the phases up to this one make, and before it the one without
+    /// this phase, as two programs that `equiv` compares.
+    #[arg(long, value_name = "PHASE", value_parser = phase, conflicts_with_all = ["json", "emit"])]
+    pub emit_after: Option<Phase>,
+    /// Of which statement `--emit dot` and `--emit egraph-json` show the e-graph, counted from 0.
+    #[arg(long, value_name = "N", requires = "emit")]
+    pub statement: Option<usize>,
+    /// Print what each rule did in each saturation of the best program's search.
+    #[arg(long, conflicts_with = "emit")]
+    pub trace: bool,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the run as a Chrome trace, which Perfetto opens.
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
+    /// Write the outputs that the best program computed: FILE ends in .safetensors or .npz.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "emit_after"])]
+    pub outputs: Option<TensorFile>,
+    /// Compare the outputs with the arrays of a file, which have the outputs' names or are called output.0, output.1 and
+    /// so on: FILE ends in .safetensors or .npz.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "emit_after"])]
+    pub expect: Option<TensorFile>,
+    /// The largest error that `--expect` allows: RTOL times the expected value, and ATOL more [default: by the element
+    /// type of each output; for f32 1.3e-6,1e-5].
+    #[arg(long, value_name = "RTOL,ATOL", requires = "expect")]
+    pub tolerance: Option<Tolerance>,
+}
+
+impl Common {
+    /// Returns the options of the compiler.
+    pub fn options(&self) -> Options {
+        Options {
+            rules: self.rules.rules.clone(),
+            target: self.target.clone(),
+            schedule: self.schedule.clone(),
+            exact: self.exact.into(),
+            seed: self.seed,
+            tune_seed: self.tune_seed,
+            node_limit: self.node_limit,
+            iter_limit: self.iter_limit,
+            candidates: self.candidates.max(1),
+            cycle_limit: self.cycle_limit,
+            rank: !self.no_rank,
+        }
+    }
+}
+
+/// The error of a word that names no phase.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("a phase is one of {}", Phase::NAMES.join(", "))]
+struct NoPhase;
+
+/// Parses the name of a phase.
+fn phase(name: &str) -> Result<Phase, NoPhase> {
+    Phase::parse(name).ok_or(NoPhase)
+}

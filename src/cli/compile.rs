@@ -1,0 +1,141 @@
+//! The main job: compiles a model, and prints the report or the program.
+
+use super::common::{Common, Level};
+use super::output::{to_json, write_output, write_result};
+use crate::job::{self, Done, Scope};
+use crate::report::{self, Record};
+use crate::results::{self, Compared, Expected};
+use ember_compile::pipeline::{self, Inputs, Options};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_targets::print::print;
+use ember_targets::tensor::Tensor;
+use ember_tools::emit;
+use ember_tools::progress::Line;
+use ember_tools::render;
+use ember_tools::trace;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Compiles a model and prints the report, or the best program in some form.
+pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<ExitCode> {
+    let started = Instant::now();
+    let options = common.options();
+    let inputs = pipeline::read(sources, model, &options)?;
+    render::emit(sources, &inputs.warnings);
+    if let Some(phase) = common.emit_after {
+        let text = emit::around(&inputs, &options, phase)?;
+        return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
+    }
+    if let Some(level) = common.emit {
+        let text = emit(&inputs, &options, level, common.statement)?;
+        return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
+    }
+    let expected = expected(sources, common, &inputs)?;
+    let line = Line::on_terminal();
+    let read = (started, started.elapsed());
+    let done =
+        job::run(sources, &inputs, &options, Scope::Whole, common.timeline.is_some(), read, &line);
+    line.done();
+    let mut done = done?;
+    if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
+        write_output(path, trace.to_string())?;
+    }
+    write_outputs(common, &done.outputs)?;
+    done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
+    done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
+    let text = if common.json { to_json(&done.report) } else { text(&done) };
+    write_result(common.output.as_deref(), &text)?;
+    let failed: Vec<&Record> = done.report.failed().collect();
+    Ok(judge(&failed, &done.report.expected))
+}
+
+/// Returns the text of the best program at a level, or of its e-graph.
+fn emit(
+    inputs: &Inputs,
+    options: &Options,
+    level: Level,
+    statement: Option<usize>,
+) -> Checked<String> {
+    if matches!(level, Level::Dot | Level::EgraphJson) {
+        let snapshot = emit::snapshot(inputs, options, statement.unwrap_or(0))?;
+        return Ok(match level {
+            Level::Dot => emit::dot(&snapshot),
+            // This form is that of the crate `egraph-serialize`, whose readers know no other members.
+            _ => format!("{:#}\n", emit::json(&snapshot)),
+        });
+    }
+    if statement.is_some() {
+        let error =
+            Diagnostic::global("only `--emit dot` and `--emit egraph-json` take a statement");
+        return Err(vec![error]);
+    }
+    let level = match level {
+        Level::Scf => emit::Level::Scf,
+        Level::Slc => emit::Level::Slc,
+        Level::Slcv => emit::Level::Slcv,
+        _ => emit::Level::Dlc,
+    };
+    emit::program(inputs, options, level)
+}
+
+/// Returns the report in readable form.
+fn text(done: &Done) -> String {
+    let report = &done.report;
+    let trace = report.trace.as_deref().map(trace::print).unwrap_or_default();
+    format!(
+        "{}\nAssumes:\n{}\n{} on {}, seed {}, {} table elements\n{}\n\nWhere the cycles of `{}` go\n{}\n\n\
+         What each rule set is worth\n{}\n{trace}{}{}\n{}",
+        print(done.best.program.program()).trim_end(),
+        report::assumptions(report),
+        report.model,
+        report.target,
+        report.seed,
+        report.elements,
+        report::programs(report),
+        report.best.record.name,
+        report::stalls(report),
+        report::worth(report),
+        report::groups(report),
+        report::expected(&report.expected),
+        report::summary(report)
+    )
+}
+
+/// Reads the arrays that the outputs are expected to equal, if any are given.
+pub(super) fn expected(
+    sources: &Sources,
+    common: &Common,
+    inputs: &Inputs,
+) -> Checked<Option<Expected>> {
+    let read = |file| Expected::read(sources, file, &inputs.model, common.tolerance);
+    common.expect.as_ref().map(read).transpose()
+}
+
+/// Writes the outputs of a run, if a file for them is given.
+pub(super) fn write_outputs(common: &Common, outputs: &BTreeMap<String, Tensor>) -> Checked<()> {
+    let Some(file) = &common.outputs else { return Ok(()) };
+    write_output(file.path(), results::content(file, outputs)?)
+}
+
+/// Reports wrong outputs on standard error, and returns the exit code.
+pub(super) fn judge(records: &[&Record], compared: &[Compared]) -> ExitCode {
+    let wrong: Vec<_> =
+        compared.iter().filter_map(Compared::wrong).map(Diagnostic::global).collect();
+    for record in records {
+        complain(record);
+    }
+    render::emit(&Sources::default(), &wrong);
+    ExitCode::from(u8::from(!records.is_empty() || !wrong.is_empty()))
+}
+
+/// Reports a wrong output of a program on standard error.
+fn complain(record: &Record) {
+    let what = record.mismatch.as_deref().unwrap_or("no output");
+    let mut error = Diagnostic::global(format!("program `{}`: {what}", record.name));
+    if !record.rules.is_empty() {
+        error = error.with_help(format!("rules that ran: {}", record.rules.join(", ")));
+    }
+    render::emit(&Sources::default(), &[error]);
+}
