@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 /// The schedule of the sequential baseline.
 const COUPLED: &str = "coupled";
 
+/// The name of the coupled program on the in-order core.
+pub(crate) const IN_ORDER: &str = "coupled-inorder";
+
 /// The schedules of the programs that the best program is compared with.
 const BASELINES: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
 
@@ -96,9 +99,7 @@ pub fn run(
     if let Some(coupled) = inputs.book.schedule(COUPLED).filter(|_| scope != Scope::Compared) {
         line.say("lowering the coupled loop nest");
         let attempt = tuning.known(COUPLED, &mut simulate_time, line)?;
-        for (name, core) in
-            [("coupled-inorder", CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)]
-        {
+        for (name, core) in [(IN_ORDER, CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)] {
             contenders.push(contender(name, core, inputs, coupled, &attempt));
         }
     }
@@ -133,10 +134,8 @@ pub fn run(
         })
         .collect();
     simulate_time += start.elapsed();
-    let outputs = match outcomes.last() {
-        Some(Some(Ok(outcome))) => judge.outputs(chosen.program.program(), outcome),
-        _ => BTreeMap::new(),
-    };
+    let last = outcomes.last().and_then(|outcome| outcome.as_ref()?.as_ref().ok());
+    let outputs = last.map(|outcome| judge.outputs(&chosen.program, outcome)).unwrap_or_default();
     let mut timeline = None;
     let records: Vec<Record> = contenders
         .iter()

@@ -201,17 +201,8 @@ fn height(steps: &[ScheduleStep]) -> usize {
     steps.iter().map(|step| 1 + height(step.parts())).max().unwrap_or(0)
 }
 
-pub(super) const STEPS: [&str; 9] = [
-    "saturate",
-    "keep",
-    "repeat",
-    "seq",
-    "until",
-    "otherwise",
-    "besides",
-    "steps",
-    "attempt",
-];
+pub(super) const STEPS: [&str; 9] =
+    ["saturate", "keep", "repeat", "seq", "until", "otherwise", "besides", "steps", "attempt"];
 
 /// Checks named steps and schedules against the sets and rules of a book, and adds them to it.
 pub(super) fn check(

@@ -155,8 +155,8 @@ impl RandomModel {
         let drawn = ["(uniform -1 1)", "(uniform -3 3)", "(constant 0)", "(uniform -200 200)"];
         let rows_of = ["(zipf 0)", "(zipf 1.1)", "(locality high)"];
         let (offsets, rows_of) = (pick(rng, &offsets), pick(rng, &rows_of));
-        let mut given = |name, dtype, shape: &str, data| {
-            let data = if data == "" { pick(rng, &drawn) } else { data };
+        let mut given = |name, dtype, shape: &str, data: &'static str| {
+            let data = if data.is_empty() { pick(rng, &drawn) } else { data };
             Given { name, dtype, shape: shape.to_owned(), data }
         };
         let (table, wide) = (format!("(r {columns})"), format!("(b {columns})"));
