@@ -118,7 +118,8 @@ pub fn expected(compared: &[Compared]) -> String {
     if compared.is_empty() {
         return String::new();
     }
-    let mut table = table(&["output", "as expected", "elements", "beyond", "largest error", "at"]);
+    let mut table =
+        table(&["output", "as expected", "elements", "beyond", "largest error", "where"]);
     for row in compared {
         let within = match row.within {
             Some(true) => "yes",

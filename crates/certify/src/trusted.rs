@@ -56,6 +56,7 @@ pub const PARTS: &[Part] = &[
         modules: modules![
             "crates/values/src/affine.rs"
             "crates/values/src/scalar.rs"
+            "crates/values/src/scalar/extreme.rs"
             "crates/values/src/scalar/op.rs"
             "crates/values/src/primitive.rs"
             "crates/values/src/primitive/ask.rs"

@@ -141,6 +141,12 @@ const WORDS: &[Word] = &[
         "The best programs of these schedules are candidates, too.",
     ),
     word("step", "steps", "(steps NAME)", "Runs the steps of this name."),
+    word(
+        "step",
+        "attempt",
+        "(attempt NAME [NODES])",
+        "Runs the steps of this name as one attempt at an answer, within so many e-nodes.",
+    ),
     word("sketch", "?", "?", "Anything."),
     word("sketch", "?contains", "(?contains SKETCH)", "What looks so, somewhere in it."),
     word("sketch", "?or", "(?or SKETCH …)", "One of several."),

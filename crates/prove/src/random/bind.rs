@@ -85,8 +85,10 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             Primitive::Vec => self.bind_block(operators.parts(node, primitive)?),
             Primitive::Rename => self.bind_renamed(operators.parts(node, primitive)?),
             Primitive::Fix => self.bind_fixed(operators.parts(node, primitive)?),
-            Primitive::Variable => self.bind_named(operators.parts(node, primitive)?),
-            _ => Some(()),
+            _ => match operators.variable(node) {
+                Some(named) => self.bind_named(named),
+                None => Some(()),
+            },
         }
     }
 
