@@ -83,7 +83,7 @@ const MODEL: &str = r#"(model gated
     (table (uniform -1.0 1.0)) (gates (uniform -1.0 1.0)) (indices (uniform 0 50))))
 "#;
 
-/// The same model without the user's operation.
+/// That model without the user's operation.
 const PLAIN: &str = r#"(model gated
   (input table f32 (rows 16)) (input gates f32 (rows 16)) (input indices i64 (lookups))
   (output out (nn.mul (emb.gather table indices) (nn.sigmoid (emb.gather gates indices))))

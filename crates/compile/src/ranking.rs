@@ -15,7 +15,7 @@ pub struct Measure {
     pub energy_j: f64,
 }
 
-/// What is known of a program.
+/// The knowledge of a program's running time.
 #[derive(Clone, Debug, Default)]
 enum Known {
     /// It has not run.

@@ -63,7 +63,7 @@ impl<A: Knowledge> Observer<A> for () {}
 pub enum AppliedAgain {
     /// The step is done.
     No,
-    /// The same rules are applied once more.
+    /// The step applies its rules once more.
     Yes,
 }
 

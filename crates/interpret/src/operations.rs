@@ -10,8 +10,8 @@ use ember_values::scalar::{DType, Scalar};
 impl Interpreter {
     /// A run of elements of what a kernel computes: at an index of all dimensions but the last, so many from the first.
     ///
-    /// What operations demand of their operands and indices, they demand on open memory, too; a product keeps within
-    /// its operands by itself.
+    /// Operations fault on wrong operands and indices on open memory, too; a product keeps within its operands by
+    /// itself.
     pub(super) fn computed(
         &mut self,
         of: At,

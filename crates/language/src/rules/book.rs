@@ -31,7 +31,7 @@ pub enum Phase {
 pub enum Exactness {
     /// The results have the same bits.
     Bitwise,
-    /// The same operations run in another order; the length of the reductions bounds the difference.
+    /// The operations run in another order; the length of the reductions bounds the difference.
     Reassoc,
     /// Other operations run.
     Approx,

@@ -6,7 +6,7 @@ use super::files::{self, InFile};
 use super::rule_form::RuleForm;
 use super::signature::Signature;
 use super::syntax::{Form, RulesetForm, ScheduleForm, Word};
-use super::{commutes, define, derive, dialect, lints, schedule};
+use super::{commutes, define, derive, dialect, lints, steps};
 use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};
 use crate::suggest::unknown;
@@ -99,7 +99,7 @@ fn assemble(forms: Vec<InFile>, errors: &mut Vec<Diagnostic>) -> RuleBook {
     }
     checker.finish();
     define::finish(&mut book, errors);
-    schedule::check(&mut book, (&schedules.named, &schedules.schedules), errors);
+    steps::check(&mut book, (&schedules.named, &schedules.schedules), errors);
     book
 }
 

@@ -33,6 +33,7 @@ mod shape;
 mod signature;
 mod sketch;
 mod stated;
+mod steps;
 mod syntax;
 mod tree;
 mod words;
@@ -63,7 +64,7 @@ pub const OP_KEYS: &[&str] = &dialect::OP_KEYS;
 
 #[cfg(test)]
 mod tests {
-    use super::{Exactness, Phase, attributes, dialect, rule_form, schedule, sketch, syntax, tree};
+    use super::{Exactness, Phase, attributes, dialect, rule_form, sketch, steps, syntax, tree};
     use crate::conditions::{GENERATORS, PREDICATES};
     use ember_values::primitive;
 
@@ -77,7 +78,7 @@ mod tests {
             &[syntax::INPUT],
             &syntax::RULESET_KEYS,
             &rule_form::RULE_KEYS,
-            &schedule::STEPS,
+            &steps::STEPS,
             &sketch::WORDS,
             &dialect::ITEMS,
             &dialect::OP_KEYS,
@@ -102,7 +103,7 @@ mod tests {
             ("key", &dialect::OP_KEYS),
             ("key", &dialect::SORT_KEYS),
             ("declaration", &dialect::ITEMS),
-            ("step", &schedule::STEPS),
+            ("step", &steps::STEPS),
             ("sketch", &sketch::WORDS),
         ];
         for (kind, names) in lists {

@@ -191,7 +191,7 @@ fn joined(a: &[usize], b: &[usize], c: &[usize]) -> Vec<usize> {
 enum Undone<'a> {
     /// The reverse of a step that was left out.
     Reverse(&'a Step),
-    /// The same step in the old chain; the new chain has done it already.
+    /// The corresponding step of the old chain; the new chain has done it already.
     Same(&'a Step),
 }
 

@@ -116,7 +116,7 @@ pub struct Answer {
     pub compared: usize,
     /// True if all sizes are numbers, so that the answer is valid for these sizes only.
     pub concrete: bool,
-    /// What each attempt at a proof came to, in order; none if data decided.
+    /// The outcome of each attempt at a proof, in order; none if data decided.
     pub phases: Vec<Phase>,
 }
 

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 const BARRIERS: &str =
     "trusted: both programs are read as parts with barriers between, in the order of the second";
 
-/// What one attempt of the schedule came to.
+/// The outcome of one attempt of the schedule.
 #[derive(Clone, Debug)]
 pub struct Phase {
     /// The name of the attempt.

@@ -55,7 +55,7 @@ fn changed(side: &PatternAst<Node>, at: Id, change: Change) -> Option<PatternAst
     Some(next[*root].build_recexpr(|id| next[id].clone()))
 }
 
-/// What a side consists of.
+/// The nodes, variables and literals of a side that a mutant may change.
 struct Sites<'a> {
     signature: &'a Signature,
     side: &'a PatternAst<Node>,
