@@ -117,7 +117,7 @@ impl Checker<'_> {
             declared.map(|term| self.node(*term).0)
         };
         let index = |a: &Fact| a.dtype == Some(DType::I64) && a.place.is_none() && !a.wide;
-        let values = |i: usize| self.values(*terms.get(i)?);
+        let runs = |i: usize| terms.get(i).is_some_and(|variable| self.runs(*variable));
         let tensor = |place: &Place| self.tensors.get(&place.1);
         let root = |own: &Place| self.operator(&own.0, 1)?.primitive();
         let fixed = |own: &Place| {
@@ -136,9 +136,11 @@ impl Checker<'_> {
             ("scalar", [a]) => !a.wide && a.dtype.is_some(),
             ("different", [_, _]) => variable(0)? != variable(1)?,
             ("not-free", [_, a]) => !a.free.contains(variable(0)?),
-            ("runs", [_]) => values(0).is_some(),
-            ("runs-once", [_]) => values(0).is_some_and(|(least, most)| least == most),
-            ("speculable", [_, _]) => values(0).is_some() || touches(1)?.is_empty(),
+            ("runs", [_]) => runs(0),
+            ("runs-once", [_]) => {
+                runs(0) && self.values(terms[0]).is_some_and(|(least, most)| least == most)
+            }
+            ("speculable", [_, _]) => runs(0) || touches(1)?.is_empty(),
             // These conditions only guide the search; they do not affect the correctness of a rule.
             ("distinct" | "lane-count" | "loop-free" | "may-be-free" | "untiled", _) => true,
             ("rank", [a, n]) => {

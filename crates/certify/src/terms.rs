@@ -46,6 +46,12 @@ impl Fact {
     pub fn integer(&self) -> Option<i64> {
         self.range.filter(|(least, most)| least == most).map(|(n, _)| n)
     }
+
+    /// Returns the least and the greatest value of an index; those of its type if no others are known.
+    fn interval(&self) -> Option<(i64, i64)> {
+        let index = self.dtype == Some(DType::I64) && self.place.is_none();
+        self.range.or(index.then_some((i64::MIN, i64::MAX)))
+    }
 }
 
 impl Checker<'_> {
@@ -230,7 +236,7 @@ impl Checker<'_> {
             }
             (Some(Primitive::Binary(op)), _) => {
                 part("a").zip(part("b")).map_or((None, None), |(a, b)| {
-                    let range = a.range.zip(b.range).and_then(|(a, b)| op.range(a, b));
+                    let range = a.interval().zip(b.interval()).and_then(|(a, b)| op.range(a, b));
                     let linear = a.linear.as_ref().zip(b.linear.as_ref());
                     (range, linear.and_then(|(a, b)| Linear::apply(op, a, b)))
                 })
@@ -280,10 +286,11 @@ impl Checker<'_> {
         })
     }
 
-    /// Returns the least and the greatest value of a loop variable whose loop is known to run.
+    /// Returns the least and the greatest value that a loop may give its variable; `None` where it is not known, or
+    /// where the loop never runs.
     pub(super) fn values(&self, variable: T) -> Option<(i64, i64)> {
-        let &[_, lo, hi, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
-        let (lo, hi) = (self.fact(lo).range?, self.fact(hi).range?);
+        let [lo, hi] = self.ends(variable)?;
+        let &[_, _, _, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
         let step = self.fact(step).integer()?;
         // The last value is as many steps from the first as there is room for.
         let last = match lo.0 == lo.1 {
@@ -297,6 +304,17 @@ impl Checker<'_> {
             false if hi.1 <= lo.0.saturating_add(step) => lo.1,
             false => hi.1 - 1,
         };
-        (lo.1 < hi.0).then_some((lo.0, last))
+        (lo.0 < hi.1).then_some((lo.0, last))
+    }
+
+    /// Returns true if a loop is known to run.
+    pub(super) fn runs(&self, variable: T) -> bool {
+        self.ends(variable).is_some_and(|[lo, hi]| lo.1 < hi.0)
+    }
+
+    /// Returns the ranges of a loop's bounds.
+    fn ends(&self, variable: T) -> Option<[(i64, i64); 2]> {
+        let &[_, lo, hi, _] = self.node(*self.variables.get(&variable)?).1 else { return None };
+        Some([self.fact(lo).range?, self.fact(hi).range?])
     }
 }

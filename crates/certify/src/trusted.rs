@@ -158,8 +158,8 @@ mod tests {
 
     /// Modules that the readers import but that no answer of the checker depends on: they write the help texts of
     /// diagnostics, or build the rule book of the search from the same forms.
-    const BESIDE: [&str; 7] =
-        ["suggest", "check", "lints", "lowering", "schedule", "conditions", "words"];
+    const BESIDE: [&str; 8] =
+        ["suggest", "check", "lints", "lowering", "schedule", "steps", "conditions", "words"];
 
     /// The number of parts whose imports are followed. The other parts import the compiler's e-graph and interpreter to
     /// prepare a question, which the checker then answers independently.

@@ -217,15 +217,15 @@ fn arithmetic(fact: &mut Fact, op: BinaryOp, a: &Fact, b: &Fact) {
     }
 }
 
-/// Returns the range of a loop variable's value. A loop that may be empty yields no facts: anything follows from an
-/// empty range, and the consequences would merge closed terms everywhere.
+/// Returns the range of the values that a loop may give its variable. A loop that never runs yields no facts: anything
+/// follows from an empty range, and the consequences would merge closed terms everywhere.
 fn variable_range(egraph: &EGraph, var: Id) -> Interval {
     let Some((lo, hi, _)) = egraph[var].data.variable else { return Interval::ALL };
     let (lo, hi) = (egraph[lo].data.range, egraph[hi].data.range);
-    if hi.min <= lo.max {
+    if hi.max <= lo.min {
         return Interval::ALL;
     }
-    Interval { min: lo.min, max: hi.max.saturating_sub(1) }
+    Interval { min: lo.min, max: hi.max - 1 }
 }
 
 /// Returns the one value of a loop variable whose loop runs exactly once, whatever the data.
