@@ -385,7 +385,7 @@ pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
 
 /// Returns how many units of each loop variable further an iteration touches `b` than one that touches the same element
 /// through `a`; `None` for a variable whose distance is not known, and nothing if the two never overlap. A distance
-/// follows from a dimension whose index depends on no other of the variables.
+/// follows from a dimension whose index depends on no other variable of unknown distance.
 pub fn distances<const N: usize>(
     a: &Place,
     b: &Place,
@@ -394,24 +394,29 @@ pub fn distances<const N: usize>(
     if a.tensor != b.tensor {
         return None;
     }
-    let mut known = [None; N];
-    for (x, y) in a.index.iter().zip(&b.index) {
-        let (Some(x), Some(y)) = (x, y) else { continue };
-        let apart = x.start.sub(&y.start).and_then(|d| d.as_constant());
-        let Some(apart) = apart.filter(|_| x.rows == y.rows) else { continue };
-        let by = variables.map(|variable| x.start.coefficient(&variable));
-        let mut moving = (0..N).filter(|at| by[*at] != 0);
-        match (moving.next(), moving.next()) {
-            (None, _) if apart >= y.lanes || apart <= -x.lanes => return None,
-            (Some(at), None) if x.lanes == 1 && y.lanes == 1 => {
-                let distance = apart.checked_div(by[at]);
-                let other = known[at].is_some_and(|n| Some(n) != distance);
-                if apart.wrapping_rem(by[at]) != 0 || other {
-                    return None;
+    let mut known: [Option<i64>; N] = [None; N];
+    // A distance that one dimension tells may leave another dimension with one distance to tell.
+    for _ in 0..N {
+        for (x, y) in a.index.iter().zip(&b.index) {
+            let (Some(x), Some(y)) = (x, y) else { continue };
+            let apart = x.start.sub(&y.start).and_then(|d| d.as_constant());
+            let Some(apart) = apart.filter(|_| x.rows == y.rows) else { continue };
+            let by = variables.map(|variable| x.start.coefficient(&variable));
+            let moved = (0..N).try_fold(apart, |apart, at| {
+                apart.checked_sub(by[at].checked_mul(known[at].unwrap_or(0))?)
+            });
+            let Some(apart) = moved else { continue };
+            let mut open = (0..N).filter(|at| by[*at] != 0 && known[*at].is_none());
+            match (open.next(), open.next()) {
+                (None, _) if apart >= y.lanes || apart <= -x.lanes => return None,
+                (Some(at), None) if x.lanes == 1 && y.lanes == 1 => {
+                    if apart.wrapping_rem(by[at]) != 0 {
+                        return None;
+                    }
+                    known[at] = apart.checked_div(by[at]);
                 }
-                known[at] = distance;
+                _ => {}
             }
-            _ => {}
         }
     }
     Some(known)

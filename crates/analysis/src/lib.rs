@@ -18,3 +18,4 @@
 pub mod effects;
 pub mod facts;
 mod predicates;
+mod products;

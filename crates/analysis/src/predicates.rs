@@ -6,11 +6,12 @@
 
 use crate::effects::{Effects, Index, Place, disjoint, distances, lane_local, variable_key};
 use crate::facts::{EGraph, single_value};
+use crate::products::are_extents;
 use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Primitive;
-use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
+use ember_values::scalar::{DType, LARGEST_SIZE};
 use itertools::Itertools;
 
 /// The implementation of one predicate or generator.
@@ -67,6 +68,14 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
                     && fact.dtype == Some(DType::I64)
                     && fact.lanes == Some(1)
                     && fact.effects.as_ref().is_some_and(Effects::is_empty))
+        },
+    },
+    Answer {
+        name: "countable",
+        answer: |g, x| {
+            let most = magnitude(g, x[0], DEPTH).zip(magnitude(g, x[1], DEPTH));
+            most.and_then(|(a, b)| a.checked_mul(b)).is_some_and(|product| product <= BOUND)
+                || are_extents(g, x[0], x[1])
         },
     },
     Answer {
@@ -396,19 +405,10 @@ fn magnitude(egraph: &EGraph, id: Id, depth: usize) -> Option<u64> {
                 let (lo, hi, _) = egraph[variable].data.variable?;
                 Some(of(lo)?.max(of(hi)?))
             }
-            Primitive::Binary(BinaryOp::Add | BinaryOp::Sub) => {
+            Primitive::Binary(op) => {
                 let [a, b] = info.parts(node.children())?;
-                of(a)?.checked_add(of(b)?)
+                op.magnitude(of(a), of(b))
             }
-            Primitive::Binary(BinaryOp::Mul) => {
-                let [a, b] = info.parts(node.children())?;
-                of(a)?.checked_mul(of(b)?)
-            }
-            Primitive::Binary(BinaryOp::Min | BinaryOp::Max) => {
-                let [a, b] = info.parts(node.children())?;
-                Some(of(a)?.max(of(b)?))
-            }
-            Primitive::Binary(BinaryOp::Div) => of(info.parts::<2>(node.children())?[0]),
             Primitive::Load => {
                 // Offsets that never fall end at a size.
                 let [address] = info.parts(node.children())?;

@@ -148,22 +148,27 @@ pub(super) fn distances<const N: usize>(
     if p.1 != q.1 {
         return None;
     }
-    let mut known = [None; N];
-    for (a, b) in p.2.iter().zip(&q.2) {
-        let apart = a.as_ref().zip(b.as_ref()).and_then(|(a, b)| a.sub(b)?.as_constant());
-        let (Some(a), Some(apart)) = (a, apart) else { continue };
-        let mut moving = (0..N).filter(|at| a.coefficient(variables[*at]) != 0);
-        match (moving.next(), moving.next()) {
-            (None, _) if apart != 0 => return None,
-            (Some(at), None) => {
-                let by = a.coefficient(variables[at]);
-                let distance = apart.checked_div(by);
-                if apart.wrapping_rem(by) != 0 || known[at].is_some_and(|n| Some(n) != distance) {
-                    return None;
+    let mut known: [Option<i64>; N] = [None; N];
+    // A distance that one dimension tells may leave another dimension with one distance to tell.
+    for _ in 0..N {
+        for (a, b) in p.2.iter().zip(&q.2) {
+            let apart = a.as_ref().zip(b.as_ref()).and_then(|(a, b)| a.sub(b)?.as_constant());
+            let (Some(a), Some(apart)) = (a, apart) else { continue };
+            let by = variables.map(|variable| a.coefficient(variable));
+            let rest = by.iter().zip(known).try_fold(apart, |apart, (by, distance)| {
+                apart.checked_sub(by.checked_mul(distance.unwrap_or(0))?)
+            });
+            let mut open = (0..N).filter(|at| by[*at] != 0 && known[*at].is_none());
+            match (rest, open.next(), open.next()) {
+                (Some(rest), None, _) if rest != 0 => return None,
+                (Some(rest), Some(at), None) => {
+                    if rest.wrapping_rem(by[at]) != 0 {
+                        return None;
+                    }
+                    known[at] = rest.checked_div(by[at]);
                 }
-                known[at] = distance;
+                _ => {}
             }
-            _ => {}
         }
     }
     Some(known)

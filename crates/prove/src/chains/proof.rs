@@ -4,9 +4,10 @@
 //! they were written and the origin of every equality; congruence is its only inference. The search is not repeated, so
 //! that the explanation is what actually happened.
 
+use super::flat::{Link, equalities, straight};
 use super::replay::replay;
 use super::step::{By, Chain, Direction, Step, depth, tree_size};
-use egg::{FlatTerm, Id, Language, Symbol, TreeExplanation, TreeTerm};
+use egg::{Id, Language, Symbol};
 use ember_analysis::facts::EGraph;
 use ember_engine::journal::Entry;
 use ember_engine::{CompiledRule, Step as Build};
@@ -15,8 +16,7 @@ use ember_language::rules::{Rule, RuleBook};
 use ember_language::term::Terms;
 use ember_language::term::{Node, Term};
 use ember_values::scalar::BinaryOp;
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::rc::Rc;
+use rustc_hash::FxHashMap;
 
 /// The largest number of steps of a chain that is written out.
 const MOST_STEPS: u32 = 4_000;
@@ -167,67 +167,16 @@ pub fn links(egraph: &mut egg::EGraph<Node, ()>, from: &Term, to: &Term) -> Resu
     if few.find(a) != few.find(b) {
         return Err(Gap::NotEqual);
     }
-    let mut short = few.explain_id_equivalence(a, b);
+    let short = few.explain_id_equivalence(a, b);
     if short.get_tree_size() > MOST_STEPS.into() {
         return Err(Gap::TooLong);
     }
-    let mut straight: Vec<Link> = Vec::new();
-    // A link that returns to an earlier term closes a detour, which is removed.
-    for link in short.make_flat_explanation().iter().map(link) {
-        match straight.iter().position(|earlier| earlier.whole == link.whole) {
-            Some(at) => straight.truncate(at + 1),
-            None => straight.push(link),
-        }
-    }
-    Ok(straight)
+    Ok(straight(&short.explanation_trees))
 }
 
 /// Runs a function that recurses over the levels of terms on a stack that is large enough for the deepest term.
 pub fn deeply<T>(run: impl FnOnce() -> T) -> T {
     stacker::grow(STACK, run)
-}
-
-/// One link of a chain: a whole term, and the rewrite that produced it from the term before.
-pub struct Link {
-    /// The whole term.
-    pub whole: Term,
-    /// The position of the rewrite, the name of its rule, and true if the rule was read forwards; `None` for the first
-    /// term.
-    pub at: Option<(Vec<usize>, Symbol, bool)>,
-}
-
-fn link(flat: &FlatTerm<Node>) -> Link {
-    Link { whole: flat_term(flat), at: rewritten(flat, &mut Vec::new()) }
-}
-
-/// Returns the position of the rewrite in a term, the name of its rule, and true if the rule was read forwards.
-fn rewritten(flat: &FlatTerm<Node>, path: &mut Vec<usize>) -> Option<(Vec<usize>, Symbol, bool)> {
-    if let Some(rule) = flat.forward_rule {
-        return Some((path.clone(), rule, true));
-    }
-    if let Some(rule) = flat.backward_rule {
-        return Some((path.clone(), rule, false));
-    }
-    for (at, child) in flat.children.iter().enumerate() {
-        path.push(at);
-        if let Some(found) = rewritten(child, path) {
-            return Some(found);
-        }
-        path.pop();
-    }
-    None
-}
-
-fn flat_term(flat: &FlatTerm<Node>) -> Term {
-    fn add(flat: &FlatTerm<Node>, terms: &mut Terms) -> Id {
-        let children: Vec<Id> = flat.children.iter().map(|child| add(child, terms)).collect();
-        let mut children = children.into_iter();
-        let node = flat.node.clone().map_children(|old| children.next().unwrap_or(old));
-        terms.add(node)
-    }
-    let mut terms = Terms::default();
-    add(flat, &mut terms);
-    terms.finish()
 }
 
 /// Returns a term in canonical form, with each distinct node once.
@@ -236,34 +185,6 @@ pub fn canonical(term: &Term) -> Term {
         Some(root) => Terms::of(term, Id::from(root)),
         None => Term::default(),
     }
-}
-
-/// Returns the equalities that an explanation uses, the rule's left side first.
-fn equalities(trees: &TreeExplanation<Node>) -> Vec<(Term, Term, Symbol)> {
-    fn visit(
-        trees: &[Rc<TreeTerm<Node>>],
-        seen: &mut FxHashSet<*const TreeTerm<Node>>,
-        found: &mut Vec<(Term, Term, Symbol)>,
-    ) {
-        for (at, tree) in trees.iter().enumerate() {
-            if let (Some(before), Some(rule)) =
-                (at.checked_sub(1).map(|at| &trees[at]), tree.forward_rule.or(tree.backward_rule))
-            {
-                let old = flat_term(&before.get_last_flat_term());
-                let new = flat_term(&tree.get_initial_flat_term());
-                found.push(match tree.forward_rule {
-                    Some(_) => (old, new, rule),
-                    None => (new, old, rule),
-                });
-            }
-            if seen.insert(Rc::as_ptr(tree)) {
-                tree.child_proofs.iter().for_each(|trees| visit(trees, seen, found));
-            }
-        }
-    }
-    let mut found = Vec::new();
-    visit(trees, &mut FxHashSet::default(), &mut found);
-    found
 }
 
 /// Builds one side of a rule. `slot` returns the term of a variable and its integer value, if it has one.

@@ -78,7 +78,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        let limits = Limits { iterations: 40, nodes: 60_000 };
+        let limits = Limits { iterations: 100, nodes: 60_000 };
         Options { exact: Exactness::Bitwise, seed: 1, limits, tries: 1000 }
     }
 }

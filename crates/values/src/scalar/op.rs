@@ -324,6 +324,18 @@ impl BinaryOp {
         Some((ends.into_iter().min()??, ends.into_iter().max()??))
     }
 
+    /// Returns the largest distance from 0 that a result for integers may have, given those of the operands; `None` if
+    /// it is not known. A result within it has not wrapped.
+    pub fn magnitude(self, a: Option<u64>, b: Option<u64>) -> Option<u64> {
+        match self {
+            BinaryOp::Add | BinaryOp::Sub => a?.checked_add(b?),
+            BinaryOp::Mul => a?.checked_mul(b?),
+            BinaryOp::Min | BinaryOp::Max => Some(a?.max(b?)),
+            BinaryOp::Div => a,
+            BinaryOp::Lt => Some(1),
+        }
+    }
+
     /// Applies the operation to two scalars of one type; `None` if the types differ or are storage types.
     pub fn apply(self, a: Scalar, b: Scalar) -> Option<Scalar> {
         let lt = self == BinaryOp::Lt;
