@@ -123,28 +123,7 @@ fn key(statements: &[Statement]) -> String {
     let mut key = String::new();
     for Statement { part, value, .. } in statements {
         let _ = write!(key, "{part:?}");
-        add_key(value, &mut key);
+        key += &value.key();
     }
     key
-}
-
-fn add_key(expr: &Expr, key: &mut String) {
-    let Op::Apply(applied) = &expr.op else {
-        let _ = write!(key, " {:?}", expr.op);
-        return;
-    };
-    let _ = write!(key, " ({}", applied.operation.name);
-    for (operand, argument) in applied.operation.operands.iter().zip(&applied.arguments) {
-        match argument {
-            Argument::Tensor(_) if matches!(operand.role, Role::Scratch) => {}
-            Argument::Tensor(x) => add_key(x, key),
-            Argument::Number(number) => {
-                let _ = write!(key, " {:?}", number);
-            }
-            Argument::Word(_) | Argument::DType(_) => {
-                let _ = write!(key, " {argument:?}");
-            }
-        }
-    }
-    key.push(')');
 }
