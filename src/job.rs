@@ -2,9 +2,9 @@
 //! them on the same data, and compares them with the reference and the physical bound.
 
 use crate::report::{Ablation, Best, GroupReport, Record, Report, Times};
-use ember_compile::demand::demand;
+use ember_compile::demand::{Spared, demand};
 use ember_compile::dlc_text::DlcText;
-use ember_compile::groups::{Chosen, ChosenGroup, Searched, Unfinished, choose_among};
+use ember_compile::groups::{Chosen, ChosenGroup, Plan, Searched, Unfinished, choose_among};
 use ember_compile::pipeline::{Case, Failure, Inputs, Options, goal, search_without, simulate};
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::load::load;
@@ -308,7 +308,10 @@ fn ablation(
 /// Returns the fewest cycles that the machine needs for the model's demand on memory and units, and the number of table
 /// elements that the model reads.
 pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
-    let (demand, elements) = demand(&inputs.model, &case.instance, &inputs.machine);
+    let statistics = case.statistics(&inputs.model);
+    let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
+    let spared = Spared::of(inputs, &plan);
+    let (demand, elements) = demand(&inputs.model, &case.instance, &inputs.machine, &spared);
     (bound(&demand, &inputs.machine), elements)
 }
 

@@ -96,13 +96,13 @@ fn layers_become_statements() {
         format!("(emb.output (out %h.1) {sum}): x i o v -> h.1"),
         "(emb.output (out %h.2) (nn.matmul (freeze (out %h.1)) (in %w))): w h.1 -> h.2".to_owned(),
         format!("(emb.output (out %h) (nn.relu (nn.bias {} (in %b)))): b h.2 -> h", of("h.2")),
-        format!("(emb.output (out %z.2) {mp}): i o h -> z.2 z.1"),
-        "(emb.output (out %z.3) (nn.matmul (freeze (out %h)) (in %scale))): scale h -> z.3"
-            .to_owned(),
         format!("(emb.output (out %p.1) (nn.row_max {h})): h -> p.1"),
         format!("(emb.output (out %p.2) (nn.exp (nn.sub_rows {h} {}))): h p.1 -> p.2", of("p.1")),
         format!("(emb.output (out %p.3) (nn.row_sum {})): p.2 -> p.3", of("p.2")),
         format!("(emb.output (out %p) (nn.div_rows {} {})): p.2 p.3 -> p", of("p.2"), of("p.3")),
+        format!("(emb.output (out %z.2) {mp}): i o h -> z.2 z.1"),
+        "(emb.output (out %z.3) (nn.matmul (freeze (out %h)) (in %scale))): scale h -> z.3"
+            .to_owned(),
         format!("(emb.output_slot (out %z) 0 {h}): h -> z"),
         format!("(emb.output_slot (out %z) 1 {}): z.2 -> z", of("z.2")),
         format!("(emb.output_slot (out %z) 2 {}): z.3 -> z", of("z.3")),
@@ -121,7 +121,36 @@ fn layers_become_statements() {
     let outputs: Vec<_> = model.outputs().map(|out| out.name.as_str()).collect();
     assert_eq!(outputs, ["p", "q"]);
     let barriers = model.root_term(&operators).to_string().matches("scf.barrier").count();
-    assert_eq!(barriers, 9, "one wherever a statement reads what was written since the last");
+    assert_eq!(barriers, 10, "one wherever a statement reads what was written since the last");
+}
+
+#[test]
+fn parts_with_names_and_without_are_one_model() {
+    const INPUTS: &str = "(input t f32 (r 8)) (input i i64 (l)) (input f i64 ((+ b 1)))
+        (input w f32 (8 8)) (input n f32 (b 8))";
+    let bag = "(emb.bag sum t i f)";
+    let forms = [
+        format!("(output o (nn.add (nn.softmax {bag}) (nn.matmul (nn.sub {bag} n) w)))"),
+        format!(
+            "(let late (nn.sub {bag} n)) (let product (nn.matmul late w)) (let bag {bag})
+             (let shares (nn.softmax bag)) (output o (nn.add shares product))"
+        ),
+    ];
+    let statements = forms.map(|form| {
+        let model = parse(&format!("(model m {INPUTS} {form})")).expect("a model");
+        let term = model.root_term(&operators()).to_string();
+        // Temporaries are called by the order in which they are written.
+        let named = (0..model.statements.len()).map(|i| (model.statement_name(i), format!("s{i}")));
+        named.fold(term, |term, (name, number)| term.replace(&format!("\"%{name}\""), &number))
+    });
+    assert_eq!(statements[0], statements[1]);
+}
+
+#[test]
+fn equal_temporaries_are_one() {
+    let model =
+        parse("(model m (input x f32 (b 8)) (output o (nn.mul (nn.softmax x) (nn.softmax x))))");
+    assert_eq!(model.expect("a model").statements.len(), 4);
 }
 
 #[test]

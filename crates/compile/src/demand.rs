@@ -14,35 +14,51 @@
 //!   takes `n - 1` additions. Values that fit in registers count no loads or stores.
 //! - **Loads and stores.** Each looked-up row and each dense operand is loaded or popped by registers. Outputs are
 //!   stored by registers, except for the rows of empty bags, which are already zero. Temporaries need not be stored.
+//! - **Once.** What the rules that lower a model prove unnecessary counts nothing ([`Spared`]). Equal expressions of a
+//!   statement count once, and so do equal streams of rows in the whole model. A function of a table's rows counts for
+//!   each lookup or for each row of the table, whichever are fewer.
 //! - **Multiply-adds** of matrices, without the share that the vector ports could do in parallel with the matrix unit.
 
 mod operations;
+mod spared;
 
 use ember_model::data::Instance;
 use ember_model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
 use ember_sim::Demand;
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
-use ember_values::operation::{Function, Kernel, Mode, Score};
+use ember_values::operation::{Function, Kernel, Mode, Operand, Reads, Role, Score};
 use ember_values::scalar::DType;
 use operations::{function, operations};
-use std::collections::BTreeMap;
+pub use spared::Spared;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The bits of a cache line.
 const LINE_BITS: u64 = 512;
 
 /// Returns the demand of every program for a model on an instance, and the number of table elements that it looks up.
 /// If nothing is looked up, the second number is the elements of its inputs.
-pub fn demand(model: &Model, instance: &Instance, machine: &Machine) -> (Demand, u64) {
+pub fn demand(
+    model: &Model,
+    instance: &Instance,
+    machine: &Machine,
+    spared: &Spared,
+) -> (Demand, u64) {
     let mut counter = Counter {
         model,
         instance,
         machine,
         demand: Demand::default(),
+        spared,
+        statement: 0,
+        counted: BTreeMap::new(),
+        streams: BTreeSet::new(),
+        rows: BTreeMap::new(),
         touched: BTreeMap::new(),
         elements: 0,
     };
-    for statement in &model.statements {
+    for (at, statement) in model.statements.iter().enumerate() {
+        (counter.statement, counter.counted) = (at, BTreeMap::new());
         // An instance of another model has no demand.
         let _ = counter.statement(statement);
     }
@@ -79,8 +95,29 @@ struct Counter<'a> {
     instance: &'a Instance,
     machine: &'a Machine,
     demand: Demand,
+    spared: &'a Spared,
+    /// The position of the statement that is counted.
+    statement: usize,
+    /// The expressions of the statement that have been counted, by their keys, with the elements outside empty bags.
+    counted: BTreeMap<(String, bool), Option<u64>>,
+    /// The streams of rows and of what is made of them that have been counted: one program may use each several times,
+    /// in one statement or in several.
+    streams: BTreeSet<String>,
+    /// The operations on the looked-up rows of computed tables, by the keys of the tables.
+    rows: BTreeMap<String, Computed>,
     touched: BTreeMap<TensorId, Touched>,
     elements: u64,
+}
+
+/// The rows of a table that is computed from others. A program computes them for each lookup, or all of them once.
+#[derive(Default)]
+struct Computed {
+    /// The lookups.
+    lookups: u64,
+    /// The rows of the whole table.
+    rows: u64,
+    /// The vector operations for one row.
+    operations: u64,
 }
 
 impl Counter<'_> {
@@ -140,7 +177,42 @@ impl Counter<'_> {
     }
 
     /// Counts an expression whose elements are all needed once, and returns the number of elements outside empty bags.
+    /// A statement computes equal expressions once.
     fn expression(&mut self, expr: &Expr, computed: bool) -> Option<u64> {
+        let key = (expr.key(), computed);
+        if let Some(filled) = self.counted.get(&key) {
+            return *filled;
+        }
+        let filled = if self.spared.contains(self.statement, &key.0) {
+            self.operands(expr, computed, self.len(expr))
+        } else {
+            self.computed(expr, computed)
+        };
+        self.counted.insert(key, filled);
+        filled
+    }
+
+    /// Counts the operands of an expression of which all elements are read, and returns the number of elements outside
+    /// empty bags, at most `filled`. Rules alone say which elements an operation of a rule file reads.
+    fn operands(&mut self, expr: &Expr, computed: bool, mut filled: u64) -> Option<u64> {
+        let len = self.len(expr);
+        let tensors = expr.applied().into_iter().flat_map(Applied::tensors);
+        let is_read = |operand: &Operand| match operand.role {
+            Role::Tensor(_, reads) => reads != Reads::Often,
+            _ => false,
+        };
+        let is_known = expr.kernel() != Some(Kernel::Lowered);
+        for (_, operand) in tensors.filter(|(operand, _)| is_known && is_read(operand)) {
+            let operand_filled = self.expression(operand, computed)?;
+            if self.len(operand) == len {
+                filled = filled.min(operand_filled);
+            }
+        }
+        Some(filled)
+    }
+
+    /// Counts an expression that has to be computed or loaded, and its operands.
+    fn computed(&mut self, expr: &Expr, computed: bool) -> Option<u64> {
         let len = self.len(expr);
         let Op::Apply(call) = &expr.op else {
             self.whole(expr.stored()?);
@@ -150,6 +222,7 @@ impl Counter<'_> {
             return Some(len);
         };
         match call.kernel() {
+            Kernel::Lowered => return Some(len),
             Kernel::Rows if call.mode().is_some() => return self.bags(call),
             Kernel::Rows | Kernel::Blocks => {
                 let usage = if computed { Use::Computed } else { Use::Copied };
@@ -204,33 +277,36 @@ impl Counter<'_> {
             let folded = self.registers(x.dtype, self.len(x));
             self.operate(folded.saturating_sub(len));
         }
-        let mut filled = len;
-        for operand in expr.operands() {
-            let operand_filled = self.expression(operand, computed)?;
-            if self.len(operand) == len {
-                filled = filled.min(operand_filled);
-            }
-        }
-        Some(filled)
+        self.operands(expr, computed, len)
     }
 
-    /// Counts lookups into a table. The operators of the table expression are computed for each lookup.
-    fn lookups(&mut self, table: &Expr, rows: &[u64], usage: Use) -> Option<()> {
+    /// Counts lookups into a table by a tensor of positions.
+    fn lookups(&mut self, table: &Expr, by: TensorId, rows: &[u64], usage: Use) -> Option<()> {
         let n = rows.len() as u64;
         if usage != Use::InOrder {
             self.elements = self.elements.saturating_add(n.saturating_mul(self.width(table)));
         }
         for part in table.walk() {
-            let row = self.registers(part.dtype, self.width(part));
-            self.operate(operations(part, self.machine).saturating_mul(row).saturating_mul(n));
+            let key = part.key();
+            if self.spared.contains(self.statement, &key) {
+                continue;
+            }
+            let operations = operations(part, self.machine)
+                .saturating_mul(self.registers(part.dtype, self.width(part)));
+            if self.is_new(format!("{key} at {by:?}")) {
+                let extent = part.shape.first().and_then(|n| n.value(&self.instance.sizes));
+                let computed = self.rows.entry(key).or_default();
+                computed.lookups = computed.lookups.saturating_add(n);
+                (computed.rows, computed.operations) = (extent.unwrap_or(0), operations);
+            }
             let Op::Apply(call) = &part.op else {
-                self.rows(part.stored()?, rows, usage)?;
+                self.rows(part.stored()?, by, rows, usage)?;
                 continue;
             };
             match call.kernel() {
                 Kernel::Dequantise => {
-                    self.rows(call.stored("codes")?, rows, usage)?;
-                    self.rows(call.stored("scales")?, rows, usage)?;
+                    self.rows(call.stored("codes")?, by, rows, usage)?;
+                    self.rows(call.stored("scales")?, by, rows, usage)?;
                 }
                 Kernel::Bias => self.whole(call.stored("bias")?),
                 _ => {}
@@ -239,12 +315,17 @@ impl Counter<'_> {
         Some(())
     }
 
+    /// Returns true for a stream that has not been counted, and counts it.
+    fn is_new(&mut self, stream: String) -> bool {
+        self.streams.insert(stream)
+    }
+
     /// Counts lookups into a table at indices, and the reads of all the indices.
     fn looked_up(&mut self, call: &Applied, table: &str, indices: &str, usage: Use) -> Option<()> {
         let indices = call.stored(indices)?;
         self.whole(indices);
         let rows = self.positions(indices)?;
-        self.lookups(call.value(table)?, &rows, usage)
+        self.lookups(call.value(table)?, indices, &rows, usage)
     }
 
     /// Counts a stored operand that is loaded completely.
@@ -256,21 +337,22 @@ impl Counter<'_> {
         Some(())
     }
 
-    /// Counts lookups of rows of one tensor.
-    fn rows(&mut self, id: TensorId, rows: &[u64], usage: Use) -> Option<()> {
+    /// Counts lookups of rows of one tensor by a tensor of positions.
+    fn rows(&mut self, id: TensorId, by: TensorId, rows: &[u64], usage: Use) -> Option<()> {
         let tensor = self.tensor(id)?;
         let width = tensor.shape[1..].iter().fold(1u64, |n, extent| n.saturating_mul(*extent));
         let (bits, registers) =
             (width.saturating_mul(tensor.dtype.bits()), self.registers(tensor.dtype, width));
         let n = rows.len() as u64;
-        if usage != Use::Copied {
+        if usage != Use::Copied && self.is_new(format!("{id:?} loaded by {by:?}")) {
             self.load(n.saturating_mul(registers));
         }
+        let is_moved = usage != Use::InOrder && self.is_new(format!("{id:?} moved by {by:?}"));
         let touched = self.touched.entry(id).or_default();
         touched.row_bits = bits;
         touched.rows.extend(rows);
-        let moved = n.saturating_mul(bits);
-        if usage != Use::InOrder {
+        if is_moved {
+            let moved = n.saturating_mul(bits);
             touched.lanes = touched.lanes.saturating_add(moved);
             touched.rows_bits = touched.rows_bits.saturating_add(moved);
         }
@@ -280,19 +362,30 @@ impl Counter<'_> {
     /// Counts bags, and returns the number of elements of non-empty bags. The mean takes one more operation per bag.
     fn bags(&mut self, call: &Applied) -> Option<u64> {
         let (indices, offsets) = (call.stored("indices")?, call.stored("offsets")?);
-        let (table, added) = (call.value("table")?, u64::from(call.mode() == Some(Mode::Mean)));
+        let (table, weights) = (call.value("table")?, call.stored("weights"));
         self.whole(indices);
         self.whole(offsets);
         let (rows, ends) = (self.positions(indices)?, self.positions(offsets)?);
         let filled = ends.windows(2).filter(|ends| ends[0] < ends[1]).count() as u64;
         let row = self.registers(table.dtype, self.width(table));
-        let mut operations = (rows.len() as u64).saturating_sub(filled) + added * filled;
-        if let Some(weights) = call.stored("weights") {
+        // A mean is made of the sum of the same bag.
+        let (folded, divisions) = match call.mode() {
+            Some(Mode::Mean) => (Some(Mode::Sum), filled),
+            mode => (mode, 0),
+        };
+        let stream = format!("{} at {indices:?} by {weights:?}", table.key());
+        let mut operations = divisions;
+        if self.is_new(format!("{folded:?} of {stream} in {offsets:?}")) {
+            operations += (rows.len() as u64).saturating_sub(filled);
+        }
+        if let Some(weights) = weights {
             self.whole(weights);
-            operations += rows.len() as u64;
+            if self.is_new(stream) {
+                operations += rows.len() as u64;
+            }
         }
         self.operate(operations.saturating_mul(row));
-        self.lookups(table, &rows, Use::Computed)?;
+        self.lookups(table, indices, &rows, Use::Computed)?;
         Some(filled.saturating_mul(self.width(table)))
     }
 
@@ -310,8 +403,8 @@ impl Counter<'_> {
         let each = self.registers(right.dtype, n.saturating_mul(self.width(right)));
         let first = n + if operations > 2 { own.len() as u64 } else { 0 };
         self.operate(each.saturating_mul(operations).saturating_sub(first));
-        self.lookups(right, &edges, Use::Computed)?;
-        self.lookups(left, &own, Use::InOrder)?;
+        self.lookups(right, indices, &edges, Use::Computed)?;
+        self.lookups(left, offsets, &own, Use::InOrder)?;
         Some(own.len() as u64)
     }
 
@@ -328,6 +421,9 @@ impl Counter<'_> {
     }
 
     fn finish(mut self) -> (Demand, u64) {
+        for Computed { lookups, rows, operations } in std::mem::take(&mut self.rows).into_values() {
+            self.operate(operations.saturating_mul(lookups.min(rows)));
+        }
         for (id, touched) in std::mem::take(&mut self.touched) {
             let Some(tensor) = self.tensor(id) else { continue };
             let lines = if touched.whole {

@@ -25,6 +25,7 @@ mod lowered;
 mod names;
 mod operand;
 mod operator;
+mod order;
 mod origin;
 mod read;
 mod source;

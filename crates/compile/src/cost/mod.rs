@@ -65,13 +65,18 @@ impl CostModel<Node, Facts> for Model<'_> {
     fn combine(&self, egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Summary> {
         let Head::Op(name) = node.head() else { return Some(Summary::leaf(node, true)) };
         let name = name.as_str();
+        let is_name = name.starts_with('%');
         let mut summary = match egraph.analysis.operators().of(node) {
             Some(info) => self.price(&Priced { egraph, node, info, operands: children })?,
-            None if name.starts_with('%') => Summary::passive(children),
+            None if is_name => Summary::passive(children),
             // An operator that is declared nowhere has no known cost and occurs in no program.
             None => return None,
         };
-        summary.identify(name, children);
+        // Streams are added up in the order of their keys, so no key may depend on what a tensor is called.
+        match is_name.then(|| egraph.lookup(node.clone())).flatten() {
+            Some(class) => summary.identify_name(class),
+            None => summary.identify(name, children),
+        }
         summary.alone = self.alone(&summary);
         Some(summary)
     }

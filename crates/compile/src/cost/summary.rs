@@ -234,6 +234,11 @@ impl Summary {
         self.key = identity(&(head, keys.as_slice()));
     }
 
+    /// Sets the structural key of a name from its class.
+    pub fn identify_name(&mut self, class: Id) {
+        self.key = identity(&class);
+    }
+
     /// Encloses the term in a loop over a variable.
     pub fn enclose(&mut self, variable: Id) {
         self.loops = identity(&(variable, self.loops));

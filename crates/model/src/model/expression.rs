@@ -6,6 +6,7 @@ use ember_language::diagnostic::Span;
 use ember_values::operation::{Element, Kernel, Mode, Operand, Operation, Role};
 use ember_values::scalar::{DType, Scalar};
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// A tensor of a model, as its position among the inputs followed by the computed tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -171,6 +172,34 @@ impl Expr {
             open.extend(next.operands().into_iter().rev());
             Some(next)
         })
+    }
+
+    /// Returns a text that is the same for equal expressions only. It names no scratch memory.
+    pub fn key(&self) -> String {
+        let mut key = String::new();
+        self.add_key(&mut key);
+        key
+    }
+
+    fn add_key(&self, key: &mut String) {
+        let Op::Apply(applied) = &self.op else {
+            let _ = write!(key, " {:?}", self.op);
+            return;
+        };
+        let _ = write!(key, " ({}", applied.operation.name);
+        for (operand, argument) in applied.operation.operands.iter().zip(&applied.arguments) {
+            match argument {
+                Argument::Tensor(_) if matches!(operand.role, Role::Scratch) => {}
+                Argument::Tensor(x) => x.add_key(key),
+                Argument::Number(number) => {
+                    let _ = write!(key, " {number:?}");
+                }
+                Argument::Word(_) | Argument::DType(_) => {
+                    let _ = write!(key, " {argument:?}");
+                }
+            }
+        }
+        key.push(')');
     }
 
     /// Returns the tensor that the rows originate from, through conversions, for use in messages.

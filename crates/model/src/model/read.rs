@@ -4,7 +4,7 @@ use super::operand::Target;
 use super::operator::Value;
 use super::{
     Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
-    TensorId, operator, source,
+    TensorId, operator, order, source,
 };
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::rules::Definitions;
@@ -96,6 +96,7 @@ pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -
     directory.pop();
     let data = DataSpec::empty(directory, sources.files().clone());
     let model = reader.model(form, rest, data).filter(|_| reader.errors.is_empty());
+    let model = model.map(order::by_dataflow);
     // Data is read after all inputs, but errors are reported in the order of the text.
     reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
     model.ok_or(reader.errors)

@@ -16,6 +16,13 @@ impl Model {
         builder.build.term
     }
 
+    /// Returns the term of an expression, as it occurs in the terms of statements.
+    pub fn expression_term(&self, expr: &Expr, operators: &Operators) -> Term {
+        let mut builder = Builder { model: self, build: rules::Builder::new(operators) };
+        builder.expr(expr);
+        builder.build.term
+    }
+
     /// Returns the term of the whole model: its statements in order, with a barrier before each statement that reads a
     /// tensor written since the last barrier.
     pub fn root_term(&self, operators: &Operators) -> Term {
