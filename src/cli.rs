@@ -12,6 +12,7 @@ mod compile;
 mod equiv;
 mod explain;
 mod fmt;
+mod help;
 mod lsp;
 mod mutants;
 mod output;
@@ -43,6 +44,7 @@ use std::process::ExitCode;
 #[command(
     name = "ember-rewrite",
     version,
+    disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Example:\n  ember-rewrite --rules rules/ examples/embedding_bag.sexp\n  \
@@ -145,6 +147,9 @@ enum Command {
         #[command(subcommand)]
         what: generate::What,
     },
+    /// Prints the help of a command, or explains the columns and units of the report.
+    #[command(after_help = "Example:\n  ember-rewrite help report\n  ember-rewrite help gen bags")]
+    Help(help::HelpArgs),
 }
 
 /// The largest number of threads. The environment may ask for more than a system can start.
@@ -185,6 +190,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
+        (Some(Command::Help(args)), _) => args.run(Cli::command()),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(&mut sources, what, &line);

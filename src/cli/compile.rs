@@ -2,17 +2,15 @@
 
 use super::common::{Common, Level};
 use super::output::{to_json, write_output, write_result};
-use crate::job::{self, Done, Scope};
+use crate::job::{self, Scope};
 use crate::report::{self, Record};
 use crate::results::{self, Compared, Expected};
 use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
 use ember_tools::progress::Line;
 use ember_tools::render;
-use ember_tools::trace;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,7 +43,7 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     write_outputs(common, &done.outputs)?;
     done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
-    let text = if common.json { to_json(&done.report) } else { text(&done) };
+    let text = if common.json { to_json(&done.report) } else { report::text(&done.report, done.best.program.program()) };
     write_result(common.output.as_deref(), &text)?;
     let failed: Vec<&Record> = done.report.failed().collect();
     Ok(judge(&failed, &done.report.expected))
@@ -78,29 +76,6 @@ fn emit(
         _ => emit::Level::Dlc,
     };
     emit::program(inputs, options, level)
-}
-
-/// Returns the report in readable form.
-fn text(done: &Done) -> String {
-    let report = &done.report;
-    let trace = report.trace.as_deref().map(trace::print).unwrap_or_default();
-    format!(
-        "{}\nAssumes:\n{}\n{} on {}, seed {}, {} table elements\n{}\n\nWhere the cycles of `{}` go\n{}\n\n\
-         What each rule set is worth\n{}\n{trace}{}{}\n{}",
-        print(done.best.program.program()).trim_end(),
-        report::assumptions(report),
-        report.model,
-        report.target,
-        report.seed,
-        report.elements,
-        report::programs(report),
-        report.best.record.name,
-        report::stalls(report),
-        report::worth(report),
-        report::groups(report),
-        report::expected(&report.expected),
-        report::summary(report)
-    )
 }
 
 /// Reads the arrays that the outputs are expected to equal, if any are given.

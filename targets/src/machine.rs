@@ -333,6 +333,11 @@ impl Machine {
         (ns * self.core.clock_ghz).ceil() as u64
     }
 
+    /// Converts core cycles to a time in seconds.
+    pub fn seconds(&self, cycles: u64) -> f64 {
+        cycles as f64 / (self.core.clock_ghz * 1e9)
+    }
+
     /// Returns the simulated core's share of main memory's bandwidth, in bytes per core cycle.
     pub fn share_bytes_per_cycle(&self) -> f64 {
         let total = self.dram.channels as f64 * self.dram.channel_gb_per_s;
