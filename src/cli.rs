@@ -22,6 +22,7 @@ mod run;
 mod saturate;
 mod self_test;
 mod test;
+mod time_limit;
 mod verify;
 mod why_not;
 
@@ -35,6 +36,7 @@ use ember_tools::progress::Line;
 use run::{CoreName, run_program};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use time_limit::TimeLimit;
 
 /// Compiles embedding operations for decoupled access-execute machines with rules in an e-graph.
 ///
@@ -56,6 +58,9 @@ struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     common: Common,
+    /// End with an error if the command is not done after so many seconds.
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = time_limit::seconds)]
+    time_limit: Option<TimeLimit>,
     /// The model.
     #[arg(required = true)]
     model: Option<PathBuf>,
@@ -172,6 +177,9 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     limit_threads();
+    if let Some(limit) = cli.time_limit {
+        limit.start(wants_json(&matches));
+    }
     let mut sources = Sources::new(Shipped::default());
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {

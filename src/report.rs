@@ -60,6 +60,10 @@ pub struct Record {
     pub dram_bytes: u64,
     /// Bytes written into the data queue.
     pub queue_bytes: u64,
+    /// Accesses of the core's first-level cache.
+    pub l1_accesses: u64,
+    /// Accesses of the core's second-level cache, reads of the queue included.
+    pub l2_accesses: u64,
     /// Accesses of the last level cache.
     pub llc_accesses: u64,
     /// The part of them that are the access unit's loads, by hint.
@@ -90,6 +94,8 @@ impl Record {
         self.energy_j = stats.energy_j;
         self.dram_bytes = stats.dram_bytes.read + stats.dram_bytes.written;
         self.queue_bytes = stats.queue_bytes;
+        self.l1_accesses = stats.l1_accesses;
+        self.l2_accesses = stats.l2_accesses;
         self.llc_accesses = stats.llc_accesses;
         self.llc_loads = stats.llc_loads;
         self.stalls = stats.units.clone();

@@ -2,6 +2,7 @@
 
 use super::common::{Common, Level};
 use super::output::{to_json, write_output, write_result};
+use crate::html::{self, Page};
 use crate::job::{self, Scope};
 use crate::report::{self, Record};
 use crate::results::{self, Compared, Expected};
@@ -9,8 +10,10 @@ use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
+use ember_tools::explain;
 use ember_tools::progress::Line;
 use ember_tools::render;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,12 +36,18 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     let expected = expected(sources, common, &inputs)?;
     let line = Line::on_terminal();
     let read = (started, started.elapsed());
-    let done =
-        job::run(sources, &inputs, &options, Scope::Whole, common.timeline.is_some(), read, &line);
+    let recorded = common.timeline.is_some() || common.html.is_some();
+    let done = job::run(sources, &inputs, &options, Scope::Whole, recorded, read, &line);
     line.done();
     let mut done = done?;
     if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
         write_output(path, trace.to_string())?;
+    }
+    if let Some(path) = &common.html {
+        let groups = explained(&inputs, &options)?;
+        let activity = done.timeline.as_ref().map(html::activity).unwrap_or_default();
+        let page = html::page(&Page::Report { report: &done.report, activity, groups });
+        write_output(path, page)?;
     }
     write_outputs(common, &done.outputs)?;
     done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
@@ -47,6 +56,14 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     write_result(common.output.as_deref(), &text)?;
     let failed: Vec<&Record> = done.report.failed().collect();
     Ok(judge(&failed, &done.report.expected))
+}
+
+/// Returns the chains of rules that lead to the best program, by group of statements.
+fn explained(inputs: &Inputs, options: &Options) -> Checked<Value> {
+    let line = Line::on_terminal();
+    let explained = explain::explain(inputs, options, None, &line);
+    line.done();
+    Ok(explain::to_json(&inputs.book, &explained?)["groups"].take())
 }
 
 /// Returns the text of the best program at a level, or of its e-graph.

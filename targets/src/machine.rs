@@ -5,7 +5,7 @@
 
 mod parse;
 
-pub use parse::MachineError;
+pub use parse::{MachineError, parent};
 
 use serde::Serialize;
 
@@ -302,9 +302,15 @@ const SECTIONS: &[(&str, &[Field])] = &[
 pub const TMU_CPU: &str = include_str!("../tmu-cpu.toml");
 
 impl Machine {
-    /// Reads a description. All errors are reported at once.
+    /// Reads a description that is complete in itself. All errors are reported at once.
     pub fn parse(text: &str) -> Result<Machine, Vec<MachineError>> {
-        let figures = parse::figures(text)?;
+        Machine::parse_from(text, None)
+    }
+
+    /// Reads a description; what it does not state is as in its parent's. All errors are reported at once.
+    pub fn parse_from(text: &str, parent: Option<&Machine>) -> Result<Machine, Vec<MachineError>> {
+        let inherited = parent.map_or(&[][..], |parent| &parent.figures);
+        let figures = parse::figures(text, inherited)?;
         let section = |name: &'static str| {
             let figures = &figures.figures;
             move |key: &str| {

@@ -8,6 +8,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
 use egg::Symbol;
+use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -91,7 +92,7 @@ impl Schedule {
 
     /// Returns the schedule with further rules, from later in the book, in every step that runs rules.
     pub fn extended(&self, further: &[usize]) -> Schedule {
-        self.running(&|rules| rules.iter().chain(further).copied().collect())
+        self.running(&|rules| rules.iter().chain(further).copied().unique().collect())
     }
 
     /// Returns the schedule with other rules in each step that runs rules.
