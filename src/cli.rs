@@ -12,6 +12,7 @@ mod compile;
 mod equiv;
 mod explain;
 mod fmt;
+mod help;
 mod lsp;
 mod mutants;
 mod output;
@@ -21,6 +22,7 @@ mod run;
 mod saturate;
 mod self_test;
 mod test;
+mod time_limit;
 mod verify;
 mod why_not;
 
@@ -34,6 +36,7 @@ use ember_tools::progress::Line;
 use run::{CoreName, run_program};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use time_limit::TimeLimit;
 
 /// Compiles embedding operations for decoupled access-execute machines with rules in an e-graph.
 ///
@@ -43,6 +46,7 @@ use std::process::ExitCode;
 #[command(
     name = "ember-rewrite",
     version,
+    disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Example:\n  ember-rewrite --rules rules/ examples/embedding_bag.sexp\n  \
@@ -54,6 +58,9 @@ struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     common: Common,
+    /// End with an error if the command is not done after so many seconds.
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = time_limit::seconds)]
+    time_limit: Option<TimeLimit>,
     /// The model.
     #[arg(required = true)]
     model: Option<PathBuf>,
@@ -145,6 +152,9 @@ enum Command {
         #[command(subcommand)]
         what: generate::What,
     },
+    /// Prints the help of a command, or explains the columns and units of the report.
+    #[command(after_help = "Example:\n  ember-rewrite help report\n  ember-rewrite help gen bags")]
+    Help(help::HelpArgs),
 }
 
 /// The largest number of threads. The environment may ask for more than a system can start.
@@ -167,6 +177,9 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     limit_threads();
+    if let Some(limit) = cli.time_limit {
+        limit.start(wants_json(&matches));
+    }
     let mut sources = Sources::new(Shipped::default());
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
@@ -185,6 +198,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Saturate(args)), _) => args.run(&mut sources),
         (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
         (Some(Command::Explain(args)), _) => args.run(&mut sources),
+        (Some(Command::Help(args)), _) => args.run(Cli::command()),
         (Some(Command::Gen { what }), _) => {
             let line = Line::on_terminal();
             let done = generate::run(&mut sources, what, &line);

@@ -171,7 +171,7 @@ impl Compiler {
     pub fn prove(&self, first: &Sexp, second: &Sexp) -> Result<Verdict, Error> {
         with(&self.sources, |sources| {
             let paths = equiv::rule_paths(sources.files().as_ref(), &self.options.rules);
-            let (book, _) = ember_language::rules::load(sources, &paths)?;
+            let book = equiv::load_rules(sources, &self.options.rules)?;
             let rules = Rules::read(sources, &paths)?;
             let machine = ember_compile::machines::load(sources, &self.options.target)?;
             for (name, side) in SIDES.into_iter().zip([first, second]) {

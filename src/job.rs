@@ -6,7 +6,7 @@ use ember_compile::demand::{Spared, demand};
 use ember_compile::dlc_text::DlcText;
 use ember_compile::groups::{Chosen, ChosenGroup, Plan, Searched, Unfinished, choose_among};
 use ember_compile::pipeline::{Case, Failure, Inputs, Options, goal, search_without, simulate};
-use ember_language::diagnostic::{Checked, Sources};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
 use ember_model::{IndexUse, OffsetsUse, TensorId};
@@ -24,6 +24,7 @@ use itertools::Itertools;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// The schedule of the sequential baseline.
 const COUPLED: &str = "coupled";
@@ -48,12 +49,21 @@ pub enum Scope {
 /// A program to judge.
 struct Contender {
     name: String,
-    /// The program, or the reason why there is none.
-    program: Result<Program, String>,
+    program: Result<Program, NoProgram>,
     core: CoreKind,
     exact: Exactness,
     /// The rules that contributed to it.
     rules: BTreeSet<&'static str>,
+}
+
+/// The error of a schedule that has no program for the model: the place in the model, and the reason there.
+#[derive(Clone, Debug, Error)]
+#[error("{}", reason(.0))]
+struct NoProgram(Diagnostic);
+
+/// Returns the reason for an error in one line, without its place.
+fn reason(error: &Diagnostic) -> &str {
+    error.at.as_ref().map_or(&error.message, |(_, label)| label)
 }
 
 /// The result of the main job: the report, and the best program for further use.
@@ -140,7 +150,7 @@ pub fn run(
     let records: Vec<Record> = contenders
         .iter()
         .zip(outcomes)
-        .map(|(c, outcome)| record(c, outcome, &judge, &mut timeline))
+        .map(|(c, outcome)| record(c, outcome, inputs, &judge, &mut timeline))
         .collect();
 
     let start = Instant::now();
@@ -154,6 +164,7 @@ pub fn run(
     let report = Report {
         model: inputs.model.name.clone(),
         target: inputs.machine.name.clone(),
+        clock_ghz: inputs.machine.core.clock_ghz,
         seed: judge.instance.seed,
         elements,
         programs: records,
@@ -198,13 +209,10 @@ fn contender(
 ) -> Contender {
     let Attempt { searched, chosen, exactness } = attempt;
     let program = chosen.as_ref().map(|chosen| chosen.program.program().clone());
-    let reason = |why: &Unfinished| {
-        let error = attempt.reason(inputs, schedule, why);
-        error.at.map_or(error.message, |(_, label)| label)
-    };
+    let none = |why: &Unfinished| NoProgram(attempt.reason(inputs, schedule, why));
     Contender {
         name: name.to_owned(),
-        program: program.map_err(reason),
+        program: program.map_err(none),
         core,
         exact: *exactness,
         rules: searched.fired(),
@@ -231,6 +239,7 @@ fn hand_written(sources: &mut Sources, inputs: &Inputs) -> Checked<Vec<(String, 
 fn record(
     contender: &Contender,
     outcome: Option<Result<Outcome, Failure>>,
+    inputs: &Inputs,
     judge: &Case,
     timeline: &mut Option<serde_json::Value>,
 ) -> Record {
@@ -242,8 +251,8 @@ fn record(
     };
     let program = match (&contender.program, outcome) {
         (Ok(program), Some(outcome)) => outcome.map(|outcome| (program, outcome)),
-        (Err(reason), _) => {
-            record.missing = Some(reason.clone());
+        (Err(none), _) => {
+            record.missing = Some(none.to_string());
             return record;
         }
         (Ok(_), None) => return record,
@@ -253,7 +262,7 @@ fn record(
             let compared = judge.compare(program, &outcome, contender.exact);
             record.valid = compared.is_ok();
             record.mismatch = compared.err().map(|m| m.to_string());
-            record.measure(&outcome.stats);
+            record.measure(&outcome.stats, &inputs.machine);
             if outcome.timeline.is_some() {
                 *timeline = outcome.timeline;
             }

@@ -38,6 +38,7 @@ mod bench;
 pub mod cli;
 mod compiler;
 mod generate;
+mod html;
 #[doc(hidden)]
 pub mod job;
 mod report;

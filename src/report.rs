@@ -5,11 +5,15 @@ mod tables;
 use crate::results::Compared;
 use ember_compile::pipeline::Failure;
 use ember_sim::{LoadsByHint, SimError, Stats, UnitStats};
+use ember_targets::machine::Machine;
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::GroupTrace;
 use serde::Serialize;
 
-pub use tables::{assumptions, expected, groups, one, programs, stalls, summary, worth};
+pub use tables::{one, text};
+
+/// The explanation of every column and unit of the tables, which the book includes.
+pub const HELP: &str = include_str!("report/columns.md");
 
 /// The whole report; `--json` prints it in this form.
 #[derive(Clone, Debug, Serialize)]
@@ -18,6 +22,8 @@ pub struct Report {
     pub model: String,
     /// The machine's name.
     pub target: String,
+    /// The clock of the machine's core in GHz, in whose cycles all times are counted.
+    pub clock_ghz: f64,
     /// The seed of the data that programs are judged on.
     pub seed: u64,
     /// Table elements that one run reads.
@@ -46,12 +52,18 @@ pub struct Record {
     pub name: String,
     /// Cycles from the start to the last result; `null` if the run did not end.
     pub cycles: Option<u64>,
+    /// The same in seconds, at the clock of the machine's core.
+    pub time_s: Option<f64>,
     /// Energy in joules.
     pub energy_j: f64,
     /// Bytes read from and written to main memory.
     pub dram_bytes: u64,
     /// Bytes written into the data queue.
     pub queue_bytes: u64,
+    /// Accesses of the core's first-level cache.
+    pub l1_accesses: u64,
+    /// Accesses of the core's second-level cache, reads of the queue included.
+    pub l2_accesses: u64,
     /// Accesses of the last level cache.
     pub llc_accesses: u64,
     /// The part of them that are the access unit's loads, by hint.
@@ -75,12 +87,15 @@ pub struct Record {
 }
 
 impl Record {
-    /// Records the measurements of a run.
-    pub fn measure(&mut self, stats: &Stats) {
+    /// Records the measurements of a run on a machine.
+    pub fn measure(&mut self, stats: &Stats, machine: &Machine) {
         self.cycles = Some(stats.cycles);
+        self.time_s = Some(machine.seconds(stats.cycles));
         self.energy_j = stats.energy_j;
         self.dram_bytes = stats.dram_bytes.read + stats.dram_bytes.written;
         self.queue_bytes = stats.queue_bytes;
+        self.l1_accesses = stats.l1_accesses;
+        self.l2_accesses = stats.l2_accesses;
         self.llc_accesses = stats.llc_accesses;
         self.llc_loads = stats.llc_loads;
         self.stalls = stats.units.clone();

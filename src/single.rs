@@ -89,7 +89,7 @@ pub fn run(
             let compared = case.compare(program, &outcome, options.exact);
             record.valid = compared.is_ok();
             record.mismatch = compared.err().map(|m| m.to_string());
-            record.measure(&outcome.stats);
+            record.measure(&outcome.stats, &inputs.machine);
             let outputs = case.outputs(program, &outcome);
             Ran { record, outputs, timeline: outcome.timeline }
         }

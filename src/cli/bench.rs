@@ -1,10 +1,11 @@
 //! The `bench` command's options, and the output of its result.
 
 use super::common::Exact;
-use super::output::{to_json, write_result};
+use super::output::{to_json, write_output, write_result};
 use super::rule_paths::RulePaths;
 use crate::bench::{self, Bench};
 use crate::generate;
+use crate::html::{self, Page};
 use clap::Args;
 use ember_compile::pipeline::Options;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
@@ -32,6 +33,9 @@ pub(super) struct BenchArgs {
     /// Writes a plot.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Writes a page for a browser, one file without references to others.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     rules: RulePaths,
     /// The machine: a name, or the file of a description.
@@ -79,6 +83,9 @@ impl BenchArgs {
         let done = bench::run(sources, &bench, &line);
         line.done();
         let done = done?;
+        if let Some(path) = &self.html {
+            write_output(path, html::page(&Page::Bench { workloads: &done.rows }))?;
+        }
         let text = if self.json { to_json(&json!({ "workloads": done.rows })) } else { done.text };
         write_result(self.output.as_deref(), &text)?;
         let failed = done.rows.iter().filter(|row| !row.valid);

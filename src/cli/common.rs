@@ -102,6 +102,9 @@ pub(super) struct Common {
     /// Write the run as a Chrome trace, which Perfetto opens.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
+    /// Write the report as a page for a browser, one file without references to others.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "emit_after"])]
+    pub html: Option<PathBuf>,
     /// Write the outputs that the best program computed: FILE ends in .safetensors or .npz.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "emit_after"])]
     pub outputs: Option<TensorFile>,

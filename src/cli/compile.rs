@@ -2,17 +2,18 @@
 
 use super::common::{Common, Level};
 use super::output::{to_json, write_output, write_result};
-use crate::job::{self, Done, Scope};
+use crate::html::{self, Page};
+use crate::job::{self, Scope};
 use crate::report::{self, Record};
 use crate::results::{self, Compared, Expected};
 use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
+use ember_tools::explain;
 use ember_tools::progress::Line;
 use ember_tools::render;
-use ember_tools::trace;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,20 +36,34 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     let expected = expected(sources, common, &inputs)?;
     let line = Line::on_terminal();
     let read = (started, started.elapsed());
-    let done =
-        job::run(sources, &inputs, &options, Scope::Whole, common.timeline.is_some(), read, &line);
+    let recorded = common.timeline.is_some() || common.html.is_some();
+    let done = job::run(sources, &inputs, &options, Scope::Whole, recorded, read, &line);
     line.done();
     let mut done = done?;
     if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
         write_output(path, trace.to_string())?;
     }
+    if let Some(path) = &common.html {
+        let groups = explained(&inputs, &options)?;
+        let activity = done.timeline.as_ref().map(html::activity).unwrap_or_default();
+        let page = html::page(&Page::Report { report: &done.report, activity, groups });
+        write_output(path, page)?;
+    }
     write_outputs(common, &done.outputs)?;
     done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
-    let text = if common.json { to_json(&done.report) } else { text(&done) };
+    let text = if common.json { to_json(&done.report) } else { report::text(&done.report, done.best.program.program()) };
     write_result(common.output.as_deref(), &text)?;
     let failed: Vec<&Record> = done.report.failed().collect();
     Ok(judge(&failed, &done.report.expected))
+}
+
+/// Returns the chains of rules that lead to the best program, by group of statements.
+fn explained(inputs: &Inputs, options: &Options) -> Checked<Value> {
+    let line = Line::on_terminal();
+    let explained = explain::explain(inputs, options, None, &line);
+    line.done();
+    Ok(explain::to_json(&inputs.book, &explained?)["groups"].take())
 }
 
 /// Returns the text of the best program at a level, or of its e-graph.
@@ -78,29 +93,6 @@ fn emit(
         _ => emit::Level::Dlc,
     };
     emit::program(inputs, options, level)
-}
-
-/// Returns the report in readable form.
-fn text(done: &Done) -> String {
-    let report = &done.report;
-    let trace = report.trace.as_deref().map(trace::print).unwrap_or_default();
-    format!(
-        "{}\nAssumes:\n{}\n{} on {}, seed {}, {} table elements\n{}\n\nWhere the cycles of `{}` go\n{}\n\n\
-         What each rule set is worth\n{}\n{trace}{}{}\n{}",
-        print(done.best.program.program()).trim_end(),
-        report::assumptions(report),
-        report.model,
-        report.target,
-        report.seed,
-        report.elements,
-        report::programs(report),
-        report.best.record.name,
-        report::stalls(report),
-        report::worth(report),
-        report::groups(report),
-        report::expected(&report.expected),
-        report::summary(report)
-    )
 }
 
 /// Reads the arrays that the outputs are expected to equal, if any are given.

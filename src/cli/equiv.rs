@@ -8,7 +8,6 @@ use ember_certify::Rules;
 use ember_compile::machines;
 use ember_engine::saturate::Limits;
 use ember_language::diagnostic::{Checked, Sources};
-use ember_language::rules;
 use ember_prove::equiv::{self, Options, Report, Verdict};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -65,7 +64,7 @@ impl EquivArgs {
     pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
         let start = Instant::now();
         let paths = equiv::rule_paths(sources.files().as_ref(), &self.rules.rules);
-        let (book, _) = rules::load(sources, &paths)?;
+        let book = equiv::load_rules(sources, &self.rules.rules)?;
         let machine = machines::load(sources, &self.target)?;
         let sides = equiv::read(sources, &book, &machine, &self.files, self.model.as_deref())?;
         let compiled = ember_engine::compile(&book);

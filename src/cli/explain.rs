@@ -1,7 +1,8 @@
 //! The `explain` command's options, and the output of its result.
 
 use super::ask::{Asked, term};
-use super::output::{to_json, write_result};
+use super::output::{to_json, write_output, write_result};
+use crate::html::{self, Page};
 use clap::Args;
 use ember_compile::pipeline;
 use ember_engine::saturate::StopReason;
@@ -26,6 +27,9 @@ pub(super) struct ExplainArgs {
     /// Give each step a line of its own, also push-downs of one kind and arithmetic.
     #[arg(long)]
     full: bool,
+    /// Write the steps as a page for a browser, one file without references to others.
+    #[arg(long, value_name = "FILE", conflicts_with = "terms")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     asked: Asked,
 }
@@ -46,6 +50,11 @@ impl ExplainArgs {
         let explained = explain::explain(&inputs, &options, self.asked.statement, &line);
         line.done();
         let explained = explained?;
+        if let Some(path) = &self.html {
+            let groups = explain::to_json(&inputs.book, &explained)["groups"].take();
+            let model = model.display().to_string();
+            write_output(path, html::page(&Page::Explain { model, groups }))?;
+        }
         let text = match self.asked.json {
             true => to_json(&explain::to_json(&inputs.book, &explained)),
             false => {

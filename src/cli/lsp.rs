@@ -28,7 +28,7 @@ impl LspArgs {
             _ => path.clone(),
         };
         let rules = self.rules.iter().map(resolved).collect();
-        let (input, output) = (&mut BufReader::new(stdin().lock()), &mut stdout().lock());
+        let (input, output) = (BufReader::new(stdin()), &mut stdout().lock());
         let served = lsp::serve(input, output, rules, default.clone());
         match served {
             Ok(true) => Ok(ExitCode::SUCCESS),

@@ -39,6 +39,10 @@ pub(super) fn run_program(
         let error = Diagnostic::global("`run` can emit a program as DLC only");
         return Err(vec![error.with_help("give `--emit dlc`")]);
     }
+    if common.html.is_some() {
+        let error = Diagnostic::global("`run` writes no page");
+        return Err(vec![error.with_help("the main job writes one: leave out `run` and the program")]);
+    }
     let expected = expected(sources, common, &inputs)?;
     let core = match core {
         CoreName::InOrder => CoreKind::InOrder,

@@ -1,125 +1,199 @@
-//! The tables of the readable report.
+//! The readable report: the program, the tables and the lines between them, within 80 columns. `columns.md` explains
+//! every column, for the command and for the book.
 
-use super::{Record, Report, RunReport};
+use super::{Ablation, GroupReport, Record, Report, RunReport};
 use crate::results::Compared;
 use ember_sim::UnitStats;
-use ember_tools::tables::{grouped, table};
-use std::fmt::Write;
+use ember_targets::dlc::Program;
+use ember_targets::print::print_within;
+use ember_tools::tables::{COLUMNS, grouped, narrow, prefixed, wrapped};
+use ember_tools::trace;
+use itertools::Itertools;
+
+/// The relative change in cycles from which on a rule set has a row of its own.
+const MATTERS: f64 = 0.005;
+
+/// The share of a run from which on a unit counts as idle all the time; less is shown as 0.0 %.
+const ALWAYS: f64 = 0.9995;
+
+/// The headers of the tables, each explained in `columns.md`.
+mod header {
+    pub const PROGRAMS: [&str; 5] = ["program", "cycles", "time", "of bound", "output"];
+    pub const USES: [&str; 5] = ["program", "energy", "DRAM bytes", "LLC accesses", "queue bytes"];
+    pub const UNITS: [&str; 7] =
+        ["unit", "busy", "memory", "full", "empty", "dispatch", "idle"];
+    pub const WORTH: [&str; 3] = ["without", "cycles", "slowdown"];
+    pub const GROUPS: [&str; 3] = ["statements", "groups", "cycles alone"];
+    pub const EXPECTED: [&str; 6] =
+        ["output", "as expected", "elements", "beyond", "largest error", "where"];
+}
+
+/// Returns the report of the main job with the chosen program.
+pub fn text(report: &Report, program: &Program) -> String {
+    let Report { model, target, clock_ghz, seed, .. } = report;
+    let elements = grouped(report.elements);
+    let sections = [
+        print_within(program, COLUMNS).trim_end().to_owned(),
+        format!("Assumes:\n{}", assumptions(report)),
+        wrapped(&format!(
+            "{model} on {target} at {clock_ghz} GHz, seed {seed}, {elements} table elements"
+        )),
+        programs(report),
+        format!("What they move and use\n{}", uses(report)),
+        format!("Where the cycles of `{}` go\n{}", report.best.record.name, units(&report.best.record)),
+        worth(&report.best.ablation),
+        report.trace.as_deref().map(trace::print).unwrap_or_default(),
+        groups(&report.best.groups),
+        expected(&report.expected),
+        summary(report),
+    ];
+    sections.iter().map(|section| section.trim_end()).filter(|s| !s.is_empty()).join("\n\n") + "\n"
+}
+
+/// Returns the report of one program's run by itself.
+pub fn one(report: &RunReport) -> String {
+    let record = &report.record;
+    let output = match &record.mismatch {
+        None => format!("equal to the reference ({})", record.exactness),
+        Some(_) => "WRONG".to_owned(),
+    };
+    let mut table = narrow(&["", record.name.as_str()]);
+    table.add_row(["cycles".to_owned(), cycles(record)]);
+    table.add_row(["time".to_owned(), time(record.time_s)]);
+    table.add_row(["energy".to_owned(), prefixed(record.energy_j, "J")]);
+    table.add_row(["DRAM bytes".to_owned(), grouped(record.dram_bytes)]);
+    table.add_row(["LLC accesses".to_owned(), grouped(record.llc_accesses)]);
+    table.add_row(["queue bytes".to_owned(), grouped(record.queue_bytes)]);
+    table.add_row(["output".to_owned(), output]);
+    let expected = expected(&report.expected);
+    let parts = [table.to_string(), units(record), expected];
+    parts.into_iter().filter(|part| !part.is_empty()).join("\n") + "\n"
+}
+
+/// Returns the assumptions of the chosen program about its data, one line each.
+fn assumptions(report: &Report) -> String {
+    report.best.assumptions.iter().map(|a| wrapped(&format!("  - {a}"))).join("\n")
+}
 
 fn cycles(record: &Record) -> String {
     record.cycles.map_or_else(|| "-".to_owned(), grouped)
 }
 
-/// Returns the table of every program's run, with the physical bound below.
-pub fn programs(report: &Report) -> String {
-    let header = ["program", "cycles", "of bound", "energy", "DRAM bytes", "queue bytes", "output"];
-    let mut table = table(&header);
+fn time(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), |seconds| prefixed(seconds, "s"))
+}
+
+/// Returns the table of every program's run, with the physical bound below, and the schedules without a program.
+fn programs(report: &Report) -> String {
+    let mut table = narrow(&header::PROGRAMS);
     let bound = report.best.bound_cycles;
-    for record in &report.programs {
-        let share = record.cycles.map_or_else(
-            || "-".to_owned(),
-            |c| format!("{:.1} %", 100.0 * bound as f64 / c.max(1) as f64),
-        );
-        if let Some(reason) = &record.missing {
-            table.add_row([record.name.as_str(), "-", "-", "-", "-", "-", reason]);
-            continue;
-        }
+    for record in ran(report) {
+        let share = |c: u64| format!("{:.1} %", 100.0 * bound as f64 / c.max(1) as f64);
         let output = match (&record.mismatch, record.exactness.as_str()) {
-            (None, "bitwise") => "equal".to_owned(),
-            (None, exactness) => format!("within the bound ({exactness})"),
-            (Some(_), _) => "WRONG".to_owned(),
+            (None, "bitwise") => "equal",
+            (None, exactness) => exactness,
+            (Some(_), _) => "WRONG",
         };
         table.add_row([
             record.name.clone(),
             cycles(record),
-            share,
-            format!("{:.1} µJ", record.energy_j * 1e6),
-            grouped(record.dram_bytes),
-            grouped(record.queue_bytes),
-            output,
+            time(record.time_s),
+            record.cycles.map_or_else(|| "-".to_owned(), share),
+            output.to_owned(),
         ]);
     }
+    let seconds = bound as f64 / (report.clock_ghz * 1e9);
     let by = format!("bound ({})", report.best.bound_by);
-    table.add_row([by, grouped(bound), "100.0 %".to_owned()]);
+    table.add_row([by, grouped(bound), time(Some(seconds)), "100.0 %".to_owned()]);
+    let missing = report.programs.iter().filter_map(|record| {
+        let reason = record.missing.as_ref()?;
+        Some(wrapped(&format!("no program `{}`: {reason}", record.name)))
+    });
+    [table.to_string()].into_iter().chain(missing).join("\n")
+}
+
+/// Returns the programs that exist.
+fn ran(report: &Report) -> impl Iterator<Item = &Record> {
+    report.programs.iter().filter(|record| record.missing.is_none())
+}
+
+/// Returns the table of every program's energy and traffic.
+fn uses(report: &Report) -> String {
+    let mut table = narrow(&header::USES);
+    for record in ran(report) {
+        table.add_row([
+            record.name.clone(),
+            prefixed(record.energy_j, "J"),
+            grouped(record.dram_bytes),
+            grouped(record.llc_accesses),
+            grouped(record.queue_bytes),
+        ]);
+    }
     table.to_string()
 }
 
-/// Returns the table of the chosen program's cycles by unit and activity, in percent of its run.
-pub fn stalls(report: &Report) -> String {
-    unit_table(&report.best.record.stalls, report.best.record.cycles)
-}
-
-fn unit_table(units: &[UnitStats], cycles: Option<u64>) -> String {
-    let header = ["unit", "busy", "memory", "full queue", "empty queue", "dispatch", "idle"];
-    let mut table = table(&header);
-    let total = cycles.unwrap_or(0).max(1) as f64;
+/// Returns the table of a program's cycles by unit and activity, in percent of its run. Units that never begin are
+/// counted below.
+fn units(record: &Record) -> String {
+    let total = record.cycles.unwrap_or(0).max(1) as f64;
+    let always = |unit: &&UnitStats| unit.idle as f64 >= ALWAYS * total;
+    let mut table = narrow(&header::UNITS);
     let share = |n: u64| format!("{:.1} %", 100.0 * n as f64 / total);
-    for unit in units {
+    for unit in record.stalls.iter().filter(|unit| !always(unit)) {
         let parts = [unit.busy, unit.memory, unit.full, unit.empty, unit.dispatch, unit.idle];
         table.add_row([unit.name.clone()].into_iter().chain(parts.map(share)));
     }
-    table.to_string()
+    match record.stalls.iter().filter(always).count() {
+        0 => table.to_string(),
+        1 => format!("{table}\n1 more unit is idle for 99.95 % and more"),
+        n => format!("{table}\n{n} more units are idle for 99.95 % and more"),
+    }
 }
 
-/// Returns the table of the worth of each rule set: the cycles without it.
-pub fn worth(report: &Report) -> String {
-    let mut table = table(&["without", "cycles", "slowdown"]);
-    for row in &report.best.ablation {
+/// Returns the table of the worth of each rule set that matters, and the number of the others.
+fn worth(ablation: &[Ablation]) -> String {
+    if ablation.is_empty() {
+        return String::new();
+    }
+    let matters =
+        |row: &&Ablation| row.slowdown.is_none_or(|slowdown| (slowdown - 1.0).abs() >= MATTERS);
+    let mut table = narrow(&header::WORTH);
+    for row in ablation.iter().filter(matters) {
         table.add_row([
             row.rules.clone(),
             row.cycles.map_or_else(|| "no program".to_owned(), grouped),
             row.slowdown.map_or_else(|| "-".to_owned(), |s| format!("{s:.3}x")),
         ]);
     }
-    table.to_string()
+    let table = format!("What each rule set is worth\n{table}");
+    match ablation.iter().filter(|row| !matters(row)).count() {
+        0 => table,
+        1 => format!("{table}\n1 other rule set is worth less than 0.5 %"),
+        n => format!("{table}\n{n} other rule sets are worth less than 0.5 % each"),
+    }
 }
 
 /// Returns the table of the groups of statements that were searched, if there are several.
-pub fn groups(report: &Report) -> String {
-    let groups = &report.best.groups;
+fn groups(groups: &[GroupReport]) -> String {
     if groups.len() <= 1 {
         return String::new();
     }
-    let mut table = table(&["statements", "groups", "cycles alone"]);
+    let mut table = narrow(&header::GROUPS);
     for group in groups.iter().filter(|group| group.like.is_none()) {
-        let same = |other: &&super::GroupReport| other.like.as_ref() == Some(&group.statements);
+        let same = |other: &&GroupReport| other.like.as_ref() == Some(&group.statements);
         let alone = group.cycles.map_or_else(|| "-".to_owned(), grouped);
         let times = 1 + groups.iter().filter(same).count();
         table.add_row([group.statements.join(", "), times.to_string(), alone]);
     }
-    format!("\nWhat was searched by itself\n{table}\n")
-}
-
-/// Returns the assumptions of the chosen program about its data, one line each.
-pub fn assumptions(report: &Report) -> String {
-    report.best.assumptions.iter().map(|a| format!("  - {a}\n")).collect()
-}
-
-/// Returns the search and the time, in two lines.
-pub fn summary(report: &Report) -> String {
-    let (graph, time) = (&report.egraph, &report.time_ms);
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "e-graph: {} nodes, {} classes, {} iterations, {}",
-        graph.nodes, graph.classes, graph.iterations, graph.stop_reason
-    );
-    let _ = writeln!(
-        out,
-        "time: read {:.1} ms, saturate {:.1} ms, extract {:.1} ms, simulate {:.0} ms, total {:.0} ms",
-        time.read, time.saturate, time.extract, time.simulate, time.total
-    );
-    out
+    format!("What was searched by itself\n{table}")
 }
 
 /// Returns the table of the outputs beside the arrays that the user expects, if any are given.
-pub fn expected(compared: &[Compared]) -> String {
+fn expected(compared: &[Compared]) -> String {
     if compared.is_empty() {
         return String::new();
     }
-    let mut table =
-        table(&["output", "as expected", "elements", "beyond", "largest error", "where"]);
+    let mut table = narrow(&header::EXPECTED);
     for row in compared {
         let within = match row.within {
             Some(true) => "yes",
@@ -138,22 +212,40 @@ pub fn expected(compared: &[Compared]) -> String {
             largest.map_or_else(|| "-".to_owned(), |at| format!("{:?}", at.index)),
         ]);
     }
-    format!("\nThe outputs beside the expected arrays\n{table}\n")
+    format!("The outputs beside the expected arrays\n{table}")
 }
 
-/// Returns the report of one program's run by itself.
-pub fn one(report: &RunReport) -> String {
-    let record = &report.record;
-    let output = match &record.mismatch {
-        None => format!("equal to the reference ({})", record.exactness),
-        Some(_) => "WRONG".to_owned(),
-    };
-    let mut table = table(&["", record.name.as_str()]);
-    table.add_row(["cycles".to_owned(), cycles(record)]);
-    table.add_row(["energy".to_owned(), format!("{:.1} µJ", record.energy_j * 1e6)]);
-    table.add_row(["DRAM bytes".to_owned(), grouped(record.dram_bytes)]);
-    table.add_row(["queue bytes".to_owned(), grouped(record.queue_bytes)]);
-    table.add_row(["output".to_owned(), output]);
-    let stalls = unit_table(&record.stalls, record.cycles);
-    format!("{table}\n{stalls}\n{}", expected(&report.expected))
+/// Returns the search and the time, each on a line.
+fn summary(report: &Report) -> String {
+    let (graph, time) = (&report.egraph, &report.time_ms);
+    let graph = format!(
+        "e-graph: {} nodes, {} classes, {} iterations, {}",
+        graph.nodes, graph.classes, graph.iterations, graph.stop_reason
+    );
+    let time = format!(
+        "time: read {:.0} ms, saturate {:.0} ms, extract {:.0} ms, simulate {:.0} ms, in all {:.0} ms",
+        time.read, time.saturate, time.extract, time.simulate, time.total
+    );
+    format!("{}\n{}", wrapped(&graph), wrapped(&time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::header;
+    use crate::report::HELP;
+
+    #[test]
+    fn every_column_is_explained() {
+        let all = [
+            &header::PROGRAMS[1..],
+            &header::USES[1..],
+            &header::UNITS[1..],
+            &header::WORTH,
+            &header::GROUPS,
+            &header::EXPECTED[1..],
+        ];
+        for name in all.concat() {
+            assert!(HELP.contains(&format!("`{name}`")), "{name} is not explained");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 
 mod parse;
 
-pub use parse::MachineError;
+pub use parse::{MachineError, parent};
 
 use serde::Serialize;
 
@@ -302,9 +302,15 @@ const SECTIONS: &[(&str, &[Field])] = &[
 pub const TMU_CPU: &str = include_str!("../tmu-cpu.toml");
 
 impl Machine {
-    /// Reads a description. All errors are reported at once.
+    /// Reads a description that is complete in itself. All errors are reported at once.
     pub fn parse(text: &str) -> Result<Machine, Vec<MachineError>> {
-        let figures = parse::figures(text)?;
+        Machine::parse_from(text, None)
+    }
+
+    /// Reads a description; what it does not state is as in its parent's. All errors are reported at once.
+    pub fn parse_from(text: &str, parent: Option<&Machine>) -> Result<Machine, Vec<MachineError>> {
+        let inherited = parent.map_or(&[][..], |parent| &parent.figures);
+        let figures = parse::figures(text, inherited)?;
         let section = |name: &'static str| {
             let figures = &figures.figures;
             move |key: &str| {
@@ -331,6 +337,11 @@ impl Machine {
     /// Converts a time in nanoseconds to whole core cycles, rounded up.
     pub fn cycles(&self, ns: f64) -> u64 {
         (ns * self.core.clock_ghz).ceil() as u64
+    }
+
+    /// Converts core cycles to a time in seconds.
+    pub fn seconds(&self, cycles: u64) -> f64 {
+        cycles as f64 / (self.core.clock_ghz * 1e9)
     }
 
     /// Returns the simulated core's share of main memory's bandwidth, in bytes per core cycle.

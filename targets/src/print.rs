@@ -11,9 +11,14 @@ use std::fmt;
 
 /// Returns the program's text. An id outside its list, which no verified program has, prints as `?`.
 pub fn print(program: &Program) -> String {
+    print_within(program, WIDTH)
+}
+
+/// [`print`] with lines that aim to stay within a width in columns.
+pub fn print_within(program: &Program, width: usize) -> String {
     let mut printer = Printer { program, out: Layout::default() };
     printer.program();
-    printer.out.render(WIDTH)
+    printer.out.render(width)
 }
 
 impl fmt::Display for Type {

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A server and the notifications it has sent so far.
 struct Client {
@@ -93,6 +94,13 @@ impl Client {
     fn open(&mut self, path: &Path, text: &str) {
         let document = json!({"uri": uri(path), "languageId": "ember", "version": 1, "text": text});
         self.tell("textDocument/didOpen", json!({"textDocument": document}));
+    }
+
+    /// Sends a text that was changed many times, each time to another one, and no other message between.
+    fn change_often(&mut self, path: &Path, text: &str, times: usize) {
+        for time in 0..times {
+            self.change(path, &format!("{text}; {time}\n"));
+        }
     }
 
     fn change(&mut self, path: &Path, text: &str) {
@@ -424,4 +432,23 @@ fn the_extension_knows_every_word_and_is_well_formed() {
         let bare = word.name.trim_start_matches([':', '?']);
         assert!(known.contains(bare), "the grammar lacks the {} `{}`", word.kind, word.name);
     }
+}
+
+#[test]
+fn a_burst_of_edits_is_checked_once_it_ends() {
+    let folder = folder("lsp-burst");
+    let path = folder.join("burst.rules");
+    let text = fs::read_to_string(root().join("rules/trips.rules")).expect("rules");
+    let mut client = Client::new(&root().join("rules"), json!({}));
+    client.open(&path, &text);
+    let started = Instant::now();
+    client.change_often(&path, &text, 10_000);
+    let symbols = client.ask(
+        "textDocument/documentSymbol",
+        json!({"textDocument": {"uri": uri(&path)}}),
+    );
+    assert!(symbols["result"].is_array(), "{symbols}");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    let last = |message: &&Value| message["method"] == "textDocument/publishDiagnostics";
+    assert!(client.published.iter().any(|message| last(&message)), "the edits are checked");
 }

@@ -9,6 +9,7 @@ mod common;
 mod families;
 mod formatting;
 mod generators;
+mod html;
 mod json;
 mod lsp;
 mod main_job;

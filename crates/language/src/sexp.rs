@@ -7,6 +7,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use crate::lex::{Token, TokenKind, tokens};
 use std::fmt;
+use std::ops::Range;
 
 /// The deepest nesting accepted. Later stages may recurse over the reader's result.
 pub const MAX_DEPTH: usize = 10_000;
@@ -178,12 +179,60 @@ pub fn read(sources: &Sources, file: FileId) -> Checked<Vec<Sexp>> {
         };
         top.push(Sexp { span, kind });
     }
-    errors.extend(open.iter().map(|(span, _)| {
-        Diagnostic::error("`(` without its `)`", *span, "this list is never closed")
+    let open: Vec<Span> = open.into_iter().map(|(span, _)| span).collect();
+    errors.extend(unclosed(text, file, &open));
+    if errors.is_empty() { Ok(top) } else { Err(errors) }
+}
+
+/// Returns an error for each list that is never closed. The reader takes the outermost lists as open, but a `)` is
+/// missing where a list is open although a later line begins at its column or before it. If the lines say nothing, the
+/// errors are about the lists that the reader takes as open.
+fn unclosed(text: &str, file: FileId, open: &[Span]) -> Vec<Diagnostic> {
+    let mut outdented = outdented(text);
+    outdented.truncate(open.len());
+    let error = |span: Span, label: &str| {
+        Diagnostic::error("`(` without its `)`", span, label)
             .with_code(Code::Unbalanced)
             .with_help("add the `)` that closes it")
-    }));
-    if errors.is_empty() { Ok(top) } else { Err(errors) }
+    };
+    if outdented.is_empty() {
+        return open.iter().map(|span| error(*span, "this list is never closed")).collect();
+    }
+    let shown = |(list, next): (Range<usize>, Range<usize>)| {
+        let label = "this list is not closed before the next one of its column or before it";
+        error(Span::new(file, list), label).with_related(Span::new(file, next), "which begins here")
+    };
+    outdented.into_iter().map(shown).collect()
+}
+
+/// Returns the lists that are open where a later line begins with a list at their column or before it, each with that
+/// list, in the order of these lines, the innermost list first.
+fn outdented(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
+    let mut found = Vec::new();
+    // The lists still open, outermost first, each with its column.
+    let mut open: Vec<(usize, Range<usize>)> = Vec::new();
+    let (mut line, mut scanned) = (0, 0);
+    for Token { kind, range } in tokens(text) {
+        let begins = text.get(scanned..range.start).and_then(|between| between.rfind('\n'));
+        if let Some(at) = begins {
+            line = scanned + at + 1;
+        }
+        scanned = range.start;
+        match kind {
+            TokenKind::Open => {
+                let column = range.start - line;
+                let first = text.get(line..range.start).is_some_and(|s| s.trim().is_empty());
+                while first && open.last().is_some_and(|(c, from)| *c >= column && from.start < line)
+                {
+                    found.extend(open.pop().map(|(_, from)| (from, range.clone())));
+                }
+                open.push((column, range));
+            }
+            TokenKind::Close => drop(open.pop()),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Returns a text in double quotes, which the reader reads back to the same text.
@@ -238,6 +287,18 @@ mod tests {
     #[test]
     fn reports_every_unbalanced_parenthesis() {
         assert_eq!(read_text(") (a (b \"c").expect_err("unbalanced").len(), 4);
+    }
+
+    #[test]
+    fn a_missing_parenthesis_is_reported_by_indentation() {
+        let starts = |text: &str| -> Vec<usize> {
+            let errors = read_text(text).expect_err("unbalanced");
+            errors.iter().filter_map(|e| Some(e.at.as_ref()?.0.range().start)).collect()
+        };
+        assert_eq!(starts("(model m\n  (input a (n)\n  (output b a))\n"), [11]);
+        assert_eq!(starts("(a\n(b)\n(c)\n"), [0]);
+        assert_eq!(starts("(a (b\n   c)\n"), [0]);
+        assert_eq!(starts("(a \"x\ny\" (b)\n(c)"), [0]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The language server: rule files in an editor. It reads messages of the language server protocol from one stream and
-//! writes its answers to another; nothing runs in the background.
+//! writes its answers to another. Messages are read ahead on a thread of their own, so that a burst of edits is checked
+//! once, when it ends or an answer depends on it.
 //!
 //! This file implements the protocol: the dispatch of messages, the phases of a session, and errors. The modules below
 //! compute the answers.
@@ -16,13 +17,15 @@ mod world;
 use lsp_types::{
     CompletionParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentFormattingParams,
-    DocumentSymbolParams, GotoDefinitionParams, HoverParams, InitializeParams, InlayHintParams,
+    DocumentSymbolParams, GotoDefinitionParams, HoverParams, InitializeParams, InlayHintParams, Uri,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use state::State;
+use state::{Published, State};
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 /// Errors of JSON-RPC and of the protocol.
 mod code {
@@ -41,26 +44,36 @@ enum Phase {
     ShutDown,
 }
 
+/// The time without a message after which edits are checked.
+const QUIET: Duration = Duration::from_millis(10);
+
 /// Serves until the client sends `exit` or closes the stream. Returns true if the session ended as the protocol
 /// requires: `shutdown`, then `exit`.
 ///
 /// A file is checked with the rules of these paths, unless the client's settings name others; a setting `default`
 /// stands for the path `default`.
 pub fn serve(
-    input: &mut impl BufRead,
+    input: impl BufRead + Send + 'static,
     output: &mut impl Write,
     rules: Vec<PathBuf>,
     default: Option<PathBuf>,
 ) -> io::Result<bool> {
     let state = State::new(rules, default);
-    let mut server = Server { state, phase: Phase::Fresh, out: Vec::new() };
+    let mut server = Server { state, phase: Phase::Fresh, stale: false, out: Vec::new() };
+    let incoming = wire::read_ahead(input);
     loop {
-        match wire::read(input)? {
-            wire::Incoming::End => return Ok(false),
-            wire::Incoming::NoJson(why) => {
+        let next = match server.stale {
+            true => incoming.recv_timeout(QUIET),
+            false => incoming.recv().map_err(RecvTimeoutError::from),
+        };
+        match next {
+            Err(RecvTimeoutError::Timeout) => server.check(),
+            Err(RecvTimeoutError::Disconnected) | Ok(Ok(wire::Incoming::End)) => return Ok(false),
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(wire::Incoming::NoJson(why))) => {
                 server.refuse(Value::Null, code::PARSE, &format!("no JSON: {why}"));
             }
-            wire::Incoming::Message(message) => {
+            Ok(Ok(wire::Incoming::Message(message))) => {
                 if message["method"] == "exit" {
                     return Ok(server.phase == Phase::ShutDown);
                 }
@@ -76,6 +89,8 @@ pub fn serve(
 struct Server {
     state: State,
     phase: Phase,
+    /// True if texts have changed since the last check.
+    stale: bool,
     /// The messages to be sent.
     out: Vec<Value>,
 }
@@ -129,6 +144,7 @@ impl Server {
 
     /// Answers a request; `None` if the method is unknown.
     fn request(&mut self, method: &str, params: Value) -> Option<serde_json::Result<Value>> {
+        self.check();
         let state = &mut self.state;
         Some(match method {
             "textDocument/hover" => parse(params)
@@ -152,14 +168,15 @@ impl Server {
     fn notified(&mut self, method: &str, params: Value) {
         let found = match method {
             "textDocument/didOpen" => parse(params).map(|params: DidOpenTextDocumentParams| {
-                self.state.open(&params.text_document.uri, params.text_document.text)
+                self.edited(&params.text_document.uri, Some(params.text_document.text))
             }),
             "textDocument/didChange" => parse(params).map(|params: DidChangeTextDocumentParams| {
                 // The client sends whole texts.
                 let text = params.content_changes.into_iter().next_back().map(|change| change.text);
-                text.map_or_else(Vec::new, |text| self.state.open(&params.text_document.uri, text))
+                self.edited(&params.text_document.uri, text)
             }),
             "textDocument/didClose" => parse(params).map(|params: DidCloseTextDocumentParams| {
+                self.stale = false;
                 self.state.close(&params.text_document.uri)
             }),
             "workspace/didChangeConfiguration" => parse(params)
@@ -167,7 +184,29 @@ impl Server {
             "textDocument/didSave" | "workspace/didChangeWatchedFiles" => Ok(self.state.recheck()),
             _ => return,
         };
-        for (uri, diagnostics) in found.unwrap_or_default() {
+        self.publish(found.unwrap_or_default());
+    }
+
+    /// Takes up a text that was opened or changed, which is checked later.
+    fn edited(&mut self, uri: &Uri, text: Option<String>) -> Published {
+        if let Some(text) = text {
+            self.state.open(uri, text);
+            self.stale = true;
+        }
+        Published::new()
+    }
+
+    /// Checks the open files if a text has changed since the last check.
+    fn check(&mut self) {
+        if std::mem::take(&mut self.stale) {
+            let found = self.state.recheck();
+            self.publish(found);
+        }
+    }
+
+    /// Sends the diagnostics of files.
+    fn publish(&mut self, found: Published) {
+        for (uri, diagnostics) in found {
             self.out.push(json!({
                 "jsonrpc": "2.0",
                 "method": "textDocument/publishDiagnostics",

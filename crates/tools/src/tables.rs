@@ -1,7 +1,7 @@
 //! Tables and numbers in readable form, and the report of an e-graph.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
 /// Creates a table with a header; all columns but the first are aligned to the right.
@@ -12,6 +12,34 @@ pub fn table(header: &[&str]) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// The columns of a terminal that readable reports fit into.
+pub const COLUMNS: usize = 80;
+
+/// Creates a [`table`] of at most [`COLUMNS`] columns: cells that do not fit are broken.
+pub fn narrow(header: &[&str]) -> Table {
+    let mut table = table(header);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS as u16);
+    table
+}
+
+/// Breaks a line between words so that it fits into [`COLUMNS`] columns; further lines are indented by two.
+pub fn wrapped(line: &str) -> String {
+    let options = textwrap::Options::new(COLUMNS).subsequent_indent("  ").break_words(false);
+    textwrap::fill(line, options)
+}
+
+/// Returns a quantity with three digits and the prefix of its unit: `0.00012` of `s` is `120 µs`.
+pub fn prefixed(quantity: f64, unit: &str) -> String {
+    const PREFIXES: [(f64, &str); 5] =
+        [(1e-12, "p"), (1e-9, "n"), (1e-6, "µ"), (1e-3, "m"), (1.0, "")];
+    // The next prefix begins where three digits would be rounded to four.
+    let fits = |(scale, _): &&(f64, &str)| quantity < 999.5 * scale;
+    let (scale, prefix) = PREFIXES.iter().find(fits).unwrap_or(&PREFIXES[PREFIXES.len() - 1]);
+    let shown = quantity / scale;
+    let digits = usize::from(shown < 99.95) + usize::from(shown < 9.995);
+    format!("{shown:.digits$} {prefix}{unit}")
 }
 
 /// Returns a number with its digits in groups of three.
@@ -38,4 +66,32 @@ pub struct EGraphReport {
     pub iterations: usize,
     /// The reason why saturation stopped.
     pub stop_reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_three_digits() {
+        for (quantity, shown) in [
+            (0.0, "0.00 pJ"),
+            (1.2e-10, "120 pJ"),
+            (9.994e-6, "9.99 µJ"),
+            (9.996e-6, "10.0 µJ"),
+            (9.996e-4, "1.00 mJ"),
+            (2.0, "2.00 J"),
+            (5e4, "50000 J"),
+        ] {
+            assert_eq!(prefixed(quantity, "J"), shown);
+        }
+    }
+
+    #[test]
+    fn narrow_tables_and_wrapped_lines_fit() {
+        let mut table = narrow(&["a", "b"]);
+        table.add_row(["word ".repeat(30), "x".repeat(70)]);
+        let text = format!("{table}\n{}", wrapped(&"some words ".repeat(20)));
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+    }
 }

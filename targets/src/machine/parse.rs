@@ -31,10 +31,22 @@ const PARTS: [(&str, bool); 5] = [
     ("calibrated", false),
 ];
 
-/// Reads the text against the schema.
-pub(super) fn figures(text: &str) -> Result<Figures, Vec<MachineError>> {
+/// The key that names the machine whose figures a description inherits.
+const INHERITS: &str = "inherits";
+
+/// Returns the machine that a description names as its parent, with the place of the name; `None` if it names none or is
+/// no description.
+pub fn parent(text: &str) -> Option<(String, Range<usize>)> {
+    let (root, _) = DeTable::parse_recoverable(text);
+    let value = root.get_ref().get(INHERITS)?;
+    Some((value.get_ref().as_str()?.to_owned(), value.span()))
+}
+
+/// Reads the text against the schema. A figure that it lacks is taken from the `inherited` ones.
+pub(super) fn figures(text: &str, inherited: &[Figure]) -> Result<Figures, Vec<MachineError>> {
     let (root, broken) = DeTable::parse_recoverable(text);
     let mut reader = Reader {
+        inherited,
         errors: broken
             .iter()
             .map(|e| MachineError {
@@ -57,11 +69,12 @@ pub(super) fn figures(text: &str) -> Result<Figures, Vec<MachineError>> {
     if reader.errors.is_empty() { Ok(Figures { name, figures }) } else { Err(reader.errors) }
 }
 
-struct Reader {
+struct Reader<'a> {
+    inherited: &'a [Figure],
     errors: Vec<MachineError>,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn error(&mut self, range: Option<Range<usize>>, message: String, help: String) {
         self.errors.push(MachineError { range, message, help });
     }
@@ -83,10 +96,20 @@ impl Reader {
 
     fn sections(&mut self, root: &DeTable<'_>) -> Vec<Figure> {
         let known = || SECTIONS.iter().map(|(name, _)| *name);
-        self.unknown_keys(root, "section", known().chain(["name"]));
+        self.unknown_keys(root, "section", known().chain(["name", INHERITS]));
+        if let Some(value) = root.get(INHERITS).filter(|value| value.get_ref().as_str().is_none()) {
+            let help = "write `inherits = \"tmu-cpu\"`, or the path of a description".to_string();
+            self.error(Some(value.span()), format!("`{INHERITS}` is not a text"), help);
+        }
         let mut figures = Vec::new();
         for (name, fields) in SECTIONS {
             let Some(value) = root.get(*name) else {
+                let inherited = self.inherited.iter().filter(|figure| figure.section == *name);
+                let before = figures.len();
+                figures.extend(inherited.cloned());
+                if figures.len() > before {
+                    continue;
+                }
                 let keys: Vec<&str> = fields.iter().map(|f| f.key).collect();
                 let help = format!("it has the keys {}", keys.join(", "));
                 self.error(None, format!("section `[{name}]` is missing"), help);
@@ -98,9 +121,12 @@ impl Reader {
             };
             self.unknown_keys(table, "key", fields.iter().map(|f| f.key));
             for field in *fields {
-                match table.get(field.key) {
-                    Some(value) => figures.extend(self.figure(name, field, value)),
-                    None => self.error(
+                let same = |figure: &&Figure| figure.section == *name && figure.key == field.key;
+                let inherited = self.inherited.iter().find(same);
+                match (table.get(field.key), inherited) {
+                    (Some(value), _) => figures.extend(self.figure(name, field, value)),
+                    (None, Some(figure)) => figures.push(figure.clone()),
+                    (None, None) => self.error(
                         Some(value.span()),
                         format!("section `[{name}]` lacks `{}`", field.key),
                         format!(

@@ -249,7 +249,18 @@ impl RuleBook {
     /// Returns a rule's index in the book by name, or an error if there is none.
     pub fn require_rule(&self, name: &str) -> Checked<usize> {
         let known = || self.rules.iter().map(|r| r.name.as_str());
-        known().position(|known| known == name).ok_or_else(|| missing("rule", name, known()))
+        known().position(|known| known == name).ok_or_else(|| match self.set_named(name) {
+            Some(set) => {
+                let rules = suggest::list(set.rules.iter().map(|at| self.rules[*at].name.as_str()));
+                let error = Diagnostic::global(format!("`{name}` is a rule set, not a rule"));
+                vec![error.with_help(format!("its rules are {rules}"))]
+            }
+            None => missing("rule", name, known()),
+        })
+    }
+
+    fn set_named(&self, name: &str) -> Option<&RuleSet> {
+        self.sets.iter().find(|set| set.name.as_str() == name)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::diagnostic::{Checked, Diagnostic, FileId, Severity, Sources};
 use crate::suggest::unknown;
 use egg::Symbol;
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The result of checking rule files.
@@ -36,6 +37,14 @@ pub fn load(sources: &mut Sources, paths: &[PathBuf]) -> Checked<(RuleBook, Vec<
     let mut errors = Vec::new();
     let forms = forms(sources, paths, &mut errors);
     finish(assemble(forms, &mut errors), errors)
+}
+
+/// Returns the files that paths consist of, included files among them, as far as they can be read.
+pub fn files(sources: &mut Sources, paths: &[PathBuf]) -> BTreeSet<FileId> {
+    // Whoever loads the rules reports what is wrong with them.
+    let mut errors = Vec::new();
+    let ids = files::find(sources, paths, &mut errors);
+    files::forms(sources, &ids, &mut errors).1.into_iter().collect()
 }
 
 /// Returns the forms of rule files and folders.

@@ -42,7 +42,7 @@ pub use book::{Arg, Call, Exactness, New, Phase, Rule, RuleBook, RuleSet, Test};
 pub use build::Builder;
 pub use define::{Definition, Definitions};
 pub use derived::derived;
-pub use load::{Check, check, load, load_text};
+pub use load::{Check, check, files, load, load_text};
 pub use lowering::{Lowering, Meaning};
 pub use operators::{Kind, Loop, OpInfo, Operators, Touches, Unit};
 pub use rule_form::RuleForm;

@@ -5,6 +5,7 @@ use super::sketch::Sketch;
 use super::syntax::ScheduleForm;
 use crate::diagnostic::Span;
 use egg::Symbol;
+use itertools::Itertools;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -85,7 +86,7 @@ impl Schedule {
 
     /// Returns the schedule with further rules, from later in the book, in every step that runs rules.
     pub fn extended(&self, further: &[usize]) -> Schedule {
-        self.running(&|rules| rules.iter().chain(further).copied().collect())
+        self.running(&|rules| rules.iter().chain(further).copied().unique().collect())
     }
 
     /// Returns the schedule with other rules in each step that runs rules.

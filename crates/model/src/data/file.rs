@@ -68,7 +68,7 @@ pub enum FileError {
     #[error("has a malformed header")]
     Header,
     /// An array has an element type without a counterpart.
-    #[error("holds elements of type {0}, not f2, f4, f8, i4, i8, u1 or V2 (bfloat16)")]
+    #[error("holds elements of type {0}{words}, which a model cannot have", words = in_words(.0))]
     NpyElements(String),
     /// The header's shape and the length of the content disagree.
     #[error("holds {held} bytes of elements, which its shape {shape:?} does not")]
@@ -86,10 +86,32 @@ impl FileError {
         match self {
             FileError::NoTensor { help, .. } => help,
             FileError::Elements(_) => Some(known_types()),
+            FileError::NpyElements(descr) => Some(converted(&descr)),
             FileError::Array { reason, .. } => reason.help(),
             _ => None,
         }
     }
+}
+
+/// Returns the NumPy name of an element type in parentheses, if its description is well-formed.
+fn in_words(descr: &str) -> String {
+    let Some((_, code)) = descr.split_at_checked(1) else { return String::new() };
+    let bits = |bytes: &str| bytes.parse::<u64>().ok().map(|n| n.saturating_mul(8));
+    let kinds = [("i", "int"), ("u", "uint"), ("f", "float"), ("c", "complex")];
+    let named = kinds.iter().find_map(|(kind, name)| {
+        Some(format!(" ({name}{})", bits(code.strip_prefix(kind)?)?))
+    });
+    named.or_else(|| (code == "b1").then(|| " (bool)".to_owned())).unwrap_or_default()
+}
+
+/// Returns the advice for an array whose element type a model cannot have: the type to convert it to.
+fn converted(descr: &str) -> String {
+    let to = match descr.get(1..2) {
+        Some("i" | "u") => "an index is i64 in the model: save `array.astype(\"int64\")`",
+        Some("f" | "c") => "a value is f32 or f64 in the model: save `array.astype(\"float32\")`",
+        _ => "save `array.astype(\"float32\")`, or `\"int64\"` for indices",
+    };
+    format!("{to}; {}", known_types())
 }
 
 fn known_types() -> String {

@@ -10,6 +10,7 @@ use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_targets::tensor::Tensor;
 use ember_values::operation::Kernel;
 use ember_values::scalar::DType;
+use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of bytes that evaluation takes per element: a number with its error bound, and its sum.
@@ -137,7 +138,13 @@ impl<'a> Maker<'a> {
                 input.tensor.dtype,
                 input.tensor.shape.len()
             );
-            let error = Diagnostic::error(message, span, label);
+            let sizes = (0..tensor.shape.len()).map(|at| match input.tensor.shape.get(at) {
+                Some(size) => size.to_string(),
+                None => format!("n{at}"),
+            });
+            let (name, held) = (&input.tensor.name, tensor.dtype);
+            let help = format!("write (input {name} {held} ({}))", sizes.format(" "));
+            let error = Diagnostic::error(message, span, label).with_help(help);
             self.errors.push(error.with_related(input.tensor.span, "declared here"));
             return;
         }

@@ -57,8 +57,8 @@ use ember_certify::Rules;
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, StopReason};
 use ember_host::Files;
-use ember_language::diagnostic::Checked;
-use ember_language::rules::{Exactness, RuleBook};
+use ember_language::diagnostic::{Checked, Sources};
+use ember_language::rules::{self, Exactness, Rule, RuleBook};
 use ember_targets::machine::Machine;
 use refute::Tries;
 use std::path::PathBuf;
@@ -128,6 +128,23 @@ pub fn rule_paths(files: &dyn Files, given: &[PathBuf]) -> Vec<PathBuf> {
     let own =
         given.iter().map(|path| path.join("equiv")).filter(|path| files.folder(path).is_some());
     given.iter().cloned().chain(own).collect()
+}
+
+/// Loads the rules of the given paths and of their folders `equiv`. The rules of paths without such a folder are the
+/// user's own: they run in every step of the schedules, whatever their sets are called.
+pub fn load_rules(sources: &mut Sources, given: &[PathBuf]) -> Checked<RuleBook> {
+    let files = sources.files().clone();
+    let (book, _) = rules::load(sources, &rule_paths(files.as_ref(), given))?;
+    let whole = |path: &&PathBuf| files.folder(&path.join("equiv")).is_some();
+    let whole: Vec<PathBuf> = given.iter().filter(whole).cloned().collect();
+    if whole.len() == given.len() || whole.is_empty() {
+        return Ok(book);
+    }
+    let shared = rules::files(sources, &rule_paths(files.as_ref(), &whole));
+    let own = |rule: &Rule| !shared.contains(&rule.span.file);
+    let own: Vec<usize> = (0..book.rules.len()).filter(|at| own(&book.rules[*at])).collect();
+    let schedules = book.schedules.iter().map(|schedule| schedule.extended(&own)).collect();
+    Ok(RuleBook { schedules, ..book })
 }
 
 /// Compares both sides.

@@ -264,7 +264,7 @@ pub fn chain_json(book: &RuleBook, chain: &Chain, prices: &[Option<Price>]) -> V
     json!({ "start": text(&chain.start), "estimate": estimate(0), "steps": steps })
 }
 
-/// Returns the chains of a program as JSON.
+/// Returns the chains of a program as a JSON object with a list of `groups`.
 pub fn to_json(book: &RuleBook, explained: &Explained) -> Value {
     let group = |group: &super::GroupChain| {
         json!({
@@ -275,5 +275,5 @@ pub fn to_json(book: &RuleBook, explained: &Explained) -> Value {
             "gap": group.chain.as_ref().err().map(|why| gap(*why)),
         })
     };
-    Value::Array(explained.groups.iter().map(group).collect())
+    json!({ "groups": explained.groups.iter().map(group).collect::<Vec<_>>() })
 }

@@ -23,7 +23,7 @@ const MAX_DIAGNOSTICS: usize = 500;
 const SETTINGS: &str = "emberRewrite";
 
 /// The diagnostics of files, by URI.
-type Published = Vec<(String, Value)>;
+pub(super) type Published = Vec<(String, Value)>;
 
 /// The state of the server.
 #[derive(Default)]
@@ -86,12 +86,11 @@ impl State {
         self.rules = if paths.is_empty() { self.given.clone() } else { paths };
     }
 
-    /// Handles a text that was opened or changed.
-    pub fn open(&mut self, uri: &Uri, text: String) -> Published {
-        let Some(path) = path(uri.as_str()) else { return Vec::new() };
+    /// Takes up a text that was opened or changed, without checking it.
+    pub fn open(&mut self, uri: &Uri, text: String) {
+        let Some(path) = path(uri.as_str()) else { return };
         self.uris.insert(path.clone(), uri.as_str().to_owned());
         self.buffers.insert(path, text);
-        self.recheck()
     }
 
     /// Handles a text that was closed: the version on disk counts again.

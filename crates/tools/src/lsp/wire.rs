@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::io::{self, BufRead, Read, Write};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// The largest message accepted, in bytes. The protocol has no limit, but memory has.
 const LIMIT: usize = 256 << 20;
@@ -18,6 +19,26 @@ pub(super) enum Incoming {
     NoJson(String),
     /// The end of the input.
     End,
+}
+
+/// The most messages that are read before they are handled.
+const AHEAD: usize = 256;
+
+/// Reads messages on a thread of its own, until the input ends or breaks.
+pub(super) fn read_ahead(
+    mut input: impl BufRead + Send + 'static,
+) -> Receiver<io::Result<Incoming>> {
+    let (send, receive) = sync_channel(AHEAD);
+    std::thread::spawn(move || {
+        loop {
+            let message = read(&mut input);
+            let ended = !matches!(message, Ok(Incoming::Message(_) | Incoming::NoJson(_)));
+            if send.send(message).is_err() || ended {
+                return;
+            }
+        }
+    });
+    receive
 }
 
 /// Reads the next message.
