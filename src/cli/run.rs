@@ -57,6 +57,6 @@ pub(super) fn run_program(
     };
     let text = if common.json { to_json(&report) } else { report::one(&report) };
     write_result(common.output.as_deref(), &text)?;
-    let failed = if report.record.valid { None } else { Some(&report.record) };
+    let failed = report.record.has_failed().then_some(&report.record);
     Ok(judge(failed.as_slice(), &report.expected))
 }

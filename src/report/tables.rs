@@ -27,6 +27,7 @@ pub fn programs(report: &Report) -> String {
         let output = match (&record.mismatch, record.exactness.as_str()) {
             (None, "bitwise") => "equal".to_owned(),
             (None, exactness) => format!("within the bound ({exactness})"),
+            (Some(reason), _) if record.unjudged => reason.clone(),
             (Some(_), _) => "WRONG".to_owned(),
         };
         table.add_row([
@@ -146,6 +147,7 @@ pub fn one(report: &RunReport) -> String {
     let record = &report.record;
     let output = match &record.mismatch {
         None => format!("equal to the reference ({})", record.exactness),
+        Some(reason) if record.unjudged => reason.clone(),
         Some(_) => "WRONG".to_owned(),
     };
     let mut table = table(&["", record.name.as_str()]);
