@@ -206,7 +206,8 @@ fn editor_time() {
     };
     let serve = |input: String| {
         let mut output = Vec::new();
-        lsp::serve(std::io::Cursor::new(input.into_bytes()), &mut output, Vec::new(), None).expect("messages");
+        lsp::serve(std::io::Cursor::new(input.into_bytes()), &mut output, Vec::new(), None)
+            .expect("messages");
     };
     let (with, without) = (session(CHANGES), session(0));
     let whole = median(5, || serve(with.clone()));

@@ -260,8 +260,7 @@ fn record(
     match program {
         Ok((program, outcome)) => {
             let compared = judge.compare(program, &outcome, contender.exact);
-            record.valid = compared.is_ok();
-            record.mismatch = compared.err().map(|m| m.to_string());
+            record.compare(compared);
             record.measure(&outcome.stats, &inputs.machine);
             if outcome.timeline.is_some() {
                 *timeline = outcome.timeline;

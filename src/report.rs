@@ -4,6 +4,7 @@ mod tables;
 
 use crate::results::Compared;
 use ember_compile::pipeline::Failure;
+use ember_model::reference::Mismatch;
 use ember_sim::{LoadsByHint, SimError, Stats, UnitStats};
 use ember_targets::machine::Machine;
 use ember_tools::tables::EGraphReport;
@@ -71,6 +72,9 @@ pub struct Record {
     pub llc_loads: LoadsByHint,
     /// True if the output equals the reference's.
     pub valid: bool,
+    /// True if nothing shows that the output is right, and nothing that it is wrong.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unjudged: bool,
     /// The reason why the output is not valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<String>,
@@ -99,6 +103,18 @@ impl Record {
         self.llc_accesses = stats.llc_accesses;
         self.llc_loads = stats.llc_loads;
         self.stalls = stats.units.clone();
+    }
+
+    /// Records the comparison of the outputs with the reference.
+    pub fn compare(&mut self, compared: Result<(), Mismatch>) {
+        self.valid = compared.is_ok();
+        self.unjudged = compared.as_ref().is_err_and(|mismatch| !mismatch.is_wrong());
+        self.mismatch = compared.err().map(|mismatch| mismatch.to_string());
+    }
+
+    /// Returns true if the output is wrong or the run did not end.
+    pub fn has_failed(&self) -> bool {
+        !self.valid && !self.unjudged && self.missing.is_none()
     }
 
     /// Records the reason why there is no result.
@@ -191,6 +207,6 @@ pub struct Times {
 impl Report {
     /// Returns the programs whose output is wrong or whose run did not end.
     pub fn failed(&self) -> impl Iterator<Item = &Record> {
-        self.programs.iter().filter(|record| !record.valid && record.missing.is_none())
+        self.programs.iter().filter(|record| record.has_failed())
     }
 }

@@ -87,8 +87,7 @@ pub fn run(
     Ok(match simulate(program, &inputs.machine, &case, core, timeline) {
         Ok(outcome) => {
             let compared = case.compare(program, &outcome, options.exact);
-            record.valid = compared.is_ok();
-            record.mismatch = compared.err().map(|m| m.to_string());
+            record.compare(compared);
             record.measure(&outcome.stats, &inputs.machine);
             let outputs = case.outputs(program, &outcome);
             Ran { record, outputs, timeline: outcome.timeline }

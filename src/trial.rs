@@ -200,7 +200,7 @@ fn promises(report: &Report) -> Option<(Broken, String)> {
         if record.missing.is_some() {
             return None;
         }
-        if !record.valid {
+        if record.has_failed() {
             let reason = record.mismatch.as_deref().unwrap_or("no output");
             return Some((Broken::Wrong, format!("`{name}`: {reason}")));
         }

@@ -41,7 +41,9 @@ pub(super) fn run_program(
     }
     if common.html.is_some() {
         let error = Diagnostic::global("`run` writes no page");
-        return Err(vec![error.with_help("the main job writes one: leave out `run` and the program")]);
+        return Err(vec![
+            error.with_help("the main job writes one: leave out `run` and the program"),
+        ]);
     }
     let expected = expected(sources, common, &inputs)?;
     let core = match core {
@@ -61,6 +63,6 @@ pub(super) fn run_program(
     };
     let text = if common.json { to_json(&report) } else { report::one(&report) };
     write_result(common.output.as_deref(), &text)?;
-    let failed = if report.record.valid { None } else { Some(&report.record) };
+    let failed = report.record.has_failed().then_some(&report.record);
     Ok(judge(failed.as_slice(), &report.expected))
 }

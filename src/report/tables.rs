@@ -20,8 +20,7 @@ const ALWAYS: f64 = 0.9995;
 mod header {
     pub const PROGRAMS: [&str; 5] = ["program", "cycles", "time", "of bound", "output"];
     pub const USES: [&str; 5] = ["program", "energy", "DRAM bytes", "LLC accesses", "queue bytes"];
-    pub const UNITS: [&str; 7] =
-        ["unit", "busy", "memory", "full", "empty", "dispatch", "idle"];
+    pub const UNITS: [&str; 7] = ["unit", "busy", "memory", "full", "empty", "dispatch", "idle"];
     pub const WORTH: [&str; 3] = ["without", "cycles", "slowdown"];
     pub const GROUPS: [&str; 3] = ["statements", "groups", "cycles alone"];
     pub const EXPECTED: [&str; 6] =
@@ -40,7 +39,11 @@ pub fn text(report: &Report, program: &Program) -> String {
         )),
         programs(report),
         format!("What they move and use\n{}", uses(report)),
-        format!("Where the cycles of `{}` go\n{}", report.best.record.name, units(&report.best.record)),
+        format!(
+            "Where the cycles of `{}` go\n{}",
+            report.best.record.name,
+            units(&report.best.record)
+        ),
         worth(&report.best.ablation),
         report.trace.as_deref().map(trace::print).unwrap_or_default(),
         groups(&report.best.groups),
@@ -55,6 +58,7 @@ pub fn one(report: &RunReport) -> String {
     let record = &report.record;
     let output = match &record.mismatch {
         None => format!("equal to the reference ({})", record.exactness),
+        Some(reason) if record.unjudged => reason.clone(),
         Some(_) => "WRONG".to_owned(),
     };
     let mut table = narrow(&["", record.name.as_str()]);
@@ -92,6 +96,7 @@ fn programs(report: &Report) -> String {
         let output = match (&record.mismatch, record.exactness.as_str()) {
             (None, "bitwise") => "equal",
             (None, exactness) => exactness,
+            (Some(reason), _) if record.unjudged => reason.split(':').next().unwrap_or_default(),
             (Some(_), _) => "WRONG",
         };
         table.add_row([
@@ -109,7 +114,10 @@ fn programs(report: &Report) -> String {
         let reason = record.missing.as_ref()?;
         Some(wrapped(&format!("no program `{}`: {reason}", record.name)))
     });
-    [table.to_string()].into_iter().chain(missing).join("\n")
+    let unjudged = report.programs.iter().filter(|record| record.unjudged).filter_map(|record| {
+        Some(wrapped(&format!("output of `{}`: {}", record.name, record.mismatch.as_ref()?)))
+    });
+    [table.to_string()].into_iter().chain(missing).chain(unjudged).join("\n")
 }
 
 /// Returns the programs that exist.

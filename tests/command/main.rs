@@ -19,4 +19,5 @@ mod results;
 mod rule_files;
 mod schedules;
 mod sorts;
+mod trials;
 mod verifying;

@@ -150,6 +150,8 @@ pub struct Case {
     pub expected: BTreeMap<String, Tensor>,
     /// The names of the outputs among the computed tensors.
     outputs: Vec<String>,
+    /// True if rules alone say what some output is.
+    unreferenced: bool,
     /// The error bounds of their elements, if programs need not be exact.
     errors: BTreeMap<String, Vec<f64>>,
     /// The measures of programs that were ranked on this data.
@@ -171,9 +173,12 @@ impl Case {
             }
         };
         let store = store(&instance);
-        let outputs = model.outputs().map(|out| out.name.clone()).collect();
+        let outputs: Vec<String> = model.outputs().map(|out| out.name.clone()).collect();
+        let unreferenced = model.unreferenced();
+        let unreferenced =
+            unreferenced.iter().any(|tensor| outputs.contains(&model.tensor(*tensor).name));
         let (ranking, cycle_limit) = (Ranking::default(), ember_sim::CYCLES);
-        Ok(Case { instance, store, expected, outputs, errors, ranking, cycle_limit })
+        Ok(Case { instance, store, expected, outputs, unreferenced, errors, ranking, cycle_limit })
     }
 
     /// Sets the most cycles that a program may run.
@@ -211,25 +216,31 @@ impl Case {
         self.outputs.iter().filter_map(output).collect()
     }
 
-    /// Compares the outputs of a program's run with the reference.
+    /// Compares the outputs of a program's run with the reference, or with what rules say where there is none. An output
+    /// that is known to be wrong comes before one that cannot be judged.
     pub fn compare(
         &self,
         program: &Program,
         outcome: &Outcome,
         exact: Exactness,
     ) -> Result<(), Mismatch> {
+        let mut unjudged = None;
         for name in &self.outputs {
             let Some(expected) = self.expected.get(name) else { continue };
             let at = program.tensors.iter().position(|tensor| tensor.name == *name);
             match at.and_then(|at| outcome.tensors.get(at)) {
                 Some(output) => {
                     let errors = self.errors.get(name).map_or(&[][..], Vec::as_slice);
-                    compare(name, expected, output, exact, errors)?;
+                    match compare(name, expected, output, exact, errors) {
+                        Err(mismatch) if !mismatch.is_wrong() => unjudged = Some(mismatch),
+                        compared => compared?,
+                    }
                 }
                 None => return Err(Mismatch::Missing { name: name.clone() }),
             }
         }
-        Ok(())
+        let unreferenced = self.unreferenced.then_some(Mismatch::Unreferenced);
+        unjudged.or(unreferenced).map_or(Ok(()), Err)
     }
 }
 

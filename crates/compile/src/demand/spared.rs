@@ -8,9 +8,8 @@ use ember_analysis::facts::EGraph;
 use ember_engine::drive::Driver;
 use ember_engine::saturate::Limits;
 use ember_language::rules::{Kind, Phase};
-use ember_language::term::{Head, Node};
+use ember_language::term::Node;
 use ember_model::Expr;
-use ember_values::primitive::Primitive;
 use itertools::Itertools;
 use std::collections::BTreeSet;
 
@@ -91,7 +90,7 @@ impl Lowered<'_> {
         let mut computed: BTreeSet<Id> = BTreeSet::new();
         let mut spared = Vec::new();
         for (place, _, elements) in all.iter().rev().unique_by(|(_, expr, _)| expr.key()) {
-            let known = |id: &Id| computed.contains(id) || self.is_number(*id);
+            let known = |id: &Id| computed.contains(id) || self.egraph[*id].data.constant.is_some();
             let is_known = elements.iter().all(known);
             if !elements.is_empty() && (is_known || self.builds(&roots, elements)) {
                 spared.push(*place);
@@ -106,22 +105,15 @@ impl Lowered<'_> {
         let operators = self.egraph.analysis.operators();
         let tensor = self.inputs.model.expression_term(expr, operators);
         let Some(tensor) = self.egraph.lookup_expr(&tensor) else { return BTreeSet::new() };
+        // An extent is also a number that is made of a tensor, but of a dimension that is written out.
         let is_element = |node: &Node| {
-            let info = operators.of(node).filter(|info| info.is(Primitive::Element));
-            let of = info.and_then(|info| info.position("tensor"));
-            of.is_some_and(|of| self.egraph.find(node.children()[of]) == tensor)
+            let info = operators.of(node).filter(|info| info.literals.is_empty());
+            let info = info.filter(|info| info.kind == Some(Kind::Value));
+            let of = info.and_then(|info| info.operand_kinds.first()) == Some(&Some(Kind::Tensor));
+            of && self.egraph.find(node.children()[0]) == tensor
         };
         let classes = self.egraph.classes().filter(|class| class.nodes.iter().any(is_element));
         classes.map(|class| class.id).collect()
-    }
-
-    /// Returns true if a class holds a number.
-    fn is_number(&self, class: Id) -> bool {
-        let operators = self.egraph.analysis.operators();
-        self.egraph[class].nodes.iter().any(|node| match node.head() {
-            Head::Int(_) | Head::Real(_) => true,
-            Head::Op(_) => operators.primitive(node) == Some(Primitive::Constant),
-        })
     }
 
     /// Returns true if all of the `roots` have terms without operations on whole tensors, and without the classes

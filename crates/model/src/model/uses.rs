@@ -2,7 +2,7 @@
 
 use super::{Applied, Expr, Extent, Model, Op, TensorId};
 use ember_values::operation::{Kernel, Role};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Indices that must be positions in a tensor's first dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,18 @@ impl Model {
             let Role::Offsets(of) = role else { return None };
             Some(OffsetsUse { offsets: positions, indices: applied.stored(of)? })
         })
+    }
+
+    /// Returns the computed tensors that no reference computes, because they depend on operations that only rules lower.
+    pub fn unreferenced(&self) -> BTreeSet<TensorId> {
+        let mut found = BTreeSet::new();
+        for statement in &self.statements {
+            let lowered = statement.value.walk().any(|e| e.kernel() == Some(Kernel::Lowered));
+            if lowered || statement.reads().iter().any(|tensor| found.contains(tensor)) {
+                found.insert(statement.target);
+            }
+        }
+        found
     }
 
     /// Collects the uses in the operands of all operations, without duplicates.

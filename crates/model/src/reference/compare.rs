@@ -6,7 +6,7 @@ use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
 use std::fmt;
 
-/// The first element of a program's output that is wrong.
+/// The first element of a program's output that is wrong, or the reason why no answer exists.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mismatch {
     /// A wrong element.
@@ -36,6 +36,22 @@ pub enum Mismatch {
         /// The type and shape of the program.
         got: (DType, Vec<u64>),
     },
+    /// An element that differs, with no finite bound on the difference that another order may make.
+    Unbounded {
+        /// The name of the tensor.
+        tensor: String,
+        /// The index of the element.
+        index: Vec<u64>,
+    },
+    /// An output that no reference computes: only lowering rules say what it is, and it agrees with these.
+    Unreferenced,
+}
+
+impl Mismatch {
+    /// Returns true if the output is known to be wrong.
+    pub fn is_wrong(&self) -> bool {
+        !matches!(self, Mismatch::Unbounded { .. } | Mismatch::Unreferenced)
+    }
 }
 
 impl fmt::Display for Mismatch {
@@ -51,6 +67,10 @@ impl fmt::Display for Mismatch {
                 "`{tensor}` is {} {:?}, expected {} {:?}",
                 got.0, got.1, expected.0, expected.1
             ),
+            Mismatch::Unbounded { tensor, index } => {
+                write!(f, "not judged: no finite error bound for element {index:?} of `{tensor}`")
+            }
+            Mismatch::Unreferenced => f.write_str("not compared"),
         }
     }
 }
@@ -59,7 +79,7 @@ impl fmt::Display for Mismatch {
 ///
 /// Without errors, or if programs must be exact, every element must be equal. Otherwise, two elements may differ by
 /// twice the error, because each of them may be off by it. If the error is NaN, they must be equal; if it is infinite,
-/// any values are accepted.
+/// a difference is not judged, unless another element is wrong.
 pub fn compare(
     name: &str,
     expected: &Tensor,
@@ -72,19 +92,25 @@ pub fn compare(
         let (expected, got) = (kind(expected), kind(got));
         return Err(Mismatch::Shape { tensor: name.to_owned(), expected, got });
     }
+    let mut unbounded = None;
     let pairs = (0..expected.len()).map(|i| (i, expected.get(i), got.get(i)));
     for (i, a, b) in pairs.filter(|(_, a, b)| a != b) {
         let (Some(a), Some(b)) = (a, b) else { continue };
         let error = errors.get(i as usize).filter(|_| exactness != Exactness::Bitwise);
         let bound = 2.0 * error.copied().unwrap_or(0.0);
         let near = error.is_some() && (a.as_f64() - b.as_f64()).abs() <= bound;
-        if !near && bound != f64::INFINITY {
+        if bound == f64::INFINITY {
+            unbounded.get_or_insert(i);
+        } else if !near {
             let bound = if bound.is_nan() { 0.0 } else { bound };
             let (tensor, index) = (name.to_owned(), expected.index(i));
             return Err(Mismatch::Element { tensor, index, expected: a, got: b, bound });
         }
     }
-    Ok(())
+    match unbounded {
+        Some(i) => Err(Mismatch::Unbounded { tensor: name.to_owned(), index: expected.index(i) }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -116,8 +142,21 @@ mod tests {
         assert!(within(1.0, next, Exactness::Reassoc, 1e-7));
         assert!(!within(1.0, 1.0001, Exactness::Reassoc, 1e-5));
         assert!(!within(1.0, f32::NAN, Exactness::Approx, 1.0));
-        assert!(within(1.0, f32::INFINITY, Exactness::Reassoc, f64::INFINITY), "one overflows");
         assert!(!within(f32::INFINITY, 1.0, Exactness::Reassoc, f64::NAN), "a term is inf");
+    }
+
+    #[test]
+    fn differences_without_a_bound_are_not_judged() {
+        let (a, b) = (row(&[1.0, 2.0]), row(&[f32::INFINITY, 2.0]));
+        let one_overflows = [f64::INFINITY, 1.0];
+        let error =
+            compare("out", &a, &b, Exactness::Reassoc, &one_overflows).expect_err("differs");
+        assert!(!error.is_wrong(), "{error}");
+        assert!(compare("out", &a, &a, Exactness::Reassoc, &one_overflows).is_ok(), "equal");
+        let wrong = row(&[f32::INFINITY, 5.0]);
+        let error =
+            compare("out", &a, &wrong, Exactness::Reassoc, &one_overflows).expect_err("differs");
+        assert!(error.is_wrong(), "{error}");
     }
 
     #[test]
