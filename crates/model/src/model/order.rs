@@ -1,7 +1,7 @@
-//! The order of statements. It follows from the dataflow alone: first the tensors that are computed from inputs, then
-//! those that are computed from these, and so on; within such a step as the outputs, in their order, need them. So a
-//! model has one form, whichever of its parts have names and wherever these are declared, and what waits for the same
-//! barrier stands together. Temporaries with equal values are one.
+//! The order of statements. It follows from the dataflow alone: first what is computed from inputs, then what is computed
+//! from that, and so on, so that few barriers are needed and statements that share an index stream meet. Statements of
+//! one step are in the order in which the outputs need them. So a model has one form, whichever of its parts have names
+//! and wherever these are declared. Temporaries with equal values are one.
 
 use super::{Argument, Computed, Expr, Kind, Model, Op, Statement, TensorId};
 use ember_values::operation::Role;
@@ -41,7 +41,7 @@ pub(super) fn by_dataflow(mut model: Model) -> Model {
     made.model
 }
 
-/// Returns the tensors that statements write, scratch memory aside, in the order of the statements.
+/// Returns the tensors that statements write, scratch memory aside, by the most steps that lead from inputs to each.
 fn order(
     inputs: usize,
     computed: &[Computed],
@@ -51,30 +51,28 @@ fn order(
         let ids = computed.iter().enumerate().filter(move |(_, c)| c.kind == kind);
         ids.map(|(at, _)| TensorId(inputs + at))
     };
-    let (mut order, mut seen) = (Vec::new(), vec![false; computed.len()]);
-    // The number of computed tensors in the longest chain that ends before each.
-    let mut steps = vec![0_usize; computed.len()];
-    let read = |id: TensorId| -> Vec<TensorId> {
-        let own = statements.get(&id).into_iter().flatten();
-        own.flat_map(|s| s.value.walk().flat_map(Expr::tensors)).collect()
+    let reads = |id: &TensorId| {
+        let own = statements.get(id).into_iter().flatten();
+        own.flat_map(|s| s.value.walk().flat_map(Expr::tensors)).collect::<Vec<TensorId>>()
     };
+    let (mut order, mut seen) = (Vec::new(), vec![false; computed.len()]);
+    let mut steps: BTreeMap<TensorId, usize> = BTreeMap::new();
     for root in kept(Kind::Output).chain(kept(Kind::Temporary)) {
         // Each tensor is open twice: before the tensors that it is computed from, and after them.
         let mut open = vec![(root, false)];
         while let Some((id, is_ready)) = open.pop() {
             let Some(at) = id.0.checked_sub(inputs) else { continue };
             if is_ready {
-                let before = read(id).into_iter().filter(|of| *of != id);
-                let before = before.filter_map(|of| steps.get(of.0.checked_sub(inputs)?));
-                steps[at] = before.max().map_or(0, |steps| steps + 1);
+                let before = reads(&id).iter().filter_map(|read| steps.get(read)).max();
+                steps.insert(id, before.map_or(0, |steps| steps + 1));
                 order.push(id);
             } else if !std::mem::replace(&mut seen[at], true) {
                 open.push((id, true));
-                open.extend(read(id).into_iter().rev().map(|read| (read, false)));
+                open.extend(reads(&id).into_iter().rev().map(|read| (read, false)));
             }
         }
     }
-    order.sort_by_key(|id| steps[id.0 - inputs]);
+    order.sort_by_key(|id| steps.get(id).copied());
     order
 }
 
