@@ -8,6 +8,7 @@ use ember_sim::{LoadsByHint, SimError, Stats, UnitStats};
 use ember_targets::machine::Machine;
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::GroupTrace;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use tables::{one, text};
@@ -16,7 +17,8 @@ pub use tables::{one, text};
 pub const HELP: &str = include_str!("report/columns.md");
 
 /// The whole report; `--json` prints it in this form.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "MainJob")]
 pub struct Report {
     /// The model's name.
     pub model: String,
@@ -46,7 +48,8 @@ pub struct Report {
 }
 
 /// One program's run.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
+#[schemars(rename = "Program")]
 pub struct Record {
     /// The program's name.
     pub name: String,
@@ -113,7 +116,8 @@ impl Record {
 }
 
 /// The report of a single program's run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Run")]
 pub struct RunReport {
     /// Its run.
     #[serde(flatten)]
@@ -126,7 +130,7 @@ pub struct RunReport {
 }
 
 /// The chosen program.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Best {
     /// Its run.
     #[serde(flatten)]
@@ -151,7 +155,7 @@ fn is_one(groups: &[GroupReport]) -> bool {
 }
 
 /// Statements that were searched together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GroupReport {
     /// The tensors that the statements write.
     pub statements: Vec<String>,
@@ -163,7 +167,7 @@ pub struct GroupReport {
 }
 
 /// The result of the search without one rule set.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Ablation {
     /// The omitted rule set.
     pub rules: String,
@@ -174,7 +178,7 @@ pub struct Ablation {
 }
 
 /// Milliseconds by stage.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Times {
     /// Reading rules, model and machine.
     pub read: f64,

@@ -52,7 +52,11 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     write_outputs(common, &done.outputs)?;
     done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
-    let text = if common.json { to_json(&done.report) } else { report::text(&done.report, done.best.program.program()) };
+    let text = if common.json {
+        to_json(&done.report)
+    } else {
+        report::text(&done.report, done.best.program.program())
+    };
     write_result(common.output.as_deref(), &text)?;
     let failed: Vec<&Record> = done.report.failed().collect();
     Ok(judge(&failed, &done.report.expected))

@@ -41,7 +41,9 @@ pub(super) fn run_program(
     }
     if common.html.is_some() {
         let error = Diagnostic::global("`run` writes no page");
-        return Err(vec![error.with_help("the main job writes one: leave out `run` and the program")]);
+        return Err(vec![
+            error.with_help("the main job writes one: leave out `run` and the program"),
+        ]);
     }
     let expected = expected(sources, common, &inputs)?;
     let core = match core {

@@ -20,8 +20,7 @@ const ALWAYS: f64 = 0.9995;
 mod header {
     pub const PROGRAMS: [&str; 5] = ["program", "cycles", "time", "of bound", "output"];
     pub const USES: [&str; 5] = ["program", "energy", "DRAM bytes", "LLC accesses", "queue bytes"];
-    pub const UNITS: [&str; 7] =
-        ["unit", "busy", "memory", "full", "empty", "dispatch", "idle"];
+    pub const UNITS: [&str; 7] = ["unit", "busy", "memory", "full", "empty", "dispatch", "idle"];
     pub const WORTH: [&str; 3] = ["without", "cycles", "slowdown"];
     pub const GROUPS: [&str; 3] = ["statements", "groups", "cycles alone"];
     pub const EXPECTED: [&str; 6] =
@@ -40,7 +39,11 @@ pub fn text(report: &Report, program: &Program) -> String {
         )),
         programs(report),
         format!("What they move and use\n{}", uses(report)),
-        format!("Where the cycles of `{}` go\n{}", report.best.record.name, units(&report.best.record)),
+        format!(
+            "Where the cycles of `{}` go\n{}",
+            report.best.record.name,
+            units(&report.best.record)
+        ),
         worth(&report.best.ablation),
         report.trace.as_deref().map(trace::print).unwrap_or_default(),
         groups(&report.best.groups),

@@ -63,7 +63,9 @@ fn the_page_of_the_report_shows_its_figures() {
     let matters = ablation.iter().filter(|row| row["slowdown"].as_f64().is_some_and(|s| s > 1.005));
     let all = programs.iter().chain(matters).map(|row| row["cycles"].clone());
     shows(&drawn, all.chain([report["best"]["bound_cycles"].clone()]));
-    for heading in ["Programs against the bound", "Where the cycles of search go", "Traffic and energy"] {
+    for heading in
+        ["Programs against the bound", "Where the cycles of search go", "Traffic and energy"]
+    {
         assert!(drawn.contains(heading), "{heading} is missing");
     }
     assert!(drawn.contains("<rect"), "no activity is drawn");
@@ -71,7 +73,8 @@ fn the_page_of_the_report_shows_its_figures() {
 
 #[test]
 fn the_page_of_the_bench_shows_its_figures() {
-    let (ran, drawn) = page("bench", &["bench", "--filter", "^KG_biokg$", "--scale", "0.1", "--json"]);
+    let (ran, drawn) =
+        page("bench", &["bench", "--filter", "^KG_biokg$", "--scale", "0.1", "--json"]);
     let Some(drawn) = drawn else { return ignored() };
     let report = ran.json();
     let rows = report["workloads"].as_array().expect("workloads");

@@ -443,10 +443,8 @@ fn a_burst_of_edits_is_checked_once_it_ends() {
     client.open(&path, &text);
     let started = Instant::now();
     client.change_often(&path, &text, 10_000);
-    let symbols = client.ask(
-        "textDocument/documentSymbol",
-        json!({"textDocument": {"uri": uri(&path)}}),
-    );
+    let symbols =
+        client.ask("textDocument/documentSymbol", json!({"textDocument": {"uri": uri(&path)}}));
     assert!(symbols["result"].is_array(), "{symbols}");
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     let last = |message: &&Value| message["method"] == "textDocument/publishDiagnostics";

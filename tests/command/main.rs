@@ -18,5 +18,6 @@ mod random;
 mod results;
 mod rule_files;
 mod schedules;
+mod schema;
 mod sorts;
 mod verifying;

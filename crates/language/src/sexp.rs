@@ -222,7 +222,8 @@ fn outdented(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
             TokenKind::Open => {
                 let column = range.start - line;
                 let first = text.get(line..range.start).is_some_and(|s| s.trim().is_empty());
-                while first && open.last().is_some_and(|(c, from)| *c >= column && from.start < line)
+                while first
+                    && open.last().is_some_and(|(c, from)| *c >= column && from.start < line)
                 {
                     found.extend(open.pop().map(|(_, from)| (from, range.clone())));
                 }

@@ -17,7 +17,8 @@ mod world;
 use lsp_types::{
     CompletionParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentFormattingParams,
-    DocumentSymbolParams, GotoDefinitionParams, HoverParams, InitializeParams, InlayHintParams, Uri,
+    DocumentSymbolParams, GotoDefinitionParams, HoverParams, InitializeParams, InlayHintParams,
+    Uri,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -98,9 +98,9 @@ fn in_words(descr: &str) -> String {
     let Some((_, code)) = descr.split_at_checked(1) else { return String::new() };
     let bits = |bytes: &str| bytes.parse::<u64>().ok().map(|n| n.saturating_mul(8));
     let kinds = [("i", "int"), ("u", "uint"), ("f", "float"), ("c", "complex")];
-    let named = kinds.iter().find_map(|(kind, name)| {
-        Some(format!(" ({name}{})", bits(code.strip_prefix(kind)?)?))
-    });
+    let named = kinds
+        .iter()
+        .find_map(|(kind, name)| Some(format!(" ({name}{})", bits(code.strip_prefix(kind)?)?)));
     named.or_else(|| (code == "b1").then(|| " (bool)".to_owned())).unwrap_or_default()
 }
 
