@@ -210,7 +210,7 @@ fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What `ember-rewrite … --json` prints",
-        "properties": { "schema_version": { "const": SCHEMA_VERSION } },
+        "properties": { "schema_version": { "enum": [SCHEMA_VERSION] } },
         "anyOf": any,
         "$defs": definitions,
     })
