@@ -20,6 +20,7 @@ pub(crate) mod rule_paths;
 mod rules;
 mod run;
 mod saturate;
+mod schema;
 mod self_test;
 mod test;
 mod time_limit;

@@ -9,6 +9,7 @@ use ember_sim::{LoadsByHint, SimError, Stats, UnitStats};
 use ember_targets::machine::Machine;
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::GroupTrace;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use tables::{one, text};
@@ -17,7 +18,8 @@ pub use tables::{one, text};
 pub const HELP: &str = include_str!("report/columns.md");
 
 /// The whole report; `--json` prints it in this form.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "MainJob")]
 pub struct Report {
     /// The model's name.
     pub model: String,
@@ -47,7 +49,8 @@ pub struct Report {
 }
 
 /// One program's run.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
+#[schemars(rename = "Program")]
 pub struct Record {
     /// The program's name.
     pub name: String,
@@ -129,7 +132,8 @@ impl Record {
 }
 
 /// The report of a single program's run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Run")]
 pub struct RunReport {
     /// Its run.
     #[serde(flatten)]
@@ -142,7 +146,7 @@ pub struct RunReport {
 }
 
 /// The chosen program.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Best {
     /// Its run.
     #[serde(flatten)]
@@ -167,7 +171,7 @@ fn is_one(groups: &[GroupReport]) -> bool {
 }
 
 /// Statements that were searched together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GroupReport {
     /// The tensors that the statements write.
     pub statements: Vec<String>,
@@ -179,7 +183,7 @@ pub struct GroupReport {
 }
 
 /// The result of the search without one rule set.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Ablation {
     /// The omitted rule set.
     pub rules: String,
@@ -190,7 +194,7 @@ pub struct Ablation {
 }
 
 /// Milliseconds by stage.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Times {
     /// Reading rules, model and machine.
     pub read: f64,

@@ -7,6 +7,7 @@ use ember_model::data::{FileError, TensorFile};
 use ember_model::reference::{Distance, Tolerance, distance};
 use ember_targets::tensor::Tensor;
 use itertools::Itertools;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +21,7 @@ pub struct Expected {
 }
 
 /// An output beside the array that it is expected to equal.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Compared {
     /// The output's name.
     pub output: String,

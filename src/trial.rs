@@ -10,6 +10,7 @@ use ember_prove::random::RandomModel;
 use ember_tools::progress::Line;
 use ember_tools::render::render;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -25,7 +26,7 @@ const SAME_COST: f64 = 0.01;
 const SMALLER: usize = 60;
 
 /// The result of all trials.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Trials {
     /// The models.
     pub models: usize,
@@ -40,7 +41,8 @@ pub struct Trials {
 }
 
 /// A model that breaks a promise.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ModelFinding")]
 pub struct Finding {
     /// The number of the model.
     pub model: usize,
@@ -53,7 +55,7 @@ pub struct Finding {
 }
 
 /// A promise that a model breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Broken {
     /// The compiler panicked.

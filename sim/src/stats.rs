@@ -1,6 +1,7 @@
 //! The counts of a run, and the energy computed from them.
 
 use ember_targets::machine::Machine;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Events that several units cause; all other events are counted by their unit.
@@ -140,7 +141,7 @@ impl Energy {
 }
 
 /// The cycles of one unit by activity; they add up to the run's.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct UnitStats {
     /// The unit.
     pub name: String,

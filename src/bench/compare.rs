@@ -7,6 +7,7 @@ use ember_host::{Disk, Files};
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::load::TEXT_LIMIT;
 use ember_tools::tables::table as styled;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -42,7 +43,7 @@ struct Throughput {
 }
 
 /// A published figure with ours.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct Beside {
     /// The published figure.
     pub published: f64,

@@ -2,11 +2,12 @@
 
 use super::compare::Beside;
 use crate::report::{Record, Report};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One workload's figures.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Row {
     /// Its name.
     pub workload: String,
@@ -49,7 +50,7 @@ pub struct Row {
 pub type Programs<T> = BTreeMap<String, T>;
 
 /// Cycles of the compared programs; `None` for a program that does not exist or did not end.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, JsonSchema, Serialize)]
 pub struct Cycles {
     /// Decoupled only.
     #[serde(rename = "emb-opt0")]
@@ -104,7 +105,7 @@ impl Cycles {
 }
 
 /// Loads that reach the last-level cache, whether they bypass the private L2 or pass through it.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, Serialize)]
 pub struct Loads {
     /// Loads of data that is worth caching.
     pub temporal: f64,
@@ -113,7 +114,7 @@ pub struct Loads {
 }
 
 /// The share of a run's cycles in which units do their work, in percent.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, JsonSchema, Serialize)]
 pub struct Utilisation {
     /// The busiest unit of the access side.
     pub access: f64,

@@ -12,6 +12,7 @@ use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::selftest::{self, Finding, Lowered, Options, Summary, Tools, Wrong};
 use ember_tools::tables::{grouped, table};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -53,8 +54,9 @@ pub(super) struct SelfTestArgs {
 }
 
 /// The JSON output.
-#[derive(Debug, Serialize)]
-struct Report {
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "SelfTest")]
+pub(super) struct Report {
     seed: u64,
     pairs: Summary,
     programs: Lowered,

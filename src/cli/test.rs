@@ -11,6 +11,7 @@ use ember_language::rules;
 use ember_language::term::Term;
 use ember_tools::cases::{self, Case};
 use ember_tools::render;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,8 +42,9 @@ pub(super) struct TestArgs {
 }
 
 /// The JSON output.
-#[derive(Debug, Serialize)]
-struct Report {
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Test")]
+pub(super) struct Report {
     passed: usize,
     failed: usize,
     blessed: usize,
@@ -50,8 +52,9 @@ struct Report {
 }
 
 /// One test.
-#[derive(Debug, Serialize)]
-struct Record {
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "TestResult")]
+pub(super) struct Record {
     name: String,
     file: String,
     line: usize,

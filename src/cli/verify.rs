@@ -13,7 +13,9 @@ use ember_tools::render;
 use ember_tools::solver::Installed;
 use ember_tools::tables::{grouped, table};
 use itertools::Itertools;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,8 +50,9 @@ pub(super) struct VerifyArgs {
 }
 
 /// The JSON output.
-#[derive(Debug, Serialize)]
-struct Report {
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Verify")]
+pub(super) struct Report {
     /// The solver of the third tier; `null` if none is installed.
     solver: Option<&'static str>,
     rules: Vec<Verified>,
@@ -93,7 +96,11 @@ impl VerifyArgs {
         if self.mutants {
             let listed = verify::harmless(sources, &book)?;
             let tried = mutants::run(&book, wanted, &options, self.sample, asked, &listed, &line);
-            let text = if self.json { to_json(&tried) } else { mutants::text(&tried) };
+            let text = if self.json {
+                to_json(&json!({ "mutants": tried }))
+            } else {
+                mutants::text(&tried)
+            };
             write_result(self.output.as_deref(), &text)?;
             return Ok(mutants::code(&tried));
         }

@@ -14,7 +14,7 @@ pub fn print(program: &Program) -> String {
     print_within(program, WIDTH)
 }
 
-/// [`print`] with lines that aim to stay within a width in columns.
+/// Returns the text as [`print()`] does, in lines that aim to stay within a width in columns.
 pub fn print_within(program: &Program, width: usize) -> String {
     let mut printer = Printer { program, out: Layout::default() };
     printer.program();

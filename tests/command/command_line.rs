@@ -4,6 +4,30 @@ use crate::common::{ember, folder, root, word};
 use std::fs;
 use std::process::{Command, Stdio};
 
+/// Every command with options of its own; the first is the main job.
+const COMMANDS: [&str; 20] = [
+    "",
+    "run",
+    "bench",
+    "check",
+    "test",
+    "fmt",
+    "lsp",
+    "verify",
+    "equiv",
+    "self-test",
+    "check-certificate",
+    "rules derived",
+    "saturate",
+    "explain",
+    "why-not",
+    "gen bags",
+    "gen graph",
+    "gen triples",
+    "gen blocks",
+    "gen program",
+];
+
 /// Checks that a text is refused as every kind of input.
 fn refused(name: &str, text: &[u8]) {
     let folder = folder(&format!("refused-{name}"));
@@ -124,6 +148,30 @@ fn help_and_version_exit_with_0() {
     ] {
         assert!(ran.out.contains(option), "{option} is not in the help");
     }
+}
+
+#[test]
+fn the_book_names_every_option_of_every_command() {
+    let page = fs::read_to_string(root().join("docs/src/command-line.md")).expect("the page");
+    let mut missing = Vec::new();
+    for command in COMMANDS {
+        let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let ran = ember(&words);
+        assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
+        let options = ran.out.lines().filter_map(|line| {
+            let line = line.trim_start();
+            let long = line
+                .strip_prefix("-")
+                .and_then(|_| line.split_whitespace().find(|w| w.starts_with("--")))?;
+            Some(long.trim_end_matches([',', '.']).to_owned())
+        });
+        missing.extend(
+            options
+                .filter(|option| !page.contains(option.as_str()))
+                .map(|o| format!("{command} {o}")),
+        );
+    }
+    assert!(missing.is_empty(), "not in command-line.md: {missing:?}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod random;
 mod results;
 mod rule_files;
 mod schedules;
+mod schema;
 mod sorts;
 mod trials;
 mod verifying;

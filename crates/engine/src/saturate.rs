@@ -20,6 +20,7 @@ use ember_host::clock;
 use ember_language::rules::Exactness;
 use ember_values::scalar::Scalar;
 use itertools::Itertools;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
@@ -103,7 +104,7 @@ pub struct Progress {
 }
 
 /// The work of one rule in a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct RuleReport {
     /// The rule.
     pub rule: &'static str,

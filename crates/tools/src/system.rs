@@ -16,6 +16,7 @@ use ember_language::sexp::{self, Sexp};
 use ember_language::suggest;
 use ember_language::term::Term;
 use ember_language::text::{Names, Words, written, written_out};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -114,7 +115,8 @@ fn differs(sort: Sort, found: Option<Sort>, value: &Sexp) -> Option<Diagnostic> 
 }
 
 /// The report of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Saturate")]
 pub struct Report {
     /// The e-graph at the end.
     pub egraph: EGraphReport,
@@ -130,7 +132,7 @@ pub struct Report {
 }
 
 /// The result for one term.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TermReport {
     /// The term as it was given.
     pub term: String,
@@ -143,7 +145,7 @@ pub struct TermReport {
 }
 
 /// The cheapest term of a class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Cheapest {
     /// The cost of the term as it was given.
     pub cost_before: f64,
@@ -154,7 +156,7 @@ pub struct Cheapest {
 }
 
 /// A goal of a class and its result.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GoalReport {
     /// The sketch.
     pub pattern: String,
@@ -165,7 +167,8 @@ pub struct GoalReport {
 }
 
 /// Milliseconds by stage.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "SaturateTimes")]
 pub struct Times {
     /// Saturation.
     pub saturate: f64,

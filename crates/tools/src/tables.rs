@@ -2,6 +2,7 @@
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Creates a table with a header; all columns but the first are aligned to the right.
@@ -56,7 +57,7 @@ pub fn grouped(n: u64) -> String {
 }
 
 /// The report of the e-graph of a search.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct EGraphReport {
     /// The greatest number of e-nodes; the sum over groups if there are several.
     pub nodes: usize,

@@ -5,6 +5,7 @@ use ember_compile::groups::Searched;
 use ember_compile::pipeline::Inputs;
 use ember_engine::saturate::{RuleReport, Saturation};
 use itertools::Itertools;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -15,7 +16,7 @@ const MANY: usize = 1_000;
 const RISING: usize = 4;
 
 /// The trace of the search of one group of statements.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GroupTrace {
     /// The names of its statements.
     pub statements: Vec<String>,
@@ -24,7 +25,7 @@ pub struct GroupTrace {
 }
 
 /// The trace of one saturation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct StageTrace {
     /// Iterations begun.
     pub iterations: usize,
@@ -41,7 +42,7 @@ pub struct StageTrace {
 }
 
 /// The trace of one rule.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RuleTrace {
     /// Its counts.
     #[serde(flatten)]

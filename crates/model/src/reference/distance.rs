@@ -2,6 +2,7 @@
 
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::str::FromStr;
 use thiserror::Error;
@@ -58,7 +59,7 @@ impl FromStr for Tolerance {
 }
 
 /// The distance between an output and an array of the same shape.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Distance {
     /// The number of elements.
     pub elements: u64,
@@ -70,15 +71,18 @@ pub struct Distance {
 }
 
 /// An element of an output that differs from the expected one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Apart {
     /// Its index.
     pub index: Vec<u64>,
     /// The expected value; `null` in JSON if it is not finite.
+    #[schemars(with = "Option<f64>")]
     pub expected: f64,
     /// The value of the output; `null` in JSON if it is not finite.
+    #[schemars(with = "Option<f64>")]
     pub got: f64,
     /// Their distance; `null` in JSON if it is infinite, as that of a number and a NaN is.
+    #[schemars(with = "Option<f64>")]
     pub error: f64,
     /// The largest error that is allowed here.
     pub allowed: f64,

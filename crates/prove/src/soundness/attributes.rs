@@ -13,6 +13,7 @@ use ember_language::rules::{Kind, OpInfo, Operator, RuleBook};
 use ember_values::primitive::{Price, Typing, Width};
 use ember_values::scalar::DType;
 use fastrand::Rng;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use subject::{NoMeaning, Subject, subjects};
@@ -22,7 +23,7 @@ const CASES: usize = 60;
 const INSTANCES: usize = 2000;
 
 /// A claim about an operator, with the result of its test.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Claim {
     /// The operator.
     pub operator: &'static str,
@@ -38,7 +39,7 @@ pub struct Claim {
 }
 
 /// The result of testing a claim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Answer {
     /// No counterexample was found.

@@ -32,6 +32,7 @@ use ember_language::rules::{Exactness, Rule, RuleBook, Signature};
 use exhaust::Exhausted;
 use fastrand::Rng;
 use instance::Instance;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ impl Default for Options {
 }
 
 /// The method by which a rule was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// Random stores only.

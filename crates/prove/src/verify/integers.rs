@@ -9,11 +9,12 @@ use super::symbolic::{Inexpressible, Translation};
 use egg::Var;
 use ember_language::rules::{Arg, Exactness, Rule, Signature};
 use itertools::Itertools;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The result of checking a rule's claims about integers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Integers {
     /// There are no claims: both sides compute the same indices in the same loops.

@@ -19,16 +19,18 @@ pub use solver::Solver;
 use crate::soundness::{Options, Tier, Verdict, check_rule};
 use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, RuleBook};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The result of verifying one rule.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Verified {
     /// The rule.
     pub rule: &'static str,
     /// The rule set that it belongs to.
     pub ruleset: &'static str,
     /// Its declared exactness.
+    #[schemars(with = "String")]
     pub exact: Exactness,
     /// The higher of the first two tiers that it has passed; `null` if it was refuted or too few instances could be
     /// made.

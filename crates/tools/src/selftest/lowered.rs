@@ -20,11 +20,12 @@ use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use fastrand::Rng;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
 /// The counts of a comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Lowered {
     /// Random programs.
     pub made: usize,

@@ -18,6 +18,7 @@ use ember_prove::random::Made;
 use ember_targets::machine::Machine;
 use fastrand::Rng;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ pub struct Options {
 const ALIKE: Limits = Limits { iterations: 6, nodes: 1500 };
 
 /// The correctness of a pair's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wrong {
     /// The answer is right.
@@ -74,7 +75,7 @@ pub enum Wrong {
 }
 
 /// The outcome of one pair.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Finding {
     /// The number of the pair.
     pub pair: usize,
@@ -94,7 +95,7 @@ pub struct Finding {
 }
 
 /// Counts of answers by their correctness.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Tally {
     /// Pairs.
     pub pairs: usize,
@@ -112,7 +113,7 @@ impl Tally {
 }
 
 /// The outcome of all pairs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Summary {
     /// Pairs that are equal by construction.
     pub equal: Tally,

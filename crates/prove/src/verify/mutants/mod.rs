@@ -15,11 +15,12 @@ use crate::soundness::{Options, Verdict, check_rule};
 use ember_host::threads;
 use ember_language::rules::{Rule, RuleBook, Signature};
 use fastrand::Rng;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
 /// The kind of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A condition is missing.
@@ -86,7 +87,7 @@ impl Mutant {
 }
 
 /// The result of verifying a mutant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Judged {
     /// Data shows that it is wrong.
@@ -100,7 +101,7 @@ pub enum Judged {
 }
 
 /// A mutant with its result.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Tried {
     /// The rule.
     pub rule: &'static str,
