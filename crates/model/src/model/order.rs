@@ -1,6 +1,7 @@
-//! The order of statements. It follows from the dataflow alone: the outputs in their order, and before each tensor the
-//! ones that it is computed from, in the order in which it reads them. So a model has one form, whichever of its parts
-//! have names and wherever these are declared. Temporaries with equal values are one.
+//! The order of statements. It follows from the dataflow alone: first what is computed from inputs, then what is computed
+//! from that, and so on, so that few barriers are needed and statements that share an index stream meet. Statements of
+//! one step are in the order in which the outputs need them. So a model has one form, whichever of its parts have names
+//! and wherever these are declared. Temporaries with equal values are one.
 
 use super::{Argument, Computed, Expr, Kind, Model, Op, Statement, TensorId};
 use ember_values::operation::Role;
@@ -40,7 +41,7 @@ pub(super) fn by_dataflow(mut model: Model) -> Model {
     made.model
 }
 
-/// Returns the tensors that statements write, scratch memory aside, each after the tensors that it is computed from.
+/// Returns the tensors that statements write, scratch memory aside, by the most steps that lead from inputs to each.
 fn order(
     inputs: usize,
     computed: &[Computed],
@@ -50,23 +51,28 @@ fn order(
         let ids = computed.iter().enumerate().filter(move |(_, c)| c.kind == kind);
         ids.map(|(at, _)| TensorId(inputs + at))
     };
+    let reads = |id: &TensorId| {
+        let own = statements.get(id).into_iter().flatten();
+        own.flat_map(|s| s.value.walk().flat_map(Expr::tensors)).collect::<Vec<TensorId>>()
+    };
     let (mut order, mut seen) = (Vec::new(), vec![false; computed.len()]);
+    let mut steps: BTreeMap<TensorId, usize> = BTreeMap::new();
     for root in kept(Kind::Output).chain(kept(Kind::Temporary)) {
         // Each tensor is open twice: before the tensors that it is computed from, and after them.
         let mut open = vec![(root, false)];
         while let Some((id, is_ready)) = open.pop() {
             let Some(at) = id.0.checked_sub(inputs) else { continue };
             if is_ready {
+                let before = reads(&id).iter().filter_map(|read| steps.get(read)).max();
+                steps.insert(id, before.map_or(0, |steps| steps + 1));
                 order.push(id);
             } else if !std::mem::replace(&mut seen[at], true) {
                 open.push((id, true));
-                let own = statements.get(&id).into_iter().flatten();
-                let reads: Vec<TensorId> =
-                    own.flat_map(|s| s.value.walk().flat_map(Expr::tensors)).collect();
-                open.extend(reads.into_iter().rev().map(|read| (read, false)));
+                open.extend(reads(&id).into_iter().rev().map(|read| (read, false)));
             }
         }
     }
+    order.sort_by_key(|id| steps.get(id).copied());
     order
 }
 
