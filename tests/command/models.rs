@@ -123,10 +123,10 @@ fn tables_that_differ_in_name_alone_are_searched_once() {
 
 #[test]
 fn statements_that_share_an_index_stream_are_searched_together() {
-    let inputs = inputs("tests/models/gather_two.sexp");
+    let inputs = small("bigbird");
     let case = case(&inputs, 1);
     let plan =
         Plan::new(inputs.book.signature.table(), &inputs.model, &case.statistics(&inputs.model));
     let gathers = plan.groups.iter().filter(|group| group.statements.len() == 2).count();
-    assert_eq!(gathers, 1, "both tables are gathered by one stream of indices");
+    assert_eq!(gathers, 1, "keys and values are gathered by one stream of indices");
 }

@@ -46,6 +46,7 @@ use ember_language::rules::{Operators, Signature};
 use ember_language::text::{Named, Words};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::scalar::DType;
+use itertools::Itertools;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -246,9 +247,10 @@ impl Model {
         id.0 < self.inputs.len()
     }
 
-    /// Iterates over the outputs in order.
+    /// Iterates over the outputs in the order of the file.
     pub fn outputs(&self) -> impl Iterator<Item = &Declared> {
-        self.computed.iter().filter(|c| c.kind == Kind::Output).map(|c| &c.tensor)
+        let outputs = self.computed.iter().filter(|c| c.kind == Kind::Output);
+        outputs.map(|c| &c.tensor).sorted_by_key(|tensor| tensor.span)
     }
 
     /// Iterates over all tensors in the order of their identifiers.
