@@ -261,11 +261,6 @@ impl Facts {
         self.tensors.get(&name)
     }
 
-    /// Returns the declarations of all tensors, in no order.
-    pub fn tensors(&self) -> impl Iterator<Item = &TensorDecl> {
-        self.tensors.values()
-    }
-
     /// Returns true if the elements of a tensor, given by its name in terms, never decrease, whatever the data.
     pub fn rises(&self, name: Symbol) -> bool {
         self.rising.contains(&name)

@@ -18,4 +18,3 @@
 pub mod effects;
 pub mod facts;
 mod predicates;
-mod products;

@@ -6,7 +6,6 @@
 
 use crate::effects::{Effects, Index, Place, disjoint, distances, lane_local, variable_key};
 use crate::facts::{EGraph, single_value};
-use crate::products::are_extents;
 use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::term::{Head, Node};
@@ -68,14 +67,6 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
                     && fact.dtype == Some(DType::I64)
                     && fact.lanes == Some(1)
                     && fact.effects.as_ref().is_some_and(Effects::is_empty))
-        },
-    },
-    Answer {
-        name: "countable",
-        answer: |g, x| {
-            let most = magnitude(g, x[0], DEPTH).zip(magnitude(g, x[1], DEPTH));
-            most.and_then(|(a, b)| a.checked_mul(b)).is_some_and(|product| product <= BOUND)
-                || are_extents(g, x[0], x[1])
         },
     },
     Answer {

@@ -131,11 +131,6 @@ impl Checker<'_> {
                 a.number.is_some() || index(a) && a.free.is_empty() && touches(0)?.is_empty()
             }
             ("bounded", [_]) => self.magnitude(*terms.first()?, DEPTH)? <= BOUND,
-            ("countable", [a, b]) => {
-                let most = self.magnitude(terms[0], DEPTH).zip(self.magnitude(terms[1], DEPTH));
-                let small = most.and_then(|(a, b)| a.checked_mul(b)).is_some_and(|n| n <= BOUND);
-                small || index(a) && index(b) && self.are_extents(terms[0], terms[1])
-            }
             ("float", [a]) => a.place.is_none() && a.dtype?.is_float(),
             ("index", [a]) => index(a),
             ("scalar", [a]) => !a.wide && a.dtype.is_some(),

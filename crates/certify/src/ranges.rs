@@ -191,38 +191,4 @@ impl Checker<'_> {
                     && self.bounds_of(variable).iter().any(|[lo, ..]| self.at_most(a, *lo, depth))
             })
     }
-    /// Returns true if two values are products of different extents of one tensor, or of variables of loops below
-    /// these. A tensor has at most [`ember_values::scalar::MOST_ELEMENTS`] elements.
-    pub(super) fn are_extents(&self, a: T, b: T) -> bool {
-        let (Some(mut sizes), Some(more)) = (self.factors(a, DEPTH), self.factors(b, DEPTH)) else {
-            return false;
-        };
-        sizes.extend(more);
-        self.tensors.values().any(|tensor| {
-            let mut extents: Vec<&str> = tensor.shape.iter().filter_map(Sexp::atom).collect();
-            sizes.iter().all(|size| {
-                let found = extents.iter().position(|extent| extent == size);
-                found.map(|at| extents.swap_remove(at)).is_some()
-            })
-        })
-    }
-
-    /// Returns the names of sizes of which the product is no less than a value.
-    fn factors(&self, term: T, depth: usize) -> Option<Vec<&str>> {
-        let depth = depth.checked_sub(1)?;
-        if let Some([name]) = self.parts::<1>(term, Primitive::Size) {
-            return Some(vec![self.node(name).0.strip_prefix('%')?]);
-        }
-        if let Some([variable]) = self.parts::<1>(term, Primitive::Iv) {
-            let mut bounds = self.bounds_of(variable).into_iter();
-            let at_least_0 = |t: T| self.fact(t).range.is_some_and(|(least, _)| least >= 0);
-            return bounds
-                .find_map(|[lo, hi, _]| self.factors(hi, depth).filter(|_| at_least_0(lo)))
-                .filter(|_| !self.anywhere.contains(&variable));
-        }
-        let [a, b] = self.parts(term, Primitive::Binary(BinaryOp::Mul))?;
-        let mut names = self.factors(a, depth)?;
-        names.extend(self.factors(b, depth)?);
-        Some(names)
-    }
 }

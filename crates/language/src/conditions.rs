@@ -55,12 +55,6 @@ pub const PREDICATES: &[Condition] = &[
         sorts: &["Value"],
     },
     Condition {
-        name: "countable",
-        doc: "two integers of which the product is between -2^50 and 2^50, as that of different extents of one \
-              tensor",
-        sorts: &["Value", "Value"],
-    },
-    Condition {
         name: "different",
         doc: "two variables that are not the same",
         sorts: &["Var", "Var"],

@@ -16,10 +16,6 @@ use std::fmt;
 /// The largest extent of a tensor, and the largest size: part of every claim about programs.
 pub const LARGEST_SIZE: u64 = 1 << 40;
 
-/// The largest product of extents of a tensor that are not 0, more than any memory has elements: part of every claim
-/// about programs.
-pub const MOST_ELEMENTS: u64 = 1 << 50;
-
 /// An element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
