@@ -152,7 +152,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         answer: |g, x| {
             g[x[0]].data.dtype.is_some()
                 && effects(g, x[0]).is_some_and(|e| {
-                    let fixed = |p: &Place| p.frozen || !writable(g, p.tensor.as_str());
+                    let fixed = |p: &Place| !writable(g, p.tensor.as_str());
                     e.writes.is_empty() && e.reads.iter().all(fixed)
                 })
         },

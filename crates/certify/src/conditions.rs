@@ -120,9 +120,7 @@ impl Checker<'_> {
         let runs = |i: usize| terms.get(i).is_some_and(|variable| self.runs(*variable));
         let tensor = |place: &Place| self.tensors.get(&place.1);
         let root = |own: &Place| self.operator(&own.0, 1)?.primitive();
-        let fixed = |own: &Place| {
-            root(own) == Some(Primitive::Freeze) || tensor(own).is_some_and(|t| !t.writable)
-        };
+        let input = |own: &Place| tensor(own).is_some_and(|t| !t.writable);
         Some(match (name, &facts[..]) {
             ("at-most", [a, b]) => a.range?.1 <= b.range?.0,
             ("below", [a, b]) => a.range?.1 < b.range?.0,
@@ -147,7 +145,10 @@ impl Checker<'_> {
                 let (place, missing) = (a.place.as_ref()?, usize::try_from(n.integer()?).ok()?);
                 tensor(place)?.shape.len().checked_sub(place.2.len()) == Some(missing)
             }
-            ("read-only", [a]) => fixed(a.place.as_ref()?),
+            ("read-only", [a]) => {
+                let own = a.place.as_ref()?;
+                root(own) == Some(Primitive::Freeze) || input(own)
+            }
             ("writable", [a]) => root(a.place.as_ref()?) == Some(Primitive::Root(true)),
             ("unread" | "unwritten" | "only-writes", [a, _]) => {
                 let (own, read) = (a.place.as_ref()?, name == "unread");
@@ -155,7 +156,7 @@ impl Checker<'_> {
                 touches(1)?.iter().all(|(written, other)| !(read || *written) || only(other))
             }
             ("reads-only-in", [a]) if a.dtype.is_some() && a.place.is_none() => {
-                touches(0)?.iter().all(|(written, place)| !written && fixed(place))
+                touches(0)?.iter().all(|(written, place)| !written && input(place))
             }
             ("independent" | "undisturbed", [_, _]) => {
                 let (a, b) = (touches(0)?, touches(1)?);

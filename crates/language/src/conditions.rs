@@ -130,7 +130,7 @@ pub const PREDICATES: &[Condition] = &[
     },
     Condition {
         name: "reads-only-in",
-        doc: "a value that reads no tensor that something writes before the next barrier",
+        doc: "a value that reads only tensors that the program never writes",
         sorts: &["'a"],
     },
     Condition {

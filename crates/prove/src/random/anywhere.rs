@@ -7,7 +7,7 @@ use super::grammar::Shape;
 use super::grow::{Grow, Scope, Setting, Type};
 use super::types::Hole;
 use super::world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, tensor_name};
-use egg::Id;
+use egg::{Id, Var};
 use ember_language::rules::{Kind, Loop};
 use ember_language::term::Node;
 use ember_values::primitive::Primitive;
@@ -36,9 +36,8 @@ impl Anywhere<'_> {
 
 impl Setting for Anywhere<'_> {
     /// Statements with values or statements as operands, such as stores and loops, are chosen most often.
-    fn weight(_: &Grow<Self>, shape: &Shape, scope: &Scope, depth: u32) -> usize {
+    fn weight(_: &Grow<Self>, shape: &Shape, _: &Scope, depth: u32) -> usize {
         match shape.info.kind {
-            _ if scope.looped && shape.info.is(Primitive::Barrier) => 0,
             Some(Kind::Statement) if depth == 0 && shape.operands(Kind::Statement) > 0 => 0,
             Some(Kind::Statement) if shape.operands(Kind::Value) > 0 => 4,
             Some(Kind::Statement) if shape.operands(Kind::Statement) > 0 => 4,
@@ -203,8 +202,8 @@ impl Setting for Anywhere<'_> {
         Some(grow.make().name(&tensor_name(written, dtype, rank)))
     }
 
-    fn twin(build: &mut Build<Self>, hole: &Hole) -> Option<Id> {
-        build.twin(hole)
+    fn beside(build: &mut Build<Self>, v: Var, hole: &Hole) -> Option<Id> {
+        build.aimed(v, hole).or_else(|| build.twin(hole))
     }
 
     fn bind_again(build: &mut Build<Self>, own: Loop, children: &[Id]) -> Option<()> {

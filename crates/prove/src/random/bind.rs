@@ -1,6 +1,7 @@
 //! The variables that instances of rules have beside those of loops: around the instance, early in it, and in terms that
 //! stand in another environment.
 
+use super::aim::Aim;
 use super::anywhere::Anywhere;
 use super::build::Build;
 use super::grow::{Scope, Setting};
@@ -23,7 +24,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     /// Creates loops around the instance.
     pub fn outer_loops(&mut self) {
         for _ in 0..self.grow.rng.usize(1..=2) {
-            let scope = Scope { vars: self.pool.clone(), read_only: true, looped: false };
+            let scope = Scope { vars: self.pool.clone(), read_only: true };
             let range = self.grow.range(&scope, 1);
             self.pool.push(range.var);
             self.free.insert(range.var);
@@ -33,7 +34,8 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     /// Occasionally gives loops of the pattern constant bounds before anything else is built, so that their variables
     /// can be mentioned anywhere.
     pub fn bind_early(&mut self) {
-        if !self.grow.one_in(5) {
+        let aimed = self.aim.as_ref().is_some_and(Aim::is_of_scopes);
+        if !self.grow.one_in(if aimed { 2 } else { 5 }) {
             return;
         }
         self.capture = true;
@@ -119,7 +121,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     /// Creates the two variables of a renaming; the second has the range of the first or a part of it.
     fn bind_renamed(&mut self, [x, y, _]: [Id; 3]) -> Option<()> {
         // A renamed variable's range must be the same at every position that the renaming is pushed to.
-        let scope = Scope { vars: self.pool.clone(), read_only: true, looped: false };
+        let scope = Scope { vars: self.pool.clone(), read_only: true };
         let mut range = self.grow.range(&scope, 1);
         // Occasionally, one of the two is a variable that the instance binds elsewhere.
         if let Some(bound) = self.early.last().copied().filter(|_| self.grow.rng.bool()) {
@@ -150,7 +152,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
 
     /// Creates the range of a variable that is fixed to a value, and usually a value in this range.
     fn bind_fixed(&mut self, [x, v, _]: [Id; 3]) -> Option<()> {
-        let scope = Scope { vars: self.pool.clone(), read_only: true, looped: false };
+        let scope = Scope { vars: self.pool.clone(), read_only: true };
         let mut range = self.grow.range(&scope, 1);
         // Occasionally, it is a variable that the instance binds elsewhere.
         if let Some(bound) = self.early.last().copied().filter(|_| self.grow.rng.bool()) {

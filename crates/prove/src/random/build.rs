@@ -1,6 +1,7 @@
 //! Builds an instance: a term for each variable of a pattern, with the types that the pattern requires and with the
 //! loop variables that are bound around it.
 
+use super::aim::Aim;
 use super::bind::Range;
 use super::grow::{Grow, Scope, Setting, Type};
 use super::types::{Hole, Types, is_address};
@@ -21,8 +22,6 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub(super) pool: Vec<Id>,
     /// True if only memory that is never written may be read.
     pub(super) read_only: bool,
-    /// True if a loop is around the instance.
-    looped: bool,
     /// The terms built for the pattern's variables.
     pub holes: BTreeMap<Var, Id>,
     /// The loop variables that have a value around the instance.
@@ -31,6 +30,8 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub(super) capture: bool,
     /// True if terms may stand for two variables of the pattern.
     pub twins: bool,
+    /// The condition that the instance should violate.
+    pub aim: Option<Aim>,
     /// The loops that were bound before anything else.
     pub(super) early: Vec<Range>,
 }
@@ -61,11 +62,11 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             size,
             pool: scope.vars.clone(),
             read_only: scope.read_only,
-            looped: scope.looped,
             holes: BTreeMap::new(),
             free: BTreeSet::new(),
             capture: false,
             twins: false,
+            aim: None,
             early: Vec::new(),
         }
     }
@@ -135,8 +136,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             vars.extend(bound.filter_map(|(v, _)| self.holes.get(v)));
         }
         vars.extend(binders.iter().filter_map(|b| self.holes.get(b)));
-        let looped = self.looped || !binders.is_empty();
-        Scope { vars, read_only: read_only || self.read_only, looped }
+        Scope { vars, read_only: read_only || self.read_only }
     }
 
     pub(super) fn hole(&mut self, v: Var) -> Option<Id> {
@@ -144,7 +144,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             return Some(*id);
         }
         let hole = self.types.holes.get(&v)?.clone();
-        if let Some(id) = S::twin(self, &hole) {
+        if let Some(id) = S::beside(self, v, &hole) {
             self.holes.insert(v, id);
             return Some(id);
         }
@@ -155,7 +155,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
     }
 
     /// Builds a term for a variable of the pattern.
-    fn make(&mut self, hole: &Hole) -> Option<Id> {
+    pub(super) fn make(&mut self, hole: &Hole) -> Option<Id> {
         let unit = self.grow.grammar.signature.sort(hole.sort.name()).and_then(|sort| sort.unit);
         let streamed = hole.kind == Kind::Value && unit == Some(Unit::Access);
         let read_only = hole.read_only || streamed;
@@ -232,7 +232,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
     }
 
     /// Returns the type of a variable of the pattern, chosen at random if nothing determines it.
-    fn ty(&mut self, hole: &Hole) -> Option<Type> {
+    pub(super) fn ty(&mut self, hole: &Hole) -> Option<Type> {
         let lanes = self.lanes(hole.lanes, 1)?;
         if self.types.dtypes.get(hole.dtype).is_none() {
             let dtype = S::dtype(self.grow, is_address(hole.kind));

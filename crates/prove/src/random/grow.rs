@@ -4,7 +4,7 @@
 use super::build::Build;
 use super::grammar::{Grammar, Shape};
 use super::types::{Hole, Types};
-use egg::Id;
+use egg::{Id, Var};
 use ember_language::make::Make;
 use ember_language::rules::{Kind, Loop};
 use ember_language::term::{Node, Terms};
@@ -36,8 +36,6 @@ pub(crate) struct Scope {
     pub vars: Vec<Id>,
     /// True if only memory that is never written may be read.
     pub read_only: bool,
-    /// True within a loop, where no barrier stands.
-    pub looped: bool,
 }
 
 /// The setting that terms are made in. Each function adds terms to the generator that it is given; `None` if there is
@@ -116,8 +114,8 @@ pub(crate) trait Setting: Sized {
         None
     }
 
-    /// Returns the term of another variable of the pattern for one that has none yet.
-    fn twin(_build: &mut Build<Self>, _hole: &Hole) -> Option<Id> {
+    /// Returns a term for a variable of the pattern in view of the terms of others; `None` if it may be any.
+    fn beside(_build: &mut Build<Self>, _v: Var, _hole: &Hole) -> Option<Id> {
         None
     }
 

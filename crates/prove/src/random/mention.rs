@@ -20,8 +20,9 @@ impl<S: Setting> Build<'_, '_, '_, S> {
     }
 
     /// The whole pattern again, where a term that stood for one of its variables is another, which mentions a
-    /// loop variable that the rule makes; `made` is that, as the right side has it. `None` where none of them may.
-    pub fn mention(&mut self, made: &PatternAst<Node>) -> Option<Id> {
+    /// loop variable that the rule makes; `made` is that, as the right side has it, and `within` the variable that is
+    /// preferred. `None` where none of them may.
+    pub fn mention(&mut self, made: &PatternAst<Node>, within: Option<Var>) -> Option<Id> {
         let mut built: Vec<Id> = Vec::with_capacity(made.len());
         for node in made {
             let id = match node {
@@ -60,7 +61,8 @@ impl<S: Setting> Build<'_, '_, '_, S> {
             mentions(hole) && self.holes.get(*v).is_some_and(|id| !kept.contains(id))
         });
         let others: Vec<Var> = others.map(|(v, _)| *v).collect();
-        let other = self.grow.rng.choice(&others).copied()?;
+        let aimed = within.filter(|within| others.contains(within));
+        let other = aimed.or_else(|| self.grow.rng.choice(&others).copied())?;
         self.holes.remove(&other);
         self.free.insert(made);
         let around = std::mem::replace(&mut self.pool, vec![made]);

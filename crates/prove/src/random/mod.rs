@@ -4,6 +4,7 @@
 //! which no run of a program faults, for [`Made`] programs.
 
 mod again;
+mod aim;
 mod anywhere;
 mod bind;
 mod build;
@@ -18,6 +19,7 @@ mod world;
 pub use model::{RandomModel, Shape};
 pub use program::Made;
 
+pub(crate) use aim::Aim;
 pub(crate) use anywhere::Anywhere;
 pub(crate) use build::Build;
 #[cfg(test)]

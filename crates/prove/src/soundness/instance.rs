@@ -1,6 +1,6 @@
 //! Instances of a rule: its left side with random terms for its variables.
 
-use crate::random::{Anywhere, Build, Grammar, Grow, Types, World};
+use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Types, World};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
@@ -45,6 +45,7 @@ impl Instance {
         rng: &mut Rng,
         size: u32,
         tame: bool,
+        aim: Option<&Aim>,
     ) -> Option<Instance> {
         let any = [Kind::Value, Kind::Statement, Kind::Address];
         let sort = match rule.sort {
@@ -65,6 +66,7 @@ impl Instance {
             rng,
             size,
             tame,
+            aim,
         )?;
         for (x, inner) in &rule.wheres {
             let id = instance.substitute(inner, &BTreeMap::new())?;
@@ -88,6 +90,7 @@ impl Instance {
         rng: &mut Rng,
         size: u32,
         tame: bool,
+        aim: Option<&Aim>,
     ) -> Option<Instance> {
         let kind = grammar.signature.sort(sort.name())?.kind?;
         let rank = match (kind, rng.usize(0..3)) {
@@ -95,18 +98,23 @@ impl Instance {
             (_, n) => n / 2,
         };
         let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks)?;
-        let alias = rng.u8(0..4) == 0;
+        // Half of the instances are aimed; what else a condition excludes is found by the others.
+        let aim = aim.filter(|_| rng.bool());
+        let alias = rng.u8(0..4) == 0 || aim.is_some_and(Aim::is_of_memory);
         let mut terms = Terms::default();
         let setting = Anywhere::new(&world, tame, alias);
         let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
         let mut build = Build::new(pattern, types, &mut grow, size);
-        build.twins = build.one_in(5);
+        build.twins = build.one_in(5) || aim.is_some_and(Aim::is_of_twins);
+        build.aim = aim.cloned();
         build.outer_loops();
         build.bind_early();
         let mut lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
-        if !made.is_empty() && build.one_in(4) {
+        if let Some(Aim::New(new)) = aim {
+            lhs = build.mention(&new.variable, Some(new.within))?;
+        } else if !made.is_empty() && build.one_in(4) {
             let one = build.choice(made)?;
-            lhs = build.mention(one)?;
+            lhs = build.mention(one, None)?;
         }
         let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());

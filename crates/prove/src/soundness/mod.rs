@@ -21,7 +21,7 @@ pub use attributes::{Answer as Known, Claim, check_attributes};
 pub use refutation::Refutation;
 pub use together::{Whole, check_whole};
 
-use crate::random::Grammar;
+use crate::random::{Aim, Grammar};
 use apply::Applied;
 use case::Case;
 use compare::Alike;
@@ -113,9 +113,20 @@ pub fn check(book: &RuleBook, options: &Options) -> Vec<Report> {
 
 /// Checks one rule.
 pub fn check_rule(signature: &Signature, rule: &Rule, options: &Options) -> Report {
+    check_aimed(signature, rule, None, options)
+}
+
+/// Checks one rule on instances of which some violate a condition that it lacks.
+pub(crate) fn check_aimed(
+    signature: &Signature,
+    rule: &Rule,
+    aim: Option<&Aim>,
+    options: &Options,
+) -> Report {
     let mut checker = Checker {
         grammar: Grammar::new(signature),
         rule,
+        aim,
         compiled: CompiledRule::new(rule),
         operators: signature.table().clone(),
         alike: match rule.exact {
@@ -148,6 +159,7 @@ const STORES: usize = 3;
 struct Checker<'a> {
     grammar: Grammar<'a>,
     rule: &'a Rule,
+    aim: Option<&'a Aim>,
     compiled: CompiledRule,
     operators: Arc<Operators>,
     alike: Alike,
@@ -181,7 +193,7 @@ impl Checker<'_> {
         let size = (self.report.attempts % 3) as u32;
         let tame = self.alike == Alike::Within;
         let Some(mut instance) =
-            Instance::random(self.rule, &self.grammar, &mut self.rng, size, tame)
+            Instance::random(self.rule, &self.grammar, &mut self.rng, size, tame, self.aim)
         else {
             return Ok(());
         };

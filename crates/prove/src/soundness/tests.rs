@@ -24,9 +24,21 @@ fn has_meaning(signature: &Signature, operator: &Operator, sort: Sort) -> bool {
     (0..500).any(|round| {
         let world = World::random(&mut rng, false);
         let ranks = BTreeMap::new();
-        Instance::of(&pattern, &[], sort, &ranks, &[], &grammar, world, &mut rng, round % 3, false)
-            .and_then(|instance| Case::random(&instance, &mut rng, false))
-            .is_some()
+        Instance::of(
+            &pattern,
+            &[],
+            sort,
+            &ranks,
+            &[],
+            &grammar,
+            world,
+            &mut rng,
+            round % 3,
+            false,
+            None,
+        )
+        .and_then(|instance| Case::random(&instance, &mut rng, false))
+        .is_some()
     })
 }
 

@@ -75,7 +75,7 @@ fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
     let setting = Anywhere::new(&world, false, rng.u8(0..4) == 0);
     let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
     let around = grow.range(&Scope::default(), 1).var;
-    let scope = Scope { vars: vec![around], read_only: false, looped: false };
+    let scope = Scope { vars: vec![around], read_only: false };
     let (kind, sort, lhs) = if grow.one_in(3) {
         let dtype = if grow.one_in(3) { DType::F32 } else { DType::I64 };
         let value = grow.value(Type { dtype, lanes: 1 }, &scope, size);

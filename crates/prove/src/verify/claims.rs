@@ -1,6 +1,6 @@
 //! The claims about two visits, written as formulas that contradict them.
 
-use super::symbolic::{Functions, Inexpressible, Side, Visit, defined, mentions};
+use super::symbolic::{Functions, Inexpressible, Side, VALUE, Visit, defined, mentions};
 use ember_values::scalar::BinaryOp;
 use itertools::Itertools;
 use std::collections::BTreeMap;
@@ -23,12 +23,30 @@ impl Negated {
     }
 }
 
-/// Pairs each visit of the left side with the visit of the right side, in order; or with several visits of the right
-/// side that share it, if a loop was split.
-pub(super) fn pair<'a>(
-    left: &'a Side,
-    right: &'a Side,
-) -> Result<Vec<(&'a Visit, Vec<&'a Visit>)>, Inexpressible> {
+/// A visit of one side, and the visits of the other side that share it: one, or several if a loop was split or joined.
+pub(super) struct Shared<'a> {
+    one: &'a Visit,
+    parts: Vec<&'a Visit>,
+    /// True if `one` is a visit of the left side.
+    left: bool,
+}
+
+impl<'a> Shared<'a> {
+    /// Returns the pairs of a visit of the left side and a visit of the right side.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'a Visit, &'a Visit)> {
+        let (one, left) = (self.one, self.left);
+        self.parts.iter().map(move |part| if left { (one, *part) } else { (*part, one) })
+    }
+
+    /// Returns the names of the sides of `one` and of the parts.
+    fn sides(&self) -> [&'static str; 2] {
+        if self.left { ["left", "right"] } else { ["right", "left"] }
+    }
+}
+
+/// Pairs the visits of the left side with those of the right side: in order if both have as many, and else one visit
+/// with all that share it.
+pub(super) fn pair<'a>(left: &'a Side, right: &'a Side) -> Result<Vec<Shared<'a>>, Inexpressible> {
     let leaves = |side: &'a Side| {
         let mut of: BTreeMap<(&str, usize), Vec<&Visit>> = BTreeMap::new();
         for visit in &side.visits {
@@ -37,27 +55,31 @@ pub(super) fn pair<'a>(
         of
     };
     let mut rights = leaves(right);
-    let mut pairs = Vec::new();
+    let mut shared = Vec::new();
     for (leaf, lefts) in leaves(left) {
-        let shared = rights.remove(&leaf).unwrap_or_default();
-        match (&lefts[..], shared.len()) {
-            (_, n) if n == lefts.len() => {
-                pairs.extend(lefts.into_iter().zip(shared).map(|(l, r)| (l, vec![r])));
+        let others = rights.remove(&leaf).unwrap_or_default();
+        match (&lefts[..], &others[..]) {
+            (lefts, others) if lefts.len() == others.len() => {
+                let pairs = lefts.iter().zip(others);
+                shared.extend(pairs.map(|(l, r)| Shared { one: *l, parts: vec![*r], left: true }));
             }
-            ([l], 1..) => pairs.push((*l, shared)),
+            ([one], [_, ..]) => shared.push(Shared { one: *one, parts: others, left: true }),
+            ([_, ..], [one]) if leaf.0 != VALUE => {
+                shared.push(Shared { one: *one, parts: lefts, left: false });
+            }
             _ => return Err(shapes(left, right)),
         }
     }
     if !rights.is_empty() {
         return Err(shapes(left, right));
     }
-    for (l, r) in pairs.iter().flat_map(|(l, rs)| rs.iter().map(move |r| (l, r))) {
+    for (l, r) in shared.iter().flat_map(Shared::pairs) {
         let lost = l.id.keys().find(|k| !r.id.contains_key(*k) && !l.free_of.contains(*k));
         if let Some(lost) = lost {
             return Err(Inexpressible(format!("`{}` has no {lost} on the right", l.leaf)));
         }
     }
-    Ok(pairs)
+    Ok(shared)
 }
 
 /// Reports the leaves of each side if they differ.
@@ -66,51 +88,56 @@ fn shapes(left: &Side, right: &Side) -> Inexpressible {
     Inexpressible(format!("left: {}; right: {}", names(left), names(right)))
 }
 
-/// Adds the claims about one leaf and the parts of the right side that share it.
-pub(super) fn of_leaf(l: &Visit, rs: &[&Visit], claims: &mut Vec<Negated>) {
-    let leaf = &l.leaf;
+/// Adds the claims about a leaf that both sides reach.
+pub(super) fn of_leaf(shared: &Shared, claims: &mut Vec<Negated>) {
+    let Shared { one, parts, .. } = shared;
+    let leaf = &one.leaf;
+    let [own, other] = shared.sides();
+    claims.push(reached([own, other], one, parts, |part| same_id(one, part, &part.id)));
     // The right side of a value may have more active lanes than the left side; these lanes are ignored.
-    let value = leaf == "value";
-    let reached = |from: &Visit, to: &[&Visit]| {
-        let left = to.len() == rs.len() && to.iter().zip(rs).all(|(a, b)| std::ptr::eq(*a, *b));
-        let sides = match left {
-            true => "left side is reached by the right",
-            false => "right side is reached by the left",
-        };
-        // No visit reaches the leaf if each of them does not. The first alternative states this for witnesses, the last
-        // for all values.
-        let ways = to.iter().map(|to| {
-            let same = if left { same_id(l, to, &to.id) } else { same_id(l, from, &from.id) };
-            none(to, from, &all(to.domain.iter().cloned().chain([same])))
-        });
-        let ways = ways.collect_vec();
-        let easier = all(ways.iter().filter_map(|way| way.first().cloned()));
-        let every = all(ways.iter().filter_map(|way| way.last().cloned()));
-        Negated {
-            what: format!("`{leaf}` of the {sides} side"),
-            formulas: from.domain.clone(),
-            no_one: [easier, every].into_iter().dedup().collect(),
-            constants: from.counters.clone(),
-        }
-    };
-    claims.push(reached(l, rs));
-    if !value {
-        claims.extend(rs.iter().map(|r| reached(r, &[l])));
-        once(leaf, "left", l, rs[0], l, claims);
-        for (k, r) in rs.iter().enumerate() {
-            once(leaf, "right", l, r, r, claims);
-            for other in &rs[k + 1..] {
-                let both = r.domain.iter().chain(&other.domain).cloned();
+    if leaf != VALUE {
+        claims.extend(
+            parts
+                .iter()
+                .map(|part| reached([other, own], part, &[one], |_| same_id(one, part, &part.id))),
+        );
+        once(leaf, own, one, parts[0], one, claims);
+        for (k, part) in parts.iter().enumerate() {
+            once(leaf, other, one, part, part, claims);
+            for another in parts[k + 1..].iter().map(|another| again(another)) {
+                let both = part.domain.iter().chain(&another.domain).cloned();
                 claims.push(Negated::new(
-                    format!("`{leaf}` is reached by one part of the right side only"),
-                    both.chain([common_id(l, r, r, other)]).collect(),
-                    [r.counters.clone(), other.counters.clone()].concat(),
+                    format!("`{leaf}` is reached by one part of the {other} side only"),
+                    both.chain([common_id(one, part, part, &another)]).collect(),
+                    [part.counters.clone(), another.counters].concat(),
                 ));
             }
         }
     }
-    for r in rs {
+    for (l, r) in shared.pairs() {
         of_pair(l, r, claims);
+    }
+}
+
+/// Returns the claim that a visit of the first side is reached by some of the second, at the time for which `same` gives
+/// a formula. None reaches it if each of them does not; the first alternative states this for witnesses, the last for
+/// all values.
+fn reached(
+    [own, other]: [&str; 2],
+    from: &Visit,
+    to: &[&Visit],
+    same: impl Fn(&Visit) -> String,
+) -> Negated {
+    let ways =
+        to.iter().map(|to| none(to, from, &all(to.domain.iter().cloned().chain([same(to)]))));
+    let ways = ways.collect_vec();
+    let easier = all(ways.iter().filter_map(|way| way.first().cloned()));
+    let every = all(ways.iter().filter_map(|way| way.last().cloned()));
+    Negated {
+        what: format!("`{}` of the {own} side is reached by the {other} side", from.leaf),
+        formulas: from.domain.clone(),
+        no_one: [easier, every].into_iter().dedup().collect(),
+        constants: from.counters.clone(),
     }
 }
 

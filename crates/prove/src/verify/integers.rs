@@ -3,7 +3,7 @@
 //! Both sides must reach the same leaves for the same values of the loop variables, with the same indices and equally
 //! often. The order must also be the same, unless a condition of the rule makes it immaterial.
 
-use super::claims::{Negated, of_leaf, order, pair, script};
+use super::claims::{Negated, Shared, of_leaf, order, pair, script};
 use super::solver::{Answer, Solver, ask as ask_solver};
 use super::symbolic::{Inexpressible, Translation};
 use egg::Var;
@@ -49,10 +49,12 @@ pub enum Integers {
 }
 
 /// The sample values of generators: lanes and tile lengths (`NUMBERS`), trip counts (`TRIPS`), and the steps of loops
-/// (`STEPS`).
+/// (`STEPS`); and of constants of which one divides the other (`DIVISORS`), since solvers do not decide products of
+/// unknowns.
 const NUMBERS: [i64; 6] = [2, 4, 8, 16, 32, 64];
 const TRIPS: [i64; 3] = [2, 3, 8];
 const STEPS: [i64; 3] = [1, 2, 3];
+const DIVISORS: [i64; 3] = [2, 3, 12];
 
 /// Conditions that make the order of effects immaterial, between statements or between iterations.
 const ORDER_FREE: [&str; 5] =
@@ -136,8 +138,15 @@ fn claims(signature: &Signature, rule: &Rule) -> Result<Vec<Chosen>, Inexpressib
             ranges.insert(*step, &STEPS);
         }
     }
+    for guard in rule.guards.iter().filter(|guard| guard.what.name == "divides") {
+        if let [Arg::Var(a), Arg::Var(b)] = guard.args[..]
+            && rule.fors.iter().all(|(v, _)| *v != a)
+        {
+            ranges.extend([(a, &DIVISORS[..]), (b, &DIVISORS[..])]);
+        }
+    }
     let choices = ranges.into_iter().map(|(v, numbers)| numbers.iter().map(move |n| (v, *n)));
-    let choices: Vec<BTreeMap<Var, i64>> = if rule.fors.is_empty() {
+    let choices: Vec<BTreeMap<Var, i64>> = if choices.len() == 0 {
         vec![BTreeMap::new()]
     } else {
         choices.multi_cartesian_product().map(BTreeMap::from_iter).collect()
@@ -169,7 +178,7 @@ fn claims_for(
     if one.floats || other.floats {
         return Err(Inexpressible("its numbers need not be integers".to_owned()));
     }
-    let pairs = pair(&left, &right)?;
+    let shared = pair(&left, &right)?;
     let assumed = one.assumptions();
     // If sums may be reordered, the values of a reduction may be as well.
     let regrouped = right.folded || rule.exact > Exactness::Bitwise && one.reduction().is_some();
@@ -182,11 +191,11 @@ fn claims_for(
         format!(" for {}", numbers.iter().map(|(v, n)| format!("{v} = {n}")).join(", "))
     };
     let mut claims = Vec::new();
-    for (l, rs) in &pairs {
-        of_leaf(l, rs, &mut claims);
+    for one in &shared {
+        of_leaf(one, &mut claims);
     }
     if ordered {
-        let pairs = pairs.iter().flat_map(|(l, rs)| rs.iter().map(|r| (*l, *r))).collect_vec();
+        let pairs = shared.iter().flat_map(Shared::pairs).collect_vec();
         for (a, b) in pairs.iter().cartesian_product(&pairs) {
             claims.push(order(*a, *b));
         }

@@ -163,10 +163,13 @@ impl Subject {
         })
     }
 
-    /// Returns the elements that the operands touch, evaluated one after the other. An operand in which a variable is
-    /// bound is evaluated for all values of the variable.
+    /// Returns the elements that the operands and the indices of an element touch, evaluated one after the other. An
+    /// operand in which a variable is bound is evaluated for all values of the variable.
     fn operands_trace(&self, info: &OpInfo) -> Result<Trace, Error> {
         let mut run = self.fresh()?.traced();
+        for index in &self.indices {
+            evaluate(&mut run, Kind::Value, *index)?;
+        }
         for (at, operand) in self.operands.iter().enumerate() {
             let Some(kind) = self.kinds[at].or(Some(self.instance.kind)) else { continue };
             if !kind.is_evaluated() {

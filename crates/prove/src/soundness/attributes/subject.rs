@@ -21,17 +21,21 @@ pub(super) struct Subject {
     pub case: Case,
     /// The operands of the operator.
     pub operands: Vec<Id>,
+    /// The indices at which its meaning takes an element, if a rule says what its elements are.
+    pub indices: Vec<Id>,
     /// The kinds of the operands.
     pub kinds: Vec<Option<Kind>>,
     meaning: Rc<Meaning>,
 }
 
-/// The meaning of an operator as a pattern: its sort, and the variables for the operator's operands.
+/// The meaning of an operator as a pattern: its sort, and the variables for the operator's operands and for the indices
+/// of an element.
 struct Meaning {
     operator: Symbol,
     pattern: PatternAst<Node>,
     sort: Sort,
     parameters: Vec<Var>,
+    indices: Vec<Var>,
 }
 
 /// The error that nothing says what an operator means.
@@ -82,16 +86,23 @@ fn made(
             rng,
             size,
             false,
+            None,
         );
         let Some(instance) = instance else { continue };
-        let operands = meaning.parameters.iter().map(|v| instance.holes.get(v).copied());
-        let Some(operands) = operands.collect::<Option<Vec<Id>>>() else { continue };
+        let terms = |variables: &[Var]| -> Option<Vec<Id>> {
+            variables.iter().map(|v| instance.holes.get(v).copied()).collect()
+        };
+        let Some(operands) = terms(&meaning.parameters) else { continue };
+        // An index that the pattern does not mention is not evaluated.
+        let indices =
+            meaning.indices.iter().filter_map(|v| instance.holes.get(v).copied()).collect();
         let case = Case::random(&instance, rng, false);
         if let Some(case) = case.filter(|case| case.memory == Memory::Bounded) {
             subjects.push(Subject {
                 instance,
                 case,
                 operands,
+                indices,
                 kinds: kinds.clone(),
                 meaning: Rc::clone(meaning),
             });
@@ -105,30 +116,32 @@ fn meanings(book: &RuleBook, grammar: &Grammar, operator: &Operator) -> Vec<Mean
     let value = grammar.sort(Kind::Value, None);
     let Some(sort) = operator.result.named().or(value) else { return Vec::new() };
     let parameters: Vec<Var> = (0..operator.args.len() as u32).map(Var::from_u32).collect();
-    let of =
-        |pattern, sort, parameters| Meaning { operator: operator.name, pattern, sort, parameters };
+    let of = |pattern, sort, (parameters, indices)| {
+        let operator = operator.name;
+        Meaning { operator, pattern, sort, parameters, indices }
+    };
     let mut meanings = Vec::new();
     // The interpreter has no other meaning for a lowered operator than its rules, which a message should show.
     if book.signature.table().lowering(operator.name, operator.args.len()).is_none() {
-        meanings.push(of(pattern(operator), sort, parameters));
+        meanings.push(of(pattern(operator), sort, (parameters, Vec::new())));
     }
     if let Some(definition) = book.definitions.get(operator.name, operator.args.len()) {
         let parameters = definition.parameters.clone();
-        meanings.push(of(definition.body.clone(), sort, parameters));
+        meanings.push(of(definition.body.clone(), sort, (parameters, Vec::new())));
     }
     let free =
         |rule: &&Rule| rule.guards.is_empty() && rule.fors.is_empty() && rule.wheres.is_empty();
     for rule in book.rules.iter().filter(free) {
-        let Some(parameters) = parameters_of(&rule.lhs, operator) else { continue };
+        let Some(variables) = variables_of(&rule.lhs, operator) else { continue };
         let Some(sort) = rule.sort else { continue };
-        meanings.push(of(rule.rhs.clone(), sort, parameters));
+        meanings.push(of(rule.rhs.clone(), sort, variables));
     }
     meanings
 }
 
 /// Returns the variables for the operands of an operator if a pattern applies the operator to distinct variables, or
-/// takes an element of that.
-fn parameters_of(lhs: &PatternAst<Node>, operator: &Operator) -> Option<Vec<Var>> {
+/// takes an element of that; and the variables for the indices of the element.
+fn variables_of(lhs: &PatternAst<Node>, operator: &Operator) -> Option<(Vec<Var>, Vec<Var>)> {
     let root = Id::from(lhs.len().checked_sub(1)?);
     let is = |id: Id| match &lhs[id] {
         ENodeOrVar::ENode(node) => {
@@ -143,13 +156,14 @@ fn parameters_of(lhs: &PatternAst<Node>, operator: &Operator) -> Option<Vec<Var>
         ENodeOrVar::Var(v) => Some(*v),
         ENodeOrVar::ENode(_) => None,
     };
-    if !is(inner) || !others.iter().all(|id| variable(id).is_some()) {
+    if !is(inner) {
         return None;
     }
+    let indices: Vec<Var> = others.iter().map(variable).collect::<Option<_>>()?;
     let ENodeOrVar::ENode(own) = &lhs[inner] else { return None };
     let all: Vec<Var> = own.children().iter().map(variable).collect::<Option<_>>()?;
     let distinct: BTreeSet<&Var> = all.iter().collect();
-    (distinct.len() == all.len()).then_some(all)
+    (distinct.len() == all.len()).then_some((all, indices))
 }
 
 /// Returns true if a rule states that an operator's two operands commute.
@@ -158,10 +172,12 @@ pub(super) fn commutes(book: &RuleBook, operator: &Operator) -> bool {
         return false;
     }
     book.rules.iter().any(|rule| {
-        let sides = [&rule.lhs, &rule.rhs].map(|side| parameters_of(side, operator));
+        let sides = [&rule.lhs, &rule.rhs].map(|side| variables_of(side, operator));
         let bare = rule.guards.is_empty() && rule.lhs.len() == 3 && rule.rhs.len() == 3;
         match sides {
-            [Some(left), Some(right)] => bare && left[0] == right[1] && left[1] == right[0],
+            [Some((left, _)), Some((right, _))] => {
+                bare && left[0] == right[1] && left[1] == right[0]
+            }
             _ => false,
         }
     })

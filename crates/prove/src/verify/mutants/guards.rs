@@ -1,6 +1,7 @@
 //! Mutants of a rule's conditions: each dropped, or replaced by a weaker one.
 
 use super::{Kind, Mutant};
+use crate::random::Aim;
 use ember_language::conditions::PREDICATES;
 use ember_language::rules::{Arg, Call, Rule};
 
@@ -20,19 +21,22 @@ pub(super) fn mutants(rule: &Rule) -> Vec<Mutant> {
     for (at, guard) in rule.guards.iter().enumerate().filter(|(_, guard)| guard.what.is_claim()) {
         let mut dropped = rule.clone();
         dropped.guards.remove(at);
-        found.push(Mutant::new(Kind::Dropped, text(guard), dropped));
+        let aim = Some(Aim::Condition(guard.clone()));
+        found.push(Mutant { aim: aim.clone(), ..Mutant::new(Kind::Dropped, text(guard), dropped) });
         for weaker in weaker(guard) {
             let mut weakened = rule.clone();
             let change = format!("{} -> {}", text(guard), text(&weaker));
             weakened.guards[at] = weaker;
-            found.push(Mutant::new(Kind::Weakened, change, weakened));
+            found
+                .push(Mutant { aim: aim.clone(), ..Mutant::new(Kind::Weakened, change, weakened) });
         }
     }
     for (at, new) in rule.news.iter().enumerate() {
         let mut dropped = rule.clone();
         dropped.news.remove(at);
         let change = format!("(new {} in {})", new.variable, new.within);
-        found.push(Mutant::new(Kind::Dropped, change, dropped));
+        let aim = Some(Aim::New(new.clone()));
+        found.push(Mutant { aim, ..Mutant::new(Kind::Dropped, change, dropped) });
     }
     found
 }

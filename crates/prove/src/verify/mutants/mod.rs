@@ -11,7 +11,8 @@ pub use listed::{Harmless, harmless};
 
 use super::integers::{self, Integers};
 use super::solver::Solver;
-use crate::soundness::{Options, Verdict, check_rule};
+use crate::random::Aim;
+use crate::soundness::{Options, Verdict, check_aimed};
 use ember_host::threads;
 use ember_language::rules::{Rule, RuleBook, Signature};
 use fastrand::Rng;
@@ -78,11 +79,13 @@ struct Mutant {
     /// The dropped or weakened condition, or the changed right side.
     change: String,
     rule: Rule,
+    /// The condition that instances should violate.
+    aim: Option<Aim>,
 }
 
 impl Mutant {
     fn new(kind: Kind, change: String, rule: Rule) -> Mutant {
-        Mutant { kind, change, rule }
+        Mutant { kind, change, rule, aim: None }
     }
 }
 
@@ -154,10 +157,10 @@ fn judge(
     solver: Option<&dyn Solver>,
     listed: &[Harmless],
 ) -> Tried {
-    let Mutant { kind, change, rule } = mutant;
+    let Mutant { kind, change, rule, aim } = mutant;
     let name = rule.name.as_str();
     let is_listed = listed.iter().any(|entry| entry.rule == name && entry.change == *change);
-    let counterexample = match check_rule(signature, rule, options).verdict {
+    let counterexample = match check_aimed(signature, rule, aim.as_ref(), options).verdict {
         Verdict::Refuted(case) => Some(case.to_string()),
         Verdict::Holds(_) | Verdict::Unchecked => None,
     };

@@ -105,6 +105,9 @@ type Result<T> = std::result::Result<T, Inexpressible>;
 /// The largest number of nodes of a side, counted as a tree.
 const MOST: usize = 1000;
 
+/// The name of the leaf that a value is, if it is no reduction.
+pub(super) const VALUE: &str = "value";
+
 /// The name of the number that distinguishes the lanes of a visit.
 const LANE: &str = "lane";
 
@@ -203,6 +206,9 @@ impl<'a> Translation<'a> {
     pub fn assumptions(&mut self) -> Vec<String> {
         let rule = self.rule;
         let mut all = Vec::new();
+        for (x, pattern) in &rule.wheres {
+            all.extend(self.equation(*x, pattern));
+        }
         for guard in &rule.guards {
             all.extend(self.guard(guard));
         }
@@ -210,6 +216,17 @@ impl<'a> Translation<'a> {
             all.extend(self.range(*v, range));
         }
         all
+    }
+
+    /// Returns the equation of a variable with a pattern that its class also contains, if both are integers of one lane.
+    fn equation(&mut self, x: Var, pattern: &PatternAst<Node>) -> Option<String> {
+        let root = Id::from(pattern.len().checked_sub(1)?);
+        let integer = self.kind_of(x) == Some(Kind::Value) && self.is_integer(pattern, root);
+        let around = Around::default();
+        let number = self.number(pattern, root, &around).ok().filter(|_| integer)?;
+        let equation = format!("(= {} {})", self.variable(x, &around), number.text);
+        let lane = self.lane();
+        (!mentions(&equation, &lane)).then_some(equation)
     }
 
     fn guard(&mut self, guard: &Call) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Translates numbers and addresses to formulas, and determines which of them are known to be integers.
 
 use super::parts::{applied, literal, quoted, text};
-use super::{Around, Inexpressible, Result, Translation};
+use super::{Around, Inexpressible, Result, Translation, VALUE};
 use egg::{ENodeOrVar, Id, Language, PatternAst};
 use ember_language::rules::{Arg, COMPUTE, Call, Kind};
 use ember_language::term::{Head, Node};
@@ -249,7 +249,7 @@ impl Translation<'_> {
     pub(super) fn noun(&self) -> &'static str {
         match self.rule.sort.and_then(|sort| self.kind(sort)) {
             Some(Kind::Address) => "address",
-            _ => "value",
+            _ => VALUE,
         }
     }
 
@@ -296,4 +296,4 @@ fn operation_text(op: BinaryOp, operands: &[String]) -> String {
 }
 
 /// Conditions that hold for integers only.
-const INTEGERS: [&str; 4] = ["at-most", "below", "divides", "index"];
+const INTEGERS: [&str; 5] = ["at-most", "below", "bounded", "divides", "index"];

@@ -1,0 +1,188 @@
+//! Instances that violate one condition of a rule, so that a rule without the condition can be refuted. Terms are made
+//! for the condition's arguments in view of each other; everything else is random as always.
+
+use super::again::Used;
+use super::anywhere::Anywhere;
+use super::build::Build;
+use super::grow::{Scope, Setting, Type};
+use super::types::Hole;
+use egg::{Id, Var};
+use ember_language::rules::{Arg, Call, Kind, New};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType};
+
+/// What an instance should violate.
+#[derive(Clone, Debug)]
+pub(crate) enum Aim {
+    /// A condition on what is matched.
+    Condition(Call),
+    /// That a variable which the rule makes is new.
+    New(New),
+}
+
+/// Conditions that are violated by memory that several terms touch.
+const OF_MEMORY: [&str; 11] = [
+    "independent",
+    "independent-lanes",
+    "interchangeable",
+    "only-writes",
+    "own-lane",
+    "reads-only-in",
+    "separable",
+    "speculable",
+    "undisturbed",
+    "unread",
+    "unwritten",
+];
+
+impl Aim {
+    /// Returns the arguments of the condition with this name.
+    fn of(&self, name: &str) -> Option<&[Arg]> {
+        match self {
+            Aim::Condition(call) if call.what.name == name => Some(&call.args),
+            _ => None,
+        }
+    }
+
+    /// True if most terms should touch the same memory.
+    pub fn is_of_memory(&self) -> bool {
+        matches!(self, Aim::Condition(call) if OF_MEMORY.contains(&call.what.name))
+    }
+
+    /// True if one variable should be bound twice.
+    pub fn is_of_twins(&self) -> bool {
+        self.of("different").is_some()
+    }
+
+    /// True if terms should mention variables that are bound elsewhere.
+    pub fn is_of_scopes(&self) -> bool {
+        self.of("not-free").is_some() || self.is_of_twins()
+    }
+}
+
+impl Build<'_, '_, '_, Anywhere<'_>> {
+    /// Builds a term for a variable of the pattern that violates the condition aimed at; `None` if that is about other
+    /// variables, or if no term fits.
+    pub(super) fn aimed(&mut self, v: Var, hole: &Hole) -> Option<Id> {
+        let Some(Aim::Condition(call)) = self.aim.clone() else { return None };
+        let own = Arg::Var(v);
+        match (call.what.name, &call.args[..]) {
+            ("not-free", [Arg::Var(x), last]) if *last == own => self.mentioning(*x, hole),
+            ("reads-only-in", [_]) if call.args[0] == own => self.changing(hole),
+            ("bounded", [_]) if call.args[0] == own => self.unbounded(hole),
+            ("unread" | "unwritten" | "undisturbed" | "independent", [a, b]) => {
+                let other = match (a, b) {
+                    (Arg::Var(a), b) if *b == own => *a,
+                    (a, Arg::Var(b)) if *a == own && call.what.name.starts_with("un") => *b,
+                    _ => return None,
+                };
+                self.touching(v, other, hole)
+            }
+            ("scalar" | "index", [_]) if call.args[0] == own && !hole.count && !hole.step => {
+                if call.what.name == "scalar" || self.grow.rng.bool() {
+                    self.types.lanes.set(hole.lanes, 2)?;
+                } else {
+                    let dtype = self.grow.pick(&[DType::I32, DType::F32], DType::I32);
+                    self.types.dtypes.set(hole.dtype, dtype)?;
+                }
+                None
+            }
+            ("float", [_]) if call.args[0] == own => {
+                self.types.dtypes.set(hole.dtype, DType::I64)?;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Builds a term that mentions a loop variable.
+    fn mentioning(&mut self, x: Var, hole: &Hole) -> Option<Id> {
+        let variable = *self.holes.get(&x)?;
+        self.free.insert(variable);
+        if hole.kind == Kind::Value && self.grow.rng.bool() {
+            self.types.dtypes.set(hole.dtype, DType::I64)?;
+            self.types.lanes.set(hole.lanes, 1)?;
+            let value = self.grow.make().iv(variable);
+            return Some(self.wrapped(hole.sort, value));
+        }
+        let around = std::mem::replace(&mut self.pool, vec![variable]);
+        let made = self.make(&Hole { binders: Vec::new(), ..hole.clone() });
+        self.pool = around;
+        made.map(|id| self.wrapped(hole.sort, id))
+    }
+
+    /// Builds a value that is read from memory which the program writes; small, so that it may be a bound.
+    fn changing(&mut self, hole: &Hole) -> Option<Id> {
+        let ty = self.ty(hole)?;
+        if hole.kind != Kind::Value || ty.lanes != 1 {
+            return None;
+        }
+        let scope = Scope { read_only: false, ..self.scope(&hole.binders, false) };
+        let value = if ty.dtype == DType::I64 {
+            self.types.dtypes.set(hole.dtype, DType::I64)?;
+            let (tensor, _) = self.grow.memory(DType::I64, 1, true, &scope);
+            let at = self.grow.rng.i64(0..2);
+            let at = self.grow.terms.int(at);
+            let address = self.grow.make().at(tensor, &[at]);
+            let used = Used { ty: Type::INDEX, missing: 0, writable: true, address };
+            self.grow.setting.used.push(used);
+            let loaded = self.grow.make().load(address);
+            let [zero, four] = [0, 4].map(|n| self.grow.terms.int(n));
+            let least = self.grow.make().binary(BinaryOp::Max, loaded, zero);
+            if self.grow.one_in(3) { loaded } else { self.grow.make().least(least, four) }
+        } else {
+            let address = Anywhere::address(self.grow, ty, 0, true, &scope, 0)?;
+            self.grow.make().load(address)
+        };
+        Some(self.wrapped(hole.sort, value))
+    }
+
+    /// Builds an integer near an end of i64, or one that may be any.
+    fn unbounded(&mut self, hole: &Hole) -> Option<Id> {
+        if hole.kind != Kind::Value || hole.count || hole.step {
+            return None;
+        }
+        self.types.dtypes.set(hole.dtype, DType::I64)?;
+        self.types.lanes.set(hole.lanes, 1)?;
+        let near = self.grow.rng.i64(0..6);
+        let scope = self.scope(&hole.binders, true);
+        let value = match self.grow.rng.u8(0..6) {
+            0..=2 => self.grow.terms.int(i64::MAX - near),
+            3 => self.grow.terms.int(i64::MIN + near),
+            4 => self.grow.load(Type::INDEX, &scope, 0)?,
+            _ => return None,
+        };
+        Some(self.wrapped(hole.sort, value))
+    }
+
+    /// Builds a term that touches the memory of another variable's address.
+    fn touching(&mut self, v: Var, other: Var, hole: &Hole) -> Option<Id> {
+        let ty = self.ty(hole)?;
+        let scope = self.scope(&hole.binders, false);
+        if v == other {
+            // An address whose index is read from its own tensor.
+            let fits = hole.kind == Kind::Address && hole.rank == 0 && ty == Type::INDEX;
+            let inner = fits.then(|| self.grow.load(Type::INDEX, &scope, 0)).flatten()?;
+            let (tensor, writable) = self.grow.memory(DType::I64, 1, true, &scope);
+            let address = self.grow.make().at(tensor, &[inner]);
+            self.grow.setting.used.push(Used { ty, missing: 0, writable, address });
+            return Some(self.wrapped(hole.sort, address));
+        }
+        let there = self.types.holes.get(&other)?.clone();
+        let address = match there.kind {
+            Kind::Address if there.rank == 0 => self.hole(other)?,
+            _ => return None,
+        };
+        let address = self.unwrapped(address);
+        let of = self.ty(&there)?;
+        let term = match hole.kind {
+            Kind::Value if ty == of => self.grow.make().load(address),
+            Kind::Statement if of.lanes == 1 => {
+                let x = Anywhere::constant(self.grow, of.dtype);
+                self.grow.make().op(Primitive::Store, &[address, x])
+            }
+            _ => return None,
+        };
+        Some(self.wrapped(hole.sort, term))
+    }
+}
