@@ -61,11 +61,11 @@ pub(super) fn pair<'a>(left: &'a Side, right: &'a Side) -> Result<Vec<Shared<'a>
         match (&lefts[..], &others[..]) {
             (lefts, others) if lefts.len() == others.len() => {
                 let pairs = lefts.iter().zip(others);
-                shared.extend(pairs.map(|(l, r)| Shared { one: *l, parts: vec![*r], left: true }));
+                shared.extend(pairs.map(|(l, r)| Shared { one: l, parts: vec![*r], left: true }));
             }
-            ([one], [_, ..]) => shared.push(Shared { one: *one, parts: others, left: true }),
+            ([one], [_, ..]) => shared.push(Shared { one, parts: others, left: true }),
             ([_, ..], [one]) if leaf.0 != VALUE => {
-                shared.push(Shared { one: *one, parts: lefts, left: false });
+                shared.push(Shared { one, parts: lefts, left: false });
             }
             _ => return Err(shapes(left, right)),
         }
