@@ -263,6 +263,7 @@ impl Counter<'_> {
                 self.loaded(call.stored("scales")?)?;
             }
             Kernel::Bias => self.whole(call.stored("bias")?),
+            Kernel::ByColumn => self.whole(call.stored("numbers")?),
             Kernel::Product { .. } => {
                 self.loaded(call.stored("a")?)?;
                 self.loaded(call.stored("b")?)?;
@@ -309,6 +310,7 @@ impl Counter<'_> {
                     self.rows(call.stored("scales")?, by, rows, usage)?;
                 }
                 Kernel::Bias => self.whole(call.stored("bias")?),
+                Kernel::ByColumn => self.whole(call.stored("numbers")?),
                 _ => {}
             }
         }

@@ -72,14 +72,16 @@ impl Interpreter {
             }
         }
         let word = |name: &str| op.named(name).map(|at| self.program.name(at));
+        let function = match kernel {
+            Kernel::Map(function) => {
+                function.or_else(|| word("function").and_then(Function::parse))
+            }
+            _ => word("edge").and_then(Function::parse),
+        };
         let copies = match kernel {
             Kernel::Rows => op.named("offsets").is_none(),
-            Kernel::Map(function) => function == Function::Identity,
+            Kernel::Map(_) => function == Some(Function::Identity),
             kernel => matches!(kernel, Kernel::Blocks | Kernel::Convert | Kernel::Triangle),
-        };
-        let function = match kernel {
-            Kernel::Map(function) => Some(function),
-            _ => word("edge").and_then(Function::parse),
         };
         let is_float = function.is_some_and(Function::is_float)
             || word("score").and_then(Score::parse).is_some_and(Score::has_roots);

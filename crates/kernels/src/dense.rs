@@ -2,7 +2,7 @@
 
 use super::element::Number;
 use super::{Operands, Run};
-use ember_values::operation::Function;
+use ember_values::operation::{BINARY_OPERATIONS, Function};
 use ember_values::scalar::BinaryOp;
 
 impl<T: Number, O: Operands> Run<'_, T, O> {
@@ -18,19 +18,42 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
     }
 
     /// A function of each element.
-    pub(super) fn map(&mut self, function: Function) -> Result<(), O::Error> {
+    pub(super) fn map(&mut self, function: Option<Function>) -> Result<(), O::Error> {
+        let function = self.chosen(function, "function", Function::ALL)?;
         self.same("x")?;
         self.out.iter_mut().for_each(|x| *x = T::map(function, *x, self.dtype));
         Ok(())
     }
 
     /// An operation on the elements of two tensors.
-    pub(super) fn zip(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+    pub(super) fn zip(&mut self, op: Option<BinaryOp>) -> Result<(), O::Error> {
+        let op = self.chosen(op, "op", BINARY_OPERATIONS)?;
         self.same("a")?;
         let b = self.operands.needed("b")?;
         let mut other = vec![T::ZERO; self.out.len()];
         self.read(b, self.index, self.first, &mut other)?;
         self.out.iter_mut().zip(other).for_each(|(a, b)| *a = T::apply(op, *a, b));
+        Ok(())
+    }
+
+    /// An operation on each element and a number.
+    pub(super) fn by_number(&mut self) -> Result<(), O::Error> {
+        let op = self.chosen(None, "op", BINARY_OPERATIONS)?;
+        let by = self.operands.needed("by")?;
+        let by = T::convert(self.operands.number(by)?, 0.0, self.dtype);
+        self.same("x")?;
+        self.out.iter_mut().for_each(|x| *x = T::apply(op, *x, by));
+        Ok(())
+    }
+
+    /// An operation on each element and the number of its column.
+    pub(super) fn by_column(&mut self) -> Result<(), O::Error> {
+        let op = self.chosen(None, "op", BINARY_OPERATIONS)?;
+        self.same("x")?;
+        let numbers = self.operands.needed("numbers")?;
+        let mut other = vec![T::ZERO; self.out.len()];
+        self.read(numbers, &[], self.first, &mut other)?;
+        self.out.iter_mut().zip(other).for_each(|(x, by)| *x = T::apply(op, *x, by));
         Ok(())
     }
 
@@ -54,7 +77,8 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
     }
 
     /// An operation on each element of a row and the row's number.
-    pub(super) fn by_row(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+    pub(super) fn by_row(&mut self, op: Option<BinaryOp>) -> Result<(), O::Error> {
+        let op = self.chosen(op, "op", BINARY_OPERATIONS)?;
         self.same("x")?;
         let numbers = self.operands.needed("numbers")?;
         let Some((row, above)) = self.index.split_last() else {

@@ -4,6 +4,12 @@
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::operation::Function;
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use std::f64::consts::FRAC_1_SQRT_2;
+
+/// The factors of the approximation of `gelu` by a hyperbolic tangent: `√(2/π)` and that of the cube (Hendrycks and
+/// Gimpel, *Gaussian Error Linear Units*, 2016).
+const GELU_SLOPE: f64 = 0.797_884_560_802_865_4;
+const GELU_CUBIC: f64 = 0.044_715;
 
 /// An element of a tensor. Models use only operations that the element's type supports.
 pub trait Number: Copy + Send + Sync + 'static {
@@ -67,11 +73,25 @@ pub trait Number: Copy + Send + Sync + 'static {
 
     /// Applies a function to one element of a type.
     fn map(function: Function, x: Self, dtype: DType) -> Self {
+        if let Some(op) = function.primitive() {
+            return Self::function(op, x);
+        }
         match function {
-            Function::Identity => x,
+            Function::Silu => x.over_one_plus_exp(x, dtype),
             Function::Relu => x.relu(),
             Function::Sigmoid => x.sigmoid(dtype),
-            Function::Exp => Self::function(UnaryOp::Exp, x),
+            Function::Neg => x.negated(),
+            Function::Abs => Self::apply(BinaryOp::Max, x, x.negated()),
+            Function::Gelu => {
+                let erf = Self::function(UnaryOp::Erf, x.times(FRAC_1_SQRT_2, dtype));
+                x.times(0.5, dtype).mul(erf.plus_one(dtype))
+            }
+            Function::GeluTanh => {
+                let cubed = x.mul(x).mul(x).times(GELU_CUBIC, dtype);
+                let tanh = Self::function(UnaryOp::Tanh, x.add(cubed).times(GELU_SLOPE, dtype));
+                x.times(0.5, dtype).mul(tanh.plus_one(dtype))
+            }
+            _ => x,
         }
     }
 
@@ -83,7 +103,23 @@ pub trait Number: Copy + Send + Sync + 'static {
     /// Returns `1 / (1 + exp(0 - x))` in a floating-point type.
     fn sigmoid(self, dtype: DType) -> Self {
         let one = Self::convert(Scalar::I64(1), 0.0, dtype);
-        Self::apply(BinaryOp::Div, one, one.add(Self::function(UnaryOp::Exp, self.negated())))
+        one.over_one_plus_exp(self, dtype)
+    }
+
+    /// Returns `self / (1 + exp(0 - x))` in a floating-point type.
+    fn over_one_plus_exp(self, x: Self, dtype: DType) -> Self {
+        let exp = Self::function(UnaryOp::Exp, x.negated());
+        Self::apply(BinaryOp::Div, self, exp.plus_one(dtype))
+    }
+
+    /// Returns `1 + x`.
+    fn plus_one(self, dtype: DType) -> Self {
+        Self::convert(Scalar::I64(1), 0.0, dtype).add(self)
+    }
+
+    /// Returns the product with a number, which is first converted to the type.
+    fn times(self, by: f64, dtype: DType) -> Self {
+        self.mul(Self::convert(Scalar::F64(by), 0.0, dtype))
     }
 }
 

@@ -57,7 +57,7 @@
 //! }
 //!
 //! let mut sums = [0.0f32; 2];
-//! run(Kernel::Zip(BinaryOp::Add), DType::F32, &mut Vectors, &[], 1, &mut sums).expect("two vectors");
+//! run(Kernel::Zip(Some(BinaryOp::Add)), DType::F32, &mut Vectors, &[], 1, &mut sums).expect("two vectors");
 //! assert_eq!(sums, [22.0, 33.0]);
 //! ```
 
@@ -136,6 +136,8 @@ pub fn run<T: Number, O: Operands>(
         Kernel::Zip(op) => run.zip(op),
         Kernel::Scale => run.scale(),
         Kernel::Bias => run.bias(),
+        Kernel::ByNumber => run.by_number(),
+        Kernel::ByColumn => run.by_column(),
         Kernel::Fold(op) => run.fold(op),
         Kernel::ByRow(op) => run.by_row(op),
         Kernel::Product { transposed } => run.product(transposed),

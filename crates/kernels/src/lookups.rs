@@ -6,6 +6,16 @@ use ember_values::operation::{Function, Mode, Score};
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 
 impl<T: Number, O: Operands> Run<'_, T, O> {
+    /// Returns the fixed word of a kernel, or else the word of an operand.
+    pub(super) fn chosen<W: Copy>(
+        &self,
+        fixed: Option<W>,
+        name: &str,
+        words: &[W],
+    ) -> Result<W, O::Error> {
+        fixed.or_else(|| self.word(name, words)).ok_or_else(|| self.operands.missing())
+    }
+
     /// Returns the word of an operand.
     fn word<W: Copy>(&self, name: &str, words: &[W]) -> Option<W> {
         words.get(self.operands.word(name)?).copied()

@@ -2,7 +2,7 @@
 //! and the kernel that computes the result. Code that reads, builds or evaluates an operation looks up its row; only
 //! this table and the dialects name operations.
 
-use crate::scalar::BinaryOp;
+use crate::scalar::{BinaryOp, UnaryOp};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -96,18 +96,23 @@ pub enum Kernel {
     Dequantise,
     /// Conversion of `x` to the element type of the result.
     Convert,
-    /// A function of each element of `x`.
-    Map(Function),
-    /// A binary operation on the elements of `a` and `b`.
-    Zip(BinaryOp),
+    /// A function of each element of `x`: a fixed one, or the one that `function` names.
+    Map(Option<Function>),
+    /// A binary operation on the elements of `a` and `b`: a fixed one, or the one that `op` names.
+    Zip(Option<BinaryOp>),
+    /// The operation `op` on each element of `x` and a number `by`.
+    ByNumber,
+    /// The operation `op` on each element of `x` and the number of its column in `numbers`.
+    ByColumn,
     /// A number `by` times each element of `x`.
     Scale,
     /// A vector `bias` added to each row of `x`.
     Bias,
     /// A fold over the last dimension of `x`.
     Fold(BinaryOp),
-    /// A binary operation on the elements of each row of `x` and the number of that row in `numbers`.
-    ByRow(BinaryOp),
+    /// A binary operation on the elements of each row of `x` and the number of that row in `numbers`: a fixed one, or the
+    /// one that `op` names.
+    ByRow(Option<BinaryOp>),
     /// The product of matrices `a` and `b`.
     Product {
         /// True if `b` is given transposed.
@@ -131,6 +136,8 @@ impl Kernel {
                 | Kernel::Zip(_)
                 | Kernel::Scale
                 | Kernel::Bias
+                | Kernel::ByNumber
+                | Kernel::ByColumn
                 | Kernel::ByRow(_)
         )
     }
@@ -156,7 +163,25 @@ impl Words {
 }
 
 /// The word lists of all operands that take one of several words.
-pub static WORDS: [&Words; 3] = [&MODES, &FUNCTIONS, &SCORES];
+pub static WORDS: [&Words; 4] = [&MODES, &FUNCTIONS, &SCORES, &BINARY];
+
+/// The words for a binary operation on elements, in the order of [`BINARY_OPERATIONS`].
+pub static BINARY: Words = Words {
+    what: "operation",
+    prefix: "",
+    names: &[
+        BinaryOp::Add.name(),
+        BinaryOp::Sub.name(),
+        BinaryOp::Mul.name(),
+        BinaryOp::Div.name(),
+        BinaryOp::Max.name(),
+        BinaryOp::Min.name(),
+    ],
+};
+
+/// The binary operations on elements that an operand may name.
+pub const BINARY_OPERATIONS: &[BinaryOp] =
+    &[BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Max, BinaryOp::Min];
 
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident, $words:ident, $what:literal, $prefix:literal,
@@ -203,6 +228,28 @@ words! {
     Sigmoid "sigmoid",
     /// The exponential.
     Exp "exp",
+    /// 0 less the element.
+    Neg "neg",
+    /// The maximum of the element and 0 less the element.
+    Abs "abs",
+    /// The square root.
+    Sqrt "sqrt",
+    /// The natural logarithm.
+    Log "log",
+    /// The sine.
+    Sin "sin",
+    /// The cosine.
+    Cos "cos",
+    /// The hyperbolic tangent.
+    Tanh "tanh",
+    /// The error function.
+    Erf "erf",
+    /// The element times its logistic function, as one quotient.
+    Silu "silu",
+    /// Half the element times 1 plus the error function of the element over the root of 2.
+    Gelu "gelu",
+    /// [`Function::Gelu`] with the error function approximated by a hyperbolic tangent.
+    GeluTanh "gelu_tanh",
 }
 
 words! {
@@ -221,7 +268,21 @@ words! {
 impl Function {
     /// Returns true if the function requires a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(self, Function::Sigmoid | Function::Exp)
+        !matches!(self, Function::Identity | Function::Relu | Function::Neg | Function::Abs)
+    }
+
+    /// Returns the scalar operation that the function is, if it is one.
+    pub fn primitive(self) -> Option<UnaryOp> {
+        Some(match self {
+            Function::Exp => UnaryOp::Exp,
+            Function::Sqrt => UnaryOp::Sqrt,
+            Function::Log => UnaryOp::Log,
+            Function::Sin => UnaryOp::Sin,
+            Function::Cos => UnaryOp::Cos,
+            Function::Tanh => UnaryOp::Tanh,
+            Function::Erf => UnaryOp::Erf,
+            _ => return None,
+        })
     }
 }
 
@@ -312,7 +373,7 @@ const fn written_as(
 
 /// All operations, the embedding bag first.
 #[rustfmt::skip]
-pub static OPERATIONS: [Operation; 24] = [
+pub static OPERATIONS: [Operation; 29] = [
     row("emb.bag", &[word("mode", &MODES), TABLE, INDICES, OFFSETS, WEIGHTS], Kernel::Rows, Element::Dear),
     row("emb.gather", &[TABLE, INDICES], Kernel::Rows, Element::Dear),
     written_as(&[3, 1, 0, 2], "emb.spmm",
@@ -337,19 +398,27 @@ pub static OPERATIONS: [Operation; 24] = [
         Kernel::Dequantise, Element::Cheap),
     row("nn.cast", &[operand("dtype", "DTYPE", "an element type", Role::DType), x("x")],
         Kernel::Convert, Element::Cheap),
-    row("nn.relu", &[x("x")], Kernel::Map(Function::Relu), Element::Cheap),
-    row("nn.sigmoid", &[x("x")], Kernel::Map(Function::Sigmoid), Element::Dear),
-    row("nn.exp", &[x("x")], Kernel::Map(Function::Exp), Element::Dear),
-    row("nn.add", &[x("a"), x("b")], Kernel::Zip(BinaryOp::Add), Element::Cheap),
-    row("nn.sub", &[x("a"), x("b")], Kernel::Zip(BinaryOp::Sub), Element::Cheap),
-    row("nn.mul", &[x("a"), x("b")], Kernel::Zip(BinaryOp::Mul), Element::Cheap),
+    row("nn.relu", &[x("x")], Kernel::Map(Some(Function::Relu)), Element::Cheap),
+    row("nn.sigmoid", &[x("x")], Kernel::Map(Some(Function::Sigmoid)), Element::Dear),
+    row("nn.exp", &[x("x")], Kernel::Map(Some(Function::Exp)), Element::Dear),
+    row("nn.map", &[word("function", &FUNCTIONS), x("x")], Kernel::Map(None), Element::Dear),
+    row("nn.zip", &[word("op", &BINARY), x("a"), x("b")], Kernel::Zip(None), Element::Cheap),
+    row("nn.zip_number", &[word("op", &BINARY), x("x"), operand("by", "NUMBER", "a number", Role::Number)],
+        Kernel::ByNumber, Element::Cheap),
+    row("nn.zip_columns",
+        &[word("op", &BINARY), rows("x"), stored("numbers", "VECTOR", "numbers of columns", 1..=1)],
+        Kernel::ByColumn, Element::Cheap),
+    row("nn.zip_rows", &[word("op", &BINARY), rows("x"), numbers()], Kernel::ByRow(None), Element::Cheap),
+    row("nn.add", &[x("a"), x("b")], Kernel::Zip(Some(BinaryOp::Add)), Element::Cheap),
+    row("nn.sub", &[x("a"), x("b")], Kernel::Zip(Some(BinaryOp::Sub)), Element::Cheap),
+    row("nn.mul", &[x("a"), x("b")], Kernel::Zip(Some(BinaryOp::Mul)), Element::Cheap),
     row("nn.scale", &[operand("by", "NUMBER", "a number", Role::Number), x("x")],
         Kernel::Scale, Element::Cheap),
     row("nn.bias", &[rows("x"), stored("bias", "VECTOR", "a bias", 1..=1)], Kernel::Bias, Element::Cheap),
     row("nn.row_max", &[rows("x")], Kernel::Fold(BinaryOp::Max), Element::Dear),
     row("nn.row_sum", &[rows("x")], Kernel::Fold(BinaryOp::Add), Element::Dear),
-    row("nn.sub_rows", &[rows("x"), numbers()], Kernel::ByRow(BinaryOp::Sub), Element::Cheap),
-    row("nn.div_rows", &[rows("x"), numbers()], Kernel::ByRow(BinaryOp::Div), Element::Cheap),
+    row("nn.sub_rows", &[rows("x"), numbers()], Kernel::ByRow(Some(BinaryOp::Sub)), Element::Cheap),
+    row("nn.div_rows", &[rows("x"), numbers()], Kernel::ByRow(Some(BinaryOp::Div)), Element::Cheap),
     row("nn.matmul", &[matrix("a", "the first matrix"), matrix("b", "the second matrix")],
         Kernel::Product { transposed: false }, Element::Whole),
     row("nn.matmul_t", &[matrix("a", "the first matrix"), matrix("b", "the second matrix")],
@@ -446,6 +515,9 @@ mod tests {
         let usage = |name| named(name).map(Operation::usage).unwrap_or_default();
         assert_eq!(usage("emb.bag"), "sum|mean|max TABLE INDICES OFFSETS [WEIGHTS]");
         assert_eq!(usage("emb.spmm"), "TABLE INDICES OFFSETS VALUES");
-        assert_eq!(usage("emb.mp"), "identity|relu|sigmoid|exp LEFT RIGHT INDICES OFFSETS");
+        assert_eq!(
+            usage("emb.mp"),
+            format!("{} LEFT RIGHT INDICES OFFSETS", FUNCTIONS.names.join("|"))
+        );
     }
 }

@@ -10,8 +10,15 @@ use ember_values::scalar::DType;
 pub(super) fn operations(expr: &Expr, machine: &Machine) -> u64 {
     let Some(call) = expr.applied() else { return 0 };
     match call.kernel() {
-        Kernel::Zip(_) | Kernel::Scale | Kernel::Bias | Kernel::ByRow(_) => 1,
-        Kernel::Map(mapped) => function(mapped, machine),
+        Kernel::Zip(_)
+        | Kernel::Scale
+        | Kernel::Bias
+        | Kernel::ByNumber
+        | Kernel::ByColumn
+        | Kernel::ByRow(_) => 1,
+        Kernel::Map(mapped) => mapped
+            .or_else(|| call.word("function", Function::ALL))
+            .map_or(0, |mapped| function(mapped, machine)),
         Kernel::Convert => match call.value("x") {
             Some(x) if x.dtype != expr.dtype => conversion(x.dtype).max(conversion(expr.dtype)),
             _ => 0,
@@ -24,12 +31,23 @@ pub(super) fn operations(expr: &Expr, machine: &Machine) -> u64 {
 
 /// Returns the operations of a function for one register.
 pub(super) fn function(function: Function, machine: &Machine) -> u64 {
+    let exponential = machine.core.exp_uops;
     match function {
         Function::Identity => 0,
-        Function::Relu => 1,
-        Function::Exp => machine.core.exp_uops,
+        Function::Relu | Function::Neg | Function::Sqrt => 1,
+        Function::Abs => 2,
+        Function::Exp
+        | Function::Log
+        | Function::Sin
+        | Function::Cos
+        | Function::Tanh
+        | Function::Erf => exponential,
         // A sigmoid takes the exponential, a difference, a sum and a quotient.
-        Function::Sigmoid => machine.core.exp_uops + 3,
+        Function::Sigmoid | Function::Silu => exponential + 3,
+        // The error function takes a product before it, and a sum and two products behind it.
+        Function::Gelu => exponential + 4,
+        // The cube and the sum before the hyperbolic tangent take four operations more.
+        Function::GeluTanh => exponential + 8,
     }
 }
 

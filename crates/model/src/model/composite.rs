@@ -61,12 +61,13 @@ fn softmax(reader: &mut Reader, written: &Written) -> Option<Value> {
     debug_assert!(is_cheap(&x));
     let most = reader.stored_part(written, Kernel::Fold(BinaryOp::Max), vec![(x.clone(), item)])?;
     let shifted =
-        reader.part(written, Kernel::ByRow(BinaryOp::Sub), vec![(x, item), (most, item)])?;
-    let raised = reader.stored_part(written, Kernel::Map(Function::Exp), vec![(shifted, item)])?;
+        reader.part(written, Kernel::ByRow(Some(BinaryOp::Sub)), vec![(x, item), (most, item)])?;
+    let raised =
+        reader.stored_part(written, Kernel::Map(Some(Function::Exp)), vec![(shifted, item)])?;
     let total =
         reader.stored_part(written, Kernel::Fold(BinaryOp::Add), vec![(raised.clone(), item)])?;
     let shares = vec![(raised, item), (total, item)];
-    reader.part(written, Kernel::ByRow(BinaryOp::Div), shares).map(Value::Whole)
+    reader.part(written, Kernel::ByRow(Some(BinaryOp::Div)), shares).map(Value::Whole)
 }
 
 /// Reads `nn.linear`: `x W + b`.

@@ -62,7 +62,8 @@ pub(super) fn convert(form: &Form) -> Result {
     Some((form.dtype("dtype")?, x.shape))
 }
 
-pub(super) fn map(reader: &mut Reader, form: &Form, function: Function) -> Result {
+pub(super) fn map(reader: &mut Reader, form: &Form, function: Option<Function>) -> Result {
+    let function = function.or_else(|| form.word("function", Function::ALL))?;
     let (x, item) = form.tensor("x")?;
     if function.is_float() {
         reader.floating(item, form.name, &x)?;
@@ -100,12 +101,21 @@ pub(super) fn scale(reader: &mut Reader, form: &Form) -> Result {
     alike(x)
 }
 
-pub(super) fn bias(reader: &mut Reader, form: &Form) -> Result {
-    let ((x, of), (bias, item)) = (form.tensor("x")?, form.tensor("bias")?);
+/// Checks an operation on a tensor and a number.
+pub(super) fn by_number(reader: &mut Reader, form: &Form) -> Result {
+    let (x, item) = form.tensor("x")?;
+    reader.computable(item, form.name, &x)?;
+    alike(x)
+}
+
+/// Checks an operation on a tensor and a vector of one number for each column.
+pub(super) fn columns(reader: &mut Reader, form: &Form, vector: &str) -> Result {
+    let ((x, of), (numbers, item)) = (form.tensor("x")?, form.tensor(vector)?);
+    let phrase = form.phrase(vector)?;
     reader.computable(of, form.name, &x)?;
-    reader.same_type(item, ("a bias", &bias), ("the tensor", x.dtype))?;
+    reader.same_type(item, (phrase, &numbers), ("the tensor", x.dtype))?;
     let columns = ("columns", x.shape.last()?);
-    reader.same_extent(item.span, ("elements of the bias", &bias.shape[0]), columns)?;
+    reader.same_extent(item.span, ("elements of the vector", &numbers.shape[0]), columns)?;
     alike(x)
 }
 

@@ -111,6 +111,40 @@ unary_operations! {
             (x + error >= 0.0).then(|| (most - y).max(y - least))
         },
     }
+    /// Computed by the crate `libm`. The result is infinite at zeros, and NaN below them.
+    Log, "log", "the natural logarithm" {
+        f32: libm::logf, f64: libm::log, price: Exponential, latency: &[Latency::Exponential],
+        roundings: 4.0, passed: |x: f64, y: f64, error: f64| {
+            let (least, most) = (libm::log((x - error).max(0.0)), libm::log(x + error));
+            (x + error >= 0.0).then(|| (most - y).max(y - least))
+        },
+    }
+    /// Computed by the crate `libm`, which reduces arguments of any size exactly.
+    Sin, "sin", "the sine of an angle in radians" {
+        f32: libm::sinf, f64: libm::sin, price: Exponential, latency: &[Latency::Exponential],
+        roundings: 4.0, passed: |x: f64, _, error: f64| flat(x, error, 1.0),
+    }
+    /// Computed by the crate `libm`, which reduces arguments of any size exactly.
+    Cos, "cos", "the cosine of an angle in radians" {
+        f32: libm::cosf, f64: libm::cos, price: Exponential, latency: &[Latency::Exponential],
+        roundings: 4.0, passed: |x: f64, _, error: f64| flat(x, error, 1.0),
+    }
+    /// Computed by the crate `libm`.
+    Tanh, "tanh", "the hyperbolic tangent" {
+        f32: libm::tanhf, f64: libm::tanh, price: Exponential, latency: &[Latency::Exponential],
+        // `libm` states no bound; 3 units in the last place is that of the code it derives from.
+        roundings: 8.0, passed: |x: f64, _, error: f64| flat(x, error, 1.0),
+    }
+    /// Computed by the crate `libm`.
+    Erf, "erf", "the error function" {
+        f32: libm::erff, f64: libm::erf, price: Exponential, latency: &[Latency::Exponential],
+        roundings: 4.0, passed: |x: f64, _, error: f64| flat(x, error, std::f64::consts::FRAC_2_SQRT_PI),
+    }
+}
+
+/// Returns the greatest error of a function of slope at most `slope` whose values are within 1 of 0.
+fn flat(x: f64, error: f64, slope: f64) -> Option<f64> {
+    x.is_finite().then(|| (slope * error).min(2.0))
 }
 
 impl UnaryOp {
