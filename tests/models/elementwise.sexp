@@ -49,4 +49,5 @@
   (output leaky (nn.leaky_relu 0.01 (nn.sub x y)))
   (data (seed 3) (size rows 6)
     (x (uniform -2.0 2.0)) (y (uniform -2.0 2.0)) (v (uniform -1.0 3.0)) (m (uniform -1.0 1.0))
-    (b (uniform -2.0 2.0)) (c (uniform -2.0 2.0)) (n (uniform -2.0 2.0)) (i (uniform -9 9)) (j (uniform -2 2))))
+    (b (uniform -2.0 2.0)) (c (uniform -2.0 2.0)) (n (uniform -2.0 2.0)) (i (uniform -9 9))
+    (j (uniform -2 2))))

@@ -28,4 +28,5 @@
   (output neg_i32 (nn.neg i))
   (output abs_i32 (nn.abs i))
   (data (seed 3) (size rows 5)
-    (x (uniform 0.1 3.0)) (y (values 0.0 -0.0 1.0 0.5 2.5 inf 1e-300 700.0 0.25)) (i (uniform -9 9))))
+    (x (uniform 0.1 3.0)) (y (values 0.0 -0.0 1.0 0.5 2.5 inf 1e-300 700.0 0.25))
+    (i (uniform -9 9))))

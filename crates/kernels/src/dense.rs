@@ -27,7 +27,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
 
     /// An operation on the elements of two tensors.
     pub(super) fn zip(&mut self, op: Option<BinaryOp>) -> Result<(), O::Error> {
-        let op = self.chosen(op, "op", BINARY_OPERATIONS)?;
+        let op = self.chosen(op, "op", &BINARY_OPERATIONS)?;
         self.same("a")?;
         let b = self.operands.needed("b")?;
         let mut other = vec![T::ZERO; self.out.len()];
@@ -38,7 +38,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
 
     /// An operation on each element and a number.
     pub(super) fn by_number(&mut self) -> Result<(), O::Error> {
-        let op = self.chosen(None, "op", BINARY_OPERATIONS)?;
+        let op = self.chosen(None, "op", &BINARY_OPERATIONS)?;
         let by = self.operands.needed("by")?;
         let by = T::convert(self.operands.number(by)?, 0.0, self.dtype);
         self.same("x")?;
@@ -48,7 +48,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
 
     /// An operation on each element and the number of its column.
     pub(super) fn by_column(&mut self) -> Result<(), O::Error> {
-        let op = self.chosen(None, "op", BINARY_OPERATIONS)?;
+        let op = self.chosen(None, "op", &BINARY_OPERATIONS)?;
         self.same("x")?;
         let numbers = self.operands.needed("numbers")?;
         let mut other = vec![T::ZERO; self.out.len()];
@@ -78,7 +78,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
 
     /// An operation on each element of a row and the row's number.
     pub(super) fn by_row(&mut self, op: Option<BinaryOp>) -> Result<(), O::Error> {
-        let op = self.chosen(op, "op", BINARY_OPERATIONS)?;
+        let op = self.chosen(op, "op", &BINARY_OPERATIONS)?;
         self.same("x")?;
         let numbers = self.operands.needed("numbers")?;
         let Some((row, above)) = self.index.split_last() else {

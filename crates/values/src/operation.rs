@@ -165,23 +165,22 @@ impl Words {
 /// The word lists of all operands that take one of several words.
 pub static WORDS: [&Words; 4] = [&MODES, &FUNCTIONS, &SCORES, &BINARY];
 
-/// The words for a binary operation on elements, in the order of [`BINARY_OPERATIONS`].
-pub static BINARY: Words = Words {
-    what: "operation",
-    prefix: "",
-    names: &[
-        BinaryOp::Add.name(),
-        BinaryOp::Sub.name(),
-        BinaryOp::Mul.name(),
-        BinaryOp::Div.name(),
-        BinaryOp::Max.name(),
-        BinaryOp::Min.name(),
-    ],
-};
-
 /// The binary operations on elements that an operand may name.
-pub const BINARY_OPERATIONS: &[BinaryOp] =
-    &[BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Max, BinaryOp::Min];
+pub const BINARY_OPERATIONS: [BinaryOp; 6] =
+    [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Max, BinaryOp::Min];
+
+/// The words for a binary operation on elements, in the order of [`BINARY_OPERATIONS`].
+pub static BINARY: Words = Words { what: "operation", prefix: "", names: &BINARY_NAMES };
+
+const BINARY_NAMES: [&str; BINARY_OPERATIONS.len()] = {
+    let mut names = [""; BINARY_OPERATIONS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = BINARY_OPERATIONS[at].name();
+        at += 1;
+    }
+    names
+};
 
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident, $words:ident, $what:literal, $prefix:literal,
@@ -271,18 +270,9 @@ impl Function {
         !matches!(self, Function::Identity | Function::Relu | Function::Neg | Function::Abs)
     }
 
-    /// Returns the scalar operation that the function is, if it is one.
+    /// Returns the scalar operation of the same name, which the function is.
     pub fn primitive(self) -> Option<UnaryOp> {
-        Some(match self {
-            Function::Exp => UnaryOp::Exp,
-            Function::Sqrt => UnaryOp::Sqrt,
-            Function::Log => UnaryOp::Log,
-            Function::Sin => UnaryOp::Sin,
-            Function::Cos => UnaryOp::Cos,
-            Function::Tanh => UnaryOp::Tanh,
-            Function::Erf => UnaryOp::Erf,
-            _ => return None,
-        })
+        UnaryOp::parse(FUNCTIONS.names[self as usize])
     }
 }
 
