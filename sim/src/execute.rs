@@ -11,7 +11,7 @@ use crate::fetch::apply;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
 use ember_targets::dlc::Type;
-use ember_values::scalar::{BinaryOp, DType, Latency, UnaryOp, UnaryPrice, fold_lanes};
+use ember_values::scalar::{BinaryOp, DType, Latency, ScalarPrice, UnaryOp, fold_lanes};
 use matrix::Multiplication;
 
 /// The state of the execute unit.
@@ -127,6 +127,9 @@ impl Sim<'_> {
             Inst::Binary { op, dst, a, b, port, latency } => {
                 let (dst, a, b) = (reg(dst), reg(a), reg(b));
                 binary(*op, a.ty.dtype, &mut self.execution.lanes, dst, a, b);
+                for p in 0..a.pieces {
+                    self.occupy(*port, op.price(), self.execution.ready[a.piece + p]);
+                }
                 self.operate(*port, *latency, dst, &[a, b]);
             }
             Inst::Select { dst, c, a, b, port } => {
@@ -161,10 +164,6 @@ impl Sim<'_> {
                 let (dst, src) = (reg(dst), reg(src));
                 unary(*op, src.ty.dtype, &mut self.execution.lanes, dst, src);
                 let figures = self.core_figures;
-                let uops = match op.price() {
-                    UnaryPrice::Exponential => figures.exp_uops,
-                    UnaryPrice::Operation => 1,
-                };
                 let latencies = op.latency().iter().map(|latency| match latency {
                     Latency::Exponential => figures.exp_latency,
                     Latency::Root => figures.sqrt_latency,
@@ -173,9 +172,7 @@ impl Sim<'_> {
                 let latency = latencies.sum();
                 for p in 0..dst.pieces {
                     let ready = self.execution.ready[src.piece + p];
-                    for _ in 1..uops {
-                        self.core.operate(Port::Vector, ready, 1);
-                    }
+                    self.occupy(Port::Vector, op.price(), ready);
                     let done = self.core.operate(Port::Vector, ready, latency);
                     self.execution.ready[dst.piece + p] = done;
                 }
@@ -322,6 +319,15 @@ impl Sim<'_> {
             ready = self.core.operate(port, moved, latency);
         }
         self.execution.ready[dst.piece] = ready;
+    }
+
+    /// Occupies a port with the operations of a register that precede the one that yields the result.
+    fn occupy(&mut self, port: Port, price: ScalarPrice, ready: Ready) {
+        if price == ScalarPrice::Exponential {
+            for _ in 1..self.core_figures.exp_uops {
+                self.core.operate(port, ready, 1);
+            }
+        }
     }
 
     /// Issues one micro-operation for every piece of the result or of the widest operand.

@@ -98,23 +98,11 @@ impl Interval {
 
     /// Returns the interval of an operation's results; [`Interval::ALL`] if a bound could overflow.
     fn apply(op: BinaryOp, a: Interval, b: Interval) -> Interval {
-        let ends = |f: fn(i64, i64) -> Option<i64>| {
-            let all = [f(a.min, b.min), f(a.min, b.max), f(a.max, b.min), f(a.max, b.max)];
-            let all = all.into_iter().collect::<Option<Vec<_>>>()?;
-            Some(Interval { min: *all.iter().min()?, max: *all.iter().max()? })
-        };
-        match op {
-            BinaryOp::Add => ends(i64::checked_add).unwrap_or(Interval::ALL),
-            BinaryOp::Sub => ends(i64::checked_sub).unwrap_or(Interval::ALL),
-            BinaryOp::Mul => ends(i64::checked_mul).unwrap_or(Interval::ALL),
-            BinaryOp::Max => Interval { min: a.min.max(b.min), max: a.max.max(b.max) },
-            BinaryOp::Min => Interval { min: a.min.min(b.min), max: a.max.min(b.max) },
-            BinaryOp::Lt => Interval { min: 0, max: 1 },
-            // For positive divisors, the quotient increases with the dividend, and its magnitude decreases with the
-            // divisor. The extremes are therefore at the ends.
-            BinaryOp::Div if b.min > 0 => ends(i64::checked_div).unwrap_or(Interval::ALL),
-            BinaryOp::Div => Interval::ALL,
+        if op.compares() {
+            return Interval { min: 0, max: 1 };
         }
+        op.range((a.min, a.max), (b.min, b.max))
+            .map_or(Interval::ALL, |(min, max)| Interval { min, max })
     }
 
     /// Returns the interval of the remainders of truncated division.

@@ -201,7 +201,8 @@ impl Counter<'_> {
             Role::Tensor(_, reads) => reads != Reads::Often,
             _ => false,
         };
-        let is_known = expr.kernel() != Some(Kernel::Lowered);
+        // A slice reads a part of its operand, which is not counted.
+        let is_known = !matches!(expr.kernel(), Some(Kernel::Lowered | Kernel::Slice));
         for (_, operand) in tensors.filter(|(operand, _)| is_known && is_read(operand)) {
             let operand_filled = self.expression(operand, computed)?;
             if self.len(operand) == len {
@@ -264,6 +265,16 @@ impl Counter<'_> {
             }
             Kernel::Bias => self.whole(call.stored("bias")?),
             Kernel::ByColumn => self.whole(call.stored("numbers")?),
+            Kernel::Segments(_) => {
+                self.whole(call.stored("offsets")?);
+                self.loaded(call.stored("values")?)?;
+            }
+            Kernel::Spread => {
+                self.whole(call.stored("offsets")?);
+                self.whole(call.stored("numbers")?);
+                self.loaded(call.stored("values")?)?;
+            }
+            Kernel::Scatter => self.whole(call.stored("indices")?),
             Kernel::Product { .. } => {
                 self.loaded(call.stored("a")?)?;
                 self.loaded(call.stored("b")?)?;
@@ -273,7 +284,7 @@ impl Counter<'_> {
         }
         let each = operations(expr, self.machine);
         self.operate(each.saturating_mul(self.registers(expr.dtype, len)));
-        if let Kernel::Fold(_) = call.kernel() {
+        if let Kernel::Fold(_) | Kernel::Mean = call.kernel() {
             let x = call.value("x")?;
             let folded = self.registers(x.dtype, self.len(x));
             self.operate(folded.saturating_sub(len));
@@ -456,7 +467,7 @@ fn copies(expr: &Expr) -> bool {
         None => true,
         Some(call) => match call.kernel() {
             Kernel::Rows => call.mode().is_none(),
-            kernel => matches!(kernel, Kernel::Blocks | Kernel::Triangle),
+            kernel => kernel.moves(),
         },
     }
 }

@@ -48,6 +48,7 @@ impl Interpreter {
         };
         self.fits_kernel(of, operation.kernel, &op, dtype)?;
         self.edges_stand(operation.kernel, &op, at)?;
+        self.moved_from(of, operation.kernel, &op, at)?;
         let reading = Reading { interpreter: self, of, op, dtype };
         match dtype {
             DType::F32 => reading.run::<f32>(operation.kernel, at, found),
@@ -73,15 +74,14 @@ impl Interpreter {
         }
         let word = |name: &str| op.named(name).map(|at| self.program.name(at));
         let function = match kernel {
-            Kernel::Map(function) => {
-                function.or_else(|| word("function").and_then(Function::parse))
-            }
+            Kernel::Map(Some(function)) => Some(function),
+            Kernel::Map(None) | Kernel::Spread => word("function").and_then(Function::parse),
             _ => word("edge").and_then(Function::parse),
         };
         let copies = match kernel {
             Kernel::Rows => op.named("offsets").is_none(),
             Kernel::Map(_) => function == Some(Function::Identity),
-            kernel => matches!(kernel, Kernel::Blocks | Kernel::Convert | Kernel::Triangle),
+            kernel => kernel.moves() || kernel == Kernel::Convert,
         };
         let is_float = function.is_some_and(Function::is_float)
             || word("score").and_then(Score::parse).is_some_and(Score::has_roots);
@@ -99,7 +99,7 @@ impl Interpreter {
         op: &Op,
         (above, first, count): (&[i64], i64, usize),
     ) -> Result<(), Error> {
-        if kernel != Kernel::Edges {
+        if !matches!(kernel, Kernel::Edges | Kernel::Spread) {
             return Ok(());
         }
         let [offsets] = self.named(op, ["offsets"])?;
@@ -112,6 +112,35 @@ impl Interpreter {
             self.step()?;
             let place = self.place(scratch)?;
             self.within(place, Scalar::I64(l))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that elements that come from other places are within their own tensor: what is outside of it may still
+    /// be inside of the operand.
+    fn moved_from(
+        &mut self,
+        of: At,
+        kernel: Kernel,
+        op: &Op,
+        (above, first, count): (&[i64], i64, usize),
+    ) -> Result<(), Error> {
+        if !matches!(kernel, Kernel::Swap | Kernel::Slice | Kernel::Split | Kernel::Merge) {
+            return Ok(());
+        }
+        let shape = self.moved_shape(kernel, op)?;
+        let last = first.saturating_add(count as i64).saturating_sub(1);
+        let (low, high) = ([above, &[first]].concat(), [above, &[last]].concat());
+        if low.len() != shape.len() {
+            return Err(self.wrong(of, "a tensor of this rank"));
+        }
+        let places = low.iter().chain(&high).zip(shape.iter().cycle()).enumerate();
+        for (at, (index, extent)) in places {
+            if !(0..*extent).contains(index) {
+                let (tensor, dimension) = (self.head(of), at % shape.len());
+                let extent = u64::try_from(*extent).unwrap_or(0);
+                return Err(Error::OutOfBounds { tensor, dimension, index: *index, extent });
+            }
         }
         Ok(())
     }
@@ -220,6 +249,10 @@ impl Operands for Reading<'_> {
     fn number(&mut self, of: At) -> Result<Scalar, Error> {
         let number = self.interpreter.scalar(of)?;
         self.typed(number)
+    }
+
+    fn natural(&mut self, of: At) -> Result<Option<i64>, Error> {
+        Ok(self.interpreter.scalar(of)?.as_i64())
     }
 
     fn extents(&mut self, of: At) -> Result<Vec<i64>, Error> {

@@ -87,7 +87,7 @@ impl Interpreter {
                     self.computed(from, op, (&[row], 0, 0), |_| {})?;
                 }
             }
-            Kernel::Edges => {
+            Kernel::Edges | Kernel::Spread => {
                 let [offsets] = self.named(&op, ["offsets"])?;
                 let entries = expected.first().copied().unwrap_or(0);
                 let mut end = 0;
@@ -107,7 +107,22 @@ impl Interpreter {
                 let [a, b] = self.named(&op, ["a", "b"])?;
                 self.fits(expected, a, b, transposed)?;
             }
-            Kernel::Blocks | Kernel::Triangle => {}
+            Kernel::Scatter => {
+                let [indices, rows] = self.named(&op, ["indices", "rows"])?;
+                let [added, own] = [self.extents(indices)?, self.shape(rows)?];
+                let (entries, table) = (self.extent_of(&added, 0)?, self.extent_of(expected, 0)?);
+                if own.first() != Some(&entries) || own.get(1) != expected.get(1) {
+                    return Err(Error::Shape { expected: expected.to_vec(), found: own });
+                }
+                for l in 0..entries {
+                    let row = self.stored_at(indices, &[l])?;
+                    let row = self.integer(row)?;
+                    if !(0..table).contains(&row) {
+                        return Err(Error::Shape { expected: expected.to_vec(), found: vec![row] });
+                    }
+                }
+            }
+            Kernel::Blocks | Kernel::Triangle | Kernel::Merge => {}
             _ => return Ok(()),
         }
         if passes_messages { Ok(()) } else { self.has_shape(from, expected) }

@@ -76,6 +76,8 @@ impl Interpreter {
             Kernel::Edges => "right",
             Kernel::Triples => "entities",
             Kernel::Zip(_) | Kernel::Product { .. } => "a",
+            Kernel::Segments(_) | Kernel::Spread => "values",
+            Kernel::Scatter => "table",
             _ => "x",
         };
         let [of] = self.named(&op, [of])?;
@@ -147,7 +149,22 @@ impl Interpreter {
                 let [a] = self.named(op, ["a"])?;
                 self.shape(a)
             }
-            Kernel::Fold(_) => {
+            Kernel::Segments(_) => {
+                let [offsets] = self.named(op, ["offsets"])?;
+                Ok(vec![first(self, offsets)?.saturating_sub(1)])
+            }
+            Kernel::Spread => {
+                let [values] = self.named(op, ["values"])?;
+                self.extents(values)
+            }
+            Kernel::Scatter => {
+                let [table] = self.named(op, ["table"])?;
+                self.shape(table)
+            }
+            Kernel::Swap | Kernel::Slice | Kernel::Split | Kernel::Merge => {
+                self.moved_shape(kernel, op)
+            }
+            Kernel::Fold(_) | Kernel::Mean => {
                 let [x] = self.named(op, ["x"])?;
                 let mut shape = self.shape(x)?;
                 shape.pop();
@@ -171,6 +188,42 @@ impl Interpreter {
                 self.shape(x)
             }
         }
+    }
+
+    /// The extents of a tensor whose elements move to other places.
+    pub(super) fn moved_shape(&mut self, kernel: Kernel, op: &Op) -> Result<Vec<i64>, Error> {
+        let [x, axis] = self.named(op, ["x", "axis"])?;
+        let (mut shape, axis) = (self.shape(x)?, self.index(axis)?);
+        let axis = usize::try_from(axis).unwrap_or(usize::MAX);
+        let extent = self.extent_of(&shape, axis)?;
+        match kernel {
+            Kernel::Slice => {
+                let [first, count] = self.named(op, ["first", "count"])?;
+                let (first, count) = (self.index(first)?, self.index(count)?);
+                if first < 0 || count < 0 || first.saturating_add(count) > extent {
+                    return Err(Error::Shape { expected: vec![first, count], found: shape });
+                }
+                shape[axis] = count;
+            }
+            Kernel::Split => {
+                let [columns] = self.named(op, ["columns"])?;
+                let columns = self.index(columns)?;
+                if columns <= 0 || extent % columns != 0 {
+                    return Err(Error::Shape { expected: vec![columns], found: shape });
+                }
+                shape[axis] = extent / columns;
+                shape.insert(axis + 1, columns);
+            }
+            Kernel::Merge => {
+                shape[axis] = extent.saturating_mul(self.extent_of(&shape, axis + 1)?);
+                shape.remove(axis + 1);
+            }
+            _ => {
+                self.extent_of(&shape, axis + 1)?;
+                shape.swap(axis, axis + 1);
+            }
+        }
+        Ok(shape)
     }
 
     /// The extents that rules give an operator, as many as its operands say that it has.

@@ -6,6 +6,7 @@ use super::op::{At, Does, Op};
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use ember_language::term::Head;
+use ember_values::operation::Comparison;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
@@ -74,6 +75,21 @@ impl Interpreter {
                 let function = self.function(function)?;
                 let x = self.scalar(x)?;
                 self.mapped(at, function, x).map(Value::Scalar)
+            }
+            Primitive::Choose => {
+                let [how, a, b, x, y] = op.parts();
+                let word = self.program.name(how);
+                let how = Comparison::parse(word)
+                    .ok_or_else(|| self.program.unexpected(how, "a comparison"))?;
+                let [a, b] = [self.scalar(a)?, self.scalar(b)?];
+                let first = how.scalars(a, b);
+                let first =
+                    first.ok_or_else(|| Error::types(self.head(at), &[a.dtype(), b.dtype()]))?;
+                let [x, y] = [self.scalar(x)?, self.scalar(y)?];
+                match x.dtype() == y.dtype() {
+                    true => Ok(Value::Scalar(if first { x } else { y })),
+                    false => Err(Error::types(self.head(at), &[x.dtype(), y.dtype()])),
+                }
             }
             Primitive::Select => {
                 let operands = self.operands(op)?;

@@ -1,9 +1,9 @@
-//! Dense kernels: element by element, by rows, folds of rows, products and triangles.
+//! Dense kernels: element by element, by rows, folds of rows, and products.
 
 use super::element::Number;
 use super::{Operands, Run};
-use ember_values::operation::{BINARY_OPERATIONS, Function};
-use ember_values::scalar::BinaryOp;
+use ember_values::operation::{BINARY_OPERATIONS, Comparison, Function};
+use ember_values::scalar::{BinaryOp, Scalar};
 
 impl<T: Number, O: Operands> Run<'_, T, O> {
     /// Codes of a row, times its scale, plus its bias.
@@ -66,6 +66,42 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         Ok(())
     }
 
+    /// Each element, times the slope if it is below 0.
+    pub(super) fn leaky(&mut self) -> Result<(), O::Error> {
+        let slope = self.operands.needed("slope")?;
+        let slope = T::convert(self.operands.number(slope)?, 0.0, self.dtype);
+        self.same("x")?;
+        for x in self.out.iter_mut() {
+            *x = T::choose(Comparison::Less, [*x, T::ZERO], slope.mul(*x), *x);
+        }
+        Ok(())
+    }
+
+    /// One of two elements, by a comparison of two others, or of one with a number.
+    pub(super) fn choose(&mut self) -> Result<(), O::Error> {
+        let how = self.chosen(None, "comparison", Comparison::ALL)?;
+        let mut read = |name: &str| {
+            let of = self.operands.needed(name)?;
+            let mut elements = vec![T::ZERO; self.out.len()];
+            self.operands.read(of, self.index, self.first, self.dtype, &mut elements)?;
+            Ok(elements)
+        };
+        let (a, x, y) = (read("a")?, read("x")?, read("y")?);
+        let b = match self.operands.operand("by") {
+            None => {
+                self.same("b")?;
+                self.out.to_vec()
+            }
+            Some(by) => {
+                vec![T::convert(self.operands.number(by)?, 0.0, self.dtype); self.out.len()]
+            }
+        };
+        for (k, out) in self.out.iter_mut().enumerate() {
+            *out = T::choose(how, [a[k], b[k]], x[k], y[k]);
+        }
+        Ok(())
+    }
+
     /// A vector added to each row.
     pub(super) fn bias(&mut self) -> Result<(), O::Error> {
         self.same("x")?;
@@ -100,10 +136,20 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
             }
             self.read(x, &at, 0, &mut row)?;
             self.out[k] = match op {
-                BinaryOp::Max => row.iter().fold(T::LEAST, |a, x| T::apply(op, a, *x)),
+                BinaryOp::Max => row.iter().fold(T::LEAST, |a, x| a.maximum(*x)),
                 _ => sum(&row),
             };
         }
+        Ok(())
+    }
+
+    /// The sum of the last dimension over its extent, which counts as 1 if it is 0.
+    pub(super) fn mean(&mut self) -> Result<(), O::Error> {
+        self.fold(BinaryOp::Add)?;
+        let x = self.operands.needed("x")?;
+        let count = Scalar::I64(self.columns(x)?.max(1) as i64);
+        let count = T::convert(count, 0.0, self.dtype);
+        self.out.iter_mut().for_each(|sum| *sum = sum.over(count));
         Ok(())
     }
 
@@ -141,23 +187,10 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         self.out.iter_mut().zip(sums).for_each(|(x, sum)| *x = T::total(sum));
         Ok(())
     }
-
-    /// The part of a matrix under its diagonal, by rows.
-    pub(super) fn triangle(&mut self) -> Result<(), O::Error> {
-        let [batch] = self.indices()?;
-        let x = self.operands.needed("x")?;
-        for (k, place) in self.places() {
-            // Row i starts at i (i - 1) / 2.
-            let row = (1 + (1 + 8 * i128::from(place.max(0))).isqrt()) / 2;
-            let column = i128::from(place) - row * (row - 1) / 2;
-            self.out[k] = self.one(x, &[batch, row as i64], column as i64)?;
-        }
-        Ok(())
-    }
 }
 
 /// Returns a sum in order, from +0.0.
-fn sum<T: Number>(terms: &[T]) -> T {
+pub(super) fn sum<T: Number>(terms: &[T]) -> T {
     let mut sum = T::EMPTY;
     terms.iter().for_each(|x| T::accumulate(&mut sum, *x));
     T::total(sum)

@@ -2,7 +2,7 @@
 //! error are in [`super::bounded`].
 
 use ember_targets::tensor::{Data, Tensor};
-use ember_values::operation::Function;
+use ember_values::operation::{Comparison, Function};
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -43,6 +43,16 @@ pub trait Number: Copy + Send + Sync + 'static {
     /// Returns the value and its error bound.
     fn value(self) -> (Scalar, f64);
 
+    /// Starts a sum from its first term.
+    fn start(x: Self) -> Self::Sum {
+        let mut sum = Self::EMPTY;
+        Self::accumulate(&mut sum, x);
+        sum
+    }
+
+    /// Returns `x` if two numbers compare so, or else `y`.
+    fn choose(how: Comparison, pair: [Self; 2], x: Self, y: Self) -> Self;
+
     /// Fills a buffer from an input of this type, starting at a row-major position.
     fn read(tensor: &Tensor, start: u64, row: &mut [Self]) -> Option<()> {
         for (i, x) in row.iter_mut().enumerate() {
@@ -66,6 +76,16 @@ pub trait Number: Copy + Send + Sync + 'static {
         Self::apply(BinaryOp::Sub, self, other)
     }
 
+    /// The greater of two numbers.
+    fn maximum(self, other: Self) -> Self {
+        Self::apply(BinaryOp::Max, self, other)
+    }
+
+    /// The quotient.
+    fn over(self, other: Self) -> Self {
+        Self::apply(BinaryOp::Div, self, other)
+    }
+
     /// Returns `0 - x`.
     fn negated(self) -> Self {
         Self::ZERO.sub(self)
@@ -81,7 +101,7 @@ pub trait Number: Copy + Send + Sync + 'static {
             Function::Relu => x.relu(),
             Function::Sigmoid => x.sigmoid(dtype),
             Function::Neg => x.negated(),
-            Function::Abs => Self::apply(BinaryOp::Max, x, x.negated()),
+            Function::Abs => x.maximum(x.negated()),
             Function::Gelu => {
                 let erf = Self::function(UnaryOp::Erf, x.times(FRAC_1_SQRT_2, dtype));
                 x.times(0.5, dtype).mul(erf.plus_one(dtype))
@@ -97,7 +117,7 @@ pub trait Number: Copy + Send + Sync + 'static {
 
     /// Returns `max(x, 0)`.
     fn relu(self) -> Self {
-        Self::apply(BinaryOp::Max, self, Self::ZERO)
+        self.maximum(Self::ZERO)
     }
 
     /// Returns `1 / (1 + exp(0 - x))` in a floating-point type.
@@ -109,7 +129,7 @@ pub trait Number: Copy + Send + Sync + 'static {
     /// Returns `self / (1 + exp(0 - x))` in a floating-point type.
     fn over_one_plus_exp(self, x: Self, dtype: DType) -> Self {
         let exp = Self::function(UnaryOp::Exp, x.negated());
-        Self::apply(BinaryOp::Div, self, exp.plus_one(dtype))
+        self.over(exp.plus_one(dtype))
     }
 
     /// Returns `1 + x`.
@@ -149,6 +169,14 @@ macro_rules! number {
             #[inline(always)]
             fn function(op: UnaryOp, x: Self) -> Self {
                 $function(op, x)
+            }
+
+            fn start(x: Self) -> Self {
+                x
+            }
+
+            fn choose(how: Comparison, [a, b]: [Self; 2], x: Self, y: Self) -> Self {
+                if how.holds(&a, &b) { x } else { y }
             }
 
             #[inline(always)]
@@ -219,6 +247,10 @@ impl Number for Kept {
     }
 
     fn function(_: UnaryOp, x: Self) -> Self {
+        x
+    }
+
+    fn choose(_: Comparison, _: [Self; 2], x: Self, _: Self) -> Self {
         x
     }
 

@@ -65,6 +65,8 @@ mod bounded;
 mod dense;
 mod element;
 mod lookups;
+mod places;
+mod segments;
 
 pub use bounded::Bounded;
 pub use element::{Kept, Number};
@@ -91,8 +93,25 @@ pub trait Operands {
     /// The number that an operand is.
     fn number(&mut self, of: Self::Operand) -> Result<Scalar, Self::Error>;
 
+    /// The natural number that an operand is.
+    fn natural(&mut self, of: Self::Operand) -> Result<Option<i64>, Self::Error> {
+        Ok(self.number(of)?.as_i64())
+    }
+
     /// The extents of an operand.
     fn extents(&mut self, of: Self::Operand) -> Result<Vec<i64>, Self::Error>;
+
+    /// The places at which an operand of rank 1 holds a position, in order.
+    fn holders(&mut self, of: Self::Operand, position: i64) -> Result<Vec<i64>, Self::Error> {
+        let count = self.extents(of)?.first().copied().unwrap_or(0);
+        let mut holders = Vec::new();
+        for at in 0..count {
+            if self.position(of, &[at])? == position {
+                holders.push(at);
+            }
+        }
+        Ok(holders)
+    }
 
     /// The position that an operand holds at an index.
     fn position(&mut self, of: Self::Operand, at: &[i64]) -> Result<i64, Self::Error>;
@@ -135,13 +154,23 @@ pub fn run<T: Number, O: Operands>(
         Kernel::Map(function) => run.map(function),
         Kernel::Zip(op) => run.zip(op),
         Kernel::Scale => run.scale(),
+        Kernel::Leaky => run.leaky(),
+        Kernel::Where => run.choose(),
         Kernel::Bias => run.bias(),
         Kernel::ByNumber => run.by_number(),
         Kernel::ByColumn => run.by_column(),
         Kernel::Fold(op) => run.fold(op),
+        Kernel::Mean => run.mean(),
         Kernel::ByRow(op) => run.by_row(op),
         Kernel::Product { transposed } => run.product(transposed),
         Kernel::Triangle => run.triangle(),
+        Kernel::Swap => run.swap(),
+        Kernel::Slice => run.slice(),
+        Kernel::Split => run.split(),
+        Kernel::Merge => run.merge(),
+        Kernel::Segments(op) => run.segments(op),
+        Kernel::Spread => run.spread(),
+        Kernel::Scatter => run.scatter(),
         Kernel::Lowered => Err(run.operands.missing()),
     }
 }
@@ -201,6 +230,13 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
     fn columns(&mut self, of: O::Operand) -> Result<usize, O::Error> {
         let columns = self.operands.extents(of)?.last().copied();
         columns.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| self.operands.missing())
+    }
+
+    /// The natural number that an operand is.
+    fn count(&mut self, name: &str) -> Result<i64, O::Error> {
+        let number = self.operands.needed(name)?;
+        let number = self.operands.natural(number)?;
+        number.filter(|n| *n >= 0).ok_or_else(|| self.operands.missing())
     }
 
     /// The indices of the result but the last, of which the kernel takes so many.

@@ -3,7 +3,7 @@
 use super::element::Number;
 use super::{Operands, Run};
 use ember_values::operation::{Function, Mode, Score};
-use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
+use ember_values::scalar::{Scalar, UnaryOp};
 
 impl<T: Number, O: Operands> Run<'_, T, O> {
     /// Returns the fixed word of a kernel, or else the word of an operand.
@@ -22,7 +22,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
     }
 
     /// The lookups of a bag.
-    fn bag(&mut self, offsets: O::Operand, row: i64) -> Result<(i64, i64), O::Error> {
+    pub(super) fn bag(&mut self, offsets: O::Operand, row: i64) -> Result<(i64, i64), O::Error> {
         let from = self.operands.position(offsets, &[row])?;
         Ok((from, self.operands.position(offsets, &[row.saturating_add(1)])?))
     }
@@ -50,10 +50,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
                 x.iter_mut().for_each(|x| *x = weight.mul(*x));
             }
             match mode {
-                Mode::Max => {
-                    let most = |a, x| T::apply(BinaryOp::Max, a, x);
-                    self.out.iter_mut().zip(&x).for_each(|(a, x)| *a = most(*a, *x));
-                }
+                Mode::Max => self.out.iter_mut().zip(&x).for_each(|(a, x)| *a = a.maximum(*x)),
                 Mode::Sum | Mode::Mean => add_row(&mut sums, &x),
             }
         }
@@ -63,7 +60,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         if mode == Mode::Mean {
             let count = Scalar::I64(to.saturating_sub(from).max(1));
             let count = T::convert(count, 0.0, self.dtype);
-            self.out.iter_mut().for_each(|x| *x = T::apply(BinaryOp::Div, *x, count));
+            self.out.iter_mut().for_each(|x| *x = x.over(count));
         }
         Ok(())
     }
@@ -169,7 +166,7 @@ fn triple<T: Number>(score: Score, h: &[T], r: &[T], t: &[T]) -> T {
         Score::TransE => {
             for ((h, r), t) in h.iter().zip(r).zip(t) {
                 let x = h.add(*r).sub(*t);
-                T::accumulate(&mut sum, T::apply(BinaryOp::Max, x, x.negated()));
+                T::accumulate(&mut sum, x.maximum(x.negated()));
             }
             T::total(sum).negated()
         }

@@ -45,7 +45,9 @@ pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     let candidates = candidates.into_iter().collect_vec();
     match did_you_mean(word, candidates.iter().copied()) {
         Some(help) => Some(help),
-        None => (1..=8).contains(&candidates.len()).then(|| format!("known: {}", list(candidates))),
+        None => {
+            (1..=16).contains(&candidates.len()).then(|| format!("known: {}", list(candidates)))
+        }
     }
 }
 

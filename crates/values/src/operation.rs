@@ -2,7 +2,14 @@
 //! and the kernel that computes the result. Code that reads, builds or evaluates an operation looks up its row; only
 //! this table and the dialects name operations.
 
-use crate::scalar::{BinaryOp, UnaryOp};
+mod words;
+
+pub use words::{
+    BINARY, BINARY_OPERATIONS, COMPARISONS, Comparison, FUNCTIONS, Function, MODES, Mode, SCORES,
+    Score, WORDS, Words,
+};
+
+use crate::scalar::BinaryOp;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -45,6 +52,8 @@ pub enum Role {
     DType,
     /// A literal number.
     Number,
+    /// A literal natural number: a dimension, a position or a count.
+    Count,
     /// A tensor of a rank in this range, which may be computed in place.
     Tensor(RangeInclusive<usize>, Reads),
     /// A tensor of a rank in this range that has a location in memory.
@@ -104,12 +113,19 @@ pub enum Kernel {
     ByNumber,
     /// The operation `op` on each element of `x` and the number of its column in `numbers`.
     ByColumn,
+    /// Each element of `x`, times a number `slope` if it is below 0.
+    Leaky,
+    /// The element of `x` if those of `a` and `b`, or of `a` and a number `by`, compare as `comparison` says; else the
+    /// element of `y`.
+    Where,
     /// A number `by` times each element of `x`.
     Scale,
     /// A vector `bias` added to each row of `x`.
     Bias,
     /// A fold over the last dimension of `x`.
     Fold(BinaryOp),
+    /// The sum over the last dimension of `x`, divided by its extent; 0 if there are no elements.
+    Mean,
     /// A binary operation on the elements of each row of `x` and the number of that row in `numbers`: a fixed one, or the
     /// one that `op` names.
     ByRow(Option<BinaryOp>),
@@ -120,11 +136,38 @@ pub enum Kernel {
     },
     /// The part of each matrix of `x` below the diagonal, in row order.
     Triangle,
+    /// The dimension `axis` of `x` and the next one exchanged.
+    Swap,
+    /// The elements of `x` from `first` on, `count` of them, in the dimension `axis`.
+    Slice,
+    /// The dimension `axis` of `x` as two dimensions, the second of extent `columns`.
+    Split,
+    /// The dimension `axis` of `x` and the next one as one.
+    Merge,
+    /// A fold of the `values` between neighbouring `offsets`.
+    Segments(BinaryOp),
+    /// The `function` of the operation `op` on each of the `values` and the number of its segment in `numbers`.
+    Spread,
+    /// The `table` with each of the `rows` added to the row that `indices` names, in order.
+    Scatter,
     /// The meaning that lowering rules give an operation of a rule file.
     Lowered,
 }
 
 impl Kernel {
+    /// Returns true if the elements of the result are elements of an operand at other places.
+    pub fn moves(self) -> bool {
+        matches!(
+            self,
+            Kernel::Blocks
+                | Kernel::Triangle
+                | Kernel::Swap
+                | Kernel::Slice
+                | Kernel::Split
+                | Kernel::Merge
+        )
+    }
+
     /// Returns true if an element of the result depends only on the elements at its own place in the operands, so that
     /// it is cheap to compute again.
     pub fn is_elementwise(self) -> bool {
@@ -135,156 +178,13 @@ impl Kernel {
                 | Kernel::Map(_)
                 | Kernel::Zip(_)
                 | Kernel::Scale
+                | Kernel::Leaky
+                | Kernel::Where
                 | Kernel::Bias
                 | Kernel::ByNumber
                 | Kernel::ByColumn
                 | Kernel::ByRow(_)
         )
-    }
-}
-
-/// The words that an operand accepts.
-#[derive(Debug)]
-pub struct Words {
-    /// The noun for one of the words in messages.
-    pub what: &'static str,
-    /// The prefix of the words in terms.
-    pub prefix: &'static str,
-    /// The words in the form that models use.
-    pub names: &'static [&'static str],
-}
-
-impl Words {
-    /// Returns the position of a word in the form that terms use; `None` if it is not one of the words.
-    pub fn parse(&self, word: &str) -> Option<usize> {
-        let word = word.strip_prefix(self.prefix)?;
-        self.names.iter().position(|name| *name == word)
-    }
-}
-
-/// The word lists of all operands that take one of several words.
-pub static WORDS: [&Words; 4] = [&MODES, &FUNCTIONS, &SCORES, &BINARY];
-
-/// The binary operations on elements that an operand may name.
-pub const BINARY_OPERATIONS: [BinaryOp; 6] =
-    [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Max, BinaryOp::Min];
-
-/// The words for a binary operation on elements, in the order of [`BINARY_OPERATIONS`].
-pub static BINARY: Words = Words { what: "operation", prefix: "", names: &BINARY_NAMES };
-
-const BINARY_NAMES: [&str; BINARY_OPERATIONS.len()] = {
-    let mut names = [""; BINARY_OPERATIONS.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = BINARY_OPERATIONS[at].name();
-        at += 1;
-    }
-    names
-};
-
-macro_rules! words {
-    ($(#[$doc:meta])* $type:ident, $words:ident, $what:literal, $prefix:literal,
-     $($(#[$each:meta])* $variant:ident $name:literal,)*) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $type { $($(#[$each])* $variant,)* }
-
-        #[doc = concat!("The words for a ", $what, ".")]
-        pub static $words: Words =
-            Words { what: $what, prefix: $prefix, names: &[$($name),*] };
-
-        impl $type {
-            #[doc = concat!("Every ", $what, ", in the order of its words.")]
-            pub const ALL: &'static [$type] = &[$($type::$variant),*];
-
-            #[doc = concat!("The ", $what, " of a word as terms write it.")]
-            pub fn parse(word: &str) -> Option<$type> {
-                $words.parse(word).map(|at| $type::ALL[at])
-            }
-        }
-    };
-}
-
-words! {
-    /// The combination of the rows of a bag.
-    Mode, MODES, "mode", "mode.",
-    /// Added in order, from +0.0.
-    Sum "sum",
-    /// The sum divided by the number of rows; 0 if there are none.
-    Mean "mean",
-    /// IEEE 754-2019 maximum; 0 if there are no rows.
-    Max "max",
-}
-
-words! {
-    /// A function of one element, or of the product of an edge.
-    Function, FUNCTIONS, "edge function", "edge.",
-    /// The element itself.
-    Identity "identity",
-    /// The maximum of the element and 0.
-    Relu "relu",
-    /// The logistic function.
-    Sigmoid "sigmoid",
-    /// The exponential.
-    Exp "exp",
-    /// 0 less the element.
-    Neg "neg",
-    /// The maximum of the element and 0 less the element.
-    Abs "abs",
-    /// The square root.
-    Sqrt "sqrt",
-    /// The natural logarithm.
-    Log "log",
-    /// The sine.
-    Sin "sin",
-    /// The cosine.
-    Cos "cos",
-    /// The hyperbolic tangent.
-    Tanh "tanh",
-    /// The error function.
-    Erf "erf",
-    /// The element times its logistic function, as one quotient.
-    Silu "silu",
-    /// Half the element times 1 plus the error function of the element over the root of 2.
-    Gelu "gelu",
-    /// [`Function::Gelu`] with the error function approximated by a hyperbolic tangent.
-    GeluTanh "gelu_tanh",
-}
-
-words! {
-    /// The score of a triple of a knowledge graph.
-    Score, SCORES, "score", "score.",
-    /// Translation: minus the 1-norm of head + relation - tail.
-    TransE "transe",
-    /// The sum of the elementwise products of head, relation and tail.
-    DistMult "distmult",
-    /// The real part of the [`Score::DistMult`] sum over complex numbers, with the tail conjugated.
-    ComplEx "complex",
-    /// Rotation: minus the sum of the moduli of head times relation minus tail, all complex.
-    RotatE "rotate",
-}
-
-impl Function {
-    /// Returns true if the function requires a floating-point type.
-    pub fn is_float(self) -> bool {
-        !matches!(self, Function::Identity | Function::Relu | Function::Neg | Function::Abs)
-    }
-
-    /// Returns the scalar operation of the same name, which the function is.
-    pub fn primitive(self) -> Option<UnaryOp> {
-        UnaryOp::parse(FUNCTIONS.names[self as usize])
-    }
-}
-
-impl Score {
-    /// Returns true if it takes roots, which requires a floating-point type.
-    pub fn has_roots(self) -> bool {
-        self == Score::RotatE
-    }
-
-    /// Returns true if rows hold complex numbers: the real parts in the first half, the imaginary parts in the second.
-    pub fn is_complex(self) -> bool {
-        matches!(self, Score::ComplEx | Score::RotatE)
     }
 }
 
@@ -304,6 +204,14 @@ const fn word(name: &'static str, words: &'static Words) -> Operand {
 /// Returns an operand of an elementwise operation: a tensor of any rank, read once.
 const fn x(name: &'static str) -> Operand {
     operand(name, "TENSOR", "a tensor", Role::Tensor(1..=3, Reads::Once))
+}
+
+const fn number(name: &'static str) -> Operand {
+    operand(name, "NUMBER", "a number", Role::Number)
+}
+
+const fn count(name: &'static str, label: &'static str) -> Operand {
+    operand(name, label, "a natural number", Role::Count)
 }
 
 /// Returns an operand that is a tensor with rows.
@@ -335,6 +243,9 @@ const RIGHT: Operand = table("right", "RIGHT", "the right side");
 const INDICES: Operand = indices("indices", "INDICES", "table");
 const NEIGHBOURS: Operand = indices("indices", "INDICES", "right");
 const OFFSETS: Operand = operand("offsets", "OFFSETS", "offsets", Role::Offsets("indices"));
+const AXIS: Operand = count("axis", "AXIS");
+const VALUES: Operand = stored("values", "VALUES", "values", 1..=1);
+const SEGMENTS: Operand = operand("offsets", "OFFSETS", "offsets", Role::Offsets("values"));
 const WEIGHTS: Operand =
     Operand { optional: true, ..stored("weights", "WEIGHTS", "weights", 1..=1) };
 
@@ -363,7 +274,7 @@ const fn written_as(
 
 /// All operations, the embedding bag first.
 #[rustfmt::skip]
-pub static OPERATIONS: [Operation; 29] = [
+pub static OPERATIONS: [Operation; 41] = [
     row("emb.bag", &[word("mode", &MODES), TABLE, INDICES, OFFSETS, WEIGHTS], Kernel::Rows, Element::Dear),
     row("emb.gather", &[TABLE, INDICES], Kernel::Rows, Element::Dear),
     written_as(&[3, 1, 0, 2], "emb.spmm",
@@ -393,8 +304,7 @@ pub static OPERATIONS: [Operation; 29] = [
     row("nn.exp", &[x("x")], Kernel::Map(Some(Function::Exp)), Element::Dear),
     row("nn.map", &[word("function", &FUNCTIONS), x("x")], Kernel::Map(None), Element::Dear),
     row("nn.zip", &[word("op", &BINARY), x("a"), x("b")], Kernel::Zip(None), Element::Cheap),
-    row("nn.zip_number", &[word("op", &BINARY), x("x"), operand("by", "NUMBER", "a number", Role::Number)],
-        Kernel::ByNumber, Element::Cheap),
+    row("nn.zip_number", &[word("op", &BINARY), x("x"), number("by")], Kernel::ByNumber, Element::Cheap),
     row("nn.zip_columns",
         &[word("op", &BINARY), rows("x"), stored("numbers", "VECTOR", "numbers of columns", 1..=1)],
         Kernel::ByColumn, Element::Cheap),
@@ -402,11 +312,16 @@ pub static OPERATIONS: [Operation; 29] = [
     row("nn.add", &[x("a"), x("b")], Kernel::Zip(Some(BinaryOp::Add)), Element::Cheap),
     row("nn.sub", &[x("a"), x("b")], Kernel::Zip(Some(BinaryOp::Sub)), Element::Cheap),
     row("nn.mul", &[x("a"), x("b")], Kernel::Zip(Some(BinaryOp::Mul)), Element::Cheap),
-    row("nn.scale", &[operand("by", "NUMBER", "a number", Role::Number), x("x")],
-        Kernel::Scale, Element::Cheap),
+    row("nn.scale", &[number("by"), x("x")], Kernel::Scale, Element::Cheap),
+    row("nn.leaky_relu", &[number("slope"), x("x")], Kernel::Leaky, Element::Cheap),
+    row("nn.where", &[word("comparison", &COMPARISONS), x("a"), x("b"), x("x"), x("y")],
+        Kernel::Where, Element::Cheap),
+    row("nn.where_number", &[word("comparison", &COMPARISONS), x("a"), number("by"), x("x"), x("y")],
+        Kernel::Where, Element::Cheap),
     row("nn.bias", &[rows("x"), stored("bias", "VECTOR", "a bias", 1..=1)], Kernel::Bias, Element::Cheap),
     row("nn.row_max", &[rows("x")], Kernel::Fold(BinaryOp::Max), Element::Dear),
     row("nn.row_sum", &[rows("x")], Kernel::Fold(BinaryOp::Add), Element::Dear),
+    row("nn.row_mean", &[rows("x")], Kernel::Mean, Element::Dear),
     row("nn.sub_rows", &[rows("x"), numbers()], Kernel::ByRow(Some(BinaryOp::Sub)), Element::Cheap),
     row("nn.div_rows", &[rows("x"), numbers()], Kernel::ByRow(Some(BinaryOp::Div)), Element::Cheap),
     row("nn.matmul", &[matrix("a", "the first matrix"), matrix("b", "the second matrix")],
@@ -416,6 +331,23 @@ pub static OPERATIONS: [Operation; 29] = [
     row("nn.triangle",
         &[operand("x", "TENSOR", "a batch of matrices", Role::Tensor(3..=3, Reads::Once))],
         Kernel::Triangle, Element::Whole),
+    row("nn.swap", &[AXIS, rows("x")], Kernel::Swap, Element::Dear),
+    row("nn.slice", &[AXIS, count("first", "FIRST"), count("count", "COUNT"), x("x")],
+        Kernel::Slice, Element::Dear),
+    row("nn.split",
+        &[AXIS, count("columns", "COLUMNS"), operand("x", "TENSOR", "a tensor", Role::Tensor(1..=2, Reads::Once))],
+        Kernel::Split, Element::Dear),
+    row("nn.merge", &[AXIS, rows("x")], Kernel::Merge, Element::Whole),
+    row("emb.segment_max", &[VALUES, SEGMENTS], Kernel::Segments(BinaryOp::Max), Element::Dear),
+    row("emb.segment_sum", &[VALUES, SEGMENTS], Kernel::Segments(BinaryOp::Add), Element::Dear),
+    row("emb.segment_map",
+        &[word("function", &FUNCTIONS), word("op", &BINARY), VALUES,
+          stored("numbers", "NUMBERS", "numbers of segments", 1..=1), SEGMENTS],
+        Kernel::Spread, Element::Whole),
+    row("emb.scatter_add",
+        &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), INDICES,
+          operand("rows", "ROWS", "rows to add", Role::Tensor(2..=2, Reads::Once))],
+        Kernel::Scatter, Element::Whole),
 ];
 
 const fn matrix(name: &'static str, phrase: &'static str) -> Operand {

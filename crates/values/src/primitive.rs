@@ -10,7 +10,7 @@ mod table;
 pub use ask::{Ask, OfRank, OfType, OfWidth, Part};
 pub use table::Primitive;
 
-use crate::scalar::{BinaryOp, UnaryOp, UnaryPrice};
+use crate::scalar::{BinaryOp, ScalarPrice, UnaryOp};
 use table::STRUCTURE;
 
 impl Primitive {
@@ -131,6 +131,13 @@ const PLAIN: Row = Row {
     doc: "",
 };
 
+const fn price(of: ScalarPrice) -> Price {
+    match of {
+        ScalarPrice::Operation => Price::Operation,
+        ScalarPrice::Exponential => Price::Exponential,
+    }
+}
+
 const fn unary(op: UnaryOp) -> Row {
     Row {
         name: op.name(),
@@ -139,10 +146,7 @@ const fn unary(op: UnaryOp) -> Row {
         typing: Some(Typing::Of("x")),
         width: Some(Width::Of("x")),
         lanewise: true,
-        price: match op.price() {
-            UnaryPrice::Operation => Price::Operation,
-            UnaryPrice::Exponential => Price::Exponential,
-        },
+        price: price(op.price()),
         doc: op.doc(),
         ..PLAIN
     }
@@ -156,7 +160,7 @@ const fn binary(op: BinaryOp) -> Row {
         typing: Some(if op.compares() { Typing::I64 } else { Typing::Of("a") }),
         width: Some(Width::Of("a")),
         lanewise: true,
-        price: Price::Operation,
+        price: price(op.price()),
         doc: op.doc(),
         ..PLAIN
     }

@@ -5,7 +5,7 @@ use super::{Address, address, check_index, check_lanes};
 use crate::core::Port;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Expr, Lanes, Type};
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType, Scalar, ScalarPrice};
 
 impl Compiler<'_> {
     /// Evaluates an expression into `into`, or into any register, and returns the register.
@@ -190,6 +190,7 @@ impl Compiler<'_> {
         let port = port(ty);
         let vector = port == Port::Vector;
         let latency = match op {
+            op if op.price() == ScalarPrice::Exponential => core.exp_latency,
             BinaryOp::Mul if vector => core.float_mul_latency,
             BinaryOp::Mul => core.int_mul_latency,
             BinaryOp::Div if vector => core.float_div_latency,

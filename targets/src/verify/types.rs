@@ -7,7 +7,7 @@ use crate::dlc::{
     Action, Addr, Dim, Expr, Loop, Program, Stmt, Stream, StreamId, StreamKind, TensorDecl,
     TensorId, Type,
 };
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::DType;
 
 /// Checks every type. Ids must be valid.
 pub fn check(program: &Program, errors: &mut Errors) {
@@ -204,7 +204,7 @@ impl Checker<'_, '_> {
                         self.same(ty, wanted, "the value", &place);
                     }
                     if let Stmt::Accumulate(op, ..) = stmt {
-                        if *op == BinaryOp::Lt {
+                        if op.compares() {
                             self.wrong(&place, "accumulates with a comparison");
                         }
                         self.computes(op.name(), wanted, &place);

@@ -16,6 +16,9 @@ pub(super) fn operations(expr: &Expr, machine: &Machine) -> u64 {
         | Kernel::ByNumber
         | Kernel::ByColumn
         | Kernel::ByRow(_) => 1,
+        // A comparison and a selection, and the product of the slope.
+        Kernel::Where => 2,
+        Kernel::Leaky => 3,
         Kernel::Map(mapped) => mapped
             .or_else(|| call.word("function", Function::ALL))
             .map_or(0, |mapped| function(mapped, machine)),

@@ -16,6 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::rebuild::rebuild;
 use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Symbol, Var};
+use itertools::Itertools;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -48,6 +49,13 @@ impl Definitions {
     /// Returns the definition of an operator by its name and number of arguments.
     pub fn get(&self, name: Symbol, arity: usize) -> Option<&Definition> {
         self.by_operator.get(&(name, arity))
+    }
+
+    /// Returns every definition with the name of its operator, by name and number of arguments.
+    pub fn all(&self) -> Vec<(&'static str, &Definition)> {
+        let all =
+            self.by_operator.iter().map(|((name, _), definition)| (name.as_str(), definition));
+        all.sorted_by_key(|(name, definition)| (*name, definition.parameters.len())).collect_vec()
     }
 
     /// Returns the operators from which definitions are built.

@@ -205,7 +205,7 @@ impl<'a> Maker<'a> {
             };
             match check::offsets(self.input(at), source, tensor) {
                 Ok(end) if !self.made.contains_key(&indices.0) => {
-                    self.bind_lookups(indices.0, end, source.1);
+                    self.bind_lookups(indices, end, source.1);
                 }
                 Err(error) if broken.insert(at) => self.errors.push(error),
                 _ => {}
@@ -213,8 +213,9 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn bind_lookups(&mut self, indices: usize, end: u64, span: Span) {
-        let Extent::Size { name, plus } = &self.input(indices).tensor.shape[0] else { return };
+    fn bind_lookups(&mut self, indices: TensorId, end: u64, span: Span) {
+        let indices = self.model.tensor(indices);
+        let Extent::Size { name, plus } = &indices.shape[0] else { return };
         let Some(rest) = end.checked_sub(*plus) else { return };
         self.give(name, rest, span);
     }
@@ -242,7 +243,7 @@ impl<'a> Maker<'a> {
         // The number of lookups follows from the offsets once the offsets can be built.
         let waiting: BTreeSet<&str> = (self.model.offsets_uses().iter())
             .filter(|u| !self.made.contains_key(&u.offsets.0))
-            .filter_map(|u| match &self.input(u.indices.0).tensor.shape[0] {
+            .filter_map(|u| match &self.model.tensor(u.indices).shape[0] {
                 Extent::Size { name, .. } => Some(name.as_str()),
                 Extent::Const(_) => None,
             })
@@ -311,14 +312,15 @@ impl<'a> Maker<'a> {
             }
         }
         for OffsetsUse { offsets, indices } in self.model.offsets_uses() {
+            let lookups = self.model.tensor(indices).shape[0].value(&self.sizes);
             let (Some(source), Some(tensor), Some(lookups)) =
-                (self.source(offsets.0), self.made.get(&offsets.0), self.made.get(&indices.0))
+                (self.source(offsets.0), self.made.get(&offsets.0), lookups)
             else {
                 continue;
             };
             let input = self.input(offsets.0);
             let end = check::offsets(input, source, tensor);
-            results.push(end.and_then(|n| check::end(input, source, tensor, n, lookups.len())));
+            results.push(end.and_then(|n| check::end(input, source, tensor, n, lookups)));
         }
         let mut work = 0u64;
         for expr in self.model.expressions() {

@@ -4,17 +4,19 @@ use super::dense::same_shape;
 use super::operand::is_cheap;
 use super::operator::{Composite, Form, Value, Written};
 use super::read::Reader;
-use super::{Argument, Expr, Extent, Part};
+use super::{Argument, Expr, Extent, Part, places};
 use ember_language::sexp::Sexp;
 use ember_values::operation::{self, Function, Kernel, Reads};
 use ember_values::scalar::BinaryOp;
 use std::borrow::Cow;
 
 /// All composite operations.
-pub(super) const COMPOSITES: [Composite; 5] = [
+pub(super) const COMPOSITES: [Composite; 7] = [
     Composite { name: "nn.softmax", usage: "TENSOR", read: softmax },
     Composite { name: "nn.linear", usage: "TENSOR WEIGHTS BIAS", read: linear },
     Composite { name: "nn.interact", usage: "TENSOR", read: interact },
+    Composite { name: "nn.transpose", usage: "TENSOR", read: places::transpose },
+    Composite { name: "nn.reshape", usage: "SHAPE TENSOR", read: places::reshape },
     Composite { name: "nn.stack", usage: "TENSOR TENSOR …", read: stack },
     Composite { name: "nn.concat", usage: "TENSOR TENSOR …", read: concat },
 ];

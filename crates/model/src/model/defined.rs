@@ -99,13 +99,14 @@ fn word(node: &Node, written: &[Sexp], span: Span, operators: &Operators) -> Kin
         let plain = WORDS.iter().find_map(|words| Some(words.names[words.parse(name)?]));
         return Kind::Atom(plain.unwrap_or(name).trim_start_matches('%').to_owned());
     }
-    // Models refer to an address or a stored tensor by its name, and give a constant the type of the tensor it is used
-    // with.
+    // Models refer to an address or a stored tensor by its name, give a constant the type of the tensor it is used
+    // with, and store what an operation needs stored.
     let info = operators.of(node);
     let only = match info.and_then(OpInfo::primitive) {
         Some(Primitive::Root(_)) => Some("name"),
         Some(Primitive::Freeze | Primitive::Stored) => Some("address"),
         Some(Primitive::Constant) => Some("number"),
+        Some(Primitive::Same) => Some("x"),
         _ => None,
     };
     let only = only.and_then(|only| operands.get(info?.position(only)?));

@@ -101,6 +101,20 @@ pub(super) fn scale(reader: &mut Reader, form: &Form) -> Result {
     alike(x)
 }
 
+/// Checks a choice between elements: two tensors that are compared, or one that is compared with a number, and two that
+/// are chosen from, all of one type and shape.
+pub(super) fn choose(reader: &mut Reader, form: &Form) -> Result {
+    let (a, item) = form.tensor("a")?;
+    reader.computable(item, form.name, &a)?;
+    for name in ["b", "x", "y"] {
+        if let Some((other, item)) = form.tensor(name) {
+            reader.same_type(item, ("every operand", &other), ("the first", a.dtype))?;
+            same_shape(reader, item, &other, &a)?;
+        }
+    }
+    alike(a)
+}
+
 /// Checks an operation on a tensor and a number.
 pub(super) fn by_number(reader: &mut Reader, form: &Form) -> Result {
     let (x, item) = form.tensor("x")?;
@@ -165,16 +179,4 @@ pub(super) fn product(reader: &mut Reader, form: &Form, transposed: bool) -> Res
     let mut shape = a.shape;
     shape[ranks - 1] = b.shape[outer].clone();
     Some((a.dtype, shape))
-}
-
-/// Checks the part below the diagonals.
-pub(super) fn triangle(reader: &mut Reader, form: &Form) -> Result {
-    let (x, item) = form.tensor("x")?;
-    reader.same_extent(item.span, ("columns", &x.shape[2]), ("rows", &x.shape[1]))?;
-    let n = reader.constant(item.span, "the rows of a matrix", &x.shape[1])?;
-    let Some(pairs) = n.checked_mul(n.saturating_sub(1)).map(|twice| twice / 2) else {
-        reader.error(item.span, "more elements than can be counted", format!("{n} rows"));
-        return None;
-    };
-    Some((x.dtype, vec![x.shape[0].clone(), Extent::Const(pairs)]))
 }

@@ -5,7 +5,7 @@
 use super::read::{Reader, head_span};
 use super::{
     Applied, Argument, Computed, Declared, Expr, Extent, Kind, Op, Part, TensorId, composite,
-    defined, dense, lowered, sparse,
+    defined, dense, lowered, places, segments, sparse,
 };
 use ember_language::diagnostic::Span;
 use ember_language::rules::Operators;
@@ -13,6 +13,7 @@ use ember_language::sexp::Sexp;
 use ember_language::suggest;
 use ember_values::operation::{self, Kernel, OPERATIONS, Operand, Operation, Role};
 use ember_values::scalar::{DType, Scalar};
+use itertools::Itertools;
 use std::borrow::Cow;
 
 /// The maximum nesting depth of operators. Parts of a deeper expression can be named with `let`.
@@ -68,6 +69,16 @@ impl<'a> Form<'a> {
     pub(super) fn dtype(&self, name: &str) -> Option<DType> {
         match self.argument(name)? {
             (Argument::DType(dtype), _) => Some(*dtype),
+            _ => None,
+        }
+    }
+
+    /// Returns a natural number that is an operand, with its item in the file.
+    pub(super) fn count(&self, name: &str) -> Option<(u64, &'a Sexp)> {
+        match self.argument(name)? {
+            (Argument::Number(Scalar::I64(count)), item) => {
+                Some((u64::try_from(*count).ok()?, item))
+            }
             _ => None,
         }
     }
@@ -162,18 +173,21 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
                 return value;
             }
         }
+        let definitions = reader.definitions.all();
+        if let Some((_, other)) = definitions.iter().find(|(name, _)| *name == head) {
+            let usage = other.parameters.iter().join(" ").replace('?', "").to_uppercase();
+            return reader.wrong_number(item, head, &usage);
+        }
         let names = OPERATIONS.iter().map(|operation| operation.name);
         let names = names.chain(composite::COMPOSITES.iter().map(|composite| composite.name));
+        let names = names.chain(definitions.iter().map(|(name, _)| *name));
         let error = suggest::unknown("operation", head, head_span(item), names);
         reader.errors.push(error);
         return None;
     };
     let name = named.name();
     if !named.takes(args.len()) {
-        let message = format!("`{name}` has the wrong number of operands");
-        let help = format!("write `({name} {})`", named.usage());
-        reader.error_with_help(item.span, message, format!("{} operands", args.len()), help);
-        return None;
+        return reader.wrong_number(item, name, &named.usage());
     }
     if reader.depth == MAX_DEPTH {
         let message = format!("operators are nested more than {MAX_DEPTH} deep");
@@ -193,6 +207,15 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
 }
 
 impl Reader {
+    /// Reports a number of operands that an operation does not take.
+    fn wrong_number<T>(&mut self, item: &Sexp, name: &str, usage: &str) -> Option<T> {
+        let given = item.form().map_or(0, |(_, args)| args.len());
+        let message = format!("`{name}` has the wrong number of operands");
+        let help = format!("write `({name} {usage})`");
+        self.error_with_help(item.span, message, format!("{given} operands"), help);
+        None
+    }
+
     /// Reads the operands of an operation, and applies the operation.
     fn operation(
         &mut self,
@@ -236,6 +259,14 @@ impl Reader {
                 }
                 number.map(|number| Argument::Number(Scalar::F64(number)))
             }
+            Role::Count => {
+                let count = item.atom().and_then(|word| word.parse::<i64>().ok());
+                let count = count.filter(|count| *count >= 0);
+                if count.is_none() {
+                    self.error(item.span, format!("{phrase} was expected"), "not a natural number");
+                }
+                count.map(|count| Argument::Number(Scalar::I64(count)))
+            }
             Role::Tensor(ranks, reads) => {
                 self.ranked(item, phrase, ranks.clone(), *reads).map(Argument::Tensor)
             }
@@ -262,22 +293,30 @@ impl Reader {
             Kernel::Convert => dense::convert(&form),
             Kernel::Map(function) => dense::map(self, &form, function),
             Kernel::Zip(_) => dense::zip(self, &form),
-            Kernel::Scale => dense::scale(self, &form),
+            Kernel::Scale | Kernel::Leaky => dense::scale(self, &form),
+            Kernel::Where => dense::choose(self, &form),
             Kernel::ByNumber => dense::by_number(self, &form),
             Kernel::ByColumn => dense::columns(self, &form, "numbers"),
             Kernel::Bias => dense::columns(self, &form, "bias"),
-            Kernel::Fold(_) => dense::fold(self, &form),
+            Kernel::Fold(_) | Kernel::Mean => dense::fold(self, &form),
             Kernel::ByRow(_) => dense::by_row(self, &form),
             Kernel::Product { transposed } => dense::product(self, &form, transposed),
-            Kernel::Triangle => dense::triangle(self, &form),
+            Kernel::Triangle => places::triangle(self, &form),
+            Kernel::Swap => places::swap(self, &form),
+            Kernel::Slice => places::slice(self, &form),
+            Kernel::Split => places::split(self, &form),
+            Kernel::Merge => places::merge(self, &form),
+            Kernel::Segments(_) => segments::fold(self, &form),
+            Kernel::Spread => segments::spread(self, &form),
+            Kernel::Scatter => segments::scatter(self, &form),
             Kernel::Lowered => lowered::result(self, &form),
         }?;
         let Form { operation, span, arguments, .. } = form;
         let arguments = arguments.into_iter().map(|argument| Some(argument?.0));
         let mut arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
         // A number takes the type of the tensor it is used with.
-        for argument in &mut arguments {
-            if let Argument::Number(number) = argument {
+        for (operand, argument) in operation.operands.iter().zip(&mut arguments) {
+            if let (Role::Number, Argument::Number(number)) = (&operand.role, argument) {
                 *number = Scalar::from_f64(dtype, number.as_f64());
             }
         }

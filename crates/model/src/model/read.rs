@@ -97,8 +97,10 @@ pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -
     let data = DataSpec::empty(directory, sources.files().clone());
     let model = reader.model(form, rest, data).filter(|_| reader.errors.is_empty());
     let model = model.map(order::by_dataflow);
-    // Data is read after all inputs, but errors are reported in the order of the text.
+    // Data is read after all inputs, but errors are reported in the order of the text, and once each: a definition may
+    // use an operand several times.
     reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
+    reader.errors.dedup();
     model.ok_or(reader.errors)
 }
 

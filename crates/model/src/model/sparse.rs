@@ -9,7 +9,7 @@ use ember_values::operation::{Function, Score};
 use ember_values::scalar::DType;
 
 /// Returns the number of bags that offsets define; the inner `None` if there are no offsets.
-fn bags(reader: &mut Reader, form: &Form) -> Option<Option<Extent>> {
+pub(super) fn bags(reader: &mut Reader, form: &Form) -> Option<Option<Extent>> {
     let Some((offsets, _)) = form.tensor("offsets") else { return Some(None) };
     let ends = &offsets.shape[0];
     let bags = ends.less_one();

@@ -6,6 +6,7 @@ use ember_language::rules::{self, Operators};
 use ember_language::term::Term;
 use ember_values::operation::Role;
 use ember_values::primitive::Primitive;
+use ember_values::scalar::Scalar;
 
 impl Model {
     /// Returns the term of statement `i`, which writes a tensor, a slot of it, or some of its columns. The tensors that
@@ -104,6 +105,7 @@ impl Builder<'_> {
             }
             (_, Argument::Word(_)) => self.build.op("", &[]),
             (_, Argument::DType(dtype)) => self.build.op(dtype.name(), &[]),
+            (Role::Count, Argument::Number(Scalar::I64(count))) => self.build.int(*count),
             (_, Argument::Number(number)) => {
                 let dtype = self.build.op(of.dtype.name(), &[]);
                 let number = self.build.real(number.as_f64());

@@ -84,7 +84,9 @@ impl Model {
             Kernel::Rows => all("indices").saturating_mul(columns("table")),
             Kernel::Edges => all("indices").saturating_mul(columns("right")).saturating_mul(2),
             Kernel::Triples => all("heads").saturating_mul(columns("entities")).saturating_mul(3),
-            Kernel::Fold(_) => all("x"),
+            Kernel::Fold(_) | Kernel::Mean => all("x"),
+            Kernel::Segments(_) => all("values"),
+            Kernel::Scatter => all("table").saturating_add(all("rows")),
             Kernel::Product { .. } => {
                 let columns = expr.shape.last().map_or(0, |n| product(std::slice::from_ref(n)));
                 all("a").saturating_mul(columns)

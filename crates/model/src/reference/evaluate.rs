@@ -2,7 +2,7 @@
 //! if their elements are read, so that a table may be larger than memory; the others on whole tensors.
 
 use super::lowered;
-use super::operands::{Given, Operand};
+use super::operands::{Given, Operand, Positions};
 use crate::data::Instance;
 use crate::model::{Applied, Argument, Expr, Kind, Model, Op, Part, Statement, TensorId};
 use ember_kernels::{Bounded, Kept, Number, run};
@@ -212,7 +212,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
                 (_, Argument::DType(_)) | (Role::Scratch, _) => Operand::Unread,
                 (Role::Indices(..) | Role::Offsets(_), Argument::Tensor(x)) => {
                     let id = x.stored()?;
-                    Operand::Positions(self.positions(id)?, self.shape(id)?)
+                    Operand::Positions(Positions::new(self.positions(id)?, self.shape(id)?))
                 }
                 (_, Argument::Tensor(x)) => Operand::Tensor(self.source(x)?),
             });

@@ -5,19 +5,46 @@ use ember_kernels::{Number, Operands};
 use ember_values::operation::Operation;
 use ember_values::scalar::{DType, Scalar};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// An operand of an operation.
 pub(super) enum Operand {
     /// A tensor.
     Tensor(Source),
-    /// Positions, and their shape.
-    Positions(Vec<i64>, Vec<u64>),
+    /// Positions.
+    Positions(Positions),
     /// A number.
     Number(Scalar),
     /// A word, by its place among the words of the row.
     Word(usize),
     /// A type, or memory for programs: no kernel reads them.
     Unread,
+}
+
+/// Positions that an input holds.
+pub(super) struct Positions {
+    positions: Vec<i64>,
+    shape: Vec<u64>,
+    /// The places at which each position is held, in order; made when it is asked for.
+    holders: OnceLock<BTreeMap<i64, Vec<i64>>>,
+}
+
+impl Positions {
+    pub(super) fn new(positions: Vec<i64>, shape: Vec<u64>) -> Self {
+        Positions { positions, shape, holders: OnceLock::new() }
+    }
+
+    fn holders(&self, position: i64) -> Vec<i64> {
+        let holders = self.holders.get_or_init(|| {
+            let mut holders: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+            for (at, position) in self.positions.iter().enumerate() {
+                holders.entry(*position).or_default().push(at as i64);
+            }
+            holders
+        });
+        holders.get(&position).cloned().unwrap_or_default()
+    }
 }
 
 /// An operation with its operands in the order of its row.
@@ -96,16 +123,22 @@ impl<M: Mode> Operands for Reading<'_, M> {
     fn extents(&mut self, of: usize) -> Result<Vec<i64>, ()> {
         let shape = match &self.given.operands[of] {
             Operand::Tensor(source) => &source.shape,
-            Operand::Positions(_, shape) => shape,
+            Operand::Positions(positions) => &positions.shape,
             _ => return Err(()),
         };
         Ok(shape.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect())
     }
 
     fn position(&mut self, of: usize, at: &[i64]) -> Result<i64, ()> {
-        let Operand::Positions(positions, shape) = &self.given.operands[of] else { return Err(()) };
+        let Operand::Positions(positions) = &self.given.operands[of] else { return Err(()) };
         let (last, at) = at.split_last().ok_or(())?;
-        positions.get(ravelled(shape, at, *last)?).copied().ok_or(())
+        let at = ravelled(&positions.shape, at, *last)?;
+        positions.positions.get(at).copied().ok_or(())
+    }
+
+    fn holders(&mut self, of: usize, position: i64) -> Result<Vec<i64>, ()> {
+        let Operand::Positions(positions) = &self.given.operands[of] else { return Err(()) };
+        Ok(positions.holders(position))
     }
 
     fn read<T: Number>(

@@ -25,6 +25,9 @@ const COLUMNS: [u64; 9] = [1, 2, 3, 4, 8, 13, 16, 17, 32];
 /// The number operands of operations.
 const NUMBERS: [&str; 4] = ["2.0", "-1.0", "0.5", "0"];
 
+/// The natural numbers that are operands.
+const COUNTS: [&str; 5] = ["0", "1", "2", "3", "4"];
+
 /// An expression of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
@@ -328,6 +331,7 @@ impl<'a> Pool<'a> {
                 Role::Word(words) => Shape::word(words.names[self.rng.usize(0..words.names.len())]),
                 Role::DType => Shape::word(DType::ALL[self.rng.usize(0..DType::ALL.len())].name()),
                 Role::Number => Shape::word(pick(self.rng, &NUMBERS)),
+                Role::Count => Shape::word(pick(self.rng, &COUNTS)),
                 Role::Tensor(ranks, _) | Role::Stored(ranks) => {
                     let tensor = self.tensor(*ranks.start(), *ranks.end(), like)?;
                     like = self.known.iter().find(|(known, ..)| *known == tensor).map(|k| k.1);

@@ -324,8 +324,10 @@ pub(super) fn script(
     let mut script = String::new();
     for op in BinaryOp::ALL {
         let name = defined(op);
-        if formulas.iter().any(|formula| mentions(formula, &name)) {
-            let _ = writeln!(script, "(define-fun {name} ((a Int) (b Int)) Int {})", op.solver());
+        if let Some(solver) = op.solver()
+            && formulas.iter().any(|formula| mentions(formula, &name))
+        {
+            let _ = writeln!(script, "(define-fun {name} ((a Int) (b Int)) Int {solver})");
         }
     }
     for (name, (arity, predicate)) in functions {

@@ -131,6 +131,11 @@ primitives! {
         "map" "a function of one scalar that an operand names":
             operands: &["function", "x"], typing: of("x"), width: SCALAR, price: Price::Folded;
     }
+    Choose {
+        "choose" "the third if the first two compare as an operand says, else the fourth":
+            operands: &["comparison", "a", "b", "x", "y"], typing: of("x"), width: SCALAR,
+            price: Price::Folded;
+    }
     Select {
         "select" "the second if the first is not 0, else the third":
             operands: &["condition", "a", "b"], typing: of("a"), width: as_wide("a"), lanewise: true,

@@ -29,8 +29,8 @@ macro_rules! unary_operations {
             }
 
             /// Returns the price class on the vector unit.
-            pub const fn price(self) -> UnaryPrice {
-                match self { $(UnaryOp::$variant => UnaryPrice::$price,)* }
+            pub const fn price(self) -> ScalarPrice {
+                match self { $(UnaryOp::$variant => ScalarPrice::$price,)* }
             }
 
             /// Returns the latencies of the machine that the operation incurs one after another.
@@ -66,9 +66,9 @@ macro_rules! unary_operations {
     };
 }
 
-/// The price class of a unary operation.
+/// The price class of an operation on scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnaryPrice {
+pub enum ScalarPrice {
     /// One operation of the vector unit.
     Operation,
     /// The exponential function of the machine.
@@ -189,7 +189,8 @@ pub fn fold_lanes<T: Copy>(lanes: &mut [T], mut f: impl FnMut(T, T) -> T) -> Opt
 macro_rules! binary_operations {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal {
         f32: $f32:expr, f64: $f64:expr, i64: $i64:expr, checked: $checked:expr,
-        start: $start:expr, solver: $solver:literal,
+        monotone: $monotone:expr, magnitude: $magnitude:expr, start: $start:expr,
+        compares: $compares:literal, price: $price:ident, solver: $solver:expr,
     })*) => {
         /// A binary operation on two scalars of one type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -240,9 +241,31 @@ macro_rules! binary_operations {
                 match self { $(BinaryOp::$variant => ($checked)(a, b),)* }
             }
 
-            /// Returns the operation on integers of any size as an SMT-LIB term over `a` and `b`. It agrees with
-            /// [`BinaryOp::i64`] if no result needs more than 64 bits.
-            pub const fn solver(self) -> &'static str {
+            /// Returns true if the result is monotone in each integer operand, given that the second one is at least
+            /// `b`.
+            fn is_monotone(self, b: i64) -> bool {
+                match self { $(BinaryOp::$variant => ($monotone)(b),)* }
+            }
+
+            /// Returns the largest distance from 0 that a result for integers may have, given those of the operands;
+            /// `None` if it is not known. A result within it has not wrapped.
+            pub fn magnitude(self, a: Option<u64>, b: Option<u64>) -> Option<u64> {
+                match self { $(BinaryOp::$variant => ($magnitude)(a, b),)* }
+            }
+
+            /// Returns true if the operation is a comparison, whose result is an i64.
+            pub const fn compares(self) -> bool {
+                match self { $(BinaryOp::$variant => $compares,)* }
+            }
+
+            /// Returns the price class on the vector unit.
+            pub const fn price(self) -> ScalarPrice {
+                match self { $(BinaryOp::$variant => ScalarPrice::$price,)* }
+            }
+
+            /// Returns the operation on integers of any size as an SMT-LIB term over `a` and `b`; `None` if there is no
+            /// such term. It agrees with [`BinaryOp::i64`] if no result needs more than 64 bits.
+            pub const fn solver(self) -> Option<&'static str> {
                 match self { $(BinaryOp::$variant => $solver,)* }
             }
         }
@@ -262,48 +285,92 @@ fn unchecked<T>(f: impl Fn(i64, i64) -> T) -> impl Fn(i64, i64) -> Option<T> {
     move |a, b| Some(f(a, b))
 }
 
+fn always(_: i64) -> bool {
+    true
+}
+
+fn sum_of(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a?.checked_add(b?)
+}
+
+fn larger(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    Some(a?.max(b?))
+}
+
 binary_operations! {
     Add, "add", "sum; integers wrap" {
         f32: |a, b| a + b, f64: |a, b| a + b, i64: i64::wrapping_add, checked: i64::checked_add,
-        start: Some(Start::Zero), solver: "(+ a b)",
+        monotone: always, magnitude: sum_of, start: Some(Start::Zero),
+        compares: false, price: Operation, solver: Some("(+ a b)"),
     }
     Sub, "sub", "difference; integers wrap" {
         f32: |a, b| a - b, f64: |a, b| a - b, i64: i64::wrapping_sub, checked: i64::checked_sub,
-        start: None, solver: "(- a b)",
+        monotone: always, magnitude: sum_of, start: None,
+        compares: false, price: Operation, solver: Some("(- a b)"),
     }
     Mul, "mul", "product; integers wrap" {
         f32: |a, b| a * b, f64: |a, b| a * b, i64: i64::wrapping_mul, checked: i64::checked_mul,
-        start: Some(Start::One), solver: "(* a b)",
+        monotone: always, magnitude: |a: Option<u64>, b: Option<u64>| a?.checked_mul(b?), start: Some(Start::One),
+        compares: false, price: Operation, solver: Some("(* a b)"),
     }
     Div, "div", "quotient; of integers truncated, and by zero 0" {
         f32: |a, b| a / b, f64: |a, b| a / b,
         i64: |a: i64, b| if b == 0 { 0 } else { a.wrapping_div(b) }, checked: i64::checked_div,
-        start: None, solver: "(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))",
+        monotone: |b| b > 0, magnitude: |a, _| a, start: None,
+        compares: false, price: Operation, solver: Some("(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))"),
     }
     /// NaN wins, and +0.0 is greater than -0.0.
     Max, "max", "IEEE 754-2019 maximum" {
         f32: maximum_f32, f64: maximum_f64, i64: i64::max, checked: unchecked(i64::max),
-        start: Some(Start::Least), solver: "(ite (>= a b) a b)",
+        monotone: always, magnitude: larger, start: Some(Start::Least),
+        compares: false, price: Operation, solver: Some("(ite (>= a b) a b)"),
     }
     /// NaN wins, and -0.0 is less than +0.0.
     Min, "min", "IEEE 754-2019 minimum" {
         f32: |a: f32, b: f32| -maximum_f32(-a, -b), f64: |a: f64, b: f64| -maximum_f64(-a, -b),
         i64: i64::min, checked: unchecked(i64::min),
-        start: Some(Start::Greatest), solver: "(ite (<= a b) a b)",
+        monotone: always, magnitude: larger, start: Some(Start::Greatest),
+        compares: false, price: Operation, solver: Some("(ite (<= a b) a b)"),
+    }
+    /// Computed by the crate `libm`. Of integers, the product wraps, and a power with a negative exponent is truncated.
+    Pow, "pow", "power, the second operand being the exponent" {
+        f32: libm::powf, f64: libm::pow, i64: power,
+        checked: |a: i64, b| u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
+        monotone: |_| false, magnitude: |_, _| None, start: None,
+        compares: false, price: Exponential, solver: None,
     }
     Lt, "lt", "1 (i64) if the first is less, else 0" {
         f32: |a, b| f32::from(u8::from(a < b)), f64: |a, b| f64::from(u8::from(a < b)),
         i64: |a, b| i64::from(a < b), checked: |_, _| None,
-        start: None, solver: "(ite (< a b) 1 0)",
+        monotone: always, magnitude: |_, _| Some(1), start: None,
+        compares: true, price: Operation, solver: Some("(ite (< a b) 1 0)"),
+    }
+    Le, "le", "1 (i64) if the first is less or equal, else 0" {
+        f32: |a, b| f32::from(u8::from(a <= b)), f64: |a, b| f64::from(u8::from(a <= b)),
+        i64: |a, b| i64::from(a <= b), checked: |_, _| None,
+        monotone: always, magnitude: |_, _| Some(1), start: None,
+        compares: true, price: Operation, solver: Some("(ite (<= a b) 1 0)"),
     }
 }
 
-impl BinaryOp {
-    /// Returns true if the operation is a comparison, whose result is an i64.
-    pub const fn compares(self) -> bool {
-        matches!(self, BinaryOp::Lt)
+/// Returns an integer power: the wrapping product of `exponent` factors. A power with a negative exponent is truncated to
+/// an integer, which is 0 unless the base is 1 or -1; that of 0 is 0.
+fn power(base: i64, exponent: i64) -> i64 {
+    if exponent < 0 && !matches!(base, 1 | -1) {
+        return 0;
     }
+    let (mut product, mut square, mut rest) = (1i64, base, exponent.unsigned_abs());
+    while rest > 0 {
+        if rest % 2 == 1 {
+            product = product.wrapping_mul(square);
+        }
+        square = square.wrapping_mul(square);
+        rest /= 2;
+    }
+    product
+}
 
+impl BinaryOp {
     /// Finds the operation with this name.
     pub fn parse(name: &str) -> Option<BinaryOp> {
         BinaryOp::ALL.into_iter().find(|o| o.name() == name)
@@ -351,32 +418,22 @@ impl BinaryOp {
 
     /// Returns the least and the greatest result of [`BinaryOp::checked`] for operands within inclusive bounds. They
     /// occur at the ends of the operands because each operation is monotone in each of them; a quotient is monotone
-    /// only if the divisor does not change its sign.
+    /// only if the divisor does not change its sign. The range of a power is not known.
     pub fn range(self, a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
         let ends = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
-        let ends = ends.map(|(a, b)| self.checked(a, b).filter(|_| self != BinaryOp::Div || b > 0));
+        let ends = ends.map(|(a, b)| self.checked(a, b).filter(|_| self.is_monotone(b)));
         Some((ends.into_iter().min()??, ends.into_iter().max()??))
-    }
-
-    /// Returns the largest distance from 0 that a result for integers may have, given those of the operands; `None` if
-    /// it is not known. A result within it has not wrapped.
-    pub fn magnitude(self, a: Option<u64>, b: Option<u64>) -> Option<u64> {
-        match self {
-            BinaryOp::Add | BinaryOp::Sub => a?.checked_add(b?),
-            BinaryOp::Mul => a?.checked_mul(b?),
-            BinaryOp::Min | BinaryOp::Max => Some(a?.max(b?)),
-            BinaryOp::Div => a,
-            BinaryOp::Lt => Some(1),
-        }
     }
 
     /// Applies the operation to two scalars of one type; `None` if the types differ or are storage types.
     pub fn apply(self, a: Scalar, b: Scalar) -> Option<Scalar> {
-        let lt = self == BinaryOp::Lt;
+        let compares = self.compares();
         Some(match (a, b) {
-            (Scalar::F32(a), Scalar::F32(b)) if lt => Scalar::I64(i64::from(a < b)),
-            (Scalar::F64(a), Scalar::F64(b)) if lt => Scalar::I64(i64::from(a < b)),
-            (Scalar::I32(a), Scalar::I32(b)) if lt => Scalar::I64(i64::from(a < b)),
+            (Scalar::F32(a), Scalar::F32(b)) if compares => Scalar::I64(self.f32(a, b) as i64),
+            (Scalar::F64(a), Scalar::F64(b)) if compares => Scalar::I64(self.f64(a, b) as i64),
+            (Scalar::I32(a), Scalar::I32(b)) if compares => {
+                Scalar::I64(self.i64(i64::from(a), i64::from(b)))
+            }
             (Scalar::F32(a), Scalar::F32(b)) => Scalar::F32(self.f32(a, b)),
             (Scalar::F64(a), Scalar::F64(b)) => Scalar::F64(self.f64(a, b)),
             (Scalar::I32(a), Scalar::I32(b)) => {

@@ -177,6 +177,7 @@ fn ranges_hold_all_results_and_are_no_wider() {
             let expected = all.and_then(|all| Some((*all.iter().min()?, *all.iter().max()?)));
             match op {
                 BinaryOp::Div if b.0 <= 0 => assert_eq!(op.range(a, b), None),
+                BinaryOp::Pow => assert_eq!(op.range(a, b), None),
                 _ => assert_eq!(op.range(a, b), expected, "{op:?} {a:?} {b:?}"),
             }
         }
@@ -235,12 +236,13 @@ fn solvers_are_told_what_operations_on_integers_compute() {
     let more = random(3).take(200).map(|bits| bits as i64 >> (bits % 61));
     let numbers: Vec<i64> = edges.into_iter().chain(more).collect();
     for op in BinaryOp::ALL {
-        let spaced = op.solver().replace('(', "( ").replace(')', " )");
+        let Some(solver) = op.solver() else { continue };
+        let spaced = solver.replace('(', "( ").replace(')', " )");
         let words: Vec<&str> = spaced.split_whitespace().collect();
         for a in &numbers {
             for b in &numbers {
                 let (told, rest) = solved(&words, (i128::from(*a), i128::from(*b)));
-                assert!(rest.is_empty(), "{}", op.solver());
+                assert!(rest.is_empty(), "{solver}");
                 let case = format!("{} of {a} and {b}", op.name());
                 match i64::try_from(told) {
                     Ok(told) => assert_eq!(told, op.i64(*a, *b), "{case}"),

@@ -148,7 +148,15 @@ impl Translation<'_> {
             return Err(Inexpressible(format!("`{node}` names no operation")));
         };
         let (parts, active) = self.numbers_of(p, args, around)?;
-        Ok(Number { text: operation_text(op, &parts), active })
+        Ok(Number { text: self.operation(op, parts), active })
+    }
+
+    /// Translates an operation on integers; one that solvers do not have is only known by name.
+    fn operation(&mut self, op: BinaryOp, operands: Vec<String>) -> String {
+        match op.solver() {
+            Some(solver) => operation_text(op, solver, &operands),
+            None => self.foreign(op.name(), operands),
+        }
     }
 
     /// Translates an operation on numbers, and records if they may not be integers, since the formula would then be
@@ -162,7 +170,7 @@ impl Translation<'_> {
     ) -> Result<Number> {
         self.floats |= !operands.iter().all(|x| self.is_integer(p, *x));
         let (parts, active) = self.numbers_of(p, operands, around)?;
-        Ok(Number { text: operation_text(op, &parts), active })
+        Ok(Number { text: self.operation(op, parts), active })
     }
 
     /// Translates several numbers; returns their texts and the conditions under which all their lanes are active.
@@ -275,15 +283,14 @@ pub fn defined(op: BinaryOp) -> String {
 
 /// Returns an operation on integers in the solver's language: its encoding, or a call of its function if the encoding
 /// mentions an operand more than once.
-fn operation_text(op: BinaryOp, operands: &[String]) -> String {
+fn operation_text(op: BinaryOp, solver: &str, operands: &[String]) -> String {
     let [a, b] = operands else { return applied(&defined(op), operands) };
-    let words =
-        |name: &str| op.solver().split([' ', '(', ')']).filter(|word| *word == name).count();
+    let words = |name: &str| solver.split([' ', '(', ')']).filter(|word| *word == name).count();
     if words("a") > 1 || words("b") > 1 {
         return applied(&defined(op), operands);
     }
     let mut text = String::new();
-    for part in op.solver().split_inclusive([' ', '(', ')']) {
+    for part in solver.split_inclusive([' ', '(', ')']) {
         let word = part.trim_end_matches([' ', '(', ')']);
         text.push_str(match word {
             "a" => a,

@@ -1,0 +1,67 @@
+//! Kernels over segments of a vector, which offsets divide it into, and rows that are added where indices say.
+
+use super::dense::sum;
+use super::element::Number;
+use super::{Operands, Run};
+use ember_values::operation::{BINARY_OPERATIONS, Function};
+use ember_values::scalar::BinaryOp;
+
+impl<T: Number, O: Operands> Run<'_, T, O> {
+    /// Folds each segment: a sum in order from +0.0, or a maximum.
+    pub(super) fn segments(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+        let [] = self.indices()?;
+        let [values, offsets] = [self.operands.needed("values")?, self.operands.needed("offsets")?];
+        for (k, segment) in self.places() {
+            let (from, to) = self.bag(offsets, segment)?;
+            let mut segment = Vec::new();
+            for l in from..to {
+                segment.push(self.one(values, &[], l)?);
+            }
+            self.out[k] = match op {
+                BinaryOp::Max => segment.iter().fold(T::LEAST, |a, x| a.maximum(*x)),
+                _ => sum(&segment),
+            };
+        }
+        Ok(())
+    }
+
+    /// A function of an operation on each value and the number of its segment.
+    pub(super) fn spread(&mut self) -> Result<(), O::Error> {
+        let [] = self.indices()?;
+        let function = self.chosen(None, "function", Function::ALL)?;
+        let op = self.chosen(None, "op", &BINARY_OPERATIONS)?;
+        let [numbers, offsets] =
+            [self.operands.needed("numbers")?, self.operands.needed("offsets")?];
+        self.same("values")?;
+        let end = self.first.saturating_add(self.out.len() as i64);
+        let segments = self.operands.extents(offsets)?.first().map_or(0, |n| n.saturating_sub(1));
+        for segment in 0..segments {
+            let (from, to) = self.bag(offsets, segment)?;
+            let within = from.max(self.first)..to.min(end);
+            if within.is_empty() {
+                continue;
+            }
+            let number = self.one(numbers, &[], segment)?;
+            for l in within {
+                let x = &mut self.out[(l - self.first) as usize];
+                *x = T::map(function, T::apply(op, *x, number), self.dtype);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows to a row of a table, in the order in which indices name it.
+    pub(super) fn scatter(&mut self) -> Result<(), O::Error> {
+        let [row] = self.indices()?;
+        let [indices, rows] = [self.operands.needed("indices")?, self.operands.needed("rows")?];
+        self.same("table")?;
+        let mut sums: Vec<T::Sum> = self.out.iter().map(|x| T::start(*x)).collect();
+        let mut added = vec![T::ZERO; self.out.len()];
+        for l in self.operands.holders(indices, row)? {
+            self.read(rows, &[l], self.first, &mut added)?;
+            sums.iter_mut().zip(&added).for_each(|(sum, x)| T::accumulate(sum, *x));
+        }
+        self.out.iter_mut().zip(sums).for_each(|(x, sum)| *x = T::total(sum));
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+(model m (input x f32 (n 4)) (input y f64 (n 4)) (input v f32 (5)) (input i i32 (n 4)) (input h f16 (n 4))
+  (output a (nn.tanh i)) (output b (nn.div x y)) (output c (nn.max_columns x v)) (output d (nn.abs h))
+  (output e (nn.where between x x x x)) (output f (nn.where lt x x x y)) (output g (nn.zip lt x x))
+  (output j (nn.pow_number x two)) (output k (nn.where_number lt h 1 h h)) (output l (nn.clamp 0 x))
+  (output o (nn.gelu x x)) (output p (nn.add_rows x v)) (output q (nn.layer_norm 1e-5 x v v))
+  (output r (nn.leaky_relu 0.1 i)) (output s (nn.map cube x)))

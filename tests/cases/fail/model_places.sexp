@@ -1,0 +1,6 @@
+(model m (input x f32 (n 6)) (input v f32 (6)) (input z f32 (n 2 3))
+  (output a (nn.transpose v)) (output b (nn.slice 2 0 1 x)) (output c (nn.slice 1 4 3 x))
+  (output d (nn.slice 0 0 1 x)) (output e (nn.slice 1 -1 3 x)) (output f (nn.reshape (n 4) x))
+  (output g (nn.reshape (6 n) x)) (output h (nn.reshape 6 z)) (output i (nn.reshape () v))
+  (output j (nn.reshape (1 1 2 3) v)) (output k (nn.swap 1 x)) (output l (nn.reshape (2 2) v))
+  (output o (nn.split 0 4 v)) (output p (nn.merge 0 x)) (output q (nn.merge 1 x)))

@@ -1,0 +1,6 @@
+(model m (input x f32 (k)) (input m f32 (r)) (input t f32 (n 4)) (input w f64 (k 4)) (input u f32 (k 3))
+  (input i i64 (k)) (input j i64 (3)) (input p i64 (k)) (input o i64 (r+1)) (input q f32 (5)) (input h f16 (k))
+  (output a (emb.segment_softmax x j)) (output b (emb.segment_softmax t o)) (output c (emb.segment_sum h o))
+  (output d (emb.segment_map exp sub x q o)) (output e (emb.scatter_add t i w)) (output f (emb.scatter_add t i u))
+  (output g (emb.scatter_add t p t)) (output l (emb.segment_map cube add x m o)) (output s (emb.spmm_mean t i o))
+  (output v (emb.mp_max sigmoid t u i o)) (output y (emb.scatter_add t x w)) (output z (emb.segment_max i o)))
