@@ -1,7 +1,7 @@
 //! Shared helpers of these tests: running the command, and running the pipeline's stages.
 
 use ember_compile::cost::Goal;
-use ember_compile::groups::{self, Chosen};
+use ember_compile::groups::{Chosen, Chooser};
 use ember_compile::pipeline::{self, Case, Failure, Inputs, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
@@ -98,7 +98,8 @@ pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen 
     let schedule = inputs.schedule(name).unwrap_or_else(|e| panic!("{e:#?}"));
     let statistics = tune.statistics(&inputs.model);
     let found = pipeline::search(inputs, &statistics, &options(), schedule, goal, &|_| ());
-    groups::choose(inputs, Some(tune), &found, goal)
+    Chooser::new(inputs, Some(tune), goal)
+        .choose(&found)
         .unwrap_or_else(|why| panic!("{name} finds nothing for {}: {why:?}", inputs.model.name))
 }
 

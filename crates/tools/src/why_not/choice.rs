@@ -13,7 +13,7 @@ use crate::tuning::Tuning;
 use egg::{ENodeOrVar, Id};
 use ember_analysis::facts::EGraph;
 use ember_compile::cost::{Goal, Model, Rates};
-use ember_compile::groups::{ChosenGroup, Plan, best_of};
+use ember_compile::groups::{Chooser, ChosenGroup, Plan};
 use ember_compile::pipeline::{self, lower};
 use ember_compile::search::Candidate;
 use ember_language::rebuild::try_rebuild;
@@ -99,7 +99,8 @@ impl Fired<'_> {
             pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
         let rank = options.rank.then_some(*case);
         let candidates: Vec<_> = found.candidates.iter().collect();
-        match best_of(inputs, rank, self.plan, self.group, &candidates, Goal::Decoupled) {
+        let chooser = Chooser::new(inputs, rank, Goal::Decoupled);
+        match chooser.best_of(self.plan, self.group, &candidates) {
             Err(_) => "no program that runs is found".to_owned(),
             Ok(other) if other.candidate.term == self.chosen.candidate.term => {
                 "the same program is found, in another way".to_owned()
