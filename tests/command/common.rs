@@ -1,7 +1,7 @@
 //! Shared helpers of these tests: running the command, and running the pipeline's stages.
 
 use ember_compile::cost::Goal;
-use ember_compile::groups::{Chosen, Chooser};
+use ember_compile::groups::{Chooser, Chosen};
 use ember_compile::pipeline::{self, Case, Failure, Inputs, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
