@@ -98,32 +98,24 @@ impl Interval {
 
     /// Returns the interval of an operation's results; [`Interval::ALL`] if a bound could overflow.
     fn apply(op: BinaryOp, a: Interval, b: Interval) -> Interval {
-        let ends = |f: fn(i64, i64) -> Option<i64>| {
-            let all = [f(a.min, b.min), f(a.min, b.max), f(a.max, b.min), f(a.max, b.max)];
-            let all = all.into_iter().collect::<Option<Vec<_>>>()?;
-            Some(Interval { min: *all.iter().min()?, max: *all.iter().max()? })
-        };
-        match op {
-            BinaryOp::Add => ends(i64::checked_add).unwrap_or(Interval::ALL),
-            BinaryOp::Sub => ends(i64::checked_sub).unwrap_or(Interval::ALL),
-            BinaryOp::Mul => ends(i64::checked_mul).unwrap_or(Interval::ALL),
-            BinaryOp::Max => Interval { min: a.min.max(b.min), max: a.max.max(b.max) },
-            BinaryOp::Min => Interval { min: a.min.min(b.min), max: a.max.min(b.max) },
-            BinaryOp::Lt => Interval { min: 0, max: 1 },
-            // For positive divisors, the quotient increases with the dividend, and its magnitude decreases with the
-            // divisor. The extremes are therefore at the ends.
-            BinaryOp::Div if b.min > 0 => ends(i64::checked_div).unwrap_or(Interval::ALL),
-            BinaryOp::Div => Interval::ALL,
-        }
+        op.range((a.min, a.max), (b.min, b.max)).into()
+    }
+
+    /// Returns the smallest interval that holds two intervals.
+    fn hull(self, other: Interval) -> Interval {
+        Interval { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
     /// Returns the interval of the remainders of truncated division.
-    fn remainder(a: Interval, b: Interval) -> Interval {
-        if b.min <= 0 {
-            return Interval::ALL;
-        }
-        let most = b.max - 1;
-        Interval { min: a.min.clamp(-most, 0), max: a.max.clamp(0, most) }
+    fn remainders(a: Interval, b: Interval) -> Interval {
+        BinaryOp::remainders((a.min, a.max), (b.min, b.max)).into()
+    }
+}
+
+impl From<Option<(i64, i64)>> for Interval {
+    /// Returns all values where no bounds are known.
+    fn from(bounds: Option<(i64, i64)>) -> Interval {
+        bounds.map_or(Interval::ALL, |(min, max)| Interval { min, max })
     }
 }
 
@@ -279,6 +271,21 @@ impl Facts {
             key = next;
         }
         key
+    }
+
+    /// Returns true if no two variables were found to be equal, so that every key is a representative.
+    pub fn has_plain_keys(&self) -> bool {
+        self.aliases.is_empty()
+    }
+
+    /// Returns a form over the representative keys of its variables; `None` if a coefficient overflows. A form that was
+    /// derived before two variables were found to be equal does not seem to depend on the representative.
+    pub fn current(&self, form: &AffineForm) -> Option<AffineForm> {
+        if self.has_plain_keys() {
+            Some(form.clone())
+        } else {
+            form.renamed(|key| self.variable(*key))
+        }
     }
 }
 
