@@ -10,8 +10,7 @@ use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
 use ember_model::{IndexUse, OffsetsUse, TensorId};
-use ember_sim::{Bound, bound};
-use ember_sim::{CoreKind, Outcome};
+use ember_sim::{Bound, CoreKind, Outcome, Recording, bound};
 use ember_targets::dlc::Program;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
@@ -96,8 +95,8 @@ pub struct Done {
     pub trace: Vec<GroupTrace>,
     /// The outputs of the chosen program's run, by name.
     pub outputs: BTreeMap<String, Tensor>,
-    /// A timeline of the chosen program's run, if requested.
-    pub timeline: Option<serde_json::Value>,
+    /// The course of the chosen program's run, if it was to be recorded.
+    pub recording: Option<Recording>,
 }
 
 /// Runs the main job. `read_time` is the time spent reading the inputs.
@@ -164,11 +163,11 @@ pub fn run(
     let compared = compared_from.elapsed();
     let last = outcomes.last().and_then(|outcome| outcome.as_ref()?.as_ref().ok());
     let outputs = last.map(|outcome| judge.outputs(&chosen.program, outcome)).unwrap_or_default();
-    let mut timeline = None;
+    let mut recording = None;
     let records: Vec<Record> = contenders
         .iter()
         .zip(outcomes)
-        .map(|(c, outcome)| record(c, outcome, inputs, &judge, &mut timeline))
+        .map(|(c, outcome)| record(c, outcome, inputs, &judge, &mut recording))
         .collect();
 
     let (bound, elements) = physical_bound(inputs, &judge);
@@ -205,7 +204,7 @@ pub fn run(
         expected: Vec::new(),
         trace: None,
     };
-    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, timeline })
+    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, recording })
 }
 
 fn millis(time: Duration) -> f64 {
@@ -253,7 +252,7 @@ fn record(
     outcome: Option<Result<Outcome, Failure>>,
     inputs: &Inputs,
     judge: &Case,
-    timeline: &mut Option<serde_json::Value>,
+    recording: &mut Option<Recording>,
 ) -> Record {
     let mut record = Record {
         name: contender.name.clone(),
@@ -274,8 +273,8 @@ fn record(
             let compared = judge.compare(program, &outcome, contender.exact);
             record.compare(compared);
             record.measure(&outcome.stats, &inputs.machine);
-            if outcome.timeline.is_some() {
-                *timeline = outcome.timeline;
+            if outcome.recording.is_some() {
+                *recording = outcome.recording;
             }
         }
         Err(failure) => record.fail(&failure),

@@ -449,13 +449,13 @@ pub fn simulate(
     machine: &Machine,
     case: &Case,
     core: CoreKind,
-    timeline: bool,
+    recorded: bool,
 ) -> Result<Outcome, Failure> {
-    let options = ember_sim::Options { core, timeline, max_cycles: case.cycle_limit };
-    let ranked = core == ember_sim::Options::default().core && !timeline;
+    let options = ember_sim::Options { core, recorded, max_cycles: case.cycle_limit };
+    let ranked = core == ember_sim::Options::default().core && !recorded;
     if ranked && let Some(stats) = case.ranking.expected(&print(program)) {
         let Bindings { tensors, .. } = case.bind(program, |_| true)?;
-        return Ok(Outcome { tensors, stats, timeline: None });
+        return Ok(Outcome { tensors, stats, recording: None });
     }
     simulate_with(program, machine, case, options)
 }

@@ -33,7 +33,7 @@ enum Known {
     /// It was stopped after so many cycles.
     Longer(u64),
     /// It ran to its end.
-    Ended(Result<Ended, NoProgram>),
+    Ended(Box<Result<Ended, NoProgram>>),
 }
 
 /// The measures by the text of programs.
@@ -56,26 +56,26 @@ impl Ranking {
         if matches!(&*known, Known::Nothing) || matches!(&*known, Known::Longer(n) if *n < limit) {
             *known = match run() {
                 Err(Failure::Run(SimError::Cycles { limit })) => Known::Longer(limit),
-                Err(failure) => Known::Ended(Err(NoProgram::Run(failure))),
-                Ok(ended) => Known::Ended(Ok(ended)),
+                Err(failure) => Known::Ended(Box::new(Err(NoProgram::Run(failure)))),
+                Ok(ended) => Known::Ended(Box::new(Ok(ended))),
             };
         }
-        match &*known {
-            Known::Ended(Ok(Ended { stats, .. })) if stats.cycles <= limit => {
-                Ok(Measure { cycles: stats.cycles, energy_j: stats.energy_j })
+        if let Known::Ended(end) = &*known {
+            let Ended { stats, .. } = end.as_ref().as_ref().map_err(NoProgram::clone)?;
+            if stats.cycles <= limit {
+                return Ok(Measure { cycles: stats.cycles, energy_j: stats.energy_j });
             }
-            Known::Ended(Err(reason)) => Err(reason.clone()),
-            _ => Err(NoProgram::Run(Failure::Run(SimError::Cycles { limit }))),
         }
+        Err(NoProgram::Run(Failure::Run(SimError::Cycles { limit })))
     }
 
     /// Returns the counts of a program's run if it came to its end with the reference's results.
     pub(crate) fn expected(&self, text: &str) -> Option<Stats> {
         let entry = Arc::clone(lock(&self.known).get(text)?);
-        match &*lock(&entry) {
-            Known::Ended(Ok(ended)) if ended.expected => Some(ended.stats.clone()),
-            _ => None,
-        }
+        let known = lock(&entry);
+        let Known::Ended(end) = &*known else { return None };
+        let ended = end.as_ref().as_ref().ok()?;
+        ended.expected.then(|| ended.stats.clone())
     }
 }
 
