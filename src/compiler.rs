@@ -16,7 +16,6 @@ use ember_tools::render::render;
 use ember_tools::tuning::Tuning;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use symbolic_expressions::Sexp;
 
 /// The names of values in messages.
@@ -134,11 +133,8 @@ impl Compiler {
             let inputs = self.inputs(sources, model)?;
             let case = Case::new(&inputs.model, self.options.seed, self.options.exact)?;
             let schedule = inputs.book.require_schedule(&self.options.schedule)?;
-            let attempt = Tuning::new(&inputs, &case, &self.options).best_of(
-                schedule,
-                &mut Duration::default(),
-                &Line::hidden(),
-            )?;
+            let tuning = Tuning::new(&inputs, &case, &self.options);
+            let attempt = tuning.best_of(schedule, &Line::hidden())?;
             let chosen = attempt.program(&inputs, schedule)?;
             Ok(Compiled {
                 term: one("<term>", &print_term(&chosen.term), sources)?,

@@ -3,6 +3,8 @@
 
 use crate::bench::Row;
 use crate::report::Report;
+use ember_targets::dlc::Program;
+use ember_targets::print;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,6 +28,8 @@ pub enum Page<'a> {
         report: &'a Report,
         /// The activity of the chosen program's units over time.
         activity: Vec<Activity>,
+        /// The text of the chosen program by lines.
+        lines: Vec<Line>,
         /// The chains of rules that lead to the chosen program, by group of statements.
         groups: Value,
     },
@@ -50,6 +54,26 @@ pub struct Activity {
     pub unit: String,
     /// For each part of the run, the share of every activity in it.
     pub parts: Vec<BTreeMap<String, f64>>,
+}
+
+/// A line of a program's text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The line.
+    pub text: String,
+    /// The cycles of the statements of the execute half that start in it; `None` if none does.
+    pub cycles: Option<u64>,
+}
+
+/// Returns the lines of a program's text, given the cycles of its statements.
+pub fn lines(program: &Program, statements: &[u64]) -> Vec<Line> {
+    let lines = print::lines(program).into_iter();
+    lines
+        .map(|(text, own)| {
+            let cycles = statements.get(own).filter(|own| !own.is_empty());
+            Line { text, cycles: cycles.map(|own| own.iter().sum()) }
+        })
+        .collect()
 }
 
 /// Returns the text of a page.

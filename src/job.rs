@@ -1,17 +1,16 @@
 //! The main job: compiles a model to every program from the coupled loop nest to the best that the search finds, runs
 //! them on the same data, and compares them with the reference and the physical bound.
 
-use crate::report::{Ablation, Best, GroupReport, Record, Report, Times};
+use crate::report::{Ablation, Best, GroupReport, MATTERS, Record, Report, Times};
 use ember_compile::demand::{Spared, demand};
 use ember_compile::dlc_text::DlcText;
-use ember_compile::groups::{Chosen, ChosenGroup, Plan, Searched, Unfinished, choose_among};
+use ember_compile::groups::{Chooser, Chosen, ChosenGroup, Plan, Searched, Unfinished};
 use ember_compile::pipeline::{Case, Failure, Inputs, Options, goal, search_without, simulate};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
 use ember_model::{IndexUse, OffsetsUse, TensorId};
-use ember_sim::{Bound, bound};
-use ember_sim::{CoreKind, Outcome};
+use ember_sim::{Bound, CoreKind, Outcome, Recording, bound};
 use ember_targets::dlc::Program;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
@@ -34,6 +33,26 @@ pub(crate) const IN_ORDER: &str = "coupled-inorder";
 
 /// The schedules of the programs that the best program is compared with.
 const BASELINES: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
+
+/// A program that the best one is compared with.
+struct Baseline {
+    name: &'static str,
+    schedule: &'static str,
+    core: CoreKind,
+}
+
+/// Returns the programs that the best one is compared with, of those whose schedules the rules have.
+fn baselines(inputs: &Inputs, scope: Scope) -> Vec<Baseline> {
+    let coupled = [(IN_ORDER, CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)]
+        .map(|(name, core)| Baseline { name, schedule: COUPLED, core });
+    let decoupled =
+        BASELINES.map(|name| Baseline { name, schedule: name, core: CoreKind::OutOfOrder });
+    let wanted = coupled.into_iter().filter(|_| scope != Scope::Compared).chain(decoupled);
+    wanted.filter(|baseline| inputs.book.schedule(baseline.schedule).is_some()).collect()
+}
+
+/// The slowdown from which on a rule set counts as required: programs without it are not run for longer.
+const REQUIRED: u64 = 3;
 
 /// The extent of the main job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +95,8 @@ pub struct Done {
     pub trace: Vec<GroupTrace>,
     /// The outputs of the chosen program's run, by name.
     pub outputs: BTreeMap<String, Tensor>,
-    /// A timeline of the chosen program's run, if requested.
-    pub timeline: Option<serde_json::Value>,
+    /// The course of the chosen program's run, if it was to be recorded.
+    pub recording: Option<Recording>,
 }
 
 /// Runs the main job. `read_time` is the time spent reading the inputs.
@@ -104,19 +123,13 @@ pub fn run(
     };
     let tuning = Tuning::new(inputs, other.as_ref().unwrap_or(&judge), options);
 
-    let mut simulate_time = Duration::ZERO;
+    let compared_from = Instant::now();
+    let baselines = baselines(inputs, scope);
+    let schedules: Vec<&str> = baselines.iter().map(|baseline| baseline.schedule).collect();
+    let attempts = tuning.all_known(&schedules, line)?;
     let mut contenders = Vec::new();
-    if let Some(coupled) = inputs.book.schedule(COUPLED).filter(|_| scope != Scope::Compared) {
-        line.say("lowering the coupled loop nest");
-        let attempt = tuning.known(COUPLED, &mut simulate_time, line)?;
-        for (name, core) in [(IN_ORDER, CoreKind::InOrder), ("coupled-ooo", CoreKind::OutOfOrder)] {
-            contenders.push(contender(name, core, inputs, coupled, &attempt));
-        }
-    }
-    for name in BASELINES {
-        let Some(baseline) = inputs.book.schedule(name) else { continue };
-        let attempt = tuning.known(name, &mut simulate_time, line)?;
-        contenders.push(contender(name, CoreKind::OutOfOrder, inputs, baseline, &attempt));
+    for (Baseline { name, schedule, core }, attempt) in baselines.into_iter().zip(&attempts) {
+        contenders.push(contender(name, core, inputs, inputs.schedule(schedule)?, attempt));
     }
     contenders.extend(hand_written.into_iter().map(|(name, program)| Contender {
         name,
@@ -125,40 +138,38 @@ pub fn run(
         exact: options.exact,
         rules: BTreeSet::new(),
     }));
-    let attempt = tuning.best_of(schedule, &mut simulate_time, line)?;
+    let attempt = tuning.best_of(schedule, line)?;
     let chosen = attempt.program(inputs, schedule)?.clone();
     contenders.retain(|c| c.name != options.schedule);
     let core = CoreKind::OutOfOrder;
     contenders.push(contender(&options.schedule, core, inputs, schedule, &attempt));
     let found = attempt.searched;
 
-    line.say("simulating");
-    let start = Instant::now();
-    let outcomes: Vec<Option<Result<Outcome, Failure>>> = contenders
-        .par_iter()
-        .enumerate()
-        .map(|(i, c)| {
+    line.say("simulating, and leaving out each rule set");
+    let simulated = || -> Vec<Option<Result<Outcome, Failure>>> {
+        let run = |(i, c): (usize, &Contender)| {
             let recorded = recorded && i + 1 == contenders.len();
             let program = c.program.as_ref().ok()?;
             Some(simulate(program, &inputs.machine, &judge, c.core, recorded))
-        })
-        .collect();
-    simulate_time += start.elapsed();
+        };
+        contenders.par_iter().enumerate().map(run).collect()
+    };
+    let ablated = || match scope {
+        Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
+        Scope::Programs | Scope::Compared => Ok(Vec::new()),
+    };
+    let (outcomes, ablation) = rayon::join(simulated, ablated);
+    let ablation = ablation?;
+    let compared = compared_from.elapsed();
     let last = outcomes.last().and_then(|outcome| outcome.as_ref()?.as_ref().ok());
     let outputs = last.map(|outcome| judge.outputs(&chosen.program, outcome)).unwrap_or_default();
-    let mut timeline = None;
+    let mut recording = None;
     let records: Vec<Record> = contenders
         .iter()
         .zip(outcomes)
-        .map(|(c, outcome)| record(c, outcome, inputs, &judge, &mut timeline))
+        .map(|(c, outcome)| record(c, outcome, inputs, &judge, &mut recording))
         .collect();
 
-    let start = Instant::now();
-    let ablation = match scope {
-        Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line)?,
-        Scope::Programs | Scope::Compared => Vec::new(),
-    };
-    simulate_time += start.elapsed();
     let (bound, elements) = physical_bound(inputs, &judge);
     let record = records.last().cloned().unwrap_or_default();
     let report = Report {
@@ -187,13 +198,13 @@ pub fn run(
             read: millis(read_time),
             saturate: millis(found.saturate_time()),
             extract: millis(found.extract_time()),
-            simulate: millis(simulate_time),
+            simulate: millis(compared.saturating_sub(found.saturate_time() + found.extract_time())),
             total: millis(started.elapsed()),
         },
         expected: Vec::new(),
         trace: None,
     };
-    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, timeline })
+    Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, recording })
 }
 
 fn millis(time: Duration) -> f64 {
@@ -241,7 +252,7 @@ fn record(
     outcome: Option<Result<Outcome, Failure>>,
     inputs: &Inputs,
     judge: &Case,
-    timeline: &mut Option<serde_json::Value>,
+    recording: &mut Option<Recording>,
 ) -> Record {
     let mut record = Record {
         name: contender.name.clone(),
@@ -262,8 +273,8 @@ fn record(
             let compared = judge.compare(program, &outcome, contender.exact);
             record.compare(compared);
             record.measure(&outcome.stats, &inputs.machine);
-            if outcome.timeline.is_some() {
-                *timeline = outcome.timeline;
+            if outcome.recording.is_some() {
+                *recording = outcome.recording;
             }
         }
         Err(failure) => record.fail(&failure),
@@ -281,14 +292,21 @@ fn ablation(
     line: &Line,
 ) -> Checked<Vec<Ablation>> {
     let Tuning { inputs, case, statistics, options, .. } = tuning;
+    let machine = &inputs.machine;
     let rules = schedule.rules();
     let allowed = rules.iter().filter(|rule| inputs.compiled[**rule].exact <= options.exact);
     let sets: Vec<usize> = allowed.map(|rule| inputs.book.rules[*rule].set).unique().collect();
-    line.say("leaving out each rule set");
-    let cycles =
-        |chosen: &Chosen| case.rank(&chosen.program, &inputs.machine).ok().map(|m| m.cycles);
-    let (with, goal) = (cycles(chosen), goal(inputs, schedule));
-    let rivals = tuning.rivals(schedule, &mut Duration::default(), line)?;
+    let with = case.rank(&chosen.program, machine).map_or(u64::MAX, |measure| measure.cycles);
+    let most = with.saturating_mul(REQUIRED);
+    let rank = options.rank.then_some(*case);
+    let mut chooser = Chooser::new(inputs, rank, goal(inputs, schedule));
+    chooser.cycles = most;
+    if searched.plan.groups.len() == 1 {
+        // The bound is that of the whole model. No program that is so near to it would change what the report says.
+        let (bound, _) = physical_bound(inputs, case);
+        chooser.enough = (bound.cycles as f64 * (1.0 + MATTERS)) as u64;
+    }
+    let rivals = tuning.rivals(schedule, line)?;
     let fired = |set: usize, rival: &Attempt| {
         let in_set = |rule: &&str| inputs.book.rule(rule).is_some_and(|rule| rule.set == set);
         rival.searched.fired().iter().any(in_set)
@@ -299,14 +317,17 @@ fn ablation(
             let rivals = rivals.iter().filter(|rival| !fired(*set, rival));
             let rivals: Vec<&Chosen> = rivals.filter_map(|r| r.chosen.as_ref().ok()).collect();
             let found = search_without(inputs, statistics, options, schedule, *set, searched);
-            let rank = options.rank.then_some(*case);
-            let without = choose_among(inputs, rank, &found, &rivals, goal).ok();
-            let cycles = without.as_ref().and_then(cycles);
-            let slowdown = |(without, with): (u64, u64)| without as f64 / with.max(1) as f64;
+            let chosen = chooser.choose_among(&found, &rivals);
+            let without = chosen.map_err(|none| none.rejected).and_then(|without| {
+                case.rank_within(&without.program, machine, most).map_err(|why| vec![why])
+            });
+            let cycles = without.as_ref().ok().map(|measure| measure.cycles);
+            let longer = without.is_err_and(|why| why.iter().any(|why| why.takes_more_than(most)));
             Ablation {
                 rules: inputs.book.sets[*set].name.to_string(),
                 cycles,
-                slowdown: cycles.zip(with).map(slowdown),
+                slowdown: cycles.map(|cycles| cycles as f64 / with.max(1) as f64),
+                more_than: longer.then_some(REQUIRED as f64),
             }
         })
         .collect();

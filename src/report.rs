@@ -12,6 +12,7 @@ use ember_tools::trace::GroupTrace;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(crate) use tables::MATTERS;
 pub use tables::{one, text};
 
 /// The explanation of every column and unit of the tables, which the book includes.
@@ -187,10 +188,13 @@ pub struct GroupReport {
 pub struct Ablation {
     /// The omitted rule set.
     pub rules: String,
-    /// Cycles of the best program without it; `null` if there is none.
+    /// Cycles of the best program without it; `null` if there is none, or none that ends in time.
     pub cycles: Option<u64>,
     /// The ratio of those cycles to the chosen program's.
     pub slowdown: Option<f64>,
+    /// A ratio that every program without it exceeds. Their runs were stopped there, and their cycles are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_than: Option<f64>,
 }
 
 /// Milliseconds by stage.
@@ -202,7 +206,8 @@ pub struct Times {
     pub saturate: f64,
     /// Extraction of the chosen program's search.
     pub extract: f64,
-    /// Simulation: ranking candidates, judging programs, ablation of rule sets.
+    /// Simulation: ranking candidates, judging programs, ablation of rule sets; and the searches of the programs that
+    /// the chosen one is compared with.
     pub simulate: f64,
     /// The total.
     pub total: f64,

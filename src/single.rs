@@ -10,7 +10,7 @@ use ember_language::load::load;
 use ember_language::rules::{Kind, Unit};
 use ember_language::sexp;
 use ember_language::text;
-use ember_sim::CoreKind;
+use ember_sim::{CoreKind, Recording};
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, Verified, verify};
 use std::collections::BTreeMap;
@@ -64,17 +64,17 @@ pub struct Ran {
     pub record: Record,
     /// The model's outputs, by name; none if the run did not end.
     pub outputs: BTreeMap<String, Tensor>,
-    /// The timeline, if requested.
-    pub timeline: Option<serde_json::Value>,
+    /// The course of the run, if it was to be recorded.
+    pub recording: Option<Recording>,
 }
 
-/// Runs a program on a model's data, with a timeline if requested.
+/// Runs a program on a model's data, recorded if requested.
 pub fn run(
     inputs: &Inputs,
     options: &Options,
     program: &Verified,
     core: CoreKind,
-    timeline: bool,
+    recorded: bool,
 ) -> Checked<Ran> {
     let case = Case::new(&inputs.model, options.seed, options.exact)?
         .with_cycle_limit(options.cycle_limit);
@@ -84,18 +84,18 @@ pub fn run(
         ..Record::default()
     };
     let program = program.program();
-    Ok(match simulate(program, &inputs.machine, &case, core, timeline) {
+    Ok(match simulate(program, &inputs.machine, &case, core, recorded) {
         Ok(outcome) => {
             let compared = case.compare(program, &outcome, options.exact);
             record.compare(compared);
             record.measure(&outcome.stats, &inputs.machine);
             let outputs = case.outputs(program, &outcome);
-            Ran { record, outputs, timeline: outcome.timeline }
+            Ran { record, outputs, recording: outcome.recording }
         }
         Err(Failure::Input(errors)) => return Err(errors),
         Err(failure) => {
             record.fail(&failure);
-            Ran { record, outputs: BTreeMap::new(), timeline: None }
+            Ran { record, outputs: BTreeMap::new(), recording: None }
         }
     })
 }

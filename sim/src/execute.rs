@@ -36,10 +36,12 @@ pub(crate) struct Execution {
     queue_line: u64,
     /// The cycle in which all popped operands have been read.
     popped: u64,
+    /// The cycles of each instruction, if the run is recorded.
+    pub(crate) spent: Option<Vec<u64>>,
 }
 
 impl Execution {
-    pub(crate) fn new(code: &ExecuteCode) -> Execution {
+    pub(crate) fn new(code: &ExecuteCode, recorded: bool) -> Execution {
         Execution {
             inst: 0,
             idle: false,
@@ -51,6 +53,7 @@ impl Execution {
             product: None,
             queue_line: u64::MAX,
             popped: 0,
+            spent: recorded.then(|| vec![0; code.insts.len()]),
         }
     }
 
@@ -83,7 +86,11 @@ impl Sim<'_> {
             if self.core.clock > self.horizon {
                 break;
             }
+            let (inst, before) = (self.execution.inst, self.core.retired.cycle());
             let goes_on = if self.execution.idle { self.dispatch() } else { self.instruction()? };
+            if let Some(spent) = &mut self.execution.spent {
+                spent[inst] += self.core.retired.cycle() - before;
+            }
             if !goes_on {
                 break;
             }

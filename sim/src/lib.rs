@@ -63,16 +63,16 @@ pub const CYCLES: u64 = 500_000_000;
 pub struct Options {
     /// The core.
     pub core: CoreKind,
-    /// True to record a timeline.
-    pub timeline: bool,
+    /// True to record the run.
+    pub recorded: bool,
     /// A run that takes more cycles ends with [`SimError::Cycles`].
     pub max_cycles: u64,
 }
 
 impl Default for Options {
-    /// The out-of-order core, no timeline, and [`CYCLES`].
+    /// The out-of-order core, no recording, and [`CYCLES`].
     fn default() -> Options {
-        Options { core: CoreKind::OutOfOrder, timeline: false, max_cycles: CYCLES }
+        Options { core: CoreKind::OutOfOrder, recorded: false, max_cycles: CYCLES }
     }
 }
 
@@ -83,8 +83,18 @@ pub struct Outcome {
     pub tensors: Vec<Tensor>,
     /// The counts of the run.
     pub stats: Stats,
-    /// A Chrome trace that Perfetto opens, if a timeline was requested.
-    pub timeline: Option<serde_json::Value>,
+    /// The course of the run, if it was to be recorded.
+    pub recording: Option<Recording>,
+}
+
+/// The course of a run.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// A Chrome trace that Perfetto opens.
+    pub timeline: serde_json::Value,
+    /// The cycles of each statement of the execute half, in the order in which programs print them: those by which its
+    /// micro-operations retire later than all before them. Their sum is the cycle in which the last one retires.
+    pub statements: Vec<u64>,
 }
 
 /// Runs a program to its end.
@@ -106,10 +116,12 @@ pub fn run(
     let execute = code::compile_execute(program, &data.sizes, figures)?;
     let halves = (&access, &execute);
     let mut sim =
-        scheduler::Sim::new(machine, figures, in_order, halves, tensors, options.timeline);
+        scheduler::Sim::new(machine, figures, in_order, halves, tensors, options.recorded);
     let cycles = sim.run(options.max_cycles)?;
     let stats = sim.stats(cycles);
-    let timeline = options.timeline.then(|| sim.timeline(&program.name));
+    let recording = options
+        .recorded
+        .then(|| Recording { timeline: sim.timeline(&program.name), statements: sim.statements() });
     let tensors = sim.tensors.into_iter().map(data::Held::release).collect();
-    Ok(Outcome { tensors, stats, timeline })
+    Ok(Outcome { tensors, stats, recording })
 }

@@ -46,6 +46,18 @@ impl Sim<'_> {
         trace(program, self.machine.core.clock_ghz, &self.tracks(), self.samples.as_ref())
     }
 
+    /// Returns the cycles of each statement of the execute half.
+    pub(crate) fn statements(&self) -> Vec<u64> {
+        let mut cycles = vec![0; self.code.statements];
+        let spent = self.execution.spent.iter().flatten();
+        for (spent, owner) in spent.zip(&self.code.owners) {
+            if let Some(own) = cycles.get_mut(*owner) {
+                *own += spent;
+            }
+        }
+        cycles
+    }
+
     /// Returns every unit that took part, with its stalls and the cycle in which it finished.
     fn tracks(&self) -> Vec<(String, &Track, u64)> {
         let mut tracks = Vec::new();

@@ -130,7 +130,7 @@ impl Sim<'_> {
             samples: recorded.then(Samples::new),
             marshaller: Marshaller::new(access),
             core: Core::new(core_figures, machine.matrix.products_per_cycle, in_order, recorded),
-            execution: Execution::new(code),
+            execution: Execution::new(code, recorded),
         }
     }
 

@@ -199,9 +199,9 @@ fn expressions_of_the_execute_unit() {
 #[test]
 fn the_timeline_is_a_chrome_trace_of_bounded_size() {
     let data = Bag::random(10_000, 64, 100, 60, true, 1);
-    let options = Options { timeline: true, ..Options::default() };
+    let options = Options { recorded: true, ..Options::default() };
     let outcome = run(&bag("opt1", Level::PerElement, 16), &machine(), data.bindings(), options);
-    let trace = outcome.unwrap().timeline.unwrap();
+    let trace = outcome.unwrap().recording.unwrap().timeline;
     let events = trace["traceEvents"].as_array().unwrap();
     assert!(events.len() > 100 && events.len() < 400_000, "{}", events.len());
     let names: Vec<&str> = events

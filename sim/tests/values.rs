@@ -68,12 +68,16 @@ fn runs_are_deterministic_and_the_timeline_changes_nothing() {
     for program in programs(32) {
         for core in [CoreKind::InOrder, CoreKind::OutOfOrder] {
             let options = Options { core, ..Options::default() };
-            let go = |timeline| {
-                run(&program, &machine(), data.bindings(), Options { timeline, ..options }).unwrap()
+            let go = |recorded| {
+                run(&program, &machine(), data.bindings(), Options { recorded, ..options }).unwrap()
             };
             let (a, b) = (go(false), go(true));
             assert_eq!(a.stats, b.stats);
-            assert_eq!(b.timeline, go(true).timeline);
+            let (recording, again) = (b.recording.unwrap(), go(true).recording.unwrap());
+            assert_eq!(recording.timeline, again.timeline);
+            // The statements delay the end of the run by all cycles up to the last result.
+            let delays: u64 = recording.statements.iter().sum();
+            assert!(delays > 0 && delays <= a.stats.cycles, "{delays} of {}", a.stats.cycles);
         }
     }
 }

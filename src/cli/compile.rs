@@ -40,13 +40,16 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     let done = job::run(sources, &inputs, &options, Scope::Whole, recorded, read, &line);
     line.done();
     let mut done = done?;
-    if let (Some(path), Some(trace)) = (&common.timeline, &done.timeline) {
-        write_output(path, trace.to_string())?;
+    if let (Some(path), Some(recording)) = (&common.timeline, &done.recording) {
+        write_output(path, recording.timeline.to_string())?;
     }
     if let Some(path) = &common.html {
         let groups = explained(&inputs, &options)?;
-        let activity = done.timeline.as_ref().map(html::activity).unwrap_or_default();
-        let page = html::page(&Page::Report { report: &done.report, activity, groups });
+        let recording = done.recording.as_ref();
+        let activity = recording.map(|own| html::activity(&own.timeline)).unwrap_or_default();
+        let statements = recording.map_or(&[][..], |own| &own.statements);
+        let lines = html::lines(done.best.program.program(), statements);
+        let page = html::page(&Page::Report { report: &done.report, activity, lines, groups });
         write_output(path, page)?;
     }
     write_outputs(common, &done.outputs)?;

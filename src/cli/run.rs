@@ -50,10 +50,10 @@ pub(super) fn run_program(
         CoreName::InOrder => CoreKind::InOrder,
         CoreName::OutOfOrder => CoreKind::OutOfOrder,
     };
-    let timeline = common.timeline.is_some();
-    let ran = single::run(&inputs, &options, &program, core, timeline)?;
-    if let (Some(path), Some(trace)) = (&common.timeline, &ran.timeline) {
-        write_output(path, trace.to_string())?;
+    let recorded = common.timeline.is_some();
+    let ran = single::run(&inputs, &options, &program, core, recorded)?;
+    if let (Some(path), Some(recording)) = (&common.timeline, &ran.recording) {
+        write_output(path, recording.timeline.to_string())?;
     }
     write_outputs(common, &ran.outputs)?;
     let report = RunReport {

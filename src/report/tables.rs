@@ -11,7 +11,7 @@ use ember_tools::trace;
 use itertools::Itertools;
 
 /// The relative change in cycles from which on a rule set has a row of its own.
-const MATTERS: f64 = 0.005;
+pub(crate) const MATTERS: f64 = 0.005;
 
 /// The share of a run from which on a unit counts as idle all the time; less is shown as 0.0 %.
 const ALWAYS: f64 = 0.9995;
@@ -167,11 +167,12 @@ fn worth(ablation: &[Ablation]) -> String {
         |row: &&Ablation| row.slowdown.is_none_or(|slowdown| (slowdown - 1.0).abs() >= MATTERS);
     let mut table = narrow(&header::WORTH);
     for row in ablation.iter().filter(matters) {
-        table.add_row([
-            row.rules.clone(),
-            row.cycles.map_or_else(|| "no program".to_owned(), grouped),
-            row.slowdown.map_or_else(|| "-".to_owned(), |s| format!("{s:.3}x")),
-        ]);
+        let [cycles, slowdown] = match (row.cycles, row.slowdown, row.more_than) {
+            (Some(cycles), Some(slowdown), _) => [grouped(cycles), format!("{slowdown:.3}x")],
+            (_, _, Some(ratio)) => ["-".to_owned(), format!("> {ratio}x")],
+            _ => ["no program".to_owned(), "-".to_owned()],
+        };
+        table.add_row([row.rules.clone(), cycles, slowdown]);
     }
     let table = format!("What each rule set is worth\n{table}");
     match ablation.iter().filter(|row| !matters(row)).count() {

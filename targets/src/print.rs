@@ -8,10 +8,22 @@ use crate::dlc::{
 use ember_values::layout::{Keep, Layout, WIDTH, quote};
 use ember_values::scalar::{DType, Scalar};
 use std::fmt;
+use std::ops::Range;
 
 /// Returns the program's text. An id outside its list, which no verified program has, prints as `?`.
 pub fn print(program: &Program) -> String {
     print_within(program, WIDTH)
+}
+
+/// Returns the lines of the text of [`print()`], each with the numbers of the statements of the execute half that start
+/// in it. Statements are numbered in the order in which they are printed.
+pub fn lines(program: &Program) -> Vec<(String, Range<usize>)> {
+    let mut printer = Printer { program, out: Layout::default() };
+    printer.program();
+    let (text, starts) = printer.out.marked(WIDTH);
+    let statements = |line| starts.partition_point(|start| *start < line);
+    let lines = text.lines().enumerate();
+    lines.map(|(at, line)| (line.to_owned(), statements(at)..statements(at + 1))).collect()
 }
 
 /// Returns the text as [`print()`] does, in lines that aim to stay within a width in columns.
@@ -228,6 +240,7 @@ impl Printer<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
+        self.out.mark();
         match stmt {
             Stmt::Set(register, value) => {
                 self.out.head(Keep::Items(2), "set");

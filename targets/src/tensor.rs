@@ -108,6 +108,26 @@ impl Data {
         }
     }
 
+    /// Returns true if both hold the same elements, to the bit.
+    fn same_bits(&self, other: &Data) -> bool {
+        macro_rules! same {
+            ($a:ident, $b:ident, $bits:expr) => {
+                Arc::ptr_eq($a, $b) || $a.iter().map($bits).eq($b.iter().map($bits))
+            };
+        }
+        match (self, other) {
+            (Data::F32(a), Data::F32(b)) => same!(a, b, |x| x.to_bits()),
+            (Data::F64(a), Data::F64(b)) => same!(a, b, |x| x.to_bits()),
+            (Data::I32(a), Data::I32(b)) => same!(a, b, |x| x),
+            (Data::I64(a), Data::I64(b)) => same!(a, b, |x| x),
+            (Data::F16(a), Data::F16(b)) => same!(a, b, |x| x.to_bits()),
+            (Data::BF16(a), Data::BF16(b)) => same!(a, b, |x| x.to_bits()),
+            (Data::U8(a), Data::U8(b)) | (Data::U4(a), Data::U4(b)) => same!(a, b, |x| x),
+            (Data::Hashed(a), Data::Hashed(b)) => a == b,
+            _ => false,
+        }
+    }
+
     /// Returns the number of held elements; `None` for data computed on demand.
     pub fn held_len(&self) -> Option<u64> {
         Some(match self {
@@ -127,6 +147,11 @@ impl Tensor {
     /// Returns the size of the elements in a machine's memory, in bytes; saturates.
     pub fn bytes(&self) -> u64 {
         self.dtype.bytes_of(self.len())
+    }
+
+    /// Returns true if both have the same type, shape and elements, to the bit.
+    pub fn same_bits(&self, other: &Tensor) -> bool {
+        self.dtype == other.dtype && self.shape == other.shape && self.data.same_bits(&other.data)
     }
 
     /// Builds a held tensor of zeros. The caller bounds the size.

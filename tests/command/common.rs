@@ -1,7 +1,7 @@
-//! Shared helpers of these tests: running the command, and running the pipeline's stages.
+//! Shared helpers of these tests: running the pipeline's stages, and what `process` has.
 
 use ember_compile::cost::Goal;
-use ember_compile::groups::{self, Chosen};
+use ember_compile::groups::{Chooser, Chosen};
 use ember_compile::pipeline::{self, Case, Failure, Inputs, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
@@ -10,62 +10,12 @@ use ember_model::reference::Mismatch;
 use ember_sim::CoreKind;
 use ember_targets::dlc::Program;
 use ember_tools::render::render;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use thiserror::Error;
+
+pub use crate::process::{Ran, ember, folder, root, word};
 
 /// The schedules of the programs that Ember generates, from the least optimised.
 pub const OPT: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
-
-/// The result of running the command.
-#[derive(Debug)]
-pub struct Ran {
-    /// The exit code; `None` if a signal ended the process.
-    pub code: Option<i32>,
-    /// Standard output.
-    pub out: String,
-    /// Standard error.
-    pub err: String,
-}
-
-impl Ran {
-    /// Parses standard output as JSON.
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}\n{self:#?}"))
-    }
-}
-
-/// Runs the command in the package's folder.
-pub fn ember<S: AsRef<str>>(words: &[S]) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"))
-        .args(words.iter().map(AsRef::as_ref))
-        .current_dir(root())
-        .output()
-        .expect("the command starts");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-}
-
-/// Returns the package's folder.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Creates an empty folder that only this test uses.
-pub fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("is removed");
-    }
-    std::fs::create_dir_all(&folder).expect("is made");
-    folder
-}
-
-/// Returns the path as an argument.
-pub fn word(path: &Path) -> String {
-    path.to_str().expect("UTF-8").to_owned()
-}
 
 /// Returns the default options, with the project's rules wherever the test runs.
 pub fn options() -> Options {
@@ -98,7 +48,8 @@ pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen 
     let schedule = inputs.schedule(name).unwrap_or_else(|e| panic!("{e:#?}"));
     let statistics = tune.statistics(&inputs.model);
     let found = pipeline::search(inputs, &statistics, &options(), schedule, goal, &|_| ());
-    groups::choose(inputs, Some(tune), &found, goal)
+    Chooser::new(inputs, Some(tune), goal)
+        .choose(&found)
         .unwrap_or_else(|why| panic!("{name} finds nothing for {}: {why:?}", inputs.model.name))
 }
 

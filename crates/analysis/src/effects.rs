@@ -9,6 +9,7 @@ use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// An address: a tensor and the indices fixed so far.
@@ -82,7 +83,7 @@ impl AddressFact {
     /// Returns the address that a node computes, if it computes one.
     pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<AddressFact> {
         let children = node.children();
-        let of = |id: Id| egraph[id].data.address.clone();
+        let of = |id: Id| address(egraph, id);
         match info.primitive()? {
             Primitive::Root(writable) => {
                 let [name] = info.parts(children)?;
@@ -133,6 +134,27 @@ impl AddressFact {
     }
 }
 
+/// Returns the effects of a class, with the representative keys of variables.
+pub fn effects(egraph: &EGraph, id: Id) -> Option<Cow<'_, Effects>> {
+    let effects = egraph[id].data.effects.as_ref()?;
+    Some(match egraph.analysis.has_plain_keys() {
+        true => Cow::Borrowed(effects),
+        false => Cow::Owned(effects.clone().map(|index| current(egraph, index))),
+    })
+}
+
+/// Returns the address that a class represents, with the representative keys of variables.
+pub fn address(egraph: &EGraph, id: Id) -> Option<AddressFact> {
+    let address = egraph[id].data.address.clone()?;
+    Some(address.mapped(|index| current(egraph, index)))
+}
+
+/// Returns an index with the representative keys of variables.
+fn current(egraph: &EGraph, index: &Index) -> Index {
+    let run = index.as_ref()?;
+    Some(Run { start: egraph.analysis.current(&run.start)?, ..run.clone() })
+}
+
 /// Returns the indices that a class represents when it is used as an index.
 fn run(egraph: &EGraph, id: Id) -> Index {
     let operators = egraph.analysis.operators();
@@ -141,7 +163,7 @@ fn run(egraph: &EGraph, id: Id) -> Index {
         Some((egraph[n].data.integer()?, x))
     });
     let (lanes, start) = lanes.unwrap_or((1, id));
-    let start = egraph[start].data.affine.clone()?;
+    let start = egraph.analysis.current(egraph[start].data.affine.as_ref()?)?;
     (lanes >= 1).then_some(Run { start, lanes, rows: None })
 }
 
@@ -189,7 +211,7 @@ impl Effects {
     /// Returns the effects of evaluating a node; `None` for an operator that does not declare them.
     pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<Effects> {
         let children = node.children();
-        let of = |id: Id| egraph[id].data.effects.clone();
+        let of = |id: Id| effects(egraph, id).map(Cow::into_owned);
         match info.primitive() {
             // A loop variable is only a name; the loop evaluates its bounds.
             Some(Primitive::Variable | Primitive::Label) => Some(Effects::none()),
@@ -228,7 +250,7 @@ impl Effects {
 
     /// Returns the effects of a loop: the effects of all iterations of its body and of its other operands.
     fn of_loop(egraph: &EGraph, children: &[Id], own: Loop) -> Option<Effects> {
-        let of = |i: usize| egraph[children[i]].data.effects.clone();
+        let of = |i: usize| effects(egraph, children[i]).map(Cow::into_owned);
         let key = variable_key(egraph, children[own.variable])?;
         let row = row(egraph, children[own.lo], children[own.hi]);
         let mut effects = of(own.body)?.map(|index| outside(index, key, row.as_ref()));
@@ -241,23 +263,23 @@ impl Effects {
     /// Returns the effects of the operands together with the addresses that the operator itself touches.
     fn touched(egraph: &EGraph, children: &[Id], info: &OpInfo) -> Option<Effects> {
         let touches = info.touches.as_ref()?;
-        let mut effects = Effects::none();
+        let mut all = Effects::none();
         for child in children {
-            effects.extend(egraph[*child].data.effects.clone()?);
+            all.extend(effects(egraph, *child)?.into_owned());
         }
-        let place = |at: &usize| Some(egraph[*children.get(*at)?].data.address.as_ref()?.place());
+        let place = |at: &usize| Some(address(egraph, *children.get(*at)?)?.place());
         for at in &touches.reads {
-            effects.reads.insert(place(at)?);
+            all.reads.insert(place(at)?);
         }
         for at in &touches.writes {
-            effects.writes.insert(place(at)?);
+            all.writes.insert(place(at)?);
         }
         // A value writes nothing: scratch memory that is used to compute an element is an effect of the enclosing
         // statement.
         if info.kind == Some(Kind::Value) {
-            effects.writes.clear();
+            all.writes.clear();
         }
-        Some(effects)
+        Some(all)
     }
 }
 
@@ -281,7 +303,7 @@ fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
     let loaded = |bound: Id| {
         let mut nodes = egraph[bound].nodes.iter();
         let [address] = nodes.find_map(|node| operators.parts(node, Primitive::Load))?;
-        egraph[address].data.address.as_ref()
+        self::address(egraph, address)
     };
     let (first, next) = (loaded(lo)?, loaded(hi)?);
     let rises = first.tensor == next.tensor && egraph.analysis.rises(first.tensor);
@@ -340,7 +362,8 @@ struct Fixed {
 
 impl Fixed {
     fn new(egraph: &EGraph, x: Id, v: Id) -> Fixed {
-        Fixed { x: variable_key(egraph, x), v: egraph[v].data.affine.clone() }
+        let v = egraph[v].data.affine.as_ref().and_then(|v| egraph.analysis.current(v));
+        Fixed { x: variable_key(egraph, x), v }
     }
 
     fn apply(&self, index: &Index) -> Index {

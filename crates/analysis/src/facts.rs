@@ -98,20 +98,24 @@ impl Interval {
 
     /// Returns the interval of an operation's results; [`Interval::ALL`] if a bound could overflow.
     fn apply(op: BinaryOp, a: Interval, b: Interval) -> Interval {
-        if op.compares() {
-            return Interval { min: 0, max: 1 };
-        }
-        op.range((a.min, a.max), (b.min, b.max))
-            .map_or(Interval::ALL, |(min, max)| Interval { min, max })
+        op.range((a.min, a.max), (b.min, b.max)).into()
+    }
+
+    /// Returns the smallest interval that holds two intervals.
+    fn hull(self, other: Interval) -> Interval {
+        Interval { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
     /// Returns the interval of the remainders of truncated division.
-    fn remainder(a: Interval, b: Interval) -> Interval {
-        if b.min <= 0 {
-            return Interval::ALL;
-        }
-        let most = b.max - 1;
-        Interval { min: a.min.clamp(-most, 0), max: a.max.clamp(0, most) }
+    fn remainders(a: Interval, b: Interval) -> Interval {
+        BinaryOp::remainders((a.min, a.max), (b.min, b.max)).into()
+    }
+}
+
+impl From<Option<(i64, i64)>> for Interval {
+    /// Returns all values where no bounds are known.
+    fn from(bounds: Option<(i64, i64)>) -> Interval {
+        bounds.map_or(Interval::ALL, |(min, max)| Interval { min, max })
     }
 }
 
@@ -267,6 +271,21 @@ impl Facts {
             key = next;
         }
         key
+    }
+
+    /// Returns true if no two variables were found to be equal, so that every key is a representative.
+    pub fn has_plain_keys(&self) -> bool {
+        self.aliases.is_empty()
+    }
+
+    /// Returns a form over the representative keys of its variables; `None` if a coefficient overflows. A form that was
+    /// derived before two variables were found to be equal does not seem to depend on the representative.
+    pub fn current(&self, form: &AffineForm) -> Option<AffineForm> {
+        if self.has_plain_keys() {
+            Some(form.clone())
+        } else {
+            form.renamed(|key| self.variable(*key))
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 //! Answers depend on facts alone. If facts are missing, a predicate is false and a generator is empty, so that a rule
 //! never fires on an unknown property.
 
-use crate::effects::{Effects, Index, Place, disjoint, distances, lane_local, variable_key};
+use crate::effects::{
+    Effects, Index, Place, address, disjoint, distances, effects, lane_local, variable_key,
+};
 use crate::facts::{EGraph, single_value};
 use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
@@ -88,7 +90,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     Answer {
         name: "independent",
         answer: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
-            (Some(a), Some(b)) => untouched(a, b) && untouched(b, a),
+            (Some(a), Some(b)) => untouched(&a, &b) && untouched(&b, &a),
             _ => false,
         },
     },
@@ -170,7 +172,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     Answer {
         name: "undisturbed",
         answer: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
-            (Some(a), Some(b)) => untouched(b, a),
+            (Some(a), Some(b)) => untouched(&b, &a),
             _ => false,
         },
     },
@@ -256,10 +258,6 @@ fn is_free(egraph: &EGraph, key: Id, id: Id) -> bool {
     egraph[id].data.free.iter().any(|free| egraph.analysis.variable(*free) == key)
 }
 
-fn effects(egraph: &EGraph, id: Id) -> Option<&Effects> {
-    egraph[id].data.effects.as_ref()
-}
-
 /// Returns true if `writes` writes no place that `other` touches.
 fn untouched(writes: &Effects, other: &Effects) -> bool {
     writes.writes.iter().all(|write| other.places().all(|place| disjoint(write, place)))
@@ -278,8 +276,7 @@ fn independent_lanes(egraph: &EGraph, var: Id, parts: &[Id]) -> Option<bool> {
     let key = variable_key(egraph, var)?;
     let (_, _, step) = egraph[var].data.variable?;
     let step = egraph[step].data.integer()?;
-    let effects: Vec<&Effects> =
-        parts.iter().map(|p| effects(egraph, *p)).collect::<Option<_>>()?;
+    let effects: Vec<_> = parts.iter().map(|p| effects(egraph, *p)).collect::<Option<_>>()?;
     let writes = effects.iter().flat_map(|e| &e.writes);
     Some(
         writes
@@ -329,15 +326,16 @@ fn own_lane(egraph: &EGraph, var: Id, address: Id, value: Id) -> Option<bool> {
     let key = variable_key(egraph, var)?;
     let (_, _, step) = egraph[var].data.variable?;
     let step = egraph[step].data.integer()?;
-    let write = egraph[address].data.address.as_ref()?.place();
-    let mut places =
-        effects(egraph, value)?.places().chain(effects(egraph, address)?.places()).chain([&write]);
+    let write = self::address(egraph, address)?.place();
+    let (value, address) = (effects(egraph, value)?, effects(egraph, address)?);
+    let mut places = value.places().chain(address.places()).chain([&write]);
     Some(places.all(|place| lane_local(&write, place, key, step)))
 }
 
 fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
     let key = variable_key(egraph, var)?;
-    let writes = &effects(egraph, statement)?.writes;
+    let effects = effects(egraph, statement)?;
+    let writes = &effects.writes;
     let unit = |place: &Place| {
         let rank = egraph.analysis.tensor(place.tensor)?.shape.len();
         let (last, outer) = place.index.split_last()?;
@@ -363,9 +361,9 @@ fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
 
 /// Returns the trip count of a loop with these bounds and this step, if it is a constant.
 fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
-    let affine = |id: Id| egraph[id].data.affine.as_ref();
+    let affine = |id: Id| egraph.analysis.current(egraph[id].data.affine.as_ref()?);
     let step = egraph[step].data.integer().filter(|step| *step > 0)?;
-    let distance = affine(hi)?.sub(affine(lo)?)?.as_constant()?;
+    let distance = affine(hi)?.sub(&affine(lo)?)?.as_constant()?;
     Some(distance.max(0).checked_add(step - 1)? / step)
 }
 

@@ -52,7 +52,7 @@ impl Checker<'_> {
             terms.extend(number.map(|(n, _)| n));
             let mut reason = name.to_owned();
             let holds = self.holds(name, &terms, &mut reason);
-            if !holds.ok_or_else(|| Refusal::NotCheckable(name.to_owned()))? {
+            if !holds.ok_or_else(|| Refusal::NotCheckable(reason.clone()))? {
                 return Err(Refusal::DoesNotHold(name.to_owned()));
             }
             reasons.push(reason);

@@ -158,8 +158,13 @@ impl Checker<'_> {
         let ranges = x.range.zip(y.range);
         let far =
             |a: &Option<Linear>, b: &Option<Linear>| b.as_ref()?.sub(a.as_ref()?)?.as_constant();
+        let next = self.parts(b, Primitive::Binary(BinaryOp::Add));
+        let next = next.filter(|[first, by]| {
+            *first == a && self.fact(*by).range.is_some_and(|(least, _)| least > 0)
+        });
         ranges.is_some_and(|(x, y)| x.1 < y.0)
             || ranges.is_some() && far(&x.linear, &y.linear).is_some_and(|n| n > 0)
+            || ranges.is_some() && next.is_some()
     }
 
     /// Returns true if a number is at most another.

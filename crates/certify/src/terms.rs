@@ -9,7 +9,7 @@ use ember_language::sexp::{Sexp, deeper};
 use ember_values::affine::Affine;
 use ember_values::primitive::{Primitive, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A term, by its index among all terms.
 pub(super) type T = usize;
@@ -199,10 +199,19 @@ impl Checker<'_> {
             Some(Primitive::Cast | Primitive::Convert) => {
                 number("x").zip(dtype).map(|(x, dtype)| x.cast(dtype))
             }
-            Some(Primitive::Rename | Primitive::Fix) => number("x"),
+            Some(Primitive::Rename) => number("x"),
+            Some(Primitive::Fix) => number("x").or_else(|| {
+                let values = [(*operands.get(position("variable"))?, number("value")?)];
+                let x = *operands.get(position("x"))?;
+                self.number_with(x, &values.into(), &mut BTreeMap::new())
+            }),
             Some(Primitive::Unary(op)) => number("x").and_then(|x| op.apply(x)),
             Some(Primitive::Binary(op)) => {
                 number("a").zip(number("b")).and_then(|(a, b)| op.apply(a, b))
+            }
+            Some(Primitive::Select) => {
+                let chosen = part("condition").and_then(Fact::integer).map(|n| n != 0);
+                chosen.and_then(|first| number(if first { "a" } else { "b" }))
             }
             None if operands.is_empty() => name.parse().ok().map(Scalar::I64),
             _ => None,
@@ -234,9 +243,16 @@ impl Checker<'_> {
                 let range = n.and_then(|n| n.parse().ok()).map_or((0, LARGEST), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
+            (Some(Primitive::Select), _) => {
+                let ranges = part("a").zip(part("b")).and_then(|(a, b)| a.range.zip(b.range));
+                (ranges.map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))), None)
+            }
             (Some(Primitive::Binary(op)), _) => {
+                let remainders = self.remainders(op, operands);
                 part("a").zip(part("b")).map_or((None, None), |(a, b)| {
                     let range = a.interval().zip(b.interval()).and_then(|(a, b)| op.range(a, b));
+                    let range = range.or(op.compares().then_some((0, 1)));
+                    let range = remainders.or(range);
                     let linear = a.linear.as_ref().zip(b.linear.as_ref());
                     (range, linear.and_then(|(a, b)| Linear::apply(op, a, b)))
                 })
@@ -272,6 +288,65 @@ impl Checker<'_> {
             };
         fact.typed = self.typed(name, operands, &fact);
         fact
+    }
+
+    /// Returns the number that a value is if loop variables have these values, as far as arithmetic alone gives it.
+    /// `known` holds the numbers that were found before.
+    fn number_with(
+        &self,
+        term: T,
+        values: &BTreeMap<T, Scalar>,
+        known: &mut BTreeMap<T, Option<Scalar>>,
+    ) -> Option<Scalar> {
+        let fact = self.fact(term);
+        if let Some(number) = fact.number.map(Some).or_else(|| known.get(&term).copied()) {
+            return number;
+        }
+        let (name, operands) = self.node(term);
+        let info = self.operator(name, operands.len())?;
+        let mut of = |x: T| deeper(|| self.number_with(x, values, known));
+        let number = match info.primitive()? {
+            Primitive::Iv => {
+                let [variable] = info.arranged(operands)?;
+                values.get(&variable).copied()
+            }
+            Primitive::Fix => {
+                let [variable, value, x] = info.arranged(operands)?;
+                let value = of(value);
+                let mut values = values.clone();
+                // The variable has this value within, whether it is known or not.
+                values.remove(&variable);
+                values.extend(value.map(|value| (variable, value)));
+                deeper(|| self.number_with(x, &values, &mut BTreeMap::new()))
+            }
+            Primitive::Unary(op) => {
+                let [x] = info.arranged(operands)?;
+                of(x).and_then(|x| op.apply(x))
+            }
+            Primitive::Binary(op) => {
+                let [a, b] = info.arranged(operands)?;
+                of(a).zip(of(b)).and_then(|(a, b)| op.apply(a, b))
+            }
+            Primitive::Select => {
+                let [condition, a, b] = info.arranged(operands)?;
+                of(condition).and_then(|n| of(if n == Scalar::I64(0) { b } else { a }))
+            }
+            _ => None,
+        };
+        known.insert(term, number);
+        number
+    }
+
+    /// Returns the range of `x - (x / c) * c`, the remainder of a truncated division, with the factors in either order;
+    /// `None` for any other operation.
+    fn remainders(&self, op: BinaryOp, operands: &[T]) -> Option<(i64, i64)> {
+        let &[x, product] = operands else { return None };
+        let quotient = |term| self.parts::<2>(term, Primitive::Binary(BinaryOp::Div));
+        let [a, b] = self.parts(product, Primitive::Binary(BinaryOp::Mul))?;
+        let c = if quotient(a) == Some([x, b]) { b } else { a };
+        let divided = [a, b].iter().any(|factor| quotient(*factor) == Some([x, c]));
+        let [x, c] = [self.fact(x).interval()?, self.fact(c).interval()?];
+        BinaryOp::remainders(x, c).filter(|_| op == BinaryOp::Sub && divided)
     }
 
     /// Returns true if a variable is declared and the loop over it, unless it belongs to a unit, has the declared

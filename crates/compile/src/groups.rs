@@ -11,8 +11,7 @@ mod none;
 mod rename;
 mod searched;
 
-pub use choose::best_of;
-pub use choose::{Chosen, ChosenGroup, Unfinished, choose, choose_among};
+pub use choose::{Chooser, Chosen, ChosenGroup, Unfinished};
 pub use compose::compose;
 pub use group::{Group, Plan};
 pub use none::no_program;

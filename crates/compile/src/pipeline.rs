@@ -5,9 +5,9 @@
 use crate::cost::{Goal, Rates};
 use crate::coupled::coupled;
 use crate::decouple::{DecoupleError, ModelContext, decouple};
-use crate::groups::{Chosen, Group, Plan, Searched, choose, no_program};
+use crate::groups::{Chooser, Chosen, Group, Plan, Searched, no_program};
 use crate::machines;
-use crate::ranking::{Measure, Ranking};
+use crate::ranking::{Ended, Measure, Ranking};
 use crate::search::{Found, Search, Watch};
 use crate::workload::Statistics;
 use ember_analysis::facts::{Facts, VectorUnit};
@@ -26,7 +26,7 @@ use ember_model::Model;
 use ember_model::data::Instance;
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
 use ember_sim::{Bindings, CoreKind, Outcome, SimError};
-use ember_targets::dlc::Program;
+use ember_targets::dlc::{Program, TensorDecl};
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
@@ -205,8 +205,36 @@ impl Case {
     ) -> Result<Measure, NoProgram> {
         let limit = cycles.min(self.cycle_limit);
         let options = ember_sim::Options { max_cycles: limit, ..ember_sim::Options::default() };
-        self.ranking
-            .measure(print(program), limit, || simulate_with(program, machine, self, options))
+        self.ranking.measure(print(program), limit, || {
+            let Outcome { stats, tensors, .. } = simulate_with(program, machine, self, options)?;
+            let expected = self.all_expected(program, &tensors);
+            Ok(Ended { stats, expected })
+        })
+    }
+
+    /// Returns true if the tensors at the end of a run, as far as the program writes them, are the reference's to the
+    /// bit.
+    fn all_expected(&self, program: &Program, tensors: &[Tensor]) -> bool {
+        let mut written = program.tensors.iter().zip(tensors).filter(|(tensor, _)| tensor.writable);
+        written.all(|(tensor, data)| {
+            self.expected.get(&tensor.name).is_some_and(|expected| expected.same_bits(data))
+        })
+    }
+
+    /// Binds a program to this data. Tensors that the reference computes have its values if `computed` says so of their
+    /// declaration, for a program of some of the statements reads what the others compute.
+    fn bind(
+        &self,
+        program: &Program,
+        computed: impl Fn(&TensorDecl) -> bool,
+    ) -> Result<Bindings, Failure> {
+        let (mut tensors, sizes) = self.instance.bind(program).map_err(Failure::Input)?;
+        for (decl, tensor) in program.tensors.iter().zip(&mut tensors) {
+            if let Some(expected) = self.expected.get(&decl.name).filter(|_| computed(decl)) {
+                *tensor = expected.clone();
+            }
+        }
+        Ok(Bindings { tensors, sizes })
     }
 
     /// Returns the model's outputs from the tensors at the end of a program's run, by name.
@@ -382,7 +410,8 @@ pub fn compile_by(
     let name = schedule.name.as_str();
     let searched = search(inputs, &statistics, options, schedule, goal, &|_| ());
     consistent(&searched, name)?;
-    choose(inputs, None, &searched, goal)
+    Chooser::new(inputs, None, goal)
+        .choose(&searched)
         .map_err(|unfinished| vec![no_program(inputs, schedule, &searched, &unfinished)])
 }
 
@@ -414,15 +443,20 @@ pub fn store(instance: &Instance) -> Store {
     }
 }
 
-/// Runs a program on the data of a case.
+/// Runs a program on the data of a case. A program that was ranked there with the reference's results does not run again.
 pub fn simulate(
     program: &Program,
     machine: &Machine,
     case: &Case,
     core: CoreKind,
-    timeline: bool,
+    recorded: bool,
 ) -> Result<Outcome, Failure> {
-    let options = ember_sim::Options { core, timeline, max_cycles: case.cycle_limit };
+    let options = ember_sim::Options { core, recorded, max_cycles: case.cycle_limit };
+    let ranked = core == ember_sim::Options::default().core && !recorded;
+    if ranked && let Some(stats) = case.ranking.expected(&print(program)) {
+        let Bindings { tensors, .. } = case.bind(program, |_| true)?;
+        return Ok(Outcome { tensors, stats, recording: None });
+    }
     simulate_with(program, machine, case, options)
 }
 
@@ -432,14 +466,8 @@ fn simulate_with(
     case: &Case,
     options: ember_sim::Options,
 ) -> Result<Outcome, Failure> {
-    let (mut tensors, sizes) = case.instance.bind(program).map_err(Failure::Input)?;
-    // A program for some of the statements reads tensors that other statements have computed.
-    for (decl, tensor) in program.tensors.iter().zip(&mut tensors).filter(|(t, _)| !t.writable) {
-        if let Some(computed) = case.expected.get(&decl.name) {
-            *tensor = computed.clone();
-        }
-    }
-    ember_sim::run(program, machine, Bindings { tensors, sizes }, options).map_err(Failure::Run)
+    let data = case.bind(program, |tensor| !tensor.writable)?;
+    ember_sim::run(program, machine, data, options).map_err(Failure::Run)
 }
 
 /// The reason a term does not yield a program that runs.
@@ -457,6 +485,13 @@ pub enum NoProgram {
     /// The program does not finish.
     #[error("{0}")]
     Run(Failure),
+}
+
+impl NoProgram {
+    /// Returns true if the program's run was stopped after at least so many cycles.
+    pub fn takes_more_than(&self, cycles: u64) -> bool {
+        matches!(self, NoProgram::Run(Failure::Run(SimError::Cycles { limit })) if *limit >= cycles)
+    }
 }
 
 impl From<Vec<VerifyError>> for NoProgram {

@@ -2,7 +2,7 @@
 //! them.
 
 use crate::pipeline::{Failure, NoProgram};
-use ember_sim::{Outcome, SimError};
+use ember_sim::{SimError, Stats};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +15,15 @@ pub struct Measure {
     pub energy_j: f64,
 }
 
+/// A run that came to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// The counts of the run.
+    pub(crate) stats: Stats,
+    /// True if all tensors that the program writes are the reference's at the end.
+    pub(crate) expected: bool,
+}
+
 /// The knowledge of a program's running time.
 #[derive(Clone, Debug, Default)]
 enum Known {
@@ -24,7 +33,7 @@ enum Known {
     /// It was stopped after so many cycles.
     Longer(u64),
     /// It ran to its end.
-    Ended(Result<Measure, NoProgram>),
+    Ended(Box<Result<Ended, NoProgram>>),
 }
 
 /// The measures by the text of programs.
@@ -40,25 +49,33 @@ impl Ranking {
         &self,
         text: String,
         limit: u64,
-        run: impl FnOnce() -> Result<Outcome, Failure>,
+        run: impl FnOnce() -> Result<Ended, Failure>,
     ) -> Result<Measure, NoProgram> {
         let entry = Arc::clone(lock(&self.known).entry(text).or_default());
         let mut known = lock(&entry);
         if matches!(&*known, Known::Nothing) || matches!(&*known, Known::Longer(n) if *n < limit) {
             *known = match run() {
                 Err(Failure::Run(SimError::Cycles { limit })) => Known::Longer(limit),
-                Err(failure) => Known::Ended(Err(NoProgram::Run(failure))),
-                Ok(outcome) => Known::Ended(Ok(Measure {
-                    cycles: outcome.stats.cycles,
-                    energy_j: outcome.stats.energy_j,
-                })),
+                Err(failure) => Known::Ended(Box::new(Err(NoProgram::Run(failure)))),
+                Ok(ended) => Known::Ended(Box::new(Ok(ended))),
             };
         }
-        match &*known {
-            Known::Ended(Ok(measure)) if measure.cycles <= limit => Ok(measure.clone()),
-            Known::Ended(Err(reason)) => Err(reason.clone()),
-            _ => Err(NoProgram::Run(Failure::Run(SimError::Cycles { limit }))),
+        if let Known::Ended(end) = &*known {
+            let Ended { stats, .. } = end.as_ref().as_ref().map_err(NoProgram::clone)?;
+            if stats.cycles <= limit {
+                return Ok(Measure { cycles: stats.cycles, energy_j: stats.energy_j });
+            }
         }
+        Err(NoProgram::Run(Failure::Run(SimError::Cycles { limit })))
+    }
+
+    /// Returns the counts of a program's run if it came to its end with the reference's results.
+    pub(crate) fn expected(&self, text: &str) -> Option<Stats> {
+        let entry = Arc::clone(lock(&self.known).get(text)?);
+        let known = lock(&entry);
+        let Known::Ended(end) = &*known else { return None };
+        let ended = end.as_ref().as_ref().ok()?;
+        ended.expected.then(|| ended.stats.clone())
     }
 }
 

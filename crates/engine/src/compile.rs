@@ -93,6 +93,26 @@ pub enum Step {
 }
 
 impl CompiledRule {
+    /// Returns the node that the rule was applied to, given the classes of its variables; `None` if the left side is a
+    /// variable.
+    pub fn root<A: Knowledge>(&self, egraph: &EGraph<A>, slots: &[Id]) -> Option<Node> {
+        let mut classes: Vec<Option<Id>> = Vec::with_capacity(self.left.len());
+        let mut root = None;
+        for step in &self.left {
+            let (class, node) = match step {
+                Step::Slot(slot) => (slots.get(*slot).copied(), None),
+                Step::Node(node) => {
+                    let node = with_children(node, &classes);
+                    (node.clone().and_then(|node| egraph.lookup(node)), node)
+                }
+                Step::Compute(..) => (None, None),
+            };
+            classes.push(class);
+            root = node;
+        }
+        root
+    }
+
     /// Compiles a rule.
     pub fn new(rule: &Rule) -> CompiledRule {
         let mut compiler = Compiler::new(&rule.lhs);
@@ -282,4 +302,13 @@ fn computation(pattern: &PatternAst<Node>, node: &Node) -> Option<(BinaryOp, Id,
     let ENodeOrVar::ENode(op) = &pattern[*op] else { return None };
     let op = COMPUTE_OPS.into_iter().find(|known| Some(known.name()) == op.name())?;
     Some((op, *a, *b))
+}
+
+/// Returns a node with other children, given by their positions; `None` if one does not exist.
+pub(crate) fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
+    let mut node = node.clone();
+    for child in node.children_mut() {
+        *child = built.get(usize::from(*child)).copied().flatten()?;
+    }
+    Some(node)
 }

@@ -1,15 +1,16 @@
 //! The context of searching and choosing programs of a model, and the best program of a schedule.
 
 use crate::progress::Line;
+use egg::Symbol;
 use ember_compile::cost::Goal;
-use ember_compile::groups::{Chosen, Searched, Unfinished, choose_among, no_program};
+use ember_compile::groups::{Chooser, Chosen, Searched, Unfinished, no_program};
 use ember_compile::pipeline::{Case, Inputs, Options, consistent, goal, search};
 use ember_compile::workload::Statistics;
+use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Exactness, Schedule};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 /// The context for which programs are searched and chosen.
 pub struct Tuning<'a> {
@@ -56,59 +57,44 @@ impl<'a> Tuning<'a> {
 
     /// Searches with a schedule and chooses by simulation, also among the best programs of its rivals, which are the
     /// schedules that it names besides its own rules. A schedule whose rules contradict each other is an error.
-    pub fn best_of(
-        &self,
-        schedule: &Schedule,
-        simulate_time: &mut Duration,
-        line: &Line,
-    ) -> Checked<Attempt> {
-        let rivals = self.rivals(schedule, simulate_time, line)?;
+    pub fn best_of(&self, schedule: &Schedule, line: &Line) -> Checked<Attempt> {
+        let rivals = self.rivals(schedule, line)?;
         let chosen: Vec<&Chosen> = rivals.iter().filter_map(|o| o.chosen.as_ref().ok()).collect();
         let goal = goal(self.inputs, schedule);
-        let own = self.best_among(schedule, &chosen, goal, simulate_time, line)?;
+        let own = self.best_among(schedule, &chosen, goal, line)?;
         let exactness = rivals.iter().map(|rival| rival.exactness).fold(own.exactness, Ord::max);
         Ok(Attempt { exactness, ..own })
     }
 
     /// Returns the results of a schedule's rivals; none if nothing is simulated, because estimates do not compare
     /// programs of different searches.
-    pub fn rivals(
-        &self,
-        schedule: &Schedule,
-        simulate_time: &mut Duration,
-        line: &Line,
-    ) -> Checked<Vec<Arc<Attempt>>> {
+    pub fn rivals(&self, schedule: &Schedule, line: &Line) -> Checked<Vec<Arc<Attempt>>> {
         let names = if self.options.rank { schedule.rivals() } else { Vec::new() };
-        names.into_iter().map(|name| self.known(name.as_str(), simulate_time, line)).collect()
+        let names: Vec<&str> = names.iter().map(Symbol::as_str).collect();
+        self.all_known(&names, line)
+    }
+
+    /// Returns the results of several schedules, in their order; see [`known`](Tuning::known).
+    pub fn all_known(&self, names: &[&str], line: &Line) -> Checked<Vec<Arc<Attempt>>> {
+        threads::map(names, |name| self.known(name, line)).into_iter().collect()
     }
 
     /// Returns the result of a schedule by name, searched once. Only its own programs are candidates.
-    pub fn known(
-        &self,
-        name: &str,
-        simulate_time: &mut Duration,
-        line: &Line,
-    ) -> Checked<Arc<Attempt>> {
+    fn known(&self, name: &str, line: &Line) -> Checked<Arc<Attempt>> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known().get(name) {
             return Ok(Arc::clone(found));
         }
         let schedule = self.inputs.schedule(name)?;
-        let found = self.own(schedule, goal(self.inputs, schedule), simulate_time, line)?;
+        let found = self.own(schedule, goal(self.inputs, schedule), line)?;
         let found = Arc::new(found);
         known().insert(name.to_owned(), Arc::clone(&found));
         Ok(found)
     }
 
     /// Searches with a schedule and chooses by simulation among the programs that it finds itself.
-    pub fn own(
-        &self,
-        schedule: &Schedule,
-        goal: Goal,
-        simulate_time: &mut Duration,
-        line: &Line,
-    ) -> Checked<Attempt> {
-        self.best_among(schedule, &[], goal, simulate_time, line)
+    pub fn own(&self, schedule: &Schedule, goal: Goal, line: &Line) -> Checked<Attempt> {
+        self.best_among(schedule, &[], goal, line)
     }
 
     fn best_among(
@@ -116,7 +102,6 @@ impl<'a> Tuning<'a> {
         schedule: &Schedule,
         others: &[&Chosen],
         goal: Goal,
-        simulate_time: &mut Duration,
         line: &Line,
     ) -> Checked<Attempt> {
         let Tuning { inputs, case, statistics, options, .. } = self;
@@ -126,9 +111,8 @@ impl<'a> Tuning<'a> {
         });
         consistent(&searched, name)?;
         line.say(format!("{name}: ranking {} candidates", searched.candidates()));
-        let start = Instant::now();
-        let chosen = choose_among(inputs, options.rank.then_some(*case), &searched, others, goal);
-        *simulate_time += start.elapsed();
+        let rank = options.rank.then_some(*case);
+        let chosen = Chooser::new(inputs, rank, goal).choose_among(&searched, others);
         Ok(Attempt { exactness: searched.exactness(), searched, chosen })
     }
 }

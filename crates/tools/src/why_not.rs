@@ -2,7 +2,8 @@
 //!
 //! `stage` finds how far a rule came in a recorded search: `near` finds its nearest misses and `missed` describes them;
 //! `conditions` finds the refusals of its conditions and `refused` describes them. For a rule that fired, `choice`
-//! compares the best program that contains its results with the chosen one, `pruned` compares it with the kept
+//! compares the best program that contains its results with the chosen one, `removed` finds what it or another rule took
+//! out of the search, `pruned` compares it with the kept
 //! programs, and `unfinished` finds where it got stuck. `ask` combines these answers, and `print` writes the result.
 
 mod ask;
@@ -15,6 +16,7 @@ mod near;
 mod print;
 mod pruned;
 mod refused;
+mod removed;
 mod stage;
 mod unfinished;
 
@@ -57,6 +59,8 @@ pub enum Cause {
     NothingToRangeOver,
     /// A number that it computes does not exist.
     NumberMissing,
+    /// Another rule removed what it would match from the search.
+    Removed,
     /// It would match in a run that does not include it.
     OutOfTurn,
     /// A limit ended the run before it was applied.
@@ -88,6 +92,7 @@ impl Cause {
             Cause::ConditionFalse => "condition-false",
             Cause::NothingToRangeOver => "nothing-to-range-over",
             Cause::NumberMissing => "number-missing",
+            Cause::Removed => "removed",
             Cause::OutOfTurn => "out-of-turn",
             Cause::Limit => "limit",
             Cause::KnownAlready => "known-already",

@@ -76,6 +76,13 @@ impl<V: Ord + Clone> Affine<V> {
         self.add(&other.sub(&Affine::variable(v))?.scale(k)?)
     }
 
+    /// Returns the form over other variables, of which several may be one; `None` if a coefficient overflows.
+    pub fn renamed(&self, name: impl Fn(&V) -> V) -> Option<Self> {
+        self.terms.iter().try_fold(Affine::constant(self.constant), |sum, (v, k)| {
+            sum.add(&Affine::variable(name(v)).scale(*k)?)
+        })
+    }
+
     /// Returns the coefficient of a variable, or 0 if it does not occur.
     pub fn coefficient<Q: Ord + ?Sized>(&self, v: &Q) -> i64
     where

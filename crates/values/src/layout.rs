@@ -31,6 +31,8 @@ enum Piece {
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     pieces: Vec<Piece>,
+    /// The pieces whose lines are of interest, in order.
+    marks: Vec<usize>,
 }
 
 /// A list that is being written.
@@ -59,6 +61,11 @@ impl Layout {
         self.pieces.push(Piece::Atom(word.into()));
     }
 
+    /// Marks the expression that is written next, for [`Layout::marked`].
+    pub fn mark(&mut self) {
+        self.marks.push(self.pieces.len());
+    }
+
     /// Ends the innermost list.
     pub fn close(&mut self) {
         self.pieces.push(Piece::Close);
@@ -67,8 +74,14 @@ impl Layout {
     /// Returns the text. Each top-level expression starts on a new line. Lines are at most `width` columns wide, unless
     /// a single word is wider.
     pub fn render(&self, width: usize) -> String {
+        self.marked(width).0
+    }
+
+    /// Returns the text as [`Layout::render`] does, and the index of the line in which each marked expression starts.
+    pub fn marked(&self, width: usize) -> (String, Vec<usize>) {
         let widths = self.widths();
-        let mut text = String::new();
+        let (mut text, mut starts) = (String::new(), Vec::new());
+        let mut marks = self.marks.iter().peekable();
         let mut line = 0;
         let mut open: Vec<Open> = Vec::new();
         for (at, piece) in self.pieces.iter().enumerate() {
@@ -99,6 +112,7 @@ impl Layout {
                 }
                 list.items += 1;
             }
+            starts.extend(marks.next_if(|mark| **mark == at).map(|_| text.len()));
             match piece {
                 Piece::Atom(word) => text.push_str(word),
                 Piece::Open(keep) => {
@@ -114,7 +128,10 @@ impl Layout {
                 line = text.len();
             }
         }
-        text
+        let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
+        let lines = starts.iter().map(|start| ends.partition_point(|end| end < start));
+        let lines = lines.collect();
+        (text, lines)
     }
 
     /// Returns, for every piece that starts an expression, the bytes that the expression takes on one line together

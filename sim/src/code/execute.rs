@@ -13,6 +13,10 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub(crate) struct ExecuteCode {
     pub(crate) insts: Vec<Inst>,
+    /// For each instruction, the number of its statement; the ends of cases have none.
+    pub(crate) owners: Vec<usize>,
+    /// The number of statements.
+    pub(crate) statements: usize,
     /// The program's registers, followed by constants and intermediate values.
     pub(crate) regs: Vec<Reg>,
     /// The initial lanes of all registers.
@@ -151,6 +155,8 @@ pub(crate) fn compile_execute(
         core,
         code: ExecuteCode {
             insts: Vec::new(),
+            owners: Vec::new(),
+            statements: 0,
             regs: Vec::new(),
             init: Vec::new(),
             pieces: 0,
@@ -191,7 +197,13 @@ impl Compiler<'_> {
         self.varying = None;
         self.stmts(body)?;
         self.code.insts.push(Inst::Done);
+        self.owned_by(usize::MAX);
         Ok(())
+    }
+
+    /// Notes that the instructions since the last note belong to a statement.
+    fn owned_by(&mut self, statement: usize) {
+        self.code.owners.resize(self.code.insts.len(), statement);
     }
 
     fn stmts(&mut self, body: &[Stmt]) -> Result<(), SimError> {
@@ -203,6 +215,8 @@ impl Compiler<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), SimError> {
+        let statement = self.code.statements;
+        self.code.statements += 1;
         match stmt {
             Stmt::Set(register, value) => {
                 let dst = self.register(*register)?;
@@ -235,12 +249,13 @@ impl Compiler<'_> {
                 let product = self.context.product(tensors, *transposed, simd, &self.place)?;
                 self.code.insts.push(Inst::Multiply(Box::new(product)));
             }
-            Stmt::For(l) | Stmt::Walk(_, l) => self.repeat(l)?,
+            Stmt::For(l) | Stmt::Walk(_, l) => self.repeat(l, statement)?,
         }
+        self.owned_by(statement);
         Ok(())
     }
 
-    fn repeat(&mut self, l: &Loop) -> Result<(), SimError> {
+    fn repeat(&mut self, l: &Loop, statement: usize) -> Result<(), SimError> {
         let var = self.register(l.var)?;
         if l.step < 1 {
             return Err(self.invalid("has a loop that does not advance"));
@@ -257,6 +272,7 @@ impl Compiler<'_> {
         self.code.loops += 1;
         let begin = self.code.insts.len();
         self.code.insts.push(Inst::Begin { var, lo, hi, exit: 0, id });
+        self.owned_by(statement);
         let mut assigned = BTreeSet::from([l.var]);
         assigns(&l.body, &mut assigned);
         let outer = self.varying.replace(assigned);

@@ -168,9 +168,18 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
         Some(Primitive::Fix) => {
             let Some([variable, value, x]) = info.parts(children) else { return };
             let key = data(variable).free.first().map(|key| egraph.analysis.variable(*key));
-            let forms = data(x).affine.as_ref().zip(data(value).affine.as_ref());
-            let form = key.zip(forms).and_then(|(key, (x, value))| x.with(key, value));
+            let form = |id: Id| egraph.analysis.current(data(id).affine.as_ref()?);
+            let forms = form(x).zip(form(value));
+            let form = key.zip(forms).and_then(|(key, (x, value))| x.with(key, &value));
             fact.affine = form.filter(|_| fact.dtype == Some(DType::I64));
+        }
+        Some(Primitive::Select) => {
+            let Some([condition, a, b]) = info.parts(children) else { return };
+            let chosen = data(condition).integer().map(|n| if n != 0 { a } else { b });
+            fact.constant = chosen.and_then(|chosen| data(chosen).constant);
+            if fact.dtype == Some(DType::I64) {
+                fact.range = data(a).range.hull(data(b).range);
+            }
         }
         Some(Primitive::Unary(op)) => {
             let Some([x]) = info.parts(children) else { return };
@@ -198,7 +207,7 @@ fn remainder(egraph: &EGraph, x: Id, product: Id) -> Option<Interval> {
     let [dividend, divisor] = parts(quotient, BinaryOp::Div)?;
     let same = |a: Id, b: Id| egraph.find(a) == egraph.find(b);
     let divided = same(dividend, x) && same(divisor, c) && egraph[x].data.dtype == Some(DType::I64);
-    divided.then(|| Interval::remainder(egraph[x].data.range, egraph[c].data.range))
+    divided.then(|| Interval::remainders(egraph[x].data.range, egraph[c].data.range))
 }
 
 /// Returns the element type of a tensor, an address or a value.

@@ -4,6 +4,7 @@ use super::compose::compose;
 use super::group::Plan;
 use super::searched::Searched;
 use crate::cost::Goal;
+use crate::decouple::ModelContext;
 use crate::pipeline::{Case, Inputs, NoProgram, lower};
 use crate::ranking::Measure;
 use crate::search::Candidate;
@@ -58,146 +59,157 @@ pub struct Unfinished {
     pub rejected: Vec<NoProgram>,
 }
 
-/// Chooses a candidate of each group and composes the candidates into one program. With a case, the choice for each
-/// group is the candidate that runs fastest on it alone; among equally fast ones, the candidate with the least energy,
-/// and the first of equals. Without a case, the choice is the best by the cost model. Candidates that the verifier
-/// rejects or that fail to finish are skipped, and the reasons are returned if none is left.
-pub fn choose(
-    inputs: &Inputs,
-    rank: Option<&Case>,
-    searched: &Searched,
-    goal: Goal,
-) -> Result<Chosen, Unfinished> {
-    choose_among(inputs, rank, searched, &[], goal)
+/// The choice among programs of one kind.
+#[derive(Clone, Copy)]
+pub struct Chooser<'a> {
+    /// Rules, model and machine.
+    pub inputs: &'a Inputs,
+    /// The data on which candidates run. Without it, the choice is the best by the cost model.
+    pub rank: Option<&'a Case>,
+    /// The kind of program.
+    pub goal: Goal,
+    /// The most cycles of a program of interest; no candidate is run for longer.
+    pub cycles: u64,
+    /// The cycles of a program that is good enough: if a group's first candidate takes no more, no other is run.
+    pub enough: u64,
 }
 
-/// [`choose`] with the programs that other schedules found for the same groups among the candidates. Programs of
-/// different kinds cannot be composed, and the groups' programs may hinder each other; so one of the others' whole
-/// programs is the choice if it runs faster than the composition of the groups' fastest.
-pub fn choose_among(
-    inputs: &Inputs,
-    rank: Option<&Case>,
-    searched: &Searched,
-    others: &[&Chosen],
-    goal: Goal,
-) -> Result<Chosen, Unfinished> {
-    let (alike, unlike): (Vec<&Chosen>, Vec<&Chosen>) =
-        others.iter().partition(|other| other.goal == goal);
-    let own = choose_each(inputs, rank, searched, &alike, goal);
-    let Some(case) = rank else { return own };
-    let cycles = |chosen: &Chosen| {
-        let measure = case.rank(&chosen.program, &inputs.machine);
-        measure.map_or(u64::MAX, |measure| measure.cycles)
-    };
-    // The program of a model of one group was compared with those of its kind already.
-    let compared = searched.plan.groups.len() == 1 && own.is_ok();
-    let whole = unlike.into_iter().chain(if compared { Vec::new() } else { alike });
-    let Some(best) = whole.min_by_key(|other| cycles(other)) else { return own };
-    match own {
-        Ok(own) if cycles(&own) <= cycles(best) => Ok(own),
-        _ => Ok(best.clone()),
+impl<'a> Chooser<'a> {
+    /// Builds the choice among programs that may take as long as the case allows.
+    pub fn new(inputs: &'a Inputs, rank: Option<&'a Case>, goal: Goal) -> Chooser<'a> {
+        Chooser { inputs, rank, goal, cycles: u64::MAX, enough: 0 }
     }
-}
 
-fn choose_each(
-    inputs: &Inputs,
-    rank: Option<&Case>,
-    searched: &Searched,
-    others: &[&Chosen],
-    goal: Goal,
-) -> Result<Chosen, Unfinished> {
-    let plan = &searched.plan;
-    let operators = inputs.book.signature.table();
-    let found: Vec<_> = searched.found.iter().collect();
-    let best = threads::map(&found, |&(at, found)| {
-        let others = others.iter().filter_map(|other| Some(&other.groups.get(*at)?.candidate));
-        let candidates: Vec<&Candidate> = found.candidates.iter().chain(others).collect();
-        (*at, best_of(inputs, rank, plan, *at, &candidates, goal))
-    });
-    let mut ranked = BTreeMap::new();
-    for (at, best) in best {
-        ranked.insert(at, best.map_err(|rejected| Unfinished { group: at, rejected })?);
+    /// Chooses a candidate of each group and composes the candidates into one program. With a case, the choice for each
+    /// group is the candidate that runs fastest on it alone; among equally fast ones, the candidate with the least
+    /// energy, and the first of equals. Candidates that the verifier rejects or that fail to finish are skipped, and the
+    /// reasons are returned if none is left.
+    pub fn choose(&self, searched: &Searched) -> Result<Chosen, Unfinished> {
+        self.choose_among(searched, &[])
     }
-    let mut groups = Vec::with_capacity(plan.groups.len());
-    let mut parts: Vec<(Term, Verified)> = Vec::with_capacity(plan.groups.len());
-    for (at, group) in plan.groups.iter().enumerate() {
-        let like = plan.like[at];
-        let Some(best) = ranked.get(&like) else { continue };
-        let term = plan.term(at, &best.candidate.term);
-        let program = match like == at {
-            true => best.program.clone(),
-            false => lower(operators, &inputs.machine, &term, &group.context, goal)
-                .map_err(|why| unfinished(at, why))?,
+
+    /// [`choose`](Chooser::choose) with the programs that other schedules found for the same groups among the
+    /// candidates. Programs of different kinds cannot be composed, and the groups' programs may hinder each other; so
+    /// one of the others' whole programs is the choice if it runs faster than the composition of the groups' fastest.
+    pub fn choose_among(
+        &self,
+        searched: &Searched,
+        others: &[&Chosen],
+    ) -> Result<Chosen, Unfinished> {
+        let (alike, unlike): (Vec<&Chosen>, Vec<&Chosen>) =
+            others.iter().partition(|other| other.goal == self.goal);
+        let own = self.choose_each(searched, &alike);
+        let Some(case) = self.rank else { return own };
+        let cycles = |chosen: &Chosen| {
+            let measure = case.rank_within(&chosen.program, &self.inputs.machine, self.cycles);
+            measure.map_or(u64::MAX, |measure| measure.cycles)
         };
-        let statements = group.statements.clone();
-        groups.push(ChosenGroup {
-            statements,
-            like,
-            candidate: best.candidate.clone(),
-            measure: best.measure.clone(),
-        });
-        parts.push((term, program));
+        // The program of a model of one group was compared with those of its kind already.
+        let compared = searched.plan.groups.len() == 1 && own.is_ok();
+        let whole = unlike.into_iter().chain(if compared { Vec::new() } else { alike });
+        let Some(best) = whole.min_by_key(|other| cycles(other)) else { return own };
+        match own {
+            Ok(own) if cycles(&own) <= cycles(best) => Ok(own),
+            _ => Ok(best.clone()),
+        }
     }
-    let context = inputs.context();
-    let borrowed: Vec<_> = parts.iter().map(|(term, p)| (term, p.program())).collect();
-    let composed = compose(operators, goal, &context, &borrowed);
-    let term = composed.ok_or_else(|| unfinished(0, NoProgram::Apart))?;
-    let program = lower(operators, &inputs.machine, &term, &context, goal)
-        .map_err(|why| unfinished(0, why))?;
-    Ok(Chosen { goal, term, program, groups })
+
+    fn choose_each(&self, searched: &Searched, others: &[&Chosen]) -> Result<Chosen, Unfinished> {
+        let plan = &searched.plan;
+        let found: Vec<_> = searched.found.iter().collect();
+        let best = threads::map(&found, |&(at, found)| {
+            let others = others.iter().filter_map(|other| Some(&other.groups.get(*at)?.candidate));
+            let candidates: Vec<&Candidate> = found.candidates.iter().chain(others).collect();
+            (*at, self.best_of(plan, *at, &candidates))
+        });
+        let mut ranked = BTreeMap::new();
+        for (at, best) in best {
+            ranked.insert(at, best.map_err(|rejected| Unfinished { group: at, rejected })?);
+        }
+        let mut groups = Vec::with_capacity(plan.groups.len());
+        let mut parts: Vec<(Term, Verified)> = Vec::with_capacity(plan.groups.len());
+        for (at, group) in plan.groups.iter().enumerate() {
+            let like = plan.like[at];
+            let Some(best) = ranked.get(&like) else { continue };
+            let term = plan.term(at, &best.candidate.term);
+            let program = match like == at {
+                true => best.program.clone(),
+                false => self.lower(&term, &group.context).map_err(|why| unfinished(at, why))?,
+            };
+            let statements = group.statements.clone();
+            groups.push(ChosenGroup {
+                statements,
+                like,
+                candidate: best.candidate.clone(),
+                measure: best.measure.clone(),
+            });
+            parts.push((term, program));
+        }
+        let (goal, context) = (self.goal, self.inputs.context());
+        let borrowed: Vec<_> = parts.iter().map(|(term, p)| (term, p.program())).collect();
+        let operators = self.inputs.book.signature.table();
+        let term = compose(operators, goal, &context, &borrowed)
+            .ok_or_else(|| unfinished(0, NoProgram::Apart))?;
+        let program = self.lower(&term, &context).map_err(|why| unfinished(0, why))?;
+        Ok(Chosen { goal, term, program, groups })
+    }
+
+    fn lower(&self, term: &Term, context: &ModelContext) -> Result<Verified, NoProgram> {
+        let operators = self.inputs.book.signature.table();
+        lower(operators, &self.inputs.machine, term, context, self.goal)
+    }
+
+    /// Returns the best candidate of one group.
+    pub fn best_of(
+        &self,
+        plan: &Plan,
+        at: usize,
+        candidates: &[&Candidate],
+    ) -> Result<Ranked, Vec<NoProgram>> {
+        let try_one = |candidate: &Candidate, limit: u64| -> Result<Ranked, NoProgram> {
+            let term = plan.term(at, &candidate.term);
+            let program = self.lower(&term, &plan.groups[at].context)?;
+            let measure = match self.rank {
+                Some(case) => Some(case.rank_within(&program, &self.inputs.machine, limit)?),
+                None => None,
+            };
+            Ok(Ranked { candidate: candidate.clone(), program, measure })
+        };
+        if self.rank.is_none() {
+            // The cost model has ordered the candidates, so the first that can run is the best.
+            let mut rejected = Vec::new();
+            for candidate in candidates {
+                match try_one(candidate, self.cycles) {
+                    Ok(ranked) => return Ok(ranked),
+                    Err(why) => rejected.push(why),
+                }
+            }
+            return Err(rejected);
+        }
+        let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
+        // The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. The
+        // bound is the same for all of them, so that the choice does not depend on the order in which threads finish.
+        let mut tried = Vec::with_capacity(candidates.len());
+        let mut rest = candidates.iter();
+        let first = rest.by_ref().find_map(|candidate| {
+            tried.push(try_one(candidate, self.cycles));
+            tried.last()?.as_ref().ok().map(|ranked| of(ranked).cycles)
+        });
+        let limit = first.map_or(self.cycles, |cycles| cycles.saturating_add(cycles / SAME_SPEED));
+        if first.is_none_or(|cycles| cycles > self.enough) {
+            tried.extend(threads::map(rest.as_slice(), |candidate| try_one(candidate, limit)));
+        }
+        let (ranked, rejected): (Vec<Ranked>, Vec<NoProgram>) =
+            itertools::Itertools::partition_result(tried.into_iter());
+        let fastest = ranked.iter().map(|ranked| of(ranked).cycles).min().unwrap_or(0);
+        ranked
+            .into_iter()
+            .filter(|ranked| of(ranked).cycles - fastest <= fastest / SAME_SPEED)
+            .min_by(|a, b| of(a).energy_j.total_cmp(&of(b).energy_j))
+            .ok_or(rejected)
+    }
 }
 
 fn unfinished(group: usize, why: NoProgram) -> Unfinished {
     Unfinished { group, rejected: vec![why] }
-}
-
-/// Returns the best candidate of one group.
-pub fn best_of(
-    inputs: &Inputs,
-    rank: Option<&Case>,
-    plan: &Plan,
-    at: usize,
-    candidates: &[&Candidate],
-    goal: Goal,
-) -> Result<Ranked, Vec<NoProgram>> {
-    let operators = inputs.book.signature.table();
-    let try_one = |candidate: &Candidate, limit: u64| -> Result<Ranked, NoProgram> {
-        let term = plan.term(at, &candidate.term);
-        let program = lower(operators, &inputs.machine, &term, &plan.groups[at].context, goal)?;
-        let measure = match rank {
-            Some(case) => Some(case.rank_within(program.program(), &inputs.machine, limit)?),
-            None => None,
-        };
-        Ok(Ranked { candidate: candidate.clone(), program, measure })
-    };
-    if rank.is_none() {
-        // The cost model has ordered the candidates, so the first that can run is the best.
-        let mut rejected = Vec::new();
-        for candidate in candidates {
-            match try_one(candidate, u64::MAX) {
-                Ok(ranked) => return Ok(ranked),
-                Err(why) => rejected.push(why),
-            }
-        }
-        return Err(rejected);
-    }
-    let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
-    // The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. The bound is
-    // the same for all of them, so that the choice does not depend on the order in which threads finish.
-    let mut tried = Vec::with_capacity(candidates.len());
-    let mut rest = candidates.iter();
-    let first = rest.by_ref().find_map(|candidate| {
-        tried.push(try_one(candidate, u64::MAX));
-        tried.last()?.as_ref().ok().map(|ranked| of(ranked).cycles)
-    });
-    let limit = first.map_or(u64::MAX, |cycles| cycles.saturating_add(cycles / SAME_SPEED));
-    tried.extend(threads::map(rest.as_slice(), |candidate| try_one(candidate, limit)));
-    let (ranked, rejected): (Vec<Ranked>, Vec<NoProgram>) =
-        itertools::Itertools::partition_result(tried.into_iter());
-    let fastest = ranked.iter().map(|ranked| of(ranked).cycles).min().unwrap_or(0);
-    ranked
-        .into_iter()
-        .filter(|ranked| of(ranked).cycles - fastest <= fastest / SAME_SPEED)
-        .min_by(|a, b| of(a).energy_j.total_cmp(&of(b).energy_j))
-        .ok_or(rejected)
 }

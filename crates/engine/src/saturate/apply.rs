@@ -5,6 +5,7 @@ use super::rows::RowSet;
 use super::subsumed::Subsumed;
 use super::touched::Touched;
 use super::{Limits, RuleReport, StopReason, blame};
+use crate::compile::with_children;
 use crate::knowledge::{EGraph, Knowledge};
 use crate::{CompiledRule, New, Operand, Step};
 use egg::{Id, Language};
@@ -275,7 +276,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
         report.unions += usize::from(united);
         report.nodes += self.egraph.nodes().len() - made;
         if compiled.subsume {
-            self.subsume(compiled, slots);
+            self.subsumed.add(compiled.root(self.egraph, slots));
         }
         if self.egraph.analysis.ceiling_reached() {
             return Err(StopReason::NodeLimit { rule: compiled.name.as_str() });
@@ -350,25 +351,6 @@ impl<'a, A: Knowledge> Run<'a, A> {
         Some((new, self.egraph.union(root, new)))
     }
 
-    /// Removes the node that a rule was applied to from the search.
-    fn subsume(&mut self, rule: &CompiledRule, slots: &[Id]) {
-        let mut classes: Vec<Option<Id>> = Vec::with_capacity(rule.left.len());
-        let mut root = None;
-        for step in &rule.left {
-            let (class, node) = match step {
-                Step::Slot(slot) => (slots.get(*slot).copied(), None),
-                Step::Node(node) => {
-                    let node = with_children(node, &classes);
-                    (node.clone().and_then(|node| self.egraph.lookup(node)), node)
-                }
-                Step::Compute(..) => (None, None),
-            };
-            classes.push(class);
-            root = node;
-        }
-        self.subsumed.add(root);
-    }
-
     fn contradiction(&self) -> Result<(), StopReason> {
         match self.egraph.analysis.contradiction() {
             None => Ok(()),
@@ -412,14 +394,6 @@ static NOT_FREE: LazyLock<usize> = LazyLock::new(|| {
 });
 
 /// Returns a node of a plan with classes for children; `None` while one of them does not exist.
-fn with_children(node: &Node, built: &[Option<Id>]) -> Option<Node> {
-    let mut node = node.clone();
-    for child in node.children_mut() {
-        *child = built.get(usize::from(*child)).copied().flatten()?;
-    }
-    Some(node)
-}
-
 /// Returns the value of `(! OP A B)`; `None` if it does not exist.
 pub fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     op.checked(a, b)

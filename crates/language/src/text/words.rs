@@ -198,10 +198,13 @@ impl<'a> Words<'a> {
         op.args.iter().map(own).collect()
     }
 
-    /// Returns the operator that a longer list of operands abbreviates, by its name and the number of operands. It has
-    /// two operands, of which only the first has the sort of the result.
+    /// Returns the operator that another number of operands abbreviates, by its name and this number. It has two
+    /// operands, of which only the first has the sort of the result. An index alone has none: it is an address of a
+    /// tensor of rank 0.
     pub(super) fn repeated(&self, name: Symbol, operands: usize) -> Option<&'a Operator> {
-        let op = self.signature.operator(name, 2).filter(|_| operands > 2)?;
+        let indexes = |op: &&Operator| self.info(op).is_some_and(|info| info.is(Primitive::Index));
+        let op = self.signature.operator(name, 2)?;
+        (operands > 2 || operands == 1 && indexes(&op)).then_some(())?;
         let chained = op.args[0] == op.result && op.args[1] != op.result;
         let free = self.signature.operator(name, operands).is_none();
         (chained && free && op.result.named().is_some()).then_some(op)

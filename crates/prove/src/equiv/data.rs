@@ -187,6 +187,9 @@ fn shape(declared: &Declared, sizes: &BTreeMap<String, u64>) -> Option<Vec<u64>>
 /// Parses the elements in nested lists, row by row.
 fn elements(declared: &Declared, shape: &[u64], rows: &[Sexp]) -> Option<Vec<Scalar>> {
     let mut level: Vec<&[Sexp]> = vec![rows];
+    if shape.is_empty() && rows.len() != 1 {
+        return None;
+    }
     for (dimension, extent) in shape.iter().enumerate() {
         if level.iter().any(|items| items.len() as u64 != *extent) {
             return None;
@@ -201,12 +204,13 @@ fn elements(declared: &Declared, shape: &[u64], rows: &[Sexp]) -> Option<Vec<Sca
 
 /// Prints a part of a tensor as nested lists, with a space before each item.
 fn rows(tensor: &Tensor, dimension: usize, part: u64) -> String {
-    let Some(extent) = tensor.shape.get(dimension) else { return String::new() };
+    let element = |at| tensor.get(at).map(|x| format!(" {x}")).unwrap_or_default();
+    let Some(extent) = tensor.shape.get(dimension) else { return element(part) };
     let last = dimension + 1 == tensor.shape.len();
     let item = |i: u64| {
         let at = part * extent + i;
         if last {
-            return tensor.get(at).map(|x| format!(" {x}")).unwrap_or_default();
+            return element(at);
         }
         format!(" ({})", rows(tensor, dimension + 1, at).trim_start())
     };

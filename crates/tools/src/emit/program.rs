@@ -14,7 +14,6 @@ use ember_language::diagnostic::Checked;
 use ember_language::rules::{Phase, Schedule};
 use ember_language::text;
 use ember_targets::print::print;
-use std::time::Duration;
 
 /// A level of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
         Level::Dlc if options.rank => {
             let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
             let tuning = Tuning::new(inputs, &case, options);
-            let attempt = tuning.best_of(schedule, &mut Duration::default(), &Line::hidden())?;
+            let attempt = tuning.best_of(schedule, &Line::hidden())?;
             attempt.program(inputs, schedule)?.clone()
         }
         Level::Slc => {
@@ -89,7 +88,6 @@ fn best(inputs: &Inputs, options: &Options, schedule: &Schedule, goal: Goal) -> 
     }
     let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
     let tuning = Tuning::new(inputs, &case, options);
-    let mut untimed = Duration::ZERO;
-    let attempt = tuning.own(schedule, goal, &mut untimed, &Line::hidden())?;
+    let attempt = tuning.own(schedule, goal, &Line::hidden())?;
     attempt.program(inputs, schedule).cloned()
 }

@@ -14,7 +14,6 @@ use ember_language::term::{Node, Term};
 use ember_prove::chains::Chain;
 use ember_prove::chains::short;
 use ember_prove::chains::{Gap, Proof};
-use std::time::Duration;
 
 /// The derivations of the programs of a model's statements.
 pub struct Explained {
@@ -46,11 +45,10 @@ pub struct Watched {
 
 /// Searches a model and chooses its program: among all candidates, like the main job, or only among the schedule's own.
 pub(crate) fn choose(tuning: &Tuning<'_>, own: bool, line: &Line) -> Checked<Watched> {
-    let mut untimed = Duration::ZERO;
     let schedule = tuning.inputs.schedule(&tuning.options.schedule)?;
     let attempt = match own {
-        true => tuning.own(schedule, Goal::Decoupled, &mut untimed, line)?,
-        false => tuning.best_of(schedule, &mut untimed, line)?,
+        true => tuning.own(schedule, Goal::Decoupled, line)?,
+        false => tuning.best_of(schedule, line)?,
     };
     let chosen = attempt.program(tuning.inputs, schedule)?.clone();
     Ok(Watched { plan: attempt.searched.plan, chosen })

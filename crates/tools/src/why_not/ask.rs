@@ -1,7 +1,7 @@
 //! Answers the question for a model, or for separate terms.
 
 use super::choice::Fired;
-use super::stage::{Subject, changed, list, plural, report, stuck, times};
+use super::stage::{Subject, list, plural, report, stuck, times};
 use super::{Answer, Cause};
 use crate::explain::{self, Watched};
 use crate::history::{History, Plain};
@@ -73,7 +73,8 @@ pub fn why_not_terms(plain: &Plain<'_>, rule: &str, terms: &[Term]) -> Checked<A
 fn fired(subject: Subject<'_>, history: &History) -> Option<Answer> {
     let rule = subject.rule();
     for (_, stage, rules, saturation) in history.saturations() {
-        let Some(report) = report(rules, saturation, subject.at).filter(|r| changed(r)) else {
+        let Some(report) = report(rules, saturation, subject.at).filter(|r| subject.changed(r))
+        else {
             continue;
         };
         let text = format!(

@@ -3,7 +3,8 @@
 use super::compare::{Told, resources};
 use super::forced::{Priced, Reach, best_with, made_by};
 use super::pruned::Given;
-use super::stage::{Subject, changed, plural, report, times};
+use super::removed::Removed;
+use super::stage::{Subject, plural, report, times};
 use super::unfinished::{Stuck, stuck, to_lower};
 use super::{Answer, Cause};
 use crate::explain::{decoupled, place};
@@ -13,7 +14,7 @@ use crate::tuning::Tuning;
 use egg::{ENodeOrVar, Id};
 use ember_analysis::facts::EGraph;
 use ember_compile::cost::{Goal, Model, Rates};
-use ember_compile::groups::{ChosenGroup, Plan, best_of};
+use ember_compile::groups::{Chooser, ChosenGroup, Plan};
 use ember_compile::pipeline::{self, lower};
 use ember_compile::search::Candidate;
 use ember_language::rebuild::try_rebuild;
@@ -36,7 +37,8 @@ impl Fired<'_> {
     /// Returns the fate of the rule's results; `None` if it changed nothing.
     pub fn answer(&self) -> Option<Answer> {
         let evidence = self.firing()?;
-        let mut answer = self.used().unwrap_or_else(|| self.lost());
+        let answer = self.used().or_else(|| self.removed()).or_else(|| self.taken());
+        let mut answer = answer.unwrap_or_else(|| self.lost());
         answer.evidence.insert(0, ("fired", evidence));
         Some(answer)
     }
@@ -46,7 +48,7 @@ impl Fired<'_> {
         let mut told = Vec::new();
         for (k, (_, _, rules, saturation)) in self.history.saturations().enumerate() {
             let report = report(rules, saturation, self.subject.at);
-            if let Some(report) = report.filter(|report| changed(report)) {
+            if let Some(report) = report.filter(|report| self.subject.changed(report)) {
                 told.push(format!(
                     "in saturation {}, {}; it made {}",
                     k + 1,
@@ -99,7 +101,8 @@ impl Fired<'_> {
             pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
         let rank = options.rank.then_some(*case);
         let candidates: Vec<_> = found.candidates.iter().collect();
-        match best_of(inputs, rank, self.plan, self.group, &candidates, Goal::Decoupled) {
+        let chooser = Chooser::new(inputs, rank, Goal::Decoupled);
+        match chooser.best_of(self.plan, self.group, &candidates) {
             Err(_) => "no program that runs is found".to_owned(),
             Ok(other) if other.candidate.term == self.chosen.candidate.term => {
                 "the same program is found, in another way".to_owned()
@@ -110,6 +113,48 @@ impl Fired<'_> {
                 format!("{}, which is {}", there.text(), there.own_speed(&here))
             }
         }
+    }
+
+    /// Returns the answer if it removed other terms from the search.
+    fn removed(&self) -> Option<Answer> {
+        let name = self.subject.rule().name;
+        let own = |stage: &&Stage| {
+            Removed::all(self.subject.compiled, &stage.egraph).iter().any(|own| own.by == name)
+        };
+        let stage = self.history.stages.iter().find(own)?;
+        let removed = Removed::all(self.subject.compiled, &stage.egraph);
+        let removed: Vec<&Removed> = removed.iter().filter(|own| own.by == name).collect();
+        let text = format!(
+            "`{name}` has a part in the choice: it removed {} from the search",
+            plural(removed.len(), "term", "terms")
+        );
+        let mut answer = self.subject.answer(Cause::Used, text);
+        let show = Show::new(&stage.egraph, stage.root, self.subject.words);
+        answer.evidence.push(("removed", show.node(&removed.first()?.node)));
+        answer.evidence.push(("at", show.place(removed.first()?.class)));
+        answer.evidence.push(("without it", self.without()));
+        Some(answer)
+    }
+
+    /// Returns the answer if another rule removed what it made from the search.
+    fn taken(&self) -> Option<Answer> {
+        let name = self.subject.rule().name;
+        self.history.stages.iter().find_map(|stage| {
+            let made = self.made_in(&stage.egraph, []);
+            let removed = Removed::all(self.subject.compiled, &stage.egraph);
+            let own = removed.iter().filter(|own| own.by != name && made.contains(&own.node));
+            let own: Vec<&Removed> = own.collect();
+            let first = own.first()?;
+            let text =
+                format!("`{name}` fired, and `{}` removed what it made from the search", first.by);
+            let mut answer = self.subject.answer(Cause::Removed, text);
+            let show = Show::new(&stage.egraph, stage.root, self.subject.words);
+            answer.evidence.push(("made", show.node(&first.node)));
+            answer.evidence.push(("at", show.place(first.class)));
+            answer.evidence.push(("removed", times(own.len())));
+            answer.help = Some(format!("leave `{}` out", first.by));
+            Some(answer)
+        })
     }
 
     /// Returns the answer if the chosen program was derived without it.

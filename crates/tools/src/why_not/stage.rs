@@ -2,6 +2,7 @@
 
 use super::conditions::{Match, Refusal, matches};
 use super::near::nearest;
+use super::removed::Removed;
 use super::{Answer, Cause};
 use crate::history::{History, Stage};
 use crate::show::Show;
@@ -38,15 +39,15 @@ impl<'a> Subject<'a> {
         &self.compiled[self.at]
     }
 
+    /// Returns true if the rule changed anything in a run: it found an equality, or removed what it matched.
+    pub fn changed(&self, report: &RuleReport) -> bool {
+        report.applications > 0 && (report.fired() || self.compiled().subsume)
+    }
+
     pub fn answer(&self, cause: Cause, verdict: String) -> Answer {
         let rule = self.rule().name.to_string();
         Answer { rule, cause, verdict, evidence: Vec::new(), help: None }
     }
-}
-
-/// Returns true if a rule changed anything in a run.
-pub(super) fn changed(report: &RuleReport) -> bool {
-    report.applications > 0 && report.fired()
 }
 
 /// Returns the report of a rule in a run; `None` if the run did not include it.
@@ -131,6 +132,9 @@ impl Told<'_> {
         if !found.is_empty() {
             return self.refused(&show, &found);
         }
+        if let Some(answer) = self.removed() {
+            return answer;
+        }
         let mut answer = match nearest(&show, self.subject.rule()) {
             None => self.no_root(),
             Some(near) => self.near(&show, &near),
@@ -181,6 +185,37 @@ impl Told<'_> {
             Err(Gap::NotEqual | Gap::TooLong) => {}
         }
         answer
+    }
+
+    /// Answers that it would apply to what another rule removed from the search.
+    fn removed(&self) -> Option<Answer> {
+        let Told { subject, stage, .. } = self;
+        let (rule, compiled) = (subject.rule(), subject.compiled());
+        let all = Removed::all(subject.compiled, &stage.egraph);
+        let others = all.iter().map(|own| own.by).unique().filter(|other| *other != rule.name);
+        others.into_iter().find_map(|other| {
+            let own: Vec<&Removed> = all.iter().filter(|own| own.by == other).collect();
+            let egraph = Removed::restored(&own, &stage.egraph);
+            let found = matches(&egraph, rule, compiled);
+            let open = found.iter().filter(|m| m.refusal == Refusal::None);
+            let show = Show::new(&egraph, stage.root, subject.words);
+            let smallest = open.min_by_key(|m| (show.size(m.root), m.root))?;
+            let mut answer = subject.answer(
+                Cause::Removed,
+                format!(
+                    "`{}` would match, and `{other}` removed what it matches from the search",
+                    rule.name
+                ),
+            );
+            answer.evidence.push(("match", show.term(smallest.root)));
+            answer.evidence.push(("at", show.place(smallest.root)));
+            answer.evidence.push(("removed", format!("by `{other}`, {}", times(own.len()))));
+            let set = &subject.book.sets[rule.set];
+            let help =
+                format!("run `{}` in a step before `{other}`, or leave `{other}` out", set.name);
+            answer.help = Some(help);
+            Some(answer)
+        })
     }
 
     /// Suggests how a run can continue.

@@ -235,8 +235,8 @@ macro_rules! binary_operations {
                 match self { $(BinaryOp::$variant => ($i64)(a, b),)* }
             }
 
-            /// Applies the operation to two integers without wrapping; `None` if there is no result, if the result
-            /// needs more than 64 bits, and for comparisons.
+            /// Applies the operation to two integers without wrapping; `None` if there is no result, and if the result
+            /// needs more than 64 bits.
             pub fn checked(self, a: i64, b: i64) -> Option<i64> {
                 match self { $(BinaryOp::$variant => ($checked)(a, b),)* }
             }
@@ -341,13 +341,13 @@ binary_operations! {
     }
     Lt, "lt", "1 (i64) if the first is less, else 0" {
         f32: |a, b| f32::from(u8::from(a < b)), f64: |a, b| f64::from(u8::from(a < b)),
-        i64: |a, b| i64::from(a < b), checked: |_, _| None,
+        i64: |a, b| i64::from(a < b), checked: unchecked(|a, b| i64::from(a < b)),
         monotone: always, magnitude: |_, _| Some(1), start: None,
         compares: true, price: Operation, solver: Some("(ite (< a b) 1 0)"),
     }
     Le, "le", "1 (i64) if the first is less or equal, else 0" {
         f32: |a, b| f32::from(u8::from(a <= b)), f64: |a, b| f64::from(u8::from(a <= b)),
-        i64: |a, b| i64::from(a <= b), checked: |_, _| None,
+        i64: |a, b| i64::from(a <= b), checked: unchecked(|a, b| i64::from(a <= b)),
         monotone: always, magnitude: |_, _| Some(1), start: None,
         compares: true, price: Operation, solver: Some("(ite (<= a b) 1 0)"),
     }
@@ -423,6 +423,13 @@ impl BinaryOp {
         let ends = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
         let ends = ends.map(|(a, b)| self.checked(a, b).filter(|_| self.is_monotone(b)));
         Some((ends.into_iter().min()??, ends.into_iter().max()??))
+    }
+
+    /// Returns the least and the greatest remainder of a truncated division of integers within inclusive bounds; `None`
+    /// if the divisor may be 0 or negative.
+    pub fn remainders(a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
+        let most = b.1.checked_sub(1).filter(|_| b.0 > 0)?;
+        Some((a.0.clamp(-most, 0), a.1.clamp(0, most)))
     }
 
     /// Applies the operation to two scalars of one type; `None` if the types differ or are storage types.
