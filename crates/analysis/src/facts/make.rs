@@ -175,8 +175,10 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
         }
         Some(Primitive::Select) => {
             let Some([condition, a, b]) = info.parts(children) else { return };
-            let chosen = data(condition).integer().map(|n| if n != 0 { a } else { b });
-            fact.constant = chosen.and_then(|chosen| data(chosen).constant);
+            // All operands are evaluated, so that a fault in one that is not chosen is the selection's, too.
+            let both = data(a).constant.zip(data(b).constant);
+            let chosen = both.zip(data(condition).integer());
+            fact.constant = chosen.map(|((a, b), n)| if n != 0 { a } else { b });
             if fact.dtype == Some(DType::I64) {
                 fact.range = data(a).range.hull(data(b).range);
             }
