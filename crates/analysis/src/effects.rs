@@ -62,6 +62,8 @@ pub struct Effects {
     pub reads: BTreeSet<Place>,
     /// The places written.
     pub writes: BTreeSet<Place>,
+    /// True if lanes may be folded, which fails if one is inactive.
+    pub folds: bool,
 }
 
 impl AddressFact {
@@ -170,7 +172,7 @@ fn run(egraph: &EGraph, id: Id) -> Index {
 impl Effects {
     /// Returns the empty set of effects.
     pub fn none() -> Effects {
-        Effects { reads: BTreeSet::new(), writes: BTreeSet::new() }
+        Effects { reads: BTreeSet::new(), writes: BTreeSet::new(), folds: false }
     }
 
     /// Returns the number of places.
@@ -178,10 +180,10 @@ impl Effects {
         self.reads.len() + self.writes.len()
     }
 
-    /// Measures the imprecision of the effects: the number of places plus the number of unknown indices.
+    /// Measures the imprecision of the effects: the number of places, of unknown indices and of possible failures.
     pub fn vagueness(&self) -> usize {
         let unknown = |p: &Place| p.index.iter().filter(|i| i.is_none()).count();
-        self.len() + self.places().map(unknown).sum::<usize>()
+        self.len() + self.places().map(unknown).sum::<usize>() + usize::from(self.folds)
     }
 
     /// Returns true if there is no effect.
@@ -197,6 +199,7 @@ impl Effects {
     fn extend(&mut self, other: Effects) {
         self.reads.extend(other.reads);
         self.writes.extend(other.writes);
+        self.folds |= other.folds;
     }
 
     fn map(self, f: impl Fn(&Index) -> Index) -> Effects {
@@ -205,7 +208,7 @@ impl Effects {
                 .map(|p| Place { index: p.index.iter().map(&f).collect(), ..p })
                 .collect()
         };
-        Effects { reads: places(self.reads), writes: places(self.writes) }
+        Effects { reads: places(self.reads), writes: places(self.writes), folds: self.folds }
     }
 
     /// Returns the effects of evaluating a node; `None` for an operator that does not declare them.
@@ -263,7 +266,8 @@ impl Effects {
     /// Returns the effects of the operands together with the addresses that the operator itself touches.
     fn touched(egraph: &EGraph, children: &[Id], info: &OpInfo) -> Option<Effects> {
         let touches = info.touches.as_ref()?;
-        let mut all = Effects::none();
+        let folds = info.is(Primitive::Fold);
+        let mut all = Effects { folds, ..Effects::none() };
         for child in children {
             all.extend(effects(egraph, *child)?.into_owned());
         }

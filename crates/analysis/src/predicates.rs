@@ -152,7 +152,8 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     Answer {
         name: "reads-only-in",
         answer: |g, x| {
-            g[x[0]].data.dtype.is_some()
+            let own = &g[x[0]].data;
+            (own.dtype.is_some() || own.address.is_some())
                 && effects(g, x[0]).is_some_and(|e| {
                     let fixed = |p: &Place| !writable(g, p.tensor.as_str());
                     e.writes.is_empty() && e.reads.iter().all(fixed)
@@ -166,7 +167,8 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     Answer {
         name: "speculable",
         answer: |g, x| {
-            effects(g, x[1]).is_some_and(|e| e.reads.is_empty()) || runs(g, x[0]).unwrap_or(false)
+            let fails = |own: &Effects| !own.reads.is_empty() || own.folds;
+            effects(g, x[1]).is_some_and(|own| !fails(&own)) || runs(g, x[0]).unwrap_or(false)
         },
     },
     Answer {

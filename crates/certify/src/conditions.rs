@@ -138,7 +138,9 @@ impl Checker<'_> {
             ("runs-once", [_]) => {
                 runs(0) && self.values(terms[0]).is_some_and(|(least, most)| least == most)
             }
-            ("speculable", [_, _]) => runs(0) || touches(1)?.is_empty(),
+            ("speculable", [_, _]) => {
+                runs(0) || touches(1)?.is_empty() && !self.folds(terms[1], &mut { VISITS })
+            }
             // These conditions only guide the search; they do not affect the correctness of a rule.
             ("distinct" | "lane-count" | "loop-free" | "may-be-free" | "untiled", _) => true,
             ("rank", [a, n]) => {
@@ -155,7 +157,7 @@ impl Checker<'_> {
                 let only = |other: &Place| (other.1 == own.1) == (name == "only-writes");
                 touches(1)?.iter().all(|(written, other)| !(read || *written) || only(other))
             }
-            ("reads-only-in", [a]) if a.dtype.is_some() && a.place.is_none() => {
+            ("reads-only-in", [a]) if a.dtype.is_some() => {
                 touches(0)?.iter().all(|(written, place)| !written && input(place))
             }
             ("independent" | "undisturbed", [_, _]) => {

@@ -118,6 +118,15 @@ impl Checker<'_> {
         all.retain(|(written, _)| !(*written && value));
         Some(all)
     }
+
+    /// Returns true if a term may fold lanes, which fails if one is inactive, or if `visits` is exhausted.
+    pub(super) fn folds(&self, term: T, visits: &mut usize) -> bool {
+        let Some(left) = visits.checked_sub(1) else { return true };
+        *visits = left;
+        let (name, operands) = self.node(term);
+        let own = self.operator(name, operands.len()).is_some_and(|own| own.is(Primitive::Fold));
+        own || operands.iter().any(|operand| deeper(|| self.folds(*operand, visits)))
+    }
 }
 
 /// Returns true if no place written in `writes` overlaps a place in `all`. If a loop variable is given, the two are

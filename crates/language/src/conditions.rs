@@ -153,7 +153,7 @@ pub const PREDICATES: &[Condition] = &[
     Condition {
         name: "speculable",
         doc: "evaluating the second outside of the loop over the variable cannot fault where the loop \
-              does not: it loads nothing, or the loop runs at least once",
+              does not: it loads nothing and folds no lanes, or the loop runs at least once",
         sorts: &["Var", "Value"],
     },
     Condition {

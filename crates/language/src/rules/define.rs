@@ -16,7 +16,6 @@ use crate::diagnostic::Diagnostic;
 use crate::rebuild::rebuild;
 use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, Id, Language, PatternAst, RecExpr, Symbol, Var};
-use itertools::Itertools;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -53,9 +52,10 @@ impl Definitions {
 
     /// Returns every definition with the name of its operator, by name and number of arguments.
     pub fn all(&self) -> Vec<(&'static str, &Definition)> {
-        let all =
-            self.by_operator.iter().map(|((name, _), definition)| (name.as_str(), definition));
-        all.sorted_by_key(|(name, definition)| (*name, definition.parameters.len())).collect_vec()
+        let all = self.by_operator.iter();
+        let mut all: Vec<_> = all.map(|((name, _), own)| (name.as_str(), own)).collect();
+        all.sort_unstable_by_key(|(name, own)| (*name, own.parameters.len()));
+        all
     }
 
     /// Returns the operators from which definitions are built.

@@ -6,7 +6,7 @@ use super::operator::{self, Value};
 use super::read::Reader;
 use egg::{ENodeOrVar, Id, Language, Symbol};
 use ember_language::diagnostic::Span;
-use ember_language::rules::{Definition, OpInfo, Operators};
+use ember_language::rules::{Definition, Kind as SortKind, OpInfo, Operators};
 use ember_language::sexp::{Kind, Sexp};
 use ember_language::term::{Head, Node};
 use ember_values::operation::{self, WORDS};
@@ -106,11 +106,12 @@ fn word(node: &Node, written: &[Sexp], span: Span, operators: &Operators) -> Kin
         Some(Primitive::Root(_)) => Some("name"),
         Some(Primitive::Freeze | Primitive::Stored) => Some("address"),
         Some(Primitive::Constant) => Some("number"),
-        Some(Primitive::Same) => Some("x"),
         _ => None,
     };
     let only = only.and_then(|only| operands.get(info?.position(only)?));
-    if let Some(only) = only {
+    let stored = info.filter(|own| own.kind == Some(SortKind::Address));
+    let stored = stored.and_then(|own| operands.get(own.first_of(SortKind::Tensor)?));
+    if let Some(only) = only.or(stored) {
         return only.kind.clone();
     }
     let ordered: Vec<&Sexp> = match operation::named(name) {

@@ -244,7 +244,7 @@ impl<S: Setting> Grow<'_, S> {
         let grammar = self.grammar;
         let Shape { pattern, sort, .. } = shape;
         let none = BTreeMap::new();
-        let mut types = Types::of(grammar.signature, pattern, &[], *sort, rank, &none)?;
+        let mut types = Types::of(grammar.signature, pattern, &[], *sort, rank, &none, 2)?;
         match (shape.info.kind, shape.info.typing) {
             (Some(Kind::Statement), _) => types.decide_others(ty.dtype, ty.lanes)?,
             (_, Some(Typing::Named(_))) => {

@@ -166,8 +166,9 @@ fn is_typed(kind: Kind) -> bool {
 
 impl Types {
     /// Derives the requirements of a pattern whose root has this sort and, if it is an address, lacks `rank` indices.
-    /// `others` are further nodes of the pattern outside of its root, and `ranks` are the ranks that a rule requires of
-    /// its variables. Returns `None` if the requirements are contradictory.
+    /// `others` are further nodes of the pattern outside of its root, `ranks` are the ranks that a rule requires of its
+    /// variables, and `open` is that of tensors which may have any. Returns `None` if the requirements are
+    /// contradictory.
     pub fn of(
         signature: &Signature,
         pattern: &PatternAst<Node>,
@@ -175,6 +176,7 @@ impl Types {
         sort: Sort,
         rank: usize,
         ranks: &BTreeMap<Var, usize>,
+        open: usize,
     ) -> Option<Types> {
         let mut types = Types::default();
         let (dtype, lanes) = (types.dtypes.fresh(), types.lanes.fresh());
@@ -192,7 +194,7 @@ impl Types {
             read_only: false,
             binders: Vec::new(),
         };
-        let mut visit = Visit { signature, pattern, ranks, types: &mut types };
+        let mut visit = Visit { signature, pattern, ranks, open, types: &mut types };
         visit.node(Id::from(pattern.len().checked_sub(1)?), want.clone())?;
         for other in others {
             let ENodeOrVar::ENode(node) = &pattern[*other] else { continue };
@@ -237,6 +239,7 @@ struct Visit<'a> {
     signature: &'a Signature,
     pattern: &'a PatternAst<Node>,
     ranks: &'a BTreeMap<Var, usize>,
+    open: usize,
     types: &'a mut Types,
 }
 
@@ -451,7 +454,8 @@ impl Visit<'_> {
             ENodeOrVar::ENode(node) => self.signature.table().of(node),
         };
         let lowers = |info: &OpInfo| info.asks.iter().any(|ask| ask.rank == OfRank::More(1));
-        own.map_or(2, |info| info.rank.unwrap_or(if lowers(info) { 1 } else { 2 }))
+        let open = |info: &OpInfo| self.open.saturating_sub(usize::from(lowers(info)));
+        own.map_or(self.open, |info| info.rank.unwrap_or_else(|| open(info)))
     }
 }
 

@@ -97,7 +97,8 @@ impl Instance {
             (Kind::Tensor, n) => n + 1,
             (_, n) => n / 2,
         };
-        let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks)?;
+        let open = rng.choice([2, 2, 3]).unwrap_or(2);
+        let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks, open)?;
         // Half of the instances are aimed; what else a condition excludes is found by the others.
         let aim = aim.filter(|_| rng.bool());
         let alias = rng.u8(0..4) == 0 || aim.is_some_and(Aim::is_of_memory);
