@@ -110,6 +110,12 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         self.op(Primitive::Broadcast, &[lanes, x])
     }
 
+    /// Adds a value that is converted to a type.
+    pub fn cast(&mut self, dtype: DType, x: Id) -> Id {
+        let dtype = self.word(dtype.name());
+        self.op(Primitive::Cast, &[dtype, x])
+    }
+
     /// Adds lanes that count up from a number, active below another.
     pub fn lanes(&mut self, lanes: usize, hi: Id, from: Id) -> Id {
         let lanes = self.int(lanes as i64);

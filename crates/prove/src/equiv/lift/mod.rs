@@ -13,6 +13,7 @@ mod writes;
 
 use crate::chains::Terms;
 use egg::{Id, Language};
+use ember_language::make::Make;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Node, Term};
@@ -77,12 +78,12 @@ pub fn lifted(program: &Program, operators: &Operators) -> Result<Term, NoStatem
         if at == 0 {
             lift.body(&program.main, &mut Feed::default(), &mut parts)?;
         } else {
-            parts.push(lift.make(Primitive::Barrier, &[]));
+            parts.push(lift.make().op(Primitive::Barrier, &[]));
         }
         lift.level(actions, &mut parts)?;
         lift.before.append(&mut lift.writing);
     }
-    let root = lift.sequence(parts);
+    let root = lift.make().sequence(&parts);
     lift.lanes_fit(root)?;
     Ok(Terms::of(&lift.made.finish(), root))
 }
@@ -138,14 +139,9 @@ struct Bounds {
 }
 
 impl<'p> Lift<'p> {
-    /// Builds a node of a primitive of one processor from operands in the order of its row.
-    fn make(&mut self, primitive: Primitive, parts: &[Id]) -> Id {
-        self.made.add(self.operators.node(primitive, None, parts))
-    }
-
-    /// Adds a word: a type, an operation or a name of the model.
-    fn word(&mut self, name: &str) -> Id {
-        self.made.add(Node::op(name, &[]))
+    /// Returns the builder of terms of one processor.
+    fn make(&mut self) -> Make<'p, impl FnMut(Node) -> Id> {
+        Make::new(self.operators, |node| self.made.add(node))
     }
 
     /// Returns the operands of a term of a primitive, in the order of its row.
@@ -153,21 +149,9 @@ impl<'p> Lift<'p> {
         self.operators.parts(self.made.get(id)?, primitive)
     }
 
-    fn int(&mut self, n: i64) -> Id {
-        self.made.add(Node::int(n))
-    }
-
     fn node(&self, id: Id) -> Node {
         // Every id was returned by `made`, so that the default is never used.
         self.made.get(id).cloned().unwrap_or_else(|| Node::int(0))
-    }
-
-    fn sequence(&mut self, mut parts: Vec<Id>) -> Id {
-        let Some(mut rest) = parts.pop() else { return self.make(Primitive::Skip, &[]) };
-        while let Some(part) = parts.pop() {
-            rest = self.make(Primitive::Seq, &[part, rest]);
-        }
-        rest
     }
 
     /// Appends the statements of one level of the access unit, including the callbacks that it calls.
@@ -237,7 +221,7 @@ impl<'p> Lift<'p> {
                 Stmt::Matmul { out: to, a, b, transposed } => {
                     let parts =
                         [self.tensor(*to, true), self.tensor(*a, false), self.tensor(*b, false)];
-                    out.push(self.make(Primitive::Matmul(*transposed), &parts));
+                    out.push(self.make().op(Primitive::Matmul(*transposed), &parts));
                     self.forget(*to);
                 }
                 Stmt::For(Loop { var, lo, hi, step, body }) => {
@@ -292,13 +276,12 @@ impl<'p> Lift<'p> {
         op: Option<BinaryOp>,
         out: &mut Vec<Id>,
     ) -> Result<(), NoStatement> {
-        self.same_lanes(address, value)?;
         let statement = match op {
             Some(op) => {
-                let op = self.word(op.name());
-                self.make(Primitive::Accumulate, &[op, address, value])
+                let op = self.make().word(op.name());
+                self.make().op(Primitive::Accumulate, &[op, address, value])
             }
-            None => self.make(Primitive::Store, &[address, value]),
+            None => self.make().op(Primitive::Store, &[address, value]),
         };
         out.push(statement);
         self.forget(tensor);
@@ -349,18 +332,17 @@ impl<'p> Lift<'p> {
         body: &mut Body<'_, 'p>,
     ) -> Result<(), NoStatement> {
         // Each loop has a name of its own, so that a value that leaves its loop is not captured by another.
-        let number = self.int(self.loops);
+        let number = self.loops;
         self.loops += 1;
-        let name = self.made.add(self.operators.numbered_node(number));
-        let stride = self.int(step);
-        let variable = self.make(Primitive::Variable, &[name, lo, hi, stride]);
-        let index = self.make(Primitive::Iv, &[variable]);
+        let stride = self.make().int(step);
+        let variable = self.make().variable(number, [lo, hi, stride]);
+        let index = self.make().iv(variable);
         let outside = self.registers.clone();
         let mut words: Vec<Option<Id>> = Vec::with_capacity(outside.len());
         for value in &outside {
             let word = format!("@{}", self.words);
             self.words += usize::from(value.is_some());
-            words.push(value.map(|_| self.word(&word)));
+            words.push(value.map(|_| self.make().word(&word)));
         }
         self.registers.clone_from(&words);
         if let Some(register) = register {
@@ -401,7 +383,7 @@ impl<'p> Lift<'p> {
         }
         let mut done: FxHashMap<Id, Id> = FxHashMap::default();
         let empty = inner.is_empty();
-        let whole = self.sequence(inner);
+        let whole = self.make().sequence(&inner);
         let whole = self.put(whole, &means, &mut done);
         let own = |lift: &Self, term: Id| {
             let names: BTreeSet<&str> =
@@ -412,14 +394,14 @@ impl<'p> Lift<'p> {
             return Err(NoStatement::Carried);
         }
         if !empty {
-            out.push(self.make(Primitive::For, &[variable, lo, hi, stride, whole]));
+            out.push(self.make().op(Primitive::For, &[variable, lo, hi, stride, whole]));
         }
         for (at, op, x, before) in folds {
             let x = self.put(x, &means, &mut done);
             if !own(self, x) && !self.reads(x, &wrote) {
-                let op = self.word(op.name());
+                let op = self.make().word(op.name());
                 let parts = [op, variable, lo, hi, stride, before, x];
-                let fold = self.make(Primitive::Reduce, &parts);
+                let fold = self.make().op(Primitive::Reduce, &parts);
                 self.registers[at] = Some(fold);
             }
         }

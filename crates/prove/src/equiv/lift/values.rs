@@ -3,10 +3,10 @@
 use super::{Lift, NoStatement};
 use egg::{Id, Language};
 use ember_language::sexp::deeper;
-use ember_language::term::{Head, Node};
+use ember_language::term::Head;
 use ember_targets::dlc::{Addr, Expr, SizeId, StreamId, StreamKind, TensorId};
 use ember_values::primitive::Primitive;
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeSet;
 
 impl Lift<'_> {
@@ -19,30 +19,28 @@ impl Lift<'_> {
         let program = self.program;
         let stream = &program.streams[id.index()];
         Ok(match &stream.kind {
-            StreamKind::Const(value) => self.scalar(*value),
+            StreamKind::Const(value) => self.make().number(*value),
             StreamKind::Size(size) => self.size(*size),
             StreamKind::IndVar(unit) => {
                 let variable = self.units.get(unit).copied();
                 let variable = variable.ok_or(NoStatement::IdleLoop)?;
-                self.make(Primitive::Iv, &[variable])
+                self.make().iv(variable)
             }
             StreamKind::Mem { addr, .. } => {
                 let address = self.place(addr, false, &mut |l, s| l.stream(*s))?;
-                self.make(Primitive::Load, &[address])
+                self.make().load(address)
             }
             StreamKind::Broadcast(from) => {
                 let x = self.stream(*from)?;
-                let lanes = self.int(stream.ty.lanes.into());
-                self.make(Primitive::Broadcast, &[lanes, x])
+                self.make().broadcast(stream.ty.lanes as usize, x)
             }
             StreamKind::IndexCast(from) => {
                 let x = self.stream(*from)?;
-                let index = self.word(DType::I64.name());
-                self.make(Primitive::Cast, &[index, x])
+                self.make().cast(DType::I64, x)
             }
             StreamKind::Alu { op, a, b } => {
-                let parts = [self.stream(*a)?, self.stream(*b)?];
-                self.make(Primitive::Binary(*op), &parts)
+                let (a, b) = (self.stream(*a)?, self.stream(*b)?);
+                self.make().binary(*op, a, b)
             }
         })
     }
@@ -57,74 +55,60 @@ impl Lift<'_> {
             Expr::Register(register) => self.registers[register.index()].ok_or_else(|| {
                 NoStatement::Register(self.program.registers[register.index()].name.clone())
             })?,
-            Expr::Const(value) => self.scalar(*value),
+            Expr::Const(value) => self.make().number(*value),
             Expr::Size(size) => self.size(*size),
             Expr::Load(addr) => {
                 let address = self.place(addr, false, &mut |l, e| l.value(e))?;
-                self.make(Primitive::Load, &[address])
+                self.make().load(address)
             }
             Expr::Unary(op, x) => {
                 let x = self.value(x)?;
-                self.make(Primitive::Unary(*op), &[x])
+                self.make().op(Primitive::Unary(*op), &[x])
             }
             Expr::Binary(op, a, b) => {
-                let parts = [self.value(a)?, self.value(b)?];
-                self.make(Primitive::Binary(*op), &parts)
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                self.make().binary(*op, a, b)
             }
             Expr::Select(c, a, b) => {
                 let parts = [self.value(c)?, self.value(a)?, self.value(b)?];
-                self.make(Primitive::Select, &parts)
+                self.make().op(Primitive::Select, &parts)
             }
             Expr::Fold(op, x) => {
                 let x = self.value(x)?;
                 self.active(x)?;
-                let op = self.word(op.name());
-                self.make(Primitive::Fold, &[op, x])
+                let op = self.make().word(op.name());
+                self.make().op(Primitive::Fold, &[op, x])
             }
             Expr::Cast(dtype, x) => {
                 let x = self.value(x)?;
-                let dtype = self.word(dtype.name());
-                self.make(Primitive::Cast, &[dtype, x])
+                self.make().cast(*dtype, x)
             }
             Expr::Broadcast(lanes, x) => {
                 let x = self.value(x)?;
-                let lanes = self.int((*lanes).into());
-                self.make(Primitive::Broadcast, &[lanes, x])
+                self.make().broadcast(*lanes as usize, x)
             }
             Expr::Iota(lanes, base) => {
                 let base = self.value(base)?;
-                let lanes = self.int((*lanes).into());
-                let end = self.make(Primitive::Binary(BinaryOp::Add), &[base, lanes]);
-                self.make(Primitive::Lanes, &[lanes, end, base])
+                let mut make = self.make();
+                let count = make.int((*lanes).into());
+                let end = make.sum(base, count);
+                make.lanes(*lanes as usize, end, base)
             }
         })
     }
 
-    fn scalar(&mut self, value: Scalar) -> Id {
-        if let Scalar::I64(n) = value {
-            return self.int(n);
-        }
-        let dtype = self.word(value.dtype().name());
-        let number = self.made.add(Node::new(Head::real(value.as_f64()), &[]));
-        self.make(Primitive::Constant, &[dtype, number])
-    }
-
     fn size(&mut self, size: SizeId) -> Id {
-        let name = format!("%{}", self.program.sizes[size.index()]);
-        let name = self.word(&name);
-        self.make(Primitive::Size, &[name])
+        let program = self.program;
+        self.make().size(&program.sizes[size.index()])
     }
 
     /// Returns a tensor. A tensor that an earlier part of the program wrote is read as frozen, as models read it.
     pub(super) fn tensor(&mut self, id: TensorId, written: bool) -> Id {
         let tensor = &self.program.tensors[id.index()];
-        let name = self.word(&format!("%{}", tensor.name));
-        if !tensor.writable {
-            return self.make(Primitive::Root(false), &[name]);
-        }
-        let out = self.make(Primitive::Root(true), &[name]);
-        match !written && self.before.contains(&id) && !self.writing.contains(&id) {
-            true => self.make(Primitive::Freeze, &[out]),
+        let out = self.make().root(&tensor.name, tensor.writable);
+        let before = self.before.contains(&id) && !self.writing.contains(&id);
+        match tensor.writable && !written && before {
+            true => self.make().op(Primitive::Freeze, &[out]),
             false => out,
         }
     }
@@ -142,10 +126,9 @@ impl Lift<'_> {
             let mut i = index(self, i)?;
             if let Some(lanes) = addr.lanes.as_ref().filter(|_| place == last) {
                 let limit = index(self, &lanes.limit)?;
-                let count = self.int(lanes.count.into());
-                i = self.make(Primitive::Lanes, &[count, limit, i]);
+                i = self.make().lanes(lanes.count as usize, limit, i);
             }
-            at = self.make(Primitive::Index, &[at, i]);
+            at = self.make().at(at, &[i]);
         }
         Ok(at)
     }
@@ -167,7 +150,7 @@ impl Lift<'_> {
 
     /// Checks that a value has the same lanes as the run to which it is written. The machine fills other lanes with
     /// zeros, which the term does not express.
-    pub(super) fn same_lanes(&self, address: Id, value: Id) -> Result<(), NoStatement> {
+    fn same_lanes(&self, address: Id, value: Id) -> Result<(), NoStatement> {
         let span = |run: Id| {
             let [_, hi, base] = self.parts(run, Primitive::Lanes)?;
             Some(self.span(hi, base))
