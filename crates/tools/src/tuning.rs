@@ -74,7 +74,7 @@ impl<'a> Tuning<'a> {
         self.all_known(&names, line)
     }
 
-    /// Returns the results of several schedules, in their order; see [`known`](Tuning::known).
+    /// Returns the results of several schedules, in their order.
     pub fn all_known(&self, names: &[&str], line: &Line) -> Checked<Vec<Arc<Attempt>>> {
         threads::map(names, |name| self.known(name, line)).into_iter().collect()
     }
