@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 /// could reverse their order.
 const SAME_SPEED: u64 = 20_000;
 
+/// The ratio to a limit from which on an estimate counts as far above it: more than the cost model errs for most programs.
+const FAR: f64 = 1.4;
+
 /// A program chosen from candidates.
 #[derive(Clone, Debug)]
 pub struct Chosen {
@@ -68,7 +71,8 @@ pub struct Chooser<'a> {
     pub rank: Option<&'a Case>,
     /// The kind of program.
     pub goal: Goal,
-    /// The most cycles of a program of interest; no candidate is run for longer.
+    /// The most cycles of a program of interest; no candidate is run for longer. If a group's first candidate takes more
+    /// by the cost model and in fact, the search's others are not run.
     pub cycles: u64,
     /// The cycles of a program that is good enough: if a group's first candidate takes no more, no other is run.
     pub enough: u64,
@@ -119,8 +123,7 @@ impl<'a> Chooser<'a> {
         let found: Vec<_> = searched.found.iter().collect();
         let best = threads::map(&found, |&(at, found)| {
             let others = others.iter().filter_map(|other| Some(&other.groups.get(*at)?.candidate));
-            let candidates: Vec<&Candidate> = found.candidates.iter().chain(others).collect();
-            (*at, self.best_of(plan, *at, &candidates))
+            (*at, self.best_of(plan, *at, &found.candidates, &others.collect::<Vec<_>>()))
         });
         let mut ranked = BTreeMap::new();
         for (at, best) in best {
@@ -159,12 +162,13 @@ impl<'a> Chooser<'a> {
         lower(operators, &self.inputs.machine, term, context, self.goal)
     }
 
-    /// Returns the best candidate of one group.
+    /// Returns the best candidate of one group: of its own, in the order of the cost model, and of other searches'.
     pub fn best_of(
         &self,
         plan: &Plan,
         at: usize,
-        candidates: &[&Candidate],
+        own: &[Candidate],
+        others: &[&Candidate],
     ) -> Result<Ranked, Vec<NoProgram>> {
         let try_one = |candidate: &Candidate, limit: u64| -> Result<Ranked, NoProgram> {
             let term = plan.term(at, &candidate.term);
@@ -178,7 +182,7 @@ impl<'a> Chooser<'a> {
         if self.rank.is_none() {
             // The cost model has ordered the candidates, so the first that can run is the best.
             let mut rejected = Vec::new();
-            for candidate in candidates {
+            for candidate in own.iter().chain(others.iter().copied()) {
                 match try_one(candidate, self.cycles) {
                     Ok(ranked) => return Ok(ranked),
                     Err(why) => rejected.push(why),
@@ -189,15 +193,31 @@ impl<'a> Chooser<'a> {
         let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
         // The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. The
         // bound is the same for all of them, so that the choice does not depend on the order in which threads finish.
-        let mut tried = Vec::with_capacity(candidates.len());
-        let mut rest = candidates.iter();
-        let first = rest.by_ref().find_map(|candidate| {
+        let mut tried = Vec::with_capacity(own.len() + others.len());
+        let mut rest = own.iter();
+        let mut limit = self.cycles;
+        let mut enough = false;
+        for candidate in rest.by_ref() {
             tried.push(try_one(candidate, self.cycles));
-            tried.last()?.as_ref().ok().map(|ranked| of(ranked).cycles)
-        });
-        let limit = first.map_or(self.cycles, |cycles| cycles.saturating_add(cycles / SAME_SPEED));
-        if first.is_none_or(|cycles| cycles > self.enough) {
-            tried.extend(threads::map(rest.as_slice(), |candidate| try_one(candidate, limit)));
+            match tried.last() {
+                Some(Ok(first)) => {
+                    let cycles = of(first).cycles;
+                    limit = cycles.saturating_add(cycles / SAME_SPEED);
+                    enough = cycles <= self.enough;
+                    break;
+                }
+                Some(Err(why)) if why.takes_more_than(self.cycles) => {
+                    // By the cost model, too, the rest is far from being of interest.
+                    let far = candidate.estimate > FAR * self.cycles as f64;
+                    rest = if far { [].iter() } else { rest };
+                    break;
+                }
+                _ => {}
+            }
+        }
+        if !enough {
+            let rest: Vec<&Candidate> = rest.chain(others.iter().copied()).collect();
+            tried.extend(threads::map(&rest, |candidate| try_one(candidate, limit)));
         }
         let (ranked, rejected): (Vec<Ranked>, Vec<NoProgram>) =
             itertools::Itertools::partition_result(tried.into_iter());

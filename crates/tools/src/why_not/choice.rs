@@ -100,9 +100,8 @@ impl Fired<'_> {
         let found =
             pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
         let rank = options.rank.then_some(*case);
-        let candidates: Vec<_> = found.candidates.iter().collect();
         let chooser = Chooser::new(inputs, rank, Goal::Decoupled);
-        match chooser.best_of(self.plan, self.group, &candidates) {
+        match chooser.best_of(self.plan, self.group, &found.candidates, &[]) {
             Err(_) => "no program that runs is found".to_owned(),
             Ok(other) if other.candidate.term == self.chosen.candidate.term => {
                 "the same program is found, in another way".to_owned()
