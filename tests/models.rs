@@ -4,7 +4,7 @@
 use egg::Symbol;
 use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Sources};
-use ember_language::rules::{self, Operators};
+use ember_language::rules::{self, Definitions, Operators};
 use ember_model::data::Instance;
 use ember_model::reference::evaluate;
 use ember_model::{Model, TensorId};
@@ -62,6 +62,28 @@ fn root_terms() {
         text(parse(include_str!("../examples/gather.sexp")).expect("a model")),
         "(emb.output (out %out) (emb.gather (emb.tensor (in %table)) (in %indices)))"
     );
+}
+
+/// Lookups of functions of a table of `rows` rows: a bag of 40 rows and a gather of 20.
+fn functions_of_a_table(rows: u64) -> Vec<String> {
+    let text = format!(
+        "(model m (input t f32 (rows 4)) (input i i64 (l)) (input o i64 (bags+1)) (input g i64 (20))
+           (let e (nn.exp t)) (let twice (nn.scale 2.0 t))
+           (output a (emb.bag sum e i o)) (output b (emb.gather e g))
+           (output c (emb.gather twice g)) (output d (emb.bag max twice i o))
+           (data (size rows {rows}) (size bags 4) (t (uniform 0 1)) (o (fixed 10)) (i (zipf 0)) (g (zipf 0))))"
+    );
+    let mut sources = Sources::default();
+    let file = sources.add("model.sexp", &text);
+    let model = Model::parse_placed(&sources, file, &Definitions::default(), None);
+    let model = model.unwrap_or_else(|errors| panic!("{errors:#?}"));
+    model.computed.iter().map(|computed| computed.tensor.name.clone()).collect()
+}
+
+#[test]
+fn functions_of_tables_are_computed_in_advance_if_the_data_reads_rows_often() {
+    assert_eq!(functions_of_a_table(30), ["a", "b", "c", "d"]);
+    assert_eq!(functions_of_a_table(29), ["e", "c", "d", "a", "b"]);
 }
 
 /// A model with every operation that is elaborated.

@@ -35,6 +35,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
         "i64",
         "the word of `:type`, which is that of the element type",
     ),
+    ("crates/model/src/data/file/npy.rs", "i8", "the word of NumPy for integers of 8 bytes"),
     ("src/bench/", "temporal-l2", "a hint in the names of programs"),
     ("src/bench/", "temporal", "a hint in the names of programs"),
     ("src/bench/", "non-temporal", "a hint in the names of programs"),
@@ -42,7 +43,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 
 /// The maximum number of names in all, and outside [`HOMES`]; the tables should replace them.
 const MOST: usize = 662;
-const MOST_AWAY: usize = 473;
+const MOST_AWAY: usize = 472;
 
 /// Enums whose variants are names of operators.
 const ENUMS: [&str; 3] = ["Primitive", "BinaryOp", "UnaryOp"];

@@ -132,6 +132,7 @@ fn read_held(data: &Data, first: usize, out: &mut [u64]) {
         Data::F16(v) => copy(out, &v[first..first + n], |x| raw(Scalar::F16(x))),
         Data::BF16(v) => copy(out, &v[first..first + n], |x| raw(Scalar::BF16(x))),
         Data::U8(v) | Data::U4(v) => copy(out, &v[first..first + n], |x| raw(Scalar::U8(x))),
+        Data::I8(v) => copy(out, &v[first..first + n], |x| raw(Scalar::I8(x))),
         Data::Hashed(_) => {}
     }
 }

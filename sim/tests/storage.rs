@@ -9,7 +9,7 @@ use ember_targets::dlc::*;
 use ember_targets::tensor::{Data, Hashed, Tensor};
 use ember_values::scalar::{DType, Scalar};
 
-const STORAGE: [DType; 4] = [DType::F16, DType::BF16, DType::U8, DType::U4];
+const STORAGE: [DType; 5] = [DType::F16, DType::BF16, DType::U8, DType::U4, DType::I8];
 
 fn table(dtype: DType, rows: u64, dim: u64, held: bool) -> Tensor {
     let hashed = Hashed { seed: 7, lo: 0.0, hi: 16.0 };
@@ -119,7 +119,7 @@ fn rows_of_every_width_are_read_converted_and_stored() {
         for dim in [1, 2, 3, 7, 31, 64, 127, 129, 200] {
             for held in [false, true] {
                 let table = table(dtype, 9, dim, held);
-                for out in [DType::F32, DType::F64, DType::I64, DType::F16, DType::U8] {
+                for out in [DType::F32, DType::F64, DType::I64, DType::F16, DType::U8, DType::I8] {
                     for lanes in [1, 5, 16, 64] {
                         check(&coupled(dtype, out, 9, dim, lanes), &table, out);
                     }
@@ -145,7 +145,7 @@ fn floats_are_rounded_into_storage_types() {
 #[test]
 fn traffic_is_that_of_the_bits() {
     let (rows, dim) = (4096, 64);
-    for dtype in [DType::F32, DType::F16, DType::BF16, DType::U8, DType::U4] {
+    for dtype in [DType::F32, DType::F16, DType::BF16, DType::U8, DType::U4, DType::I8] {
         let out = DType::F64;
         let stats =
             go(&decoupled(dtype, out, rows, dim), &table(dtype, rows, dim, false), out).stats;

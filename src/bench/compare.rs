@@ -6,7 +6,7 @@ use super::table::geometric_mean;
 use ember_host::{Disk, Files};
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::load::TEXT_LIMIT;
-use ember_tools::tables::table as styled;
+use ember_tools::tables::{narrow, wrapped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ impl Published {
 
     /// Returns the text of all comparisons.
     pub(super) fn report(&self, rows: &[Row]) -> String {
-        let mut out = format!("\nCompared with: {}\n", self.source);
+        let mut out = format!("\n{}\n", wrapped(&format!("Compared with: {}", self.source)));
         out += &speedups(rows);
         out += &self.throughput(rows);
         out += &llc_loads(rows);
@@ -105,7 +105,7 @@ impl Published {
             ("ours, of `paper`", ours(|row| row.percent_of_paper)),
         ];
         out += "\nPercent of hand-written code\n";
-        let mut table = styled(&["", "mean", "worst"]);
+        let mut table = narrow(&["", "mean", "worst"]);
         for (name, figures) in hand {
             if let Some((mean, worst)) = figures {
                 table.add_row([name.to_owned(), format!("{mean:.2}"), format!("{worst:.2}")]);
@@ -118,7 +118,7 @@ impl Published {
     /// Returns the table of the units' utilisation.
     fn throughput(&self, rows: &[Row]) -> String {
         let mut table =
-            styled(&["percent of peak", "emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"]);
+            narrow(&["percent of peak", "emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"]);
         let mut line = |name: String, figures: Vec<Option<f64>>| {
             let cells = figures
                 .into_iter()
@@ -167,7 +167,7 @@ impl Published {
 
 /// Returns a table of comparisons, one per row, under a heading.
 fn table_of<'a>(heading: &str, entries: impl Iterator<Item = (String, &'a Beside)>) -> String {
-    let mut table = styled(&[heading, "published", "ours", "factor", "ln"]);
+    let mut table = narrow(&[heading, "published", "ours", "factor", "ln"]);
     for (entry, beside) in entries {
         table.add_row([
             entry,

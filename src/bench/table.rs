@@ -1,49 +1,66 @@
-//! Prints the bench as one table.
+//! Prints the bench as tables of at most 80 columns: cycles of the schedules, `search` beside the best known programs,
+//! its speed relative to theirs, and its use of the machine.
 
 use super::Row;
-use ember_tools::tables::{grouped, table as styled};
+use ember_tools::tables::{grouped, narrow, wrapped};
 use itertools::Itertools;
 use std::fmt::Write;
 
-/// Returns the table: one row per workload, and the means below.
+/// The programs of the first table, and those of the second.
+const SCHEDULES: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
+const BEST: [&str; 4] = ["paper", "expert", "search", "bound"];
+
+/// Returns the tables, each with one row per workload, and the means below.
 pub(super) fn table(rows: &[Row]) -> String {
-    let header = [
-        "workload",
-        "emb-opt0",
-        "emb-opt1",
-        "emb-opt2",
-        "emb-opt3",
-        "paper",
-        "expert",
-        "search",
-        "bound",
-        "of paper",
-        "of expert",
-        "of bound",
-        "bound by",
-        "access",
-        "execute",
-        "LLC/1000",
-        "output",
+    let cycles_of = |names: [&'static str; 4]| {
+        move |row: &Row| {
+            let cycles = row.cycles.named().into_iter().filter(|(name, _)| names.contains(name));
+            cycles.map(|(_, c)| c.map_or_else(|| "-".to_owned(), grouped)).collect()
+        }
+    };
+    let tables = [
+        one("Cycles of the schedules", rows, SCHEDULES, cycles_of(SCHEDULES)),
+        one("Cycles of the best programs", rows, BEST, cycles_of(BEST)),
+        one(
+            "The speed of `search`",
+            rows,
+            ["of paper", "of expert", "of bound", "bound by"],
+            relative,
+        ),
+        one("What `search` uses", rows, ["access", "execute", "LLC/1000", "output"], uses),
     ];
-    let mut table = styled(&header);
+    format!("{}\n\n{}", tables.iter().join("\n\n"), means(rows))
+}
+
+/// Returns a table with a row of cells for each workload.
+fn one(
+    title: &str,
+    rows: &[Row],
+    columns: [&str; 4],
+    cells: impl Fn(&Row) -> Vec<String>,
+) -> String {
+    let header: Vec<&str> = std::iter::once("workload").chain(columns).collect();
+    let mut table = narrow(&header);
     for row in rows {
-        let cycles = row.cycles.named().map(|(_, c)| c.map_or_else(|| "-".to_owned(), grouped));
-        let busy = row.utilisation.get("search");
-        let llc = row.llc_accesses_per_thousand_elements.get("search");
-        let tail = [
-            percent(row.percent_of_paper),
-            percent(row.percent_of_expert),
-            percent(row.percent_of_bound),
-            row.bound_by.clone(),
-            percent(busy.map(|b| b.access)),
-            percent(busy.map(|b| b.execute)),
-            llc.map_or_else(|| "-".to_owned(), |n| format!("{n:.2}")),
-            if row.valid { "valid" } else { "WRONG" }.to_owned(),
-        ];
-        table.add_row([row.workload.clone()].into_iter().chain(cycles).chain(tail));
+        table.add_row(std::iter::once(row.workload.clone()).chain(cells(row)));
     }
-    format!("{table}\n{}", means(rows))
+    format!("{title}\n{table}")
+}
+
+fn relative(row: &Row) -> Vec<String> {
+    let of = [row.percent_of_paper, row.percent_of_expert, row.percent_of_bound];
+    of.into_iter().map(percent).chain([row.bound_by.clone()]).collect()
+}
+
+fn uses(row: &Row) -> Vec<String> {
+    let busy = row.utilisation.get("search");
+    let llc = row.llc_accesses_per_thousand_elements.get("search");
+    vec![
+        percent(busy.map(|busy| busy.access)),
+        percent(busy.map(|busy| busy.execute)),
+        llc.map_or_else(|| "-".to_owned(), |n| format!("{n:.2}")),
+        if row.valid { "valid" } else { "WRONG" }.to_owned(),
+    ]
 }
 
 fn percent(x: Option<f64>) -> String {
@@ -69,13 +86,13 @@ fn means(rows: &[Row]) -> String {
         let values = || rows.iter().filter_map(|row| Some((row, pick(row).filter(|x| *x > 0.0)?)));
         let worst = values().min_by(|a, b| a.1.total_cmp(&b.1));
         if let (Some(mean), Some((row, least))) = (geometric_mean(values().map(|v| v.1)), worst) {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                out,
+            let line = format!(
                 "`search` is at {mean:.1} % of `{name}` in the geometric mean, at least at \
                  {least:.1} % ({}).",
                 row.workload
             );
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "{}", wrapped(&line));
         }
     }
     let exactness = rows.iter().map(|row| row.exactness.as_str()).filter(|e| !e.is_empty());

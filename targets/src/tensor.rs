@@ -37,6 +37,8 @@ pub enum Data {
     U8(Arc<Vec<u8>>),
     /// Held unsigned 4-bit integers, one per byte, each below 16.
     U4(Arc<Vec<u8>>),
+    /// Held signed 8-bit integers.
+    I8(Arc<Vec<i8>>),
     /// Computed on demand, read-only.
     Hashed(Hashed),
 }
@@ -105,6 +107,7 @@ impl Data {
             DType::BF16 => collect!(BF16),
             DType::U8 => collect!(U8),
             DType::U4 => collect!(U4),
+            DType::I8 => collect!(I8),
         }
     }
 
@@ -123,6 +126,7 @@ impl Data {
             (Data::F16(a), Data::F16(b)) => same!(a, b, |x| x.to_bits()),
             (Data::BF16(a), Data::BF16(b)) => same!(a, b, |x| x.to_bits()),
             (Data::U8(a), Data::U8(b)) | (Data::U4(a), Data::U4(b)) => same!(a, b, |x| x),
+            (Data::I8(a), Data::I8(b)) => same!(a, b, |x| x),
             (Data::Hashed(a), Data::Hashed(b)) => a == b,
             _ => false,
         }
@@ -138,6 +142,7 @@ impl Data {
             Data::F16(v) => v.len() as u64,
             Data::BF16(v) => v.len() as u64,
             Data::U8(v) | Data::U4(v) => v.len() as u64,
+            Data::I8(v) => v.len() as u64,
             Data::Hashed(_) => return None,
         })
     }
@@ -166,6 +171,7 @@ impl Tensor {
             DType::BF16 => Data::BF16(Arc::new(vec![bf16::ZERO; n])),
             DType::U8 => Data::U8(Arc::new(vec![0; n])),
             DType::U4 => Data::U4(Arc::new(vec![0; n])),
+            DType::I8 => Data::I8(Arc::new(vec![0; n])),
         };
         Tensor { dtype, shape, data }
     }
@@ -205,6 +211,7 @@ impl Tensor {
             Data::BF16(v) => v.get(i).copied().map(Scalar::BF16),
             Data::U8(v) => v.get(i).copied().map(Scalar::U8),
             Data::U4(v) => v.get(i).copied().map(Scalar::U4),
+            Data::I8(v) => v.get(i).copied().map(Scalar::I8),
             Data::Hashed(h) => (position < self.len()).then(|| h.at(self.dtype, position)),
         }
     }
@@ -230,6 +237,7 @@ impl Tensor {
             (Data::F16(v), Scalar::F16(x)) => put(v, position, x),
             (Data::BF16(v), Scalar::BF16(x)) => put(v, position, x),
             (Data::U8(v), Scalar::U8(x)) | (Data::U4(v), Scalar::U4(x)) => put(v, position, x),
+            (Data::I8(v), Scalar::I8(x)) => put(v, position, x),
             _ => false,
         }
     }

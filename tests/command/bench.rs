@@ -40,3 +40,14 @@ fn the_list_is_complete_and_every_program_valid() {
     let plot = std::fs::read_to_string(&svg).expect("a plot");
     assert!(plot.starts_with("<svg") && plot.contains("RM1_L2"), "{plot}");
 }
+
+#[test]
+fn the_tables_fit_a_terminal() {
+    let words = ["bench", "--filter", "^SpAttn_1$", "--scale", "0.05"];
+    let ran = ember(&[&words[..], &["--compare", "workloads/published.json"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let tables = ["Cycles of the schedules", "The speed of `search`", "LLC accesses per 1000"];
+    assert!(tables.iter().all(|table| ran.out.contains(table)), "{}", ran.out);
+    let wide: Vec<&str> = ran.out.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}

@@ -54,7 +54,7 @@ impl Maker<'_> {
             DType::F64 => Scalar::F64(f64::arbitrary(self.random)),
             DType::I32 => Scalar::I32(i32::arbitrary(self.random)),
             DType::I64 => Scalar::I64(i64::arbitrary(self.random)),
-            DType::F16 | DType::BF16 | DType::U8 | DType::U4 => {
+            DType::F16 | DType::BF16 | DType::U8 | DType::U4 | DType::I8 => {
                 // These include every NaN; all NaNs are equal.
                 Scalar::from_bits(dtype, u64::from(u16::arbitrary(self.random)))
             }

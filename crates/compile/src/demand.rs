@@ -198,7 +198,7 @@ impl Counter<'_> {
         let len = self.len(expr);
         let tensors = expr.applied().into_iter().flat_map(Applied::tensors);
         let is_read = |operand: &Operand| match operand.role {
-            Role::Tensor(_, reads) => reads != Reads::Often,
+            Role::Tensor(_, reads) => !matches!(reads, Reads::Often | Reads::Rows),
             _ => false,
         };
         // A slice reads a part of its operand, which is not counted.

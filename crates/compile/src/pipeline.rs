@@ -103,8 +103,9 @@ pub fn read(sources: &mut Sources, model: &Path, options: &Options) -> Checked<I
     let machine = machines::load(sources, &options.target);
     let definitions =
         book.as_ref().map_or_else(|_| Definitions::default(), |(book, _)| book.definitions.clone());
-    let model =
-        load(sources, model).and_then(|file| Model::parse_with(sources, file, &definitions));
+    let seed = options.tune_seed.or(options.seed);
+    let model = load(sources, model)
+        .and_then(|file| Model::parse_placed(sources, file, &definitions, seed));
     let (book, machine, model) = match (book, machine, model) {
         (Ok(book), Ok(machine), Ok(model)) => (book, machine, model),
         (book, machine, model) => {

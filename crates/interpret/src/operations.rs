@@ -55,7 +55,7 @@ impl Interpreter {
             DType::F64 => reading.run::<f64>(operation.kernel, at, found),
             DType::I32 => reading.run::<i32>(operation.kernel, at, found),
             DType::I64 => reading.run::<i64>(operation.kernel, at, found),
-            DType::F16 | DType::BF16 | DType::U8 | DType::U4 => {
+            DType::F16 | DType::BF16 | DType::U8 | DType::U4 | DType::I8 => {
                 reading.run::<Kept>(operation.kernel, at, found)
             }
         }

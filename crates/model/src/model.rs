@@ -27,6 +27,7 @@ mod operand;
 mod operator;
 mod order;
 mod origin;
+mod placement;
 mod places;
 mod read;
 mod segments;
@@ -49,7 +50,7 @@ use ember_language::text::{Named, Words};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use itertools::Itertools;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -221,7 +222,7 @@ impl Model {
 
     /// Reads the single model of a text, and reports all errors.
     pub fn parse(sources: &Sources, file: FileId) -> Checked<Model> {
-        read::read(sources, file, &Definitions::default())
+        read::read(sources, file, &Definitions::default(), BTreeSet::new())
     }
 
     /// [`Model::parse`] for a model that may use operators defined over tensors in rule files.
@@ -230,7 +231,27 @@ impl Model {
         file: FileId,
         definitions: &Definitions,
     ) -> Checked<Model> {
-        read::read(sources, file, definitions)
+        read::read(sources, file, definitions, BTreeSet::new())
+    }
+
+    /// [`Model::parse_with`], where the data of a seed decides which functions of tables are computed in advance for all
+    /// rows. Without that decision, all of them are computed at the lookups.
+    pub fn parse_placed(
+        sources: &Sources,
+        file: FileId,
+        definitions: &Definitions,
+        seed: Option<u64>,
+    ) -> Checked<Model> {
+        let model = Model::parse_with(sources, file, definitions)?;
+        if !model.has_functions_of_tables() {
+            return Ok(model);
+        }
+        // Data that cannot be made is reported where it is used.
+        let in_advance = model.instantiate(seed).map(|instance| model.in_advance(&instance));
+        match in_advance {
+            Ok(spans) if !spans.is_empty() => read::read(sources, file, definitions, spans),
+            _ => Ok(model),
+        }
     }
 
     /// Returns the name, type and shape of a tensor.

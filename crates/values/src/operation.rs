@@ -73,6 +73,8 @@ pub enum Reads {
     Once,
     /// Possibly many times.
     Often,
+    /// Once for each position that names its row: possibly many times, or never.
+    Rows,
     /// Many times; the operand is computed in advance.
     Many,
 }
@@ -82,7 +84,9 @@ pub enum Reads {
 pub enum Element {
     /// At most loads and simple arithmetic.
     Cheap,
-    /// More than loads and simple arithmetic.
+    /// A function of the elements in the same place, which takes more than simple arithmetic.
+    Function,
+    /// More than loads and simple arithmetic on the elements in the same place.
     Dear,
     /// One element cannot be computed without all the others.
     Whole,
@@ -230,7 +234,7 @@ const fn stored(
 
 /// Returns an operand that is a table whose rows are looked up.
 const fn table(name: &'static str, label: &'static str, phrase: &'static str) -> Operand {
-    operand(name, label, phrase, Role::Tensor(2..=2, Reads::Often))
+    operand(name, label, phrase, Role::Tensor(2..=2, Reads::Rows))
 }
 
 const fn indices(name: &'static str, label: &'static str, of: &'static str) -> Operand {
@@ -291,7 +295,7 @@ pub static OPERATIONS: [Operation; 41] = [
           indices("rels", "RELS", "relations"), indices("tails", "TAILS", "entities")],
         Kernel::Triples, Element::Whole),
     row("emb.block_gather",
-        &[operand("table", "TABLE", "a table of blocks", Role::Tensor(3..=3, Reads::Often)),
+        &[operand("table", "TABLE", "a table of blocks", Role::Tensor(3..=3, Reads::Rows)),
           operand("indices", "INDICES", "indices", Role::Indices(1..=2, "table"))],
         Kernel::Blocks, Element::Whole),
     row("emb.dequantise",
@@ -300,9 +304,9 @@ pub static OPERATIONS: [Operation; 41] = [
     row("nn.cast", &[operand("dtype", "DTYPE", "an element type", Role::DType), x("x")],
         Kernel::Convert, Element::Cheap),
     row("nn.relu", &[x("x")], Kernel::Map(Some(Function::Relu)), Element::Cheap),
-    row("nn.sigmoid", &[x("x")], Kernel::Map(Some(Function::Sigmoid)), Element::Dear),
-    row("nn.exp", &[x("x")], Kernel::Map(Some(Function::Exp)), Element::Dear),
-    row("nn.map", &[word("function", &FUNCTIONS), x("x")], Kernel::Map(None), Element::Dear),
+    row("nn.sigmoid", &[x("x")], Kernel::Map(Some(Function::Sigmoid)), Element::Function),
+    row("nn.exp", &[x("x")], Kernel::Map(Some(Function::Exp)), Element::Function),
+    row("nn.map", &[word("function", &FUNCTIONS), x("x")], Kernel::Map(None), Element::Function),
     row("nn.zip", &[word("op", &BINARY), x("a"), x("b")], Kernel::Zip(None), Element::Cheap),
     row("nn.zip_number", &[word("op", &BINARY), x("x"), number("by")], Kernel::ByNumber, Element::Cheap),
     row("nn.zip_columns",

@@ -36,11 +36,13 @@ pub enum DType {
     U8,
     /// Unsigned 4-bit integer, two to a byte, the earlier in the low half; for storage only.
     U4,
+    /// Two's complement 8-bit integer; for storage only.
+    I8,
 }
 
 impl DType {
     /// Every element type, in the order that diagnostics use.
-    pub const ALL: [DType; 8] = [
+    pub const ALL: [DType; 9] = [
         DType::F32,
         DType::F64,
         DType::I32,
@@ -49,6 +51,7 @@ impl DType {
         DType::BF16,
         DType::U8,
         DType::U4,
+        DType::I8,
     ];
 
     /// The element types that support arithmetic.
@@ -60,7 +63,7 @@ impl DType {
             DType::F64 | DType::I64 => 64,
             DType::F32 | DType::I32 => 32,
             DType::F16 | DType::BF16 => 16,
-            DType::U8 => 8,
+            DType::U8 | DType::I8 => 8,
             DType::U4 => 4,
         }
     }
@@ -83,7 +86,7 @@ impl DType {
 
     /// Returns true if elements are only stored, moved and converted, and have no arithmetic.
     pub fn is_storage(self) -> bool {
-        matches!(self, DType::F16 | DType::BF16 | DType::U8 | DType::U4)
+        matches!(self, DType::F16 | DType::BF16 | DType::U8 | DType::U4 | DType::I8)
     }
 
     /// Returns the name used in every text format.
@@ -97,6 +100,7 @@ impl DType {
             DType::BF16 => "bf16",
             DType::U8 => "u8",
             DType::U4 => "u4",
+            DType::I8 => "i8",
         }
     }
 
@@ -131,6 +135,8 @@ pub enum Scalar {
     U8(u8),
     /// An unsigned 4-bit integer, below 16.
     U4(u8),
+    /// An 8-bit integer.
+    I8(i8),
 }
 
 impl PartialEq for Scalar {
@@ -153,6 +159,7 @@ impl Scalar {
             Scalar::BF16(_) => DType::BF16,
             Scalar::U8(_) => DType::U8,
             Scalar::U4(_) => DType::U4,
+            Scalar::I8(_) => DType::I8,
         }
     }
 
@@ -172,6 +179,7 @@ impl Scalar {
             Scalar::F16(x) => u64::from(x.to_bits()),
             Scalar::BF16(x) => u64::from(x.to_bits()),
             Scalar::U8(x) | Scalar::U4(x) => u64::from(x),
+            Scalar::I8(x) => i64::from(x) as u64,
         }
     }
 
@@ -187,6 +195,7 @@ impl Scalar {
             DType::BF16 => Scalar::BF16(bf16::from_bits(bits as u16)),
             DType::U8 => Scalar::U8(bits as u8),
             DType::U4 => Scalar::U4(bits as u8 & 15),
+            DType::I8 => Scalar::I8(bits as i8),
         }
     }
 
@@ -197,7 +206,9 @@ impl Scalar {
             Scalar::F64(x) => x.is_nan(),
             Scalar::F16(x) => x.is_nan(),
             Scalar::BF16(x) => x.is_nan(),
-            Scalar::I32(_) | Scalar::I64(_) | Scalar::U8(_) | Scalar::U4(_) => false,
+            Scalar::I32(_) | Scalar::I64(_) | Scalar::U8(_) | Scalar::U4(_) | Scalar::I8(_) => {
+                false
+            }
         }
     }
 
@@ -212,6 +223,7 @@ impl Scalar {
             DType::BF16 => Scalar::BF16(bf16::from_f32(rounded_to_odd(x))),
             DType::U8 => Scalar::U8(x as u8),
             DType::U4 => Scalar::U4((x as u8).min(15)),
+            DType::I8 => Scalar::I8(x as i8),
         }
     }
 
@@ -225,6 +237,7 @@ impl Scalar {
             Scalar::F16(x) => f64::from(x.to_f32()),
             Scalar::BF16(x) => f64::from(x.to_f32()),
             Scalar::U8(x) | Scalar::U4(x) => f64::from(x),
+            Scalar::I8(x) => f64::from(x),
         }
     }
 
@@ -235,6 +248,7 @@ impl Scalar {
             Scalar::I32(x) => Some(i64::from(x)),
             Scalar::I64(x) => Some(x),
             Scalar::U8(x) | Scalar::U4(x) => Some(i64::from(x)),
+            Scalar::I8(x) => Some(i64::from(x)),
             Scalar::F32(_) | Scalar::F64(_) | Scalar::F16(_) | Scalar::BF16(_) => None,
         }
     }
@@ -245,7 +259,7 @@ impl Scalar {
         match (self.as_i64(), to) {
             (Some(x), DType::F32) => Scalar::F32(x as f32),
             (Some(x), DType::F16 | DType::BF16) => Scalar::from_f64(to, sticky(x)),
-            (Some(x), DType::I32 | DType::I64 | DType::U8 | DType::U4) => {
+            (Some(x), DType::I32 | DType::I64 | DType::U8 | DType::U4 | DType::I8) => {
                 Scalar::from_bits(to, x as u64)
             }
             _ => Scalar::from_f64(to, self.as_f64()),
@@ -284,6 +298,7 @@ impl fmt::Display for Scalar {
             Scalar::F16(x) => write!(f, "{:?}", x.to_f32()),
             Scalar::BF16(x) => write!(f, "{:?}", x.to_f32()),
             Scalar::U8(x) | Scalar::U4(x) => write!(f, "{x}"),
+            Scalar::I8(x) => write!(f, "{x}"),
         }
     }
 }
@@ -300,6 +315,7 @@ impl DType {
                 text.parse().ok().map(|x| Scalar::from_f64(self, x))
             }
             DType::U8 => text.parse().ok().map(Scalar::U8),
+            DType::I8 => text.parse().ok().map(Scalar::I8),
             DType::U4 => text.parse().ok().filter(|n| *n < 16).map(Scalar::U4),
         }
     }

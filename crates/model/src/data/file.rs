@@ -256,6 +256,7 @@ fn elements(dtype: DType, bytes: &[u8], little: bool) -> Data {
         DType::F16 => convert!(F16, f16),
         DType::BF16 => convert!(BF16, bf16),
         DType::U8 | DType::U4 => Data::U8(Arc::new(bytes.to_vec())),
+        DType::I8 => convert!(I8, i8),
     }
 }
 
@@ -271,6 +272,7 @@ fn bytes(tensor: &Tensor) -> Vec<u8> {
             Scalar::F16(x) => out.extend(x.to_le_bytes()),
             Scalar::BF16(x) => out.extend(x.to_le_bytes()),
             Scalar::U8(x) | Scalar::U4(x) => out.push(x),
+            Scalar::I8(x) => out.extend(x.to_le_bytes()),
         }
     }
     out

@@ -3,7 +3,7 @@
 //! Terms and models write an operation differently, and the row in the table of operations defines the difference.
 
 use super::operator::{self, Value};
-use super::read::Reader;
+use super::read::{Pending, Reader};
 use egg::{ENodeOrVar, Id, Language, Symbol};
 use ember_language::diagnostic::Span;
 use ember_language::rules::{Definition, Kind as SortKind, OpInfo, Operators};
@@ -46,7 +46,7 @@ fn written_out(
             let name = reader.stored_name(value, arg.span);
             operands.push(Sexp { span: arg.span, kind: Kind::Atom(name) });
         } else {
-            if let Some((value, target)) =
+            if let Some(Pending { value, target, .. }) =
                 arg.atom().filter(|_| again).and_then(|word| reader.pending.remove(word))
             {
                 reader.compute(value, target);

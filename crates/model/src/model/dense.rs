@@ -30,7 +30,7 @@ impl Reader {
         }
         let message = format!("`{operator}` cannot compute with {}", expr.dtype);
         let help = match expr.dtype {
-            DType::U8 | DType::U4 => advice(&[Kernel::Dequantise, Kernel::Convert]),
+            DType::U8 | DType::U4 | DType::I8 => advice(&[Kernel::Dequantise, Kernel::Convert]),
             _ => advice(&[Kernel::Convert]),
         };
         let label = format!("{} is {}, which is only stored", shown(item), expr.dtype);

@@ -138,6 +138,7 @@ fn uniform(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> 
         DType::F16 => (-65504.0, 65504.0),
         DType::U8 => (0.0, 256.0),
         DType::U4 => (0.0, 16.0),
+        DType::I8 => (-128.0, 128.0),
     };
     let [lo, hi] = [low, high].map(|item| bounded(reader, item, least..=most));
     let (lo, hi) = (lo?, hi?);

@@ -2,7 +2,7 @@
 //! extents.
 
 use super::operator::{self, Value};
-use super::read::Reader;
+use super::read::{Pending, Reader};
 use super::{Computed, Declared, Expr, Extent, Kind, Op, Part, Role, Statement, TensorId};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_language::sexp::Sexp;
@@ -29,6 +29,16 @@ pub(super) fn is_cheap(expr: &Expr) -> bool {
     expr.walk().all(|part| part.element() == Element::Cheap)
 }
 
+/// Returns true if an element is a function of stored elements in the same place.
+fn is_by_element(expr: &Expr) -> bool {
+    expr.walk().all(|part| matches!(part.element(), Element::Cheap | Element::Function))
+}
+
+/// Returns true for functions of stored tensors. Those of tables are cheap to repeat at the few rows that are read.
+pub(super) fn is_function(value: &Value) -> bool {
+    matches!(value, Value::Whole(expr) if expr.stored().is_none() && is_by_element(expr))
+}
+
 /// The maximum depth of operations that are computed at their use, because the e-graph holds every form of all of them
 /// together. A deeper operand is stored.
 const DEEPEST_IN_PLACE: usize = 8;
@@ -39,40 +49,57 @@ fn depth(expr: &Expr) -> usize {
     deepest + usize::from(expr.stored().is_none())
 }
 
-/// Returns true if an operand is computed at its use.
-fn in_place(expr: &Expr, reads: Reads) -> bool {
-    if is_whole(expr) || depth(expr) > DEEPEST_IN_PLACE {
-        return false;
-    }
-    match reads {
-        Reads::Once => true,
-        Reads::Often => is_cheap(expr),
-        Reads::Many => false,
-    }
-}
-
 impl Reader {
+    /// Returns true if an operand is computed at its use.
+    fn in_place(&self, expr: &Expr, reads: Reads) -> bool {
+        if is_whole(expr) || depth(expr) > DEEPEST_IN_PLACE {
+            return false;
+        }
+        match reads {
+            Reads::Once => true,
+            Reads::Often => is_cheap(expr),
+            Reads::Rows => is_by_element(expr) && !self.in_advance.contains(&expr.span),
+            Reads::Many => false,
+        }
+    }
+
     /// Reads an operand as an expression, which is computed in place or stored. A temporary that is used only here is
     /// the same as its expression in its place.
     pub(super) fn operand(&mut self, item: &Sexp, reads: Reads) -> Option<Expr> {
         let (value, target) = match item.atom() {
-            Some(word) => match self.pending.remove(word) {
-                Some((value, target)) => (value, Some(target)),
-                None => {
-                    let id = self.tensor(item, Role::Values)?;
-                    return Some(self.reference(id, item.span));
+            Some(word) => {
+                if let Some(expr) = self.repeated(word, reads) {
+                    return Some(expr);
                 }
-            },
+                let once = self.pending.get(word).is_some_and(|pending| pending.once);
+                match once.then(|| self.pending.remove(word)).flatten() {
+                    Some(Pending { value, target, .. }) => (value, Some(target)),
+                    None => {
+                        let id = self.tensor(item, Role::Values)?;
+                        return Some(self.reference(id, item.span));
+                    }
+                }
+            }
             None => (operator::read(self, item)?, None),
         };
         match (value, target) {
-            (Value::Whole(expr), _) if in_place(&expr, reads) => Some(expr),
+            (Value::Whole(expr), _) if self.in_place(&expr, reads) => Some(expr),
             (value, Some(target)) => {
                 let id = self.compute(value, target);
                 Some(self.reference(id, item.span))
             }
             (value, None) => Some(self.stored(value, item.span)),
         }
+    }
+
+    /// Returns a temporary that is used several times, if this use repeats its computation: a function of a table at the
+    /// rows that are looked up.
+    fn repeated(&mut self, word: &str, reads: Reads) -> Option<Expr> {
+        let pending = self.pending.get(word).filter(|p| !p.once && reads == Reads::Rows)?;
+        let Value::Whole(expr) = &pending.value else { return None };
+        let expr = self.in_place(expr, reads).then(|| expr.clone())?;
+        self.pending.get_mut(word)?.used = true;
+        Some(expr)
     }
 
     /// Reads an operand and checks its rank.
@@ -160,7 +187,7 @@ impl Reader {
     /// Finds a tensor by its name: an input, which is assigned a role, or a tensor that was computed earlier.
     fn tensor(&mut self, item: &Sexp, role: Role) -> Option<TensorId> {
         let word = self.word("a tensor", item)?;
-        if let Some((value, target)) = self.pending.remove(word) {
+        if let Some(Pending { value, target, .. }) = self.pending.remove(word) {
             return Some(self.compute(value, target));
         }
         let n = self.inputs.len();

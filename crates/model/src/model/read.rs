@@ -1,6 +1,6 @@
 //! The reader of a model file and its forms: `model`, `input`, `let`, `output`, `programs` and `data`.
 
-use super::operand::Target;
+use super::operand::{self, Target};
 use super::operator::Value;
 use super::{
     Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
@@ -39,8 +39,10 @@ pub(super) struct Reader {
     pub(super) current: usize,
     pub(super) generated: usize,
     pub(super) depth: usize,
-    /// The temporaries that are used once and have not been used yet. A use computes them in place or stores them.
-    pub(super) pending: BTreeMap<String, (Value, Target)>,
+    /// The temporaries that are not stored yet. A use computes them in place or stores them.
+    pub(super) pending: BTreeMap<String, Pending>,
+    /// The spans of the functions of tables that are computed in advance for all rows.
+    pub(super) in_advance: BTreeSet<Span>,
     /// The tensors that were named but not understood. Using one of them is not another error.
     pub(super) broken: BTreeSet<String>,
     /// The graphs and triples that inputs take their data from, with their spans.
@@ -55,6 +57,16 @@ pub(super) struct Reader {
     pub(super) written: usize,
 }
 
+/// A temporary that has been read and is not stored: one that is used once, or a function of stored tensors.
+pub(super) struct Pending {
+    pub(super) value: Value,
+    pub(super) target: Target,
+    /// True if the file uses it once.
+    pub(super) once: bool,
+    /// True if it has been computed in place.
+    pub(super) used: bool,
+}
+
 /// A named tensor that the file computes.
 #[derive(Clone)]
 pub(super) struct Plan {
@@ -64,10 +76,16 @@ pub(super) struct Plan {
     pub(super) uses: BTreeSet<String>,
 }
 
-/// Reads the single model of a text, which may use operators with a definition.
-pub(super) fn read(sources: &Sources, file: FileId, definitions: &Definitions) -> Checked<Model> {
+/// Reads the single model of a text, which may use operators with a definition. `in_advance` holds the functions of tables
+/// that are computed in advance.
+pub(super) fn read(
+    sources: &Sources,
+    file: FileId,
+    definitions: &Definitions,
+    in_advance: BTreeSet<Span>,
+) -> Checked<Model> {
     let items = sexp::read(sources, file)?;
-    let mut reader = Reader { definitions: definitions.clone(), ..Reader::default() };
+    let mut reader = Reader { definitions: definitions.clone(), in_advance, ..Reader::default() };
     let mut found: Option<(&Sexp, &[Sexp])> = None;
     for item in &items {
         if reader.full() {
@@ -264,10 +282,11 @@ impl Reader {
             let Plan { name, span, .. } = self.plans[i].clone();
             match operator::read(self, expression) {
                 Some(value) => {
-                    let once = kind == Kind::Temporary && named.get(name.as_str()) == Some(&1);
-                    let target = Target { name, kind, span };
-                    if once {
-                        self.pending.insert(target.name.clone(), (value, target));
+                    let once = named.get(name.as_str()) == Some(&1);
+                    let target = Target { name: name.clone(), kind, span };
+                    if kind == Kind::Temporary && (once || operand::is_function(&value)) {
+                        let pending = Pending { value, target, once, used: false };
+                        self.pending.insert(name, pending);
                     } else {
                         self.compute(value, target);
                     }
@@ -278,9 +297,9 @@ impl Reader {
                 }
             }
         }
-        // A temporary is left if its name is used as another word only.
-        for (value, target) in std::mem::take(&mut self.pending).into_values() {
-            self.compute(value, target);
+        // An unused temporary is left if its name is used as another word only.
+        for left in std::mem::take(&mut self.pending).into_values().filter(|left| !left.used) {
+            self.compute(left.value, left.target);
         }
         all_read
     }

@@ -113,9 +113,9 @@ pub(super) fn blocks(reader: &mut Reader, form: &Form) -> Result {
 /// Checks integers with a scale and a bias for each row.
 pub(super) fn dequantise(reader: &mut Reader, form: &Form) -> Result {
     let ((codes, codes_item), (scales, item)) = (form.tensor("codes")?, form.tensor("scales")?);
-    if !matches!(codes.dtype, DType::U8 | DType::U4) {
+    if !matches!(codes.dtype, DType::U8 | DType::U4 | DType::I8) {
         let label = format!("{} is {}", shown(codes_item), codes.dtype);
-        let error = Diagnostic::error("codes must be u8 or u4", codes_item.span, label);
+        let error = Diagnostic::error("codes must be u8, i8 or u4", codes_item.span, label);
         reader.about(&codes, error);
         return None;
     }

@@ -25,7 +25,7 @@ impl Tolerance {
             DType::BF16 => (1.6e-2, 1e-5),
             DType::F32 => (1.3e-6, 1e-5),
             DType::F64 => (1e-7, 1e-7),
-            DType::I32 | DType::I64 | DType::U8 | DType::U4 => (0.0, 0.0),
+            DType::I32 | DType::I64 | DType::U8 | DType::U4 | DType::I8 => (0.0, 0.0),
         };
         Tolerance { relative, absolute }
     }

@@ -44,7 +44,7 @@ macro_rules! typed {
             DType::F64 => $self.$method::<M::F64>($($arg),*),
             DType::I32 => $self.$method::<i32>($($arg),*),
             DType::I64 => $self.$method::<i64>($($arg),*),
-            DType::F16 | DType::BF16 | DType::U8 | DType::U4 => $self.$method::<Kept>($($arg),*),
+            DType::F16 | DType::BF16 | DType::U8 | DType::U4 | DType::I8 => $self.$method::<Kept>($($arg),*),
         }
     };
 }

@@ -154,7 +154,7 @@ impl Setting for Anywhere<'_> {
         let choices = [DType::F32, DType::F32, DType::F32, DType::I64, DType::I32, DType::F64];
         // A storage type must be converted before any other operation, so that it is only chosen for addresses.
         let stored = address && grow.one_in(4);
-        let storage = [DType::U8, DType::U4, DType::F16, DType::BF16, DType::U8, DType::F16];
+        let storage = [DType::U8, DType::U4, DType::F16, DType::BF16, DType::U8, DType::I8];
         let choices = if stored { storage } else { choices };
         let choices = if grow.setting.alias { [DType::I64; 6] } else { choices };
         grow.pick(&choices, DType::F32)

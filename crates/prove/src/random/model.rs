@@ -181,6 +181,7 @@ impl RandomModel {
             given("e", DType::BF16, &table, ""),
             given("q", DType::U8, &table, "(uniform 0 255)"),
             given("p", DType::U4, &table, "(uniform 0 15)"),
+            given("g8", DType::I8, &table, "(uniform -128 127)"),
             given("a", DType::F32, "(r 2)", ""),
             given("i", DType::I64, "(l)", rows_of),
             given("f", DType::I64, "((+ b 1))", offsets),

@@ -10,6 +10,7 @@ use ember_compile::groups::{Chosen, ChosenGroup, Plan};
 use ember_compile::pipeline::{self, Case, Inputs, Options};
 use ember_engine::saturate::StopReason;
 use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rules::{Kind, Operators, Unit};
 use ember_language::term::{Node, Term};
 use ember_prove::chains::Chain;
 use ember_prove::chains::short;
@@ -110,7 +111,7 @@ pub fn explain(
         history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
         let statements = &plan.groups[at].term;
         let start = match chosen.goal {
-            Goal::Decoupled => decoupled(statements),
+            Goal::Decoupled => decoupled(inputs.book.signature.table(), statements),
             Goal::Coupled => statements.clone(),
         };
         let chain = proof.chain(&start, &group.candidate.term);
@@ -134,11 +135,12 @@ pub fn explain(
     Ok(Explained { groups })
 }
 
-/// Returns the term from which the search of a decoupled program starts.
-pub fn decoupled(statement: &Term) -> Term {
+/// Returns the term from which the search of a decoupled program starts: the statement at the boundary to both units.
+pub fn decoupled(operators: &Operators, statement: &Term) -> Term {
     let mut term = statement.clone();
-    if let Some(root) = term.len().checked_sub(1) {
-        term.add(Node::op("slc", &[Id::from(root)]));
+    let boundary = operators.boundary(Kind::Statement, Unit::Both);
+    if let Some((root, boundary)) = term.len().checked_sub(1).zip(boundary) {
+        term.add(Node::op(boundary.as_str(), &[Id::from(root)]));
     }
     term
 }

@@ -65,7 +65,8 @@ impl Fired<'_> {
         let rule = self.subject.rule();
         let mut proof = Proof::new(self.subject.book, self.subject.compiled);
         self.history.egraphs().for_each(|egraph| proof.add(egraph, usize::MAX));
-        let start = decoupled(&self.plan.groups[self.group].term);
+        let start =
+            decoupled(self.subject.book.signature.table(), &self.plan.groups[self.group].term);
         let long = proof.chain(&start, &self.chosen.candidate.term).ok()?;
         let own = |step: &Step| step.name() == rule.name.as_str();
         let chain = Some(short(long.clone(), self.subject.book));

@@ -389,7 +389,7 @@ impl BinaryOp {
             DType::F64 => (Scalar::F64(f64::NEG_INFINITY), Scalar::F64(f64::INFINITY)),
             DType::I32 => (Scalar::I32(i32::MIN), Scalar::I32(i32::MAX)),
             DType::I64 => (Scalar::I64(i64::MIN), Scalar::I64(i64::MAX)),
-            DType::F16 | DType::BF16 | DType::U8 | DType::U4 => return None,
+            DType::F16 | DType::BF16 | DType::U8 | DType::U4 | DType::I8 => return None,
         };
         Some(match self.start()? {
             Start::Zero => Scalar::zero(dtype),

@@ -98,6 +98,11 @@ fn small_integers_truncate_and_saturate_from_floats_and_wrap_from_integers() {
     assert_eq!(Scalar::U4(9).cast(DType::F32), Scalar::F32(9.0));
     assert_eq!((DType::U4.number("15"), DType::U4.number("16")), (Some(Scalar::U4(15)), None));
     assert_eq!((DType::U8.number("256"), DType::U8.number("-1")), (None, None));
+    let signed = [(-1e9, -128), (-7.9, -7), (127.5, 127), (1e9, 127)];
+    assert!(signed.iter().all(|(x, to)| cast(Scalar::F32(*x), DType::I8) == Some(*to)));
+    assert_eq!(cast(Scalar::I64(200), DType::I8), Some(-56));
+    assert_eq!(Scalar::from_bits(DType::I8, Scalar::I8(-3).to_bits()), Scalar::I8(-3));
+    assert_eq!((DType::I8.number("-128"), DType::I8.number("128")), (Some(Scalar::I8(-128)), None));
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn sizes_count_bits() {
     assert_eq!([0, 1, 2, 3].map(|n| DType::U4.bytes_of(n)), [0, 1, 1, 2]);
     assert_eq!(DType::F16.bytes_of(3), 6);
     assert_eq!(DType::I64.bytes_of(u64::MAX), u64::MAX);
-    assert_eq!(DType::ALL.map(|d| d.elements_in(64)), [16, 8, 16, 8, 32, 32, 64, 128]);
+    assert_eq!(DType::ALL.map(|d| d.elements_in(64)), [16, 8, 16, 8, 32, 32, 64, 128, 64]);
     assert!(DType::ALL.iter().all(|d| d.bits().is_power_of_two()));
     assert!(DType::ALL.iter().all(|d| d.is_storage() != DType::ARITHMETIC.contains(d)));
 }

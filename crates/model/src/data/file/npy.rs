@@ -39,6 +39,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tensor, FileError> {
         // NumPy has no bfloat16; the package ml_dtypes writes its elements as opaque pairs of bytes.
         Some("V2") => DType::BF16,
         Some("u1") => DType::U8,
+        Some("i1") => DType::I8,
         _ => return Err(FileError::NpyElements(descr.to_owned())),
     };
     let elements_held = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
@@ -115,6 +116,7 @@ fn row_major(data: Data, shape: &[u64]) -> Data {
         Data::BF16(v) => Data::BF16(reorder(&v, shape)),
         Data::U8(v) => Data::U8(reorder(&v, shape)),
         Data::U4(v) => Data::U4(reorder(&v, shape)),
+        Data::I8(v) => Data::I8(reorder(&v, shape)),
         Data::Hashed(h) => Data::Hashed(h),
     }
 }
@@ -135,6 +137,7 @@ pub(super) fn write(tensor: &Tensor) -> Vec<u8> {
         DType::F16 => "<f2",
         DType::BF16 => "<V2",
         DType::U8 | DType::U4 => "|u1",
+        DType::I8 => "|i1",
     };
     let extents = match tensor.shape.as_slice() {
         [n] => format!("{n},"),

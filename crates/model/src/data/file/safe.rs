@@ -25,6 +25,7 @@ fn tensor(view: &TensorView<'_>) -> Result<Tensor, FileError> {
         Dtype::F16 => DType::F16,
         Dtype::BF16 => DType::BF16,
         Dtype::U8 => DType::U8,
+        Dtype::I8 => DType::I8,
         Dtype::F32 => DType::F32,
         Dtype::F64 => DType::F64,
         Dtype::I32 => DType::I32,
@@ -45,6 +46,7 @@ pub(super) fn write_all(tensors: &BTreeMap<String, Tensor>) -> Result<Vec<u8>, F
         DType::I32 => Dtype::I32,
         DType::I64 => Dtype::I64,
         DType::U8 | DType::U4 => Dtype::U8,
+        DType::I8 => Dtype::I8,
     };
     let held: Vec<_> = tensors.iter().map(|(name, tensor)| (name, tensor, bytes(tensor))).collect();
     let views = held
