@@ -12,6 +12,10 @@ use ember_language::rules::{Exactness, Schedule};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The cycles for which the candidates of a schedule that only serves for comparison are run, for each group. It is of
+/// consequence for slow programs only, whose candidates differ little and take most of the time.
+const COMPARED: u64 = 60_000_000;
+
 /// The context for which programs are searched and chosen.
 pub struct Tuning<'a> {
     /// Rules, model and machine.
@@ -112,7 +116,11 @@ impl<'a> Tuning<'a> {
         consistent(&searched, name)?;
         line.say(format!("{name}: ranking {} candidates", searched.candidates()));
         let rank = options.rank.then_some(*case);
-        let chosen = Chooser::new(inputs, rank, goal).choose_among(&searched, others);
+        let mut chooser = Chooser::new(inputs, rank, goal);
+        if schedule.name.as_str() != options.schedule {
+            chooser.budget = COMPARED;
+        }
+        let chosen = chooser.choose_among(&searched, others);
         Ok(Attempt { exactness: searched.exactness(), searched, chosen })
     }
 }

@@ -133,7 +133,11 @@ pub fn compare(path: &Path) -> Result<String, String> {
         .iter()
         .map(|program| {
             let text = |key: &str| program[key].as_str().unwrap_or("-").to_owned();
-            let valid = if program["valid"] == true { "valid" } else { "WRONG" };
+            let valid = match (&program["valid"], &program["unjudged"]) {
+                (Value::Bool(true), _) => "valid",
+                (_, Value::Bool(true)) => "not judged",
+                _ => "WRONG",
+            };
             let row = match program["missing"].as_str() {
                 Some(reason) => format!("{:<16} none: {reason}\n", text("name")),
                 None => format!("{:<16} {valid} {}\n", text("name"), text("exactness")),

@@ -76,12 +76,15 @@ pub struct Chooser<'a> {
     pub cycles: u64,
     /// The cycles of a program that is good enough: if a group's first candidate takes no more, no other is run.
     pub enough: u64,
+    /// The most cycles that the runs of a group's candidates after the first may take together, if each takes as long as
+    /// the first. Candidates beyond are not run.
+    pub budget: u64,
 }
 
 impl<'a> Chooser<'a> {
     /// Builds the choice among programs that may take as long as the case allows.
     pub fn new(inputs: &'a Inputs, rank: Option<&'a Case>, goal: Goal) -> Chooser<'a> {
-        Chooser { inputs, rank, goal, cycles: u64::MAX, enough: 0 }
+        Chooser { inputs, rank, goal, cycles: u64::MAX, enough: 0, budget: u64::MAX }
     }
 
     /// Chooses a candidate of each group and composes the candidates into one program. With a case, the choice for each
@@ -204,6 +207,8 @@ impl<'a> Chooser<'a> {
                     let cycles = of(first).cycles;
                     limit = cycles.saturating_add(cycles / SAME_SPEED);
                     enough = cycles <= self.enough;
+                    let more = usize::try_from(self.budget / cycles.max(1)).unwrap_or(usize::MAX);
+                    rest = rest.as_slice()[..rest.len().min(more)].iter();
                     break;
                 }
                 Some(Err(why)) if why.takes_more_than(self.cycles) => {
