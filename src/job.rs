@@ -307,17 +307,22 @@ fn ablation(
         chooser.enough = (bound.cycles as f64 * (1.0 + MATTERS)) as u64;
     }
     let rivals = tuning.rivals(schedule, line)?;
-    let fired = |set: usize, rival: &Attempt| {
+    let fired = |set: usize, searched: &Searched| {
         let in_set = |rule: &&str| inputs.book.rule(rule).is_some_and(|rule| rule.set == set);
-        rival.searched.fired().iter().any(in_set)
+        searched.fired().iter().any(in_set)
     };
     let ablations = sets
         .par_iter()
         .map(|set| {
-            let rivals = rivals.iter().filter(|rival| !fired(*set, rival));
-            let rivals: Vec<&Chosen> = rivals.filter_map(|r| r.chosen.as_ref().ok()).collect();
-            let found = search_without(inputs, statistics, options, schedule, *set, searched);
-            let chosen = chooser.choose_among(&found, &rivals);
+            let (taking_part, others): (Vec<_>, Vec<_>) =
+                rivals.iter().partition(|rival| fired(*set, &rival.searched));
+            let chosen = if taking_part.is_empty() && !fired(*set, searched) {
+                Ok(chosen.clone())
+            } else {
+                let others: Vec<_> = others.iter().filter_map(|r| r.chosen.as_ref().ok()).collect();
+                let found = search_without(inputs, statistics, options, schedule, *set, searched);
+                chooser.choose_among(&found, &others)
+            };
             let without = chosen.map_err(|none| none.rejected).and_then(|without| {
                 case.rank_within(&without.program, machine, most).map_err(|why| vec![why])
             });

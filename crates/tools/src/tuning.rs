@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The cycles for which the candidates of a schedule that only serves for comparison are run, for each group. It is of
 /// consequence for slow programs only, whose candidates differ little and take most of the time.
-const COMPARED: u64 = 60_000_000;
+const COMPARED: u64 = 15_000_000;
 
 /// The context for which programs are searched and chosen.
 pub struct Tuning<'a> {

@@ -114,11 +114,15 @@ impl<'a> Chooser<'a> {
         // The program of a model of one group was compared with those of its kind already.
         let compared = searched.plan.groups.len() == 1 && own.is_ok();
         let whole = unlike.into_iter().chain(if compared { Vec::new() } else { alike });
-        let Some(best) = whole.min_by_key(|other| cycles(other)) else { return own };
-        match own {
-            Ok(own) if cycles(&own) <= cycles(best) => Ok(own),
-            _ => Ok(best.clone()),
+        let whole: Vec<&Chosen> = whole.collect();
+        if whole.is_empty() {
+            return own;
         }
+        // The first of equals is the own program.
+        let all: Vec<&Chosen> = own.as_ref().ok().into_iter().chain(whole).collect();
+        let measured = threads::map(&all, |chosen| cycles(chosen));
+        let best = all.iter().zip(measured).min_by_key(|(_, cycles)| *cycles);
+        best.map_or(own.clone(), |(best, _)| Ok((*best).clone()))
     }
 
     fn choose_each(&self, searched: &Searched, others: &[&Chosen]) -> Result<Chosen, Unfinished> {

@@ -98,6 +98,12 @@ impl<'a> Reader<'a> {
         }
         let Some((head, items)) = text.form() else { return self.items(text, &[], None) };
         let name = Symbol::from(head);
+        if let ("let", [name, value, body @ ..]) = (head, items)
+            && !body.is_empty()
+            && self.words.signature.operators().iter().all(|op| op.name.as_str() != head)
+        {
+            return self.named_value(text.span, (name, value), body, sort);
+        }
         if let Some(op) = self.binder(name, items, sort) {
             return self.named_loop(text, op, items, sort);
         }
@@ -168,6 +174,41 @@ impl<'a> Reader<'a> {
             rest = list(span, vec![word(span, sequence.as_str()), part, rest]);
         }
         Ok(rest)
+    }
+
+    /// Writes out `(let NAME VALUE BODY …)`: the body, with the value in the places of its name. The value is the same in
+    /// all of them because the body does not mention any tensor that the value reads and that programs write.
+    fn named_value(
+        &mut self,
+        span: Span,
+        (name, value): (&Sexp, &Sexp),
+        body: &[Sexp],
+        sort: Option<Sort>,
+    ) -> Checked<Sexp> {
+        let plain = self.free(name)?;
+        let full = self.expr(value, None)?;
+        let read = full.words().filter_map(|word| word.strip_prefix('%'));
+        for tensor in read.filter(|name| self.words.is_written(name)) {
+            if let Some(used) = body.iter().find_map(|item| mention(item, tensor)) {
+                let label = format!("`{tensor}` is used where `{plain}` is known");
+                let error = Diagnostic::error(
+                    format!("`{plain}` may change while its name is used: it reads `{tensor}`"),
+                    used,
+                    label,
+                );
+                let help =
+                    "store the value in scratch memory, `(scratch NAME DTYPE ())`, and load it";
+                return Err(vec![error.with_help(help).with_related(value.span, "its value")]);
+            }
+        }
+        self.own.insert(plain.clone(), full);
+        let inside = match body {
+            [one] => self.expr(one, sort),
+            row if sort.is_some() => self.row(span, row, sort),
+            row => Err(vec![several(row[1].span)]),
+        };
+        self.own.remove(&plain);
+        inside
     }
 
     /// Returns the operator of a loop that names its variable.
@@ -286,6 +327,20 @@ impl<'a> Reader<'a> {
         let message = format!("a program of more than {MOST_WORDS} words, bounds written out");
         Err(vec![Diagnostic::error(message, span, "too large from here on")])
     }
+}
+
+/// Returns the place of a word in a text.
+fn mention(text: &Sexp, word: &str) -> Option<Span> {
+    deeper(|| match text.list() {
+        Some(items) => items.iter().find_map(|item| mention(item, word)),
+        None => (text.atom() == Some(word)).then_some(text.span),
+    })
+}
+
+/// Returns the error for a second statement in a `let` that is the whole program.
+fn several(second: Span) -> Diagnostic {
+    let error = Diagnostic::error("one statement was expected", second, "a second one");
+    error.with_help("put several statements into a sequence")
 }
 
 /// Returns the error for a loop that leaves the range of its variable undefined.

@@ -134,6 +134,11 @@ impl<'a> Words<'a> {
         self.names.contains_key(word)
     }
 
+    /// Returns true if a tensor that programs write has this name.
+    pub(super) fn is_written(&self, word: &str) -> bool {
+        self.names.get(word).is_some_and(|kinds| kinds.contains(&Named::Output))
+    }
+
     /// Returns true if the word is an operator without operands that fits the needed sort.
     pub(super) fn is_operator(&self, word: &str, sort: Option<Sort>) -> bool {
         let op = self.signature.operator(Symbol::from(word), 0);

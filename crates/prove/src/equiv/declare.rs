@@ -19,7 +19,10 @@ use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 
 /// The heads of declarations.
-pub(super) const FORMS: [&str; 3] = ["input", "output", "scratch"];
+pub(super) const FORMS: [&str; 4] = ["input", "output", "scratch", SIZE];
+
+/// The head of the declaration of a size that is the extent of no tensor.
+const SIZE: &str = "size";
 
 /// The largest number that a text may give as an extent, or add to a size.
 const MAX_EXTENT: u64 = 1 << 40;
@@ -55,6 +58,8 @@ pub struct Declared {
 pub struct Declarations {
     /// The tensors.
     pub tensors: Vec<Declared>,
+    /// The sizes that are declared by themselves.
+    pub own_sizes: Vec<String>,
     /// The layouts of inputs that are computed from other inputs. Each may depend on the layouts before it.
     pub layouts: Vec<Layout>,
 }
@@ -74,7 +79,8 @@ impl Declarations {
             purpose,
             rises_to: None,
         });
-        let mut declarations = Declarations { tensors: tensors.collect(), layouts: Vec::new() };
+        let mut declarations =
+            Declarations { tensors: tensors.collect(), ..Declarations::default() };
         // Data whose offsets do not rise to this extent is rejected when it is loaded.
         for used in model.offsets_uses() {
             let (offsets, indices) = (model.tensor(used.offsets), model.tensor(used.indices));
@@ -99,7 +105,7 @@ impl Declarations {
             purpose: if tensor.writable { Purpose::Output } else { Purpose::Input },
             rises_to: None,
         });
-        Declarations { tensors: tensors.collect(), layouts: Vec::new() }
+        Declarations { tensors: tensors.collect(), ..Declarations::default() }
     }
 
     /// Returns the tensor with this name.
@@ -111,6 +117,8 @@ impl Declarations {
     /// one side compares becomes scratch memory, as do a model's intermediate tensors.
     pub fn join(&mut self, other: Declarations) -> Checked<()> {
         let mut errors = Vec::new();
+        let new = other.own_sizes.into_iter().filter(|name| !self.own_sizes.contains(name));
+        self.own_sizes.extend(new.collect::<Vec<_>>());
         for theirs in other.tensors {
             let Some(ours) = self.tensors.iter_mut().find(|ours| ours.name == theirs.name) else {
                 self.tensors.push(theirs);
@@ -172,9 +180,9 @@ impl Declarations {
         rising.map(|tensor| tensor.name.as_str())
     }
 
-    /// Returns the names of the sizes that shapes mention, without added numbers.
+    /// Returns the names of all sizes: those that shapes mention, without added numbers, and those declared by themselves.
     pub fn sizes(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
+        let mut names: Vec<String> = self.own_sizes.clone();
         for extent in self.tensors.iter().flat_map(|own| own.shape.iter().chain(&own.rises_to)) {
             if let Extent::Size { name, .. } = extent
                 && !names.contains(name)
@@ -189,7 +197,8 @@ impl Declarations {
     pub fn words<'a>(&self, signature: &'a Signature) -> Words<'a> {
         let mut words = Words::new(signature);
         let extents = self.tensors.iter().flat_map(|own| own.shape.iter().chain(&own.rises_to));
-        extents.flat_map(Extent::names).for_each(|name| words.add(&name, Named::Size));
+        let own = self.own_sizes.iter().cloned();
+        own.chain(extents.flat_map(Extent::names)).for_each(|name| words.add(&name, Named::Size));
         for tensor in &self.tensors {
             let input = tensor.purpose == Purpose::Input;
             words.add(&tensor.name, if input { Named::Input } else { Named::Output });
@@ -233,25 +242,28 @@ impl Declarations {
 
     /// Reads one declaration.
     pub(super) fn read(&mut self, form: &Sexp, reserved: impl Fn(&str) -> bool) -> Checked<()> {
-        let declared = read(form)?;
+        let size = form.items(SIZE).map(|items| read_size(form, items)).transpose()?;
+        let tensor = if size.is_none() { Some(read(form)?) } else { None };
         let Some((name, span)) =
             form.list().and_then(|items| Some((items[1].atom()?, items[1].span)))
         else {
             return Ok(());
         };
+        let what = if size.is_some() { "size" } else { "tensor" };
         if reserved(name) {
-            let error = Diagnostic::error(
-                format!("`{name}` cannot name a tensor"),
-                span,
-                "an operator is called so",
-            );
-            return Err(vec![error]);
+            let message = format!("`{name}` cannot name a {what}");
+            return Err(vec![Diagnostic::error(message, span, "an operator is called so")]);
         }
-        if self.tensor(name).is_some() {
+        let clash = match size {
+            Some(_) => self.sizes().iter().any(|known| known == name),
+            None => self.own_sizes.iter().any(|known| known == name),
+        };
+        if clash || self.tensor(name).is_some() {
             let message = format!("`{name}` is declared twice");
             return Err(vec![Diagnostic::error(message, span, "a second time here")]);
         }
-        self.tensors.push(declared);
+        self.own_sizes.extend(size);
+        self.tensors.extend(tensor);
         Ok(())
     }
 }
@@ -293,6 +305,24 @@ fn parse_name(text: &str) -> bool {
     matches!(parse_head(text), Head::Op(_))
 }
 
+/// Reads `(size NAME)`.
+fn read_size(form: &Sexp, items: &[Sexp]) -> Checked<String> {
+    match items {
+        [name] if name.atom().is_some_and(is_plain) => {
+            Ok(name.atom().unwrap_or_default().to_owned())
+        }
+        _ => {
+            let error = Diagnostic::error("not a size", form.span, "not understood");
+            Err(vec![error.with_help("write `(size NAME)`")])
+        }
+    }
+}
+
+/// Returns true if a word may name a tensor or a size.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) && parse_name(word)
+}
+
 fn read(form: &Sexp) -> Checked<Declared> {
     let usage = |span: Span| {
         let error = Diagnostic::error("not a declaration", span, "not understood");
@@ -306,10 +336,7 @@ fn read(form: &Sexp) -> Checked<Declared> {
         "output" => Purpose::Output,
         _ => Purpose::Scratch,
     };
-    let plain = |word: &&str| {
-        word.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) && parse_name(word)
-    };
-    let Some(tensor) = name.atom().filter(plain) else {
+    let Some(tensor) = name.atom().filter(|word| is_plain(word)) else {
         return Err(vec![Diagnostic::error("not a name for a tensor", name.span, "not a name")]);
     };
     let word = dtype.atom().unwrap_or("");

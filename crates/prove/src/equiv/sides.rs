@@ -7,6 +7,7 @@ use super::level::{Level, is_program, statements};
 use super::lift::{NoStatement, lifted};
 use super::roles::Roles;
 use ember_compile::dlc_text::DlcText;
+use ember_language::codes::Code;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Operators, RuleBook, Signature, Sort};
@@ -17,6 +18,7 @@ use ember_model::Model;
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::verify::{Limits, Verified};
+use itertools::Itertools;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -318,9 +320,26 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
+/// Returns errors of a program with one for each unknown word, which may be a size.
+fn unknown_once(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let (unknown, mut others): (Vec<_>, Vec<_>) =
+        errors.into_iter().partition(|error| error.code == Some(Code::UnknownOperator));
+    for mut error in unknown.into_iter().unique_by(|error| error.message.clone()) {
+        if error.help.as_deref().is_none_or(|help| help.starts_with("declare")) {
+            error.help = Some(
+                "a size that is the extent of no tensor is declared by `(size NAME)`".to_owned(),
+            );
+        }
+        others.push(error);
+    }
+    others.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
+    others
+}
+
 /// Reads a program as a term.
 pub(super) fn program(book: &RuleBook, form: &Sexp, declarations: &Declarations) -> Checked<What> {
-    let (term, sort) = text::read(form, book, &declarations.words(&book.signature))?;
+    let read = text::read(form, book, &declarations.words(&book.signature));
+    let (term, sort) = read.map_err(unknown_once)?;
     if is_program(&book.signature, sort) {
         return Ok(What::Term { term, sort });
     }

@@ -39,6 +39,9 @@ pub fn counterexample(
         return heading + &text;
     }
     let mut text = heading;
+    for size in &sides.declarations.own_sizes {
+        text += &format!("(size {size})\n");
+    }
     for declared in &sides.declarations.tensors {
         text += &format!("{}\n", declared.form());
     }

@@ -144,7 +144,7 @@ fn declarations(term: &Term, dtype: DType, extents: &[Extent; 3]) -> Declaration
             tensors.extend(others.iter().find(|tensor| tensor.shape == [extent.clone()]).cloned());
         }
     }
-    Declarations { tensors, layouts: Vec::new() }
+    Declarations { tensors, ..Declarations::default() }
 }
 
 /// The setting of programs in which no run faults: every index is a position in its dimension.

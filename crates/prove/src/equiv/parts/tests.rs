@@ -29,7 +29,7 @@ fn declarations() -> Declarations {
         purpose: Purpose::Output,
         rises_to: None,
     };
-    Declarations { tensors: TENSORS.iter().map(declared).collect(), layouts: Vec::new() }
+    Declarations { tensors: TENSORS.iter().map(declared).collect(), ..Declarations::default() }
 }
 
 /// Returns the parts of two programs of one processor.
