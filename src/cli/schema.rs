@@ -81,6 +81,8 @@ struct Equiv {
     certificate: Option<String>,
     /// The layouts that the answer assumes.
     layouts: Value,
+    /// The conditions on sizes and inputs that the answer assumes.
+    assumed: Value,
     /// What the answer rests on.
     trusted: Value,
     /// Data on which they differ.

@@ -4,6 +4,7 @@
 //! `(output …)`, and `(scratch …)` for memory that is not read afterwards. An input that holds offsets has `(rises-to
 //! EXTENT)` after its shape. Models and DLC programs contain their own declarations.
 
+use super::assume::Assumption;
 use super::equation::Equation;
 use super::layout::Layout;
 use ember_compile::decouple::ModelContext;
@@ -60,6 +61,8 @@ pub struct Declarations {
     pub tensors: Vec<Declared>,
     /// The sizes that are declared by themselves.
     pub own_sizes: Vec<String>,
+    /// The conditions that sizes and inputs satisfy.
+    pub assumptions: Vec<Assumption>,
     /// The layouts of inputs that are computed from other inputs. Each may depend on the layouts before it.
     pub layouts: Vec<Layout>,
 }
@@ -157,9 +160,15 @@ impl Declarations {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Iterates over the equations of all layouts.
+    /// Iterates over the equations of all layouts and assumptions.
     pub(super) fn equations(&self) -> impl Iterator<Item = &Equation> {
-        self.layouts.iter().flat_map(|layout| &layout.equations)
+        let assumed = self.assumptions.iter().flat_map(|assumption| &assumption.equations);
+        self.layouts.iter().flat_map(|layout| &layout.equations).chain(assumed)
+    }
+
+    /// Returns true if data of the declared shapes need not fit the comparison.
+    pub(super) fn restricts(&self) -> bool {
+        !(self.layouts.is_empty() && self.assumptions.is_empty())
     }
 
     /// Returns the names of the tensors that are compared.

@@ -29,7 +29,13 @@ pub(super) struct Equation {
     scalars: Vec<String>,
     /// True if the equation may also be applied from right to left.
     both: bool,
+    /// The documentation of its rules.
+    doc: &'static str,
 }
+
+/// The documentation of what a layout says, and of what follows from an assumption.
+const OF_LAYOUT: &str = "What a layout says.";
+const ASSUMED: &str = "What is assumed.";
 
 /// The reason why a layout does not yield an equation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -83,12 +89,12 @@ pub(super) fn equations(
         bounds,
         scalars: plain().map(|(index, _)| variable(index)).collect(),
         both,
+        doc: OF_LAYOUT,
     }];
     let extent = |extent: &Extent| match extent {
         Extent::Const(n) => atom(n.to_string()),
         Extent::Size { .. } => written(Primitive::Size, vec![atom(format!("%{extent}"))]),
     };
-    let least = Primitive::Binary(BinaryOp::Min);
     for (k, range) in ranges.iter().enumerate() {
         let Some([_, hi]) = range.as_ref().filter(|[lo, _]| lo.atom() == Some("0")) else {
             continue;
@@ -105,10 +111,11 @@ pub(super) fn equations(
         }
         all.push(Equation {
             name: format!("layout:{name}:{k}"),
-            sides: [written(least, vec![extent(&declared.shape[k]), hi.clone()]), hi],
+            sides: [Equation::lesser(operators, [&extent(&declared.shape[k]), &hi]), hi],
             bounds,
             scalars: Vec::new(),
             both: false,
+            doc: OF_LAYOUT,
         });
     }
     all.iter().try_for_each(|equation| equation.rules(0).map(drop))?;
@@ -116,10 +123,22 @@ pub(super) fn equations(
 }
 
 impl Equation {
+    /// Returns an equation of two values without variables that an assumption implies.
+    pub fn ground(name: &str, sides: [Sexp; 2]) -> Equation {
+        let (bounds, scalars) = (Vec::new(), Vec::new());
+        Equation { name: name.to_owned(), sides, bounds, scalars, both: false, doc: ASSUMED }
+    }
+
+    /// Returns the lesser of two values.
+    pub fn lesser(operators: &Operators, [a, b]: [&Sexp; 2]) -> Sexp {
+        let parts = vec![a.clone(), b.clone()];
+        primitives::written(operators, a.span, Primitive::Binary(BinaryOp::Min), parts)
+    }
+
     /// Returns the equation as a certificate declares it.
     pub fn declaration(&self) -> Sexp {
         let [left, right] = self.sides.clone();
-        let doc = text("What a layout says.".to_owned());
+        let doc = text(self.doc.to_owned());
         let mut items = vec![atom(&self.name), doc, left, atom("=>"), right];
         for (variable, bounds) in &self.bounds {
             items.extend([atom(":where"), atom(variable), bounds.clone()]);
@@ -149,7 +168,7 @@ impl Equation {
         }
         let rule = |suffix: &str, lhs: &PatternAst<Node>, rhs: &PatternAst<Node>| Rule {
             name: Symbol::from(format!("{}{suffix}", self.name)),
-            doc: "What a layout says.".to_owned(),
+            doc: self.doc.to_owned(),
             set,
             phase: Phase::Optimise,
             exact: Exactness::Bitwise,

@@ -27,7 +27,7 @@ use ember_values::scalar::DType;
 use std::borrow::Cow;
 
 /// The number of evaluated nodes after which filling a tensor is given up.
-const STEPS: u64 = 400_000;
+pub(super) const STEPS: u64 = 400_000;
 
 /// The definition of an input's contents.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,7 +149,7 @@ fn read(
         ranges.push(Some(ends));
     }
     for part in &parts {
-        only_inputs(part, declarations, names)?;
+        only_inputs(part, ("a layout", declarations), names)?;
     }
     let fill = fill(form.span, (name, &indices), value, (book, declarations))?;
     let mut known = fill.as_ref().iter().filter_map(|node| operators.of(node));
@@ -193,8 +193,12 @@ impl Index {
     }
 }
 
-/// Checks that a part of a layout refers to inputs only, and to none that is laid out by it or after it.
-fn only_inputs(part: &Sexp, declarations: &Declarations, names: &[Option<String>]) -> Checked<()> {
+/// Checks that a part of a layout or an assumption refers to inputs only, and to none that is laid out by it or after it.
+pub(super) fn only_inputs(
+    part: &Sexp,
+    (what, declarations): (&str, &Declarations),
+    names: &[Option<String>],
+) -> Checked<()> {
     let mut open = vec![part];
     while let Some(next) = open.pop() {
         open.extend(next.list().unwrap_or_default());
@@ -206,14 +210,14 @@ fn only_inputs(part: &Sexp, declarations: &Declarations, names: &[Option<String>
             false if written => "which is written",
             false => continue,
         };
-        let message = format!("a layout speaks of `{tensor}`, {why}");
+        let message = format!("{what} uses `{tensor}`, {why}");
         return Err(vec![Diagnostic::error(message, next.span, "it must be made of other inputs")]);
     }
     Ok(())
 }
 
-/// Returns the element type of the value that the loops store.
-fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) -> Option<DType> {
+/// Returns the element type of the value that a program stores.
+pub(super) fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) -> Option<DType> {
     let context = declarations.context();
     let operators = book.signature.table().clone();
     let facts =

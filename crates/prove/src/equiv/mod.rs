@@ -10,6 +10,7 @@
 //! fault is a difference.
 
 mod alpha;
+mod assume;
 mod certificate;
 mod chain;
 mod data;
@@ -101,7 +102,7 @@ pub enum Unknown {
     NoTerm(Unread),
     /// The search for a proof stopped in this state.
     Open(Reached),
-    /// No data with the requested layouts was found.
+    /// No data with the requested layouts and assumptions was found.
     NoData,
     /// The rules prove equality, but no valid certificate could be written.
     Uncertified(Uncertified),
@@ -177,10 +178,8 @@ pub fn compare(
             let (found, sought) = search.sought(sides, &terms);
             phases = sought;
             match found {
-                // If no data with these layouts was found, equality on it is vacuous.
-                Found::Equal(Ok(_))
-                    if !sides.declarations.layouts.is_empty() && tries.compared == 0 =>
-                {
+                // If no such data was found, equality on it is vacuous.
+                Found::Equal(Ok(_)) if sides.declarations.restricts() && tries.compared == 0 => {
                     Unknown::NoData
                 }
                 Found::Equal(Ok(certificate)) => {
@@ -228,7 +227,8 @@ impl Unknown {
                 format!("no difference was found, and a DLC program is read as no statement: {why}")
             }
             Unknown::NoData => {
-                "no data was found that is laid out so and on which both programs run".to_owned()
+                "no data was found that is laid out and assumed so, and on which both programs run"
+                    .to_owned()
             }
             Unknown::Open(Reached { stop: StopReason::Saturated, .. }) => {
                 "no difference was found, and the rules do not lead from the one to the other: a rule \

@@ -218,8 +218,12 @@ impl<'a> Tries<'a> {
             }
             fill => fill,
         };
-        let Sides { declarations, roles, .. } = self.sides;
-        Given::make(declarations, roles, (sizes, self.effort.elements), fill, &mut self.rng)
+        let Sides { declarations, roles, operators, .. } = self.sides;
+        let mut sizes = sizes.clone();
+        for assumption in &declarations.assumptions {
+            assumption.settle(declarations, operators, &mut sizes);
+        }
+        Given::make(declarations, roles, (&sizes, self.effort.elements), fill, &mut self.rng)
     }
 
     /// Compares the sides with zeros in written tensors, and with other numbers.
@@ -228,7 +232,11 @@ impl<'a> Tries<'a> {
     }
 
     fn once(&mut self, given: &Given, zeros: bool) -> Option<Counterexample> {
-        let given = &*laid_out(&self.sides.declarations, &self.sides.operators, given)?;
+        let Sides { declarations, operators, .. } = self.sides;
+        let given = &*laid_out(declarations, operators, given)?;
+        if !declarations.assumptions.iter().all(|a| a.holds(declarations, operators, given)) {
+            return None;
+        }
         match compare(self.sides, &self.machine, self.exact, (given, zeros), self.effort.steps) {
             Outcome::Nothing => None,
             Outcome::Same => {
@@ -353,6 +361,7 @@ fn boundaries(sides: &Sides) -> Vec<u64> {
             Head::Op(_) | Head::Real(_) => None,
         }));
     }
+    numbers.extend(sides.declarations.assumptions.iter().flat_map(|assumed| assumed.numbers()));
     let extents = sides.declarations.tensors.iter().flat_map(|tensor| &tensor.shape);
     numbers.extend(extents.filter_map(Extent::constant).filter_map(|n| i64::try_from(n).ok()));
     let near = numbers.into_iter().filter(|n| (2..=MOST_BOUNDARY).contains(n));

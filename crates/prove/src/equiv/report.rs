@@ -1,5 +1,6 @@
 //! Prints the outcome of a comparison as text and as JSON.
 
+use super::assume::Assumption;
 use super::layout::Layout;
 use super::refute::Counterexample;
 use super::sides::{Side, Sides};
@@ -26,6 +27,11 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
+    /// Iterates over the texts of the conditions that data satisfies.
+    fn assumed(&self) -> impl Iterator<Item = String> {
+        self.sides.declarations.assumptions.iter().map(Assumption::text)
+    }
+
     fn reason(&self) -> String {
         let mut concrete = match self.answer.concrete {
             true => ", for these sizes only".to_owned(),
@@ -35,6 +41,10 @@ impl Report<'_> {
         if !layouts.is_empty() {
             let names: Vec<String> = layouts.iter().map(|l| format!("`{}`", l.name)).collect();
             concrete += &format!(", with {} laid out so", names.join(", "));
+        }
+        let assumed: Vec<String> = self.assumed().map(|text| format!("`{text}`")).collect();
+        if !assumed.is_empty() {
+            concrete += &format!(", where {}", assumed.join(" and "));
         }
         match &self.answer.verdict {
             Verdict::Equal(Ok(certificate)) => {
@@ -180,6 +190,7 @@ pub fn json(report: &Report<'_>) -> Value {
         "reason": report.reason(),
         "certificate": certificate,
         "layouts": report.sides.declarations.layouts.iter().map(Layout::form).collect::<Vec<_>>(),
+        "assumed": report.assumed().collect::<Vec<_>>(),
         "trusted": trusted(report),
         "counterexample": found,
         "phases": answer.phases.iter().map(phase).collect::<Vec<_>>(),

@@ -129,9 +129,9 @@ impl Search<'_> {
         self.with_layouts(sides, |search| search.proved(sides, terms))
     }
 
-    /// Runs a search with the equations of layouts as additional rules.
+    /// Runs a search with the equations of layouts and assumptions as additional rules.
     fn with_layouts<R>(&self, sides: &Sides, run: impl FnOnce(&Search<'_>) -> R) -> R {
-        if sides.declarations.layouts.is_empty() {
+        if !sides.declarations.restricts() {
             return run(self);
         }
         let book = extended(self.book, sides.declarations.equations());

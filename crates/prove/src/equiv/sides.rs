@@ -1,5 +1,6 @@
 //! Reads the two sides: models, and programs as SCF, SLC or DLC text, with their declarations.
 
+use super::assume::{ASSUME, Assumption};
 use super::data::Given;
 use super::declare::{Declarations, FORMS};
 use super::layout::{Layout, laid_out};
@@ -159,8 +160,9 @@ struct Text {
     model: Option<ModelFile>,
     sides: Vec<Side>,
     given: Option<Given>,
-    /// Layouts, not read yet.
+    /// Layouts and assumptions, not read yet.
     layouts: Vec<Sexp>,
+    assumptions: Vec<Sexp>,
     /// Programs that cannot be read before all declarations are known.
     open: Vec<Sexp>,
 }
@@ -196,6 +198,8 @@ pub fn read(
     if let Some(declarations) = &mut declarations {
         let forms: Vec<Sexp> = texts.iter().flat_map(|text| text.layouts.clone()).collect();
         declarations.layouts = Layout::read_all(&forms, book, declarations)?;
+        let forms: Vec<Sexp> = texts.iter().flat_map(|text| text.assumptions.clone()).collect();
+        declarations.assumptions = Assumption::read_all(&forms, book, declarations)?;
     }
     let mut sides: Vec<Side> = Vec::new();
     let mut models: Vec<ModelFile> = Vec::new();
@@ -247,6 +251,13 @@ pub fn read(
             "the data that is given is not laid out as it should be",
         )]);
     }
+    if let Some(given) = &given
+        && let Some(not) =
+            declarations.assumptions.iter().find(|a| !a.holds(&declarations, &operators, given))
+    {
+        let message = format!("the data that is given does not satisfy `{}`", not.text());
+        return Err(vec![Diagnostic::global(message)]);
+    }
     let roles = Roles::new(&declarations, &models, [&left, &right], book.signature.table());
     let [level, base] = Level::of(&book.signature, [&left, &right]);
     let model = models.into_iter().next();
@@ -262,6 +273,7 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
         sides: Vec::new(),
         given: None,
         layouts: Vec::new(),
+        assumptions: Vec::new(),
         open: Vec::new(),
     };
     let name = path.display().to_string();
@@ -305,6 +317,7 @@ fn programs(book: &RuleBook, forms: &[Sexp], text: &mut Text) -> Checked<()> {
             }
             Some(("data", items)) => data = Some(items),
             Some(("layout", _)) => text.layouts.push(form.clone()),
+            Some((ASSUME, _)) => text.assumptions.push(form.clone()),
             _ => text.open.push(form.clone()),
         }
     }

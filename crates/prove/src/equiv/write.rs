@@ -48,6 +48,9 @@ pub fn counterexample(
     for layout in layouts {
         text += &layout.form();
     }
+    for assumption in &sides.declarations.assumptions {
+        text += &format!("(assume {})\n", assumption.text());
+    }
     text += &format!("(data\n    {data})\n");
     let words = sides.declarations.words(signature);
     for side in [&sides.left, &sides.right] {
