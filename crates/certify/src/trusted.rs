@@ -126,8 +126,12 @@ pub const PARTS: &[Part] = &[
         modules: modules!["crates/prove/src/equiv/parts.rs" "crates/language/src/erase.rs" "crates/analysis/src/effects.rs"],
     },
     Part {
-        part: "how layouts are read as equations",
-        modules: modules!["crates/prove/src/equiv/layout.rs" "crates/prove/src/equiv/equation.rs"],
+        part: "how layouts and assumptions are read as equations",
+        modules: modules![
+            "crates/prove/src/equiv/layout.rs"
+            "crates/prove/src/equiv/assume.rs"
+            "crates/prove/src/equiv/equation.rs"
+        ],
     },
 ];
 
