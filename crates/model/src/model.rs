@@ -15,6 +15,7 @@
 //! consist of several others (`nn.softmax`, `nn.stack`, …) and operands that must be stored become separate statements.
 //! [`Model::instantiate`] generates the data or reads it from files; this module only describes it.
 
+mod arguments;
 mod composite;
 mod defined;
 mod dense;
@@ -36,6 +37,7 @@ mod spec;
 mod term;
 mod uses;
 
+pub use arguments::{Held, Parameter, Step as ArgumentStep};
 pub use composite::composites;
 pub use expression::{Applied, Argument, Expr, Op, TensorId};
 pub use extent::Extent;
@@ -68,6 +70,8 @@ pub struct Model {
     pub data: DataSpec,
     /// Hand-written programs of the same computation, for comparison.
     pub programs: Vec<HandWritten>,
+    /// The arguments of the program that it was imported from, if it was.
+    pub(crate) imported: Option<Vec<Parameter>>,
     /// The operators that it was read with: what some of its operations mean stands in rules alone.
     pub(crate) operators: Arc<Operators>,
 }
