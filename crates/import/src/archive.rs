@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::limits::MEMBERS;
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
+use zip::read::{ArchiveOffset, Config};
 
 /// An archive whose files are in one folder.
 pub(crate) struct Archive<'a> {
@@ -16,7 +17,9 @@ pub(crate) struct Archive<'a> {
 impl<'a> Archive<'a> {
     /// Opens an archive.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Archive<'a>, Problem> {
-        let zip = ZipArchive::new(Cursor::new(bytes))?;
+        // Nothing stands before the archive, as it might in a program that unpacks itself.
+        let config = Config { archive_offset: ArchiveOffset::Known(0) };
+        let zip = ZipArchive::with_config(config, Cursor::new(bytes))?;
         if zip.len() > MEMBERS {
             let (length, limit) = (zip.len() as u64, MEMBERS as u64);
             let what = "the list of the archive's files".to_owned();

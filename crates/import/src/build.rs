@@ -6,9 +6,11 @@ mod rows;
 
 use crate::error::Problem;
 use crate::graph::{Elem, Graph, Id, Node, Op, Origin, count, is_one, shown};
-use crate::limits::DIMENSIONS;
+use crate::limits::{DIMENSIONS, NODES};
+use crate::words::{DIV, MUL, POW};
 use ember_model::Extent;
 use ember_values::scalar::DType;
+use std::collections::BTreeMap;
 
 /// The graph that is being built.
 #[derive(Default)]
@@ -16,6 +18,8 @@ pub(crate) struct Builder {
     pub(crate) graph: Graph,
     /// The operator whose nodes are being added.
     origin: Option<usize>,
+    /// The nodes by what they compute, so that nothing is computed twice.
+    known: BTreeMap<String, Id>,
 }
 
 /// The result of an operation, or the reason why there is none.
@@ -48,8 +52,16 @@ impl Builder {
         if known.clone().try_fold(1u64, |n, e| n.checked_mul(e)).is_none_or(|n| n >> 48 != 0) {
             return Err(Problem::Overflow(shown(&shape)));
         }
-        self.graph.nodes.push(Node { op, operands, shape, elem, origin: self.origin });
-        Ok(Id(self.graph.nodes.len() - 1))
+        if self.graph.nodes.len() >= NODES {
+            return Err(misfit(format!("the program has more than {NODES} operations")));
+        }
+        let id = Id(self.graph.nodes.len());
+        let known =
+            *self.known.entry(format!("{op:?} {operands:?} {shape:?} {elem:?}")).or_insert(id);
+        if known == id {
+            self.graph.nodes.push(Node { op, operands, shape, elem, origin: self.origin });
+        }
+        Ok(known)
     }
 
     pub(crate) fn shape(&self, id: Id) -> Vec<Extent> {
@@ -158,13 +170,13 @@ impl Builder {
     pub(crate) fn zip(&mut self, word: &str, a: Id, b: Id) -> Built {
         // Nothing changes when 1 is a factor, which is the default of factors.
         match (word, self.number_of(a), self.number_of(b)) {
-            ("mul", Some(1.0), _) if self.graph.shape(a).is_empty() => return Ok(b),
-            ("mul" | "div", _, Some(1.0)) if self.graph.shape(b).is_empty() => return Ok(a),
+            (MUL, Some(1.0), _) if self.graph.shape(a).is_empty() => return Ok(b),
+            (MUL | DIV, _, Some(1.0)) if self.graph.shape(b).is_empty() => return Ok(a),
             _ => {}
         }
         let (mut a, mut b) = self.alike(a, b)?;
         let whole = self.elem(a).is_integer() || self.elem(a) == Elem::Bool;
-        if whole && matches!(word, "div" | "pow") {
+        if whole && matches!(word, DIV | POW) {
             (a, b) = (self.cast(a, Elem::Of(DType::F32))?, self.cast(b, Elem::Of(DType::F32))?);
         }
         let shape = broadcast(&self.shape(a), &self.shape(b))?;

@@ -120,8 +120,6 @@ pub enum Op {
         axis: usize,
         /// The first element.
         first: u64,
-        /// The distance of two elements.
-        step: u64,
     },
     /// Tensors one after the other in one dimension.
     Concat(usize),

@@ -19,6 +19,7 @@ mod layout;
 mod limits;
 mod table;
 mod torch;
+mod words;
 mod write;
 
 pub use error::{ImportError, Problem};

@@ -15,6 +15,9 @@ pub(crate) const MEMBERS: usize = 100_000;
 /// The most operators of a graph.
 pub(crate) const OPERATORS: usize = 20_000;
 
+/// The most operations that the operators of a graph consist of.
+pub(crate) const NODES: usize = 200_000;
+
 /// The most dimensions of a tensor.
 pub(crate) const DIMENSIONS: usize = 8;
 

@@ -111,6 +111,8 @@ struct Reader<'a> {
     program: &'a Program,
     table: Table,
     builder: Builder,
+    /// The most that extents take off each size.
+    less: BTreeMap<String, i64>,
     /// What each name stands for.
     values: BTreeMap<&'a str, Item>,
 }
@@ -124,7 +126,18 @@ impl<'a> Reader<'a> {
             return Err(Problem::TooLarge { what, length, limit });
         }
         let table = Table::read(TABLE)?;
-        Ok(Reader { program, table, builder: Builder::default(), values: BTreeMap::new() })
+        let mut less: BTreeMap<String, i64> = BTreeMap::new();
+        let all = program.graph_module.graph.tensor_values.values().flat_map(|meta| &meta.sizes);
+        for extent in all {
+            if let SymInt::Expr { text, .. } = extent
+                && let Some((size, plus)) = schema::size(text)
+                && plus < 0
+            {
+                let most = less.entry(size).or_default();
+                *most = (*most).max(plus.saturating_neg());
+            }
+        }
+        Ok(Reader { program, table, builder: Builder::default(), less, values: BTreeMap::new() })
     }
 
     /// Returns an extent, and notes the value that its size had in the export.
@@ -138,25 +151,15 @@ impl<'a> Reader<'a> {
             SymInt::Expr { text, hint } => (text, hint),
         };
         let unknown = || Problem::Extent { name: name.to_owned(), extent: text.clone() };
-        let word = |word: &str| {
-            let word = word.trim();
-            let fits = word.starts_with(|c: char| c.is_ascii_alphabetic())
-                && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            fits.then(|| word.to_owned())
-        };
-        let (size, plus) = match text.split_once('+') {
-            None => (word(text), Some(0)),
-            Some((a, b)) => match (word(a), word(b)) {
-                (Some(size), None) => (Some(size), b.trim().parse().ok()),
-                (None, Some(size)) => (Some(size), a.trim().parse().ok()),
-                _ => (None, None),
-            },
-        };
-        let (Some(name), Some(plus)) = (size, plus) else { return Err(unknown()) };
+        let (size, plus) = schema::size(text).ok_or_else(unknown)?;
+        // A size of which something is taken counts from the least extent.
+        let less = self.less.get(&size).copied().unwrap_or(0);
+        let size = if less > 0 { format!("{size}_less_{less}") } else { size };
+        let plus = u64::try_from(plus.saturating_add(less)).map_err(|_| unknown())?;
         if let Some(n) = hint.and_then(|hint| u64::try_from(hint).ok()?.checked_sub(plus)) {
-            self.builder.graph.sizes.entry(name.clone()).or_insert(n);
+            self.builder.graph.sizes.entry(size.clone()).or_insert(n);
         }
-        Ok(Extent::Size { name, plus })
+        Ok(Extent::Size { name: size, plus })
     }
 
     fn shape(&mut self, name: &str, meta: &TensorMeta) -> Result<Vec<Extent>, Problem> {

@@ -11,6 +11,7 @@ mod text;
 use crate::error::{ImportError, Problem};
 use crate::graph::{Elem, Graph, Id, Node, Op};
 use crate::layout::{Base, Laid};
+use crate::words::MAP;
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::DType;
@@ -185,9 +186,7 @@ impl Writer<'_> {
                 x.renamed(|axis| order.iter().position(|own| *own == axis))
             }
             Op::Expand => self.expand(operand(0)?, &shape)?,
-            Op::Slice { axis, first, step } => {
-                self.slice(operand(0)?, (*axis, *first, *step), &shape)?
-            }
+            Op::Slice { axis, first } => self.slice(operand(0)?, (*axis, *first), &shape)?,
             Op::Concat(axis) => self.concat(&node.operands, *axis, &shape)?,
             Op::Gather => self.gather(operand(0)?, operand(1)?)?,
             Op::Scatter(word) => self.scatter(word, operand(0)?, operand(1)?, operand(2)?)?,
@@ -213,7 +212,7 @@ impl Writer<'_> {
             let mut at = self.steps.iter().position(|step| step.name == held);
             // An output is a statement of its own, behind the outputs before it.
             if at.is_none_or(|at| self.steps[at].output || last.is_some_and(|last| at < last)) {
-                self.step(format!("(nn.map identity {held})"));
+                self.step(format!("({MAP} identity {held})"));
                 at = Some(self.steps.len() - 1);
             }
             if let Some(at) = at {

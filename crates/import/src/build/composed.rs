@@ -2,6 +2,7 @@
 
 use super::{Builder, Built, misfit};
 use crate::graph::{Elem, Id, is_one};
+use crate::words::{ADD, MAX, MUL, POW, SUB};
 use ember_model::Extent;
 use ember_values::scalar::DType;
 
@@ -10,13 +11,13 @@ impl Builder {
     pub(crate) fn power(&mut self, x: Id, y: Id) -> Built {
         match self.number_of(y) {
             Some(1.0) => Ok(x),
-            Some(2.0) => self.zip("mul", x, x),
+            Some(2.0) => self.zip(MUL, x, x),
             Some(3.0) => {
-                let square = self.zip("mul", x, x)?;
-                self.zip("mul", square, x)
+                let square = self.zip(MUL, x, x)?;
+                self.zip(MUL, square, x)
             }
             Some(0.5) => self.map("sqrt", x),
-            _ => self.zip("pow", x, y),
+            _ => self.zip(POW, x, y),
         }
     }
 
@@ -35,8 +36,8 @@ impl Builder {
     /// The sum of squares around the mean, over the number of elements less the correction.
     pub(crate) fn variance(&mut self, x: Id, axes: &[i64], correction: f64, keep: bool) -> Built {
         let mean = self.fold("mean", x, axes, true)?;
-        let apart = self.zip("sub", x, mean)?;
-        let squares = self.zip("mul", apart, apart)?;
+        let apart = self.zip(SUB, x, mean)?;
+        let squares = self.zip(MUL, apart, apart)?;
         let mean = self.fold("mean", squares, axes, keep)?;
         if correction == 0.0 {
             return Ok(mean);
@@ -50,17 +51,17 @@ impl Builder {
                 extent.ok_or_else(|| misfit("the variance over a size that the data says"))? as f64;
         }
         let factor = self.number(n / (n - correction).max(0.0), Elem::Of(DType::F32))?;
-        self.zip("mul", mean, factor)
+        self.zip(MUL, mean, factor)
     }
 
     pub(crate) fn log_sum_exp(&mut self, x: Id, axes: &[i64], keep: bool) -> Built {
-        let most = self.fold("max", x, axes, true)?;
-        let shifted = self.zip("sub", x, most)?;
+        let most = self.fold(MAX, x, axes, true)?;
+        let shifted = self.zip(SUB, x, most)?;
         let raised = self.map("exp", shifted)?;
         let sum = self.fold("sum", raised, axes, keep)?;
         let log = self.map("log", sum)?;
-        let most = if keep { most } else { self.fold("max", x, axes, false)? };
-        self.zip("add", log, most)
+        let most = if keep { most } else { self.fold(MAX, x, axes, false)? };
+        self.zip(ADD, log, most)
     }
 
     /// Attention over all keys: the softmax of scaled products, times the values.
@@ -71,7 +72,7 @@ impl Builder {
         let keys = self.transpose(k, -2, -1)?;
         let scores = self.product(q, keys)?;
         let scale = self.number(scale, self.elem(scores))?;
-        let scaled = self.zip("mul", scores, scale)?;
+        let scaled = self.zip(MUL, scores, scale)?;
         let shares = self.softmax(scaled, -1)?;
         self.product(shares, v)
     }
@@ -91,9 +92,9 @@ impl Builder {
         let (to, from) = (self.select(indices, 0, 0)?, self.select(indices, 0, 1)?);
         let gathered = self.gather(dense, 0, from)?;
         let values = self.unsqueeze(values, 1)?;
-        let weighted = self.zip("mul", gathered, values)?;
+        let weighted = self.zip(MUL, gathered, values)?;
         let zeros = self.full(0.0, vec![rows.clone(), width.clone()], self.elem(dense))?;
-        self.scatter("add", zeros, 0, to, weighted)
+        self.scatter(ADD, zeros, 0, to, weighted)
     }
 
     /// Elements at positions in one dimension, where all other dimensions of the positions are repeated.

@@ -5,6 +5,7 @@ use crate::error::Problem;
 use crate::graph::{Elem, Id, Op, count, is_one, shown};
 use crate::limits::RESULTS;
 use ember_model::Extent;
+use ember_values::scalar::DType;
 
 impl Builder {
     /// Returns a dimension; negative ones count from the end.
@@ -140,7 +141,13 @@ impl Builder {
         if shape == self.shape(x) {
             return Ok(x);
         }
-        self.add(Op::Slice { axis, first, step }, vec![x], shape, elem)
+        if step > 1 {
+            // Elements apart are looked up.
+            let places =
+                self.iota(first as i64, step as i64, n.div_ceil(step), Elem::Of(DType::I64))?;
+            return self.gather(x, axis as i64, places);
+        }
+        self.add(Op::Slice { axis, first }, vec![x], shape, elem)
     }
 
     /// One element of a dimension, which is left out.

@@ -3,6 +3,7 @@
 use super::{Builder, Built, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id, Op, count, is_one, shown};
+use crate::words::{ADD, DIV, MAX, MIN, MUL, POW, SUB};
 use ember_model::Extent;
 use ember_values::scalar::DType;
 
@@ -23,9 +24,9 @@ impl Builder {
 
     /// A fold of dimensions: `sum`, `mean`, `max` or `min`.
     pub(crate) fn fold(&mut self, word: &str, x: Id, axes: &[i64], keep: bool) -> Built {
-        if word == "min" {
+        if word == MIN {
             let x = self.map("neg", x)?;
-            let most = self.fold("max", x, axes, keep)?;
+            let most = self.fold(MAX, x, axes, keep)?;
             return self.map("neg", most);
         }
         let mut x =
@@ -63,13 +64,13 @@ impl Builder {
             let x = self.map("abs", x)?;
             let word = match order {
                 1.0 => "sum",
-                f64::NEG_INFINITY => "min",
-                _ => "max",
+                f64::NEG_INFINITY => MIN,
+                _ => MAX,
             };
             return self.fold(word, x, axes, keep);
         }
         if order == 2.0 {
-            let squares = self.zip("mul", x, x)?;
+            let squares = self.zip(MUL, x, x)?;
             let sum = self.fold("sum", squares, axes, keep)?;
             return self.map("sqrt", sum);
         }
@@ -79,9 +80,9 @@ impl Builder {
         let x = self.map("abs", x)?;
         let elem = self.elem(x);
         let (power, root) = (self.number(order, elem)?, self.number(1.0 / order, elem)?);
-        let powers = self.zip("pow", x, power)?;
+        let powers = self.zip(POW, x, power)?;
         let sum = self.fold("sum", powers, axes, keep)?;
-        self.zip("pow", sum, root)
+        self.zip(POW, sum, root)
     }
 
     pub(crate) fn softmax(&mut self, x: Id, axis: i64) -> Built {
@@ -103,12 +104,12 @@ impl Builder {
 
     pub(crate) fn log_softmax(&mut self, x: Id, axis: i64) -> Built {
         let x = self.floating(x)?;
-        let most = self.fold("max", x, &[axis], true)?;
-        let shifted = self.zip("sub", x, most)?;
+        let most = self.fold(MAX, x, &[axis], true)?;
+        let shifted = self.zip(SUB, x, most)?;
         let raised = self.map("exp", shifted)?;
         let sum = self.fold("sum", raised, &[axis], true)?;
         let log = self.map("log", sum)?;
-        self.zip("sub", shifted, log)
+        self.zip(SUB, shifted, log)
     }
 
     /// Rows of so many last dimensions, less their mean and over their standard deviation.
@@ -180,8 +181,8 @@ impl Builder {
                 None => index,
                 Some(at) => {
                     let n = self.number(n as f64, self.elem(at))?;
-                    let rows = self.zip("mul", at, n)?;
-                    self.zip("add", rows, index)?
+                    let rows = self.zip(MUL, at, n)?;
+                    self.zip(ADD, rows, index)?
                 }
             });
         }
@@ -219,6 +220,18 @@ impl Builder {
         }
         rows = self.cast(rows, self.elem(table))?;
         let elem = self.elem(table);
+        if own.iter().skip(1).filter(|extent| !is_one(extent)).count() > 1 {
+            // Rows of several dimensions are as wide as all of their elements.
+            let width = self.flat(&own[1..])?;
+            let flat = self.reshape(table, vec![own[0].clone(), width.clone()])?;
+            let rows = self.reshape(rows, vec![shape[0].clone(), width])?;
+            if self.shape(index).len() > 1 {
+                return Err(misfit("positions of rows with several dimensions have one dimension"));
+            }
+            let done = self.scatter(word, flat, 0, index, rows)?;
+            let done = self.reshape(done, own)?;
+            return self.from_front(done, axis);
+        }
         let done = self.add(Op::Scatter(word.to_owned()), vec![table, index, rows], own, elem)?;
         self.from_front(done, axis)
     }
@@ -234,13 +247,13 @@ impl Builder {
     ) -> Built {
         let (shape, elem) = (self.shape(table), self.elem(table));
         let start = if own { table } else { self.full(0.0, shape.clone(), elem)? };
-        let sum = self.scatter("add", start, axis, index, rows)?;
+        let sum = self.scatter(ADD, start, axis, index, rows)?;
         let begin = self.full(f64::from(u8::from(own)), shape, elem)?;
         let ones = self.full(1.0, self.shape(rows), elem)?;
-        let count = self.scatter("add", begin, axis, index, ones)?;
+        let count = self.scatter(ADD, begin, axis, index, ones)?;
         let one = self.number(1.0, elem)?;
-        let divisor = self.zip("max", count, one)?;
-        let mean = self.zip("div", sum, divisor)?;
+        let divisor = self.zip(MAX, count, one)?;
+        let mean = self.zip(DIV, sum, divisor)?;
         if own {
             return Ok(mean);
         }
@@ -253,10 +266,10 @@ impl Builder {
     pub(crate) fn scatter_max_alone(&mut self, table: Id, axis: i64, index: Id, rows: Id) -> Built {
         let (shape, elem) = (self.shape(table), self.elem(table));
         let start = self.full(f64::NEG_INFINITY, shape.clone(), elem)?;
-        let most = self.scatter("max", start, axis, index, rows)?;
+        let most = self.scatter(MAX, start, axis, index, rows)?;
         let start = self.full(0.0, shape, elem)?;
         let ones = self.full(1.0, self.shape(rows), elem)?;
-        let count = self.scatter("add", start, axis, index, ones)?;
+        let count = self.scatter(ADD, start, axis, index, ones)?;
         let zero = self.number(0.0, elem)?;
         let none = self.compare("eq", count, zero)?;
         self.choose(none, table, most)
@@ -339,10 +352,10 @@ impl Builder {
         let is_padding = self.unsqueeze(is_padding, 1)?;
         let number = |builder: &mut Builder, x: f64| builder.number(x, elem);
         let (zero, one) = (number(self, 0.0)?, number(self, 1.0)?);
-        let nothing = if mode == "max" { number(self, f64::NEG_INFINITY)? } else { zero };
+        let nothing = if mode == MAX { number(self, f64::NEG_INFINITY)? } else { zero };
         let without = self.choose(is_padding, nothing, table)?;
         let most = self.bag(
-            if mode == "max" { "max" } else { "sum" },
+            if mode == MAX { MAX } else { "sum" },
             without,
             indices,
             offsets,
@@ -351,7 +364,7 @@ impl Builder {
         )?;
         match mode {
             "sum" => Ok(most),
-            "max" => {
+            MAX => {
                 let lowest = number(self, f64::NEG_INFINITY)?;
                 let none = self.compare("eq", most, lowest)?;
                 self.choose(none, zero, most)
@@ -359,8 +372,8 @@ impl Builder {
             _ => {
                 let counted = self.choose(is_padding, zero, one)?;
                 let count = self.bag("sum", counted, indices, offsets, None, closed)?;
-                let divisor = self.zip("max", count, one)?;
-                self.zip("div", most, divisor)
+                let divisor = self.zip(MAX, count, one)?;
+                self.zip(DIV, most, divisor)
             }
         }
     }

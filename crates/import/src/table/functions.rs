@@ -5,6 +5,7 @@ use crate::build::{Builder, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id};
 use crate::limits::RESULTS;
+use crate::words::{MAX, MIN};
 use ember_model::Extent;
 use ember_values::scalar::DType;
 
@@ -189,6 +190,15 @@ fn elements(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Probl
         "zip" => {
             let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
             b.zip(given.word(0)?, x, y)?
+        }
+        "clamp" => {
+            let mut x = given.tensor(b, 0)?;
+            for (at, word) in [(1, MAX), (2, MIN)] {
+                if let Some(bound) = given.optional(b, at)? {
+                    x = b.zip(word, x, bound)?;
+                }
+            }
+            x
         }
         "power" => {
             let (x, y) = (given.tensor(b, 0)?, given.tensor(b, 1)?);

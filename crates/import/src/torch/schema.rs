@@ -283,3 +283,56 @@ impl<'de> Deserialize<'de> for OutputSpec {
         deserializer.deserialize_map(OneOf(read, "a result of the program"))
     }
 }
+
+/// Returns the size of an extent's expression, and the number that is added: `s0`, `s0 + 1`, or what SymPy writes for
+/// them, `Symbol('s0', …)` and `Add(Symbol('s0', …), Integer(1))`.
+pub(super) fn size(text: &str) -> Option<(String, i64)> {
+    let text = text.trim();
+    if let Some(terms) = text.strip_prefix("Add(").and_then(|rest| rest.strip_suffix(')')) {
+        // Only the commas of the sum's own operands matter: a number comes last or first.
+        let (first, last) = (terms.split_once(", ")?, terms.rsplit_once(", ")?);
+        return sum(first.0, first.1).or_else(|| sum(last.1, last.0));
+    }
+    match (text.split_once('+'), text.split_once(" - ")) {
+        (Some((a, b)), _) => sum(a, b).or_else(|| sum(b, a)),
+        (None, Some((a, b))) => sum(b, a).map(|(size, less)| (size, -less)),
+        (None, None) => Some((symbol(text)?, 0)),
+    }
+}
+
+fn sum(number: &str, size: &str) -> Option<(String, i64)> {
+    let number = number.trim();
+    let inner = number.strip_prefix("Integer(").and_then(|rest| rest.strip_suffix(')'));
+    Some((symbol(size.trim())?, inner.unwrap_or(number).parse().ok()?))
+}
+
+fn symbol(text: &str) -> Option<String> {
+    let name = match text.strip_prefix("Symbol('") {
+        Some(rest) => {
+            let (name, rest) = rest.split_once('\'')?;
+            // One symbol alone, not the first of several.
+            (rest.matches('(').count() == 0 && rest.ends_with(')')).then_some(name)?
+        }
+        None => text,
+    };
+    let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    fits.then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_are_read_in_both_spellings() {
+        let s = |plus| Some(("s0".to_owned(), plus));
+        assert_eq!(size("s0"), s(0));
+        assert_eq!(size("1 + s0"), s(1));
+        assert_eq!(size("s0 - 1"), s(-1));
+        assert_eq!(size("Symbol('s0', positive=True, integer=True)"), s(0));
+        assert_eq!(size("Add(Symbol('s0', positive=True, integer=True), Integer(1))"), s(1));
+        assert_eq!(size("Mul(Integer(2), Symbol('s0', integer=True))"), None);
+        assert_eq!(size("s0*2"), None);
+    }
+}

@@ -5,6 +5,7 @@ use super::text::extents;
 use crate::error::Problem;
 use crate::graph::{is_one, shown};
 use crate::layout::{Base, Laid};
+use crate::words::{ADD, SWAP};
 use ember_model::Extent;
 
 impl Writer<'_> {
@@ -49,7 +50,7 @@ impl Writer<'_> {
         };
         // Neighbours are exchanged until all stand in order; those of extent 1 go last.
         while let Some(at) = (1..axes.len()).find(|at| key(&axes[at - 1]) > key(&axes[*at])) {
-            name = self.step(format!("(nn.swap {} {name})", at - 1));
+            name = self.step(format!("({SWAP} {} {name})", at - 1));
             axes.swap(at - 1, at);
             held.swap(at - 1, at);
         }
@@ -70,13 +71,13 @@ impl Writer<'_> {
         if rank > 1 && wanted[rank - 1].is_some_and(|last| live == [last]) {
             let vector = self.arrange(x, &wanted[rank - 1..], shape)?;
             let zeros = self.fill(0.0, target, x.dtype);
-            return Ok(self.step(format!("(nn.add_columns {zeros} {vector})")));
+            return Ok(self.step(format!("(nn.{ADD}_columns {zeros} {vector})")));
         }
         if rank == 1 {
             // One number, repeated: as the only column of a matrix with one row.
             let one = self.arrange(x, &[None], shape)?;
             let zeros = self.fill(0.0, &[target[0].clone(), Extent::Const(1)], x.dtype);
-            let column = self.step(format!("(nn.add_columns {zeros} {one})"));
+            let column = self.step(format!("(nn.{ADD}_columns {zeros} {one})"));
             return Ok(self.reshaped(column, &[target[0].clone(), Extent::Const(1)], target));
         }
         let rest: Vec<Option<usize>> =
@@ -86,9 +87,9 @@ impl Writer<'_> {
         let repeated = held.remove(at);
         held.push(repeated);
         let zeros = self.fill(0.0, &held, x.dtype);
-        let mut name = self.step(format!("(nn.add_rows {zeros} {rows})"));
+        let mut name = self.step(format!("(nn.{ADD}_rows {zeros} {rows})"));
         for place in (at..rank - 1).rev() {
-            name = self.step(format!("(nn.swap {place} {name})"));
+            name = self.step(format!("({SWAP} {place} {name})"));
         }
         Ok(name)
     }

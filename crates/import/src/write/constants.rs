@@ -5,6 +5,7 @@ use crate::error::Problem;
 use crate::graph::{Id, count};
 use crate::layout::{Base, Laid};
 use crate::limits::FOLDED;
+use crate::words::{ADD, MAX, MIN, MUL, SUB};
 use ember_model::Extent;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::{DType, Scalar};
@@ -20,13 +21,12 @@ pub(super) fn converted(tensor: &Arc<Tensor>, to: DType) -> Arc<Tensor> {
     Arc::new(Tensor { dtype: to, shape: tensor.shape.clone(), data })
 }
 
-/// Takes a part of one dimension: so many elements from one on, with a distance between them.
+/// Takes a part of one dimension: so many elements from one on.
 pub(super) fn sliced(
     tensor: &Tensor,
     extents: &[Extent],
     axis: usize,
     first: u64,
-    step: u64,
     n: u64,
 ) -> Option<Arc<Tensor>> {
     let mut shape: Vec<u64> = extents.iter().map(Extent::constant).collect::<Option<_>>()?;
@@ -35,7 +35,7 @@ pub(super) fn sliced(
     let own = std::mem::replace(&mut shape[axis], n);
     let places = (0..outer).flat_map(|o| {
         (0..n).flat_map(move |i| {
-            let row = (o * own + first + i * step) * inner;
+            let row = (o * own + first + i) * inner;
             row..row + inner
         })
     });
@@ -126,11 +126,11 @@ impl Writer<'_> {
         shape: &[Extent],
     ) -> Result<Option<Laid>, Problem> {
         let operation: fn(i64, i64) -> i64 = match word {
-            "add" => i64::wrapping_add,
-            "sub" => i64::wrapping_sub,
-            "mul" => i64::wrapping_mul,
-            "max" => |a, b| a.max(b),
-            "min" => |a, b| a.min(b),
+            ADD => i64::wrapping_add,
+            SUB => i64::wrapping_sub,
+            MUL => i64::wrapping_mul,
+            MAX => |a, b| a.max(b),
+            MIN => |a, b| a.min(b),
             _ => return Ok(None),
         };
         let (Some(x), Some(y)) = (self.known(a, shape)?, self.known(b, shape)?) else {

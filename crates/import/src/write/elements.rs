@@ -4,6 +4,7 @@ use super::{Condition, Writer, dtype};
 use crate::error::Problem;
 use crate::graph::{Id, is_one, shown};
 use crate::layout::{Base, Laid};
+use crate::words::{ADD, CAST, DIV, LEAKY, MAP, MUL, POW, SUB, WHERE, WHERE_NUMBER};
 use ember_model::Extent;
 use ember_values::scalar::DType;
 
@@ -33,7 +34,7 @@ impl Writer<'_> {
         let (laid, shape) = (self.laid(x)?, self.shape(x));
         let (name, laid) = self.as_held(&laid, &shape)?;
         let done = self.step(match word {
-            "identity" => format!("(nn.map {word} {name})"),
+            "identity" => format!("({MAP} {word} {name})"),
             _ => format!("(nn.{word} {name})"),
         });
         Ok(self.alike(&laid, done))
@@ -42,7 +43,7 @@ impl Writer<'_> {
     pub(super) fn leaky(&mut self, slope: f64, x: Id) -> Result<Laid, Problem> {
         let (laid, shape) = (self.laid(x)?, self.shape(x));
         let (name, laid) = self.as_held(&laid, &shape)?;
-        let done = self.step(format!("(nn.leaky_relu {slope:?} {name})"));
+        let done = self.step(format!("({LEAKY} {slope:?} {name})"));
         Ok(self.alike(&laid, done))
     }
 
@@ -62,7 +63,7 @@ impl Writer<'_> {
             _ if x.dtype == to => Ok(x),
             Base::Tensor(_) => {
                 let (name, laid) = self.as_held(&x, shape)?;
-                let done = self.step(format!("(nn.cast {to} {name})"));
+                let done = self.step(format!("({CAST} {to} {name})"));
                 Ok(Laid { dtype: to, ..self.alike(&laid, done) })
             }
             Base::Number(n) => Ok(Laid::number(if to.is_float() { n } else { n.trunc() }, to)),
@@ -71,7 +72,7 @@ impl Writer<'_> {
             }
             Base::View { .. } => {
                 let name = self.named(&x, &x.extents.clone())?;
-                let done = self.step(format!("(nn.cast {to} {name})"));
+                let done = self.step(format!("({CAST} {to} {name})"));
                 Ok(Laid { dtype: to, ..self.alike(&x, done) })
             }
             Base::Constant { ref name, ref tensor } => {
@@ -134,15 +135,15 @@ impl Writer<'_> {
                 let mut name = self.arrange(&y, &form, shape)?;
                 // a - b is -b + a, and a / b is 1/b · a.
                 let word = match word {
-                    "sub" => {
+                    SUB => {
                         name = self.step(format!("(nn.neg {name})"));
-                        "add"
+                        ADD
                     }
-                    "div" => {
-                        name = self.step(format!("(nn.pow_number {name} -1)"));
-                        "mul"
+                    DIV => {
+                        name = self.step(format!("(nn.{POW}_number {name} -1)"));
+                        MUL
                     }
-                    "pow" => {
+                    POW => {
                         let x = self.arrange(&x, &form, shape)?;
                         let name = self.step(format!("(nn.{word} {x} {name})"));
                         return Ok(self.laid_as(name, form, shape, dtype));
@@ -260,10 +261,10 @@ impl Writer<'_> {
         let (p, x) = (self.arrange(&a, &form, shape)?, self.arrange(&x, &form, shape)?);
         let y = self.arrange(&y, &form, shape)?;
         let name = match b.base {
-            Base::Number(n) => self.step(format!("(nn.where_number {word} {p} {n:?} {x} {y})")),
+            Base::Number(n) => self.step(format!("({WHERE_NUMBER} {word} {p} {n:?} {x} {y})")),
             _ => {
                 let q = self.arrange(&b, &form, shape)?;
-                self.step(format!("(nn.where {word} {p} {q} {x} {y})"))
+                self.step(format!("({WHERE} {word} {p} {q} {x} {y})"))
             }
         };
         Ok(self.laid_as(name, form, shape, to))

@@ -4,6 +4,7 @@ use super::Writer;
 use crate::error::Problem;
 use crate::graph::{Id, count, is_one, shown};
 use crate::layout::{Base, Laid, Part, live};
+use crate::words::SLICE;
 use ember_model::Extent;
 
 impl Writer<'_> {
@@ -57,7 +58,7 @@ impl Writer<'_> {
     pub(super) fn slice(
         &mut self,
         x: Id,
-        (axis, first, step): (usize, u64, u64),
+        (axis, first): (usize, u64),
         shape: &[Extent],
     ) -> Result<Laid, Problem> {
         let laid = self.laid(x)?;
@@ -68,7 +69,7 @@ impl Writer<'_> {
         let mut extents = laid.extents.clone();
         extents[place] = Extent::Const(n);
         match &laid.base {
-            Base::View { argument, parts } if step == 1 => {
+            Base::View { argument, parts } => {
                 // Parts are those of the argument's own dimensions, so the view must still have them.
                 let own = &self.graph.arguments[*argument].shape;
                 let mut taken = own.clone();
@@ -83,7 +84,7 @@ impl Writer<'_> {
                 }
             }
             Base::Constant { name, tensor } => {
-                let tensor = super::constants::sliced(tensor, &laid.extents, place, first, step, n);
+                let tensor = super::constants::sliced(tensor, &laid.extents, place, first, n);
                 if let Some(tensor) = tensor {
                     let base = Base::Constant { name: name.clone(), tensor };
                     return Ok(Laid { base, extents, ..laid });
@@ -91,9 +92,6 @@ impl Writer<'_> {
             }
             Base::Number(_) => return Ok(laid),
             _ => {}
-        }
-        if step != 1 {
-            return Err(Problem::Operands(format!("a slice with the step {step}")));
         }
         let own = self.shape(x);
         let (axes, held) = match laid.axes.len() {
@@ -106,7 +104,7 @@ impl Writer<'_> {
         };
         let name = self.named(&laid, &held)?;
         let Some(at) = axes.iter().position(|own| *own == Some(axis)) else { return Ok(laid) };
-        let name = self.step(format!("(nn.slice {at} {first} {n} {name})"));
+        let name = self.step(format!("({SLICE} {at} {first} {n} {name})"));
         Ok(self.laid_as(name, axes, shape, laid.dtype))
     }
 

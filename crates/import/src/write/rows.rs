@@ -4,6 +4,7 @@ use super::Writer;
 use crate::error::Problem;
 use crate::graph::{Id, is_one, shown};
 use crate::layout::{Base, Laid, live};
+use crate::words::{BAG, BLOCK_GATHER, GATHER, MATMUL, MATMUL_T};
 use ember_model::Extent;
 
 impl Writer<'_> {
@@ -91,8 +92,8 @@ impl Writer<'_> {
         }
         let right = self.arrange(&y, &right, &other)?;
         let name = self.step(match transposed {
-            true => format!("(nn.matmul_t {left} {right})"),
-            false => format!("(nn.matmul {left} {right})"),
+            true => format!("({MATMUL_T} {left} {right})"),
+            false => format!("({MATMUL} {left} {right})"),
         });
         let axes = batch.into_iter().chain([rank - 2, rank - 1]).map(Some).collect();
         Ok(self.laid_as(name, axes, shape, x.dtype))
@@ -118,8 +119,8 @@ impl Writer<'_> {
         let index_name = self.positions(index, &rows)?;
         let name = self.arrange(&x, &axes, &shape)?;
         let name = self.step(match axes.len() {
-            2 => format!("(emb.gather {name} {index_name})"),
-            _ => format!("(emb.block_gather {name} {index_name})"),
+            2 => format!("({GATHER} {name} {index_name})"),
+            _ => format!("({BLOCK_GATHER} {name} {index_name})"),
         });
         let mut result = shape;
         result[0] = self.shape(index).first().cloned().unwrap_or(Extent::Const(1));
@@ -156,7 +157,7 @@ impl Writer<'_> {
         let index = self.positions(*indices, &shape[0])?;
         let name = self.arrange(&x, &[Some(0), Some(1)], &shape)?;
         let bounds = self.offsets(*offsets, &lookups, closed)?;
-        let mut operation = format!("(emb.bag {mode} {name} {index} {bounds}");
+        let mut operation = format!("({BAG} {mode} {name} {index} {bounds}");
         if let Some(weights) = weights.first() {
             let (laid, of) = (self.laid(*weights)?, self.shape(*weights));
             let weights = self.arrange(&laid, &[Some(0)], &of)?;
