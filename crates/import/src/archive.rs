@@ -2,9 +2,11 @@
 
 use crate::error::Problem;
 use crate::limits::MEMBERS;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Write};
+use zip::CompressionMethod;
 use zip::ZipArchive;
 use zip::read::{ArchiveOffset, Config};
+use zip::write::{SimpleFileOptions, ZipWriter};
 
 /// An archive whose files are in one folder.
 pub(crate) struct Archive<'a> {
@@ -64,4 +66,14 @@ impl<'a> Archive<'a> {
         }
         Ok(bytes)
     }
+}
+
+/// Writes an archive with one file, which is not compressed. An archive in memory is written without errors; if not, it
+/// is empty.
+pub(crate) fn with_file(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    let written = zip.start_file(name, options).is_ok() && zip.write_all(content).is_ok();
+    let done = zip.finish().map(Cursor::into_inner);
+    done.ok().filter(|_| written).unwrap_or_default()
 }

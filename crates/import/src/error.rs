@@ -44,7 +44,7 @@ pub enum Problem {
         reason: serde_json::Error,
     },
     /// The file was written in a version that is not known.
-    #[error("{what} has the version {found}, and {known} is known")]
+    #[error("{what} has the version {found}; known is {known}")]
     Version {
         /// What has a version.
         what: &'static str,
@@ -123,11 +123,19 @@ impl Problem {
     pub fn help(&self) -> Option<String> {
         let text = match self {
             Problem::Format => "PyTorch programs are .pt2 files, written by `torch.export.save`",
-            Problem::Zip(_) | Problem::Member(_) | Problem::Damaged { .. } => {
+            Problem::Zip(_)
+            | Problem::Member(_)
+            | Problem::Damaged { .. }
+            | Problem::Json { .. }
+            | Problem::Order(_) => {
                 "write the file again with `torch.export.save(torch.export.export(module, inputs), \"model.pt2\")`"
             }
             Problem::Version { .. } => {
                 "export it again with a PyTorch whose version is known: 2.8 or later"
+            }
+            Problem::TooLarge { .. } => "export a smaller part of the module",
+            Problem::Interface(_) => {
+                "export a module that takes tensors, returns tensors and changes none"
             }
             Problem::Weight { .. } => "save contiguous tensors of plain element types",
             Problem::Elements { .. } => {

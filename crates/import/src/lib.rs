@@ -53,6 +53,11 @@ pub fn model_name(path: &Path) -> String {
     write::word(&path.file_stem().unwrap_or_default().to_string_lossy())
 }
 
+/// Returns a PyTorch program without weights as a `.pt2` file, given its graph as JSON.
+pub fn torch_archive(name: &str, program: &str) -> Vec<u8> {
+    archive::with_file(&format!("{name}/models/{name}.json"), program.as_bytes())
+}
+
 /// Imports a program. The path says the format and the model's name.
 pub fn import(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Imported, ImportError> {
     let path = path.as_ref();

@@ -26,8 +26,8 @@ const SCHEMA_VERSIONS: [u64; 1] = [8];
 pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
     let mut archive = Archive::open(bytes)?;
     if archive.has("serialized_exported_program.json") {
-        let found = "of PyTorch 2.7 and before".to_owned();
-        let (what, known) = ("the archive", "the layout of PyTorch 2.8 and later");
+        let found = "of PyTorch 2.7 or before".to_owned();
+        let (what, known) = ("the archive", "that of PyTorch 2.8 and later");
         return Err(Problem::Version { what, found, known }.into());
     }
     if archive.has("archive_version") {

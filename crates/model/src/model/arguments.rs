@@ -101,8 +101,7 @@ impl Reader {
 }
 
 impl Model {
-    /// Returns the arguments: those of the program that the model was imported from, else the inputs that take no data
-    /// from a file, in order.
+    /// Returns the arguments: those of the program that the model was imported from, else the inputs in order.
     pub fn arguments(&self) -> Vec<Parameter> {
         if let Some(arguments) = &self.imported {
             return arguments.clone();
