@@ -134,6 +134,8 @@ pub enum Op {
         /// True if the last offset is the end of the last bag.
         closed: bool,
     },
+    /// What the graph spelled out, by its word in the rules.
+    Idiom(String),
 }
 
 /// An imported program.

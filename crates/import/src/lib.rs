@@ -15,6 +15,7 @@ mod archive;
 mod build;
 mod error;
 mod graph;
+mod idioms;
 mod layout;
 mod limits;
 mod table;
@@ -61,10 +62,11 @@ pub fn torch_archive(name: &str, program: &str) -> Vec<u8> {
 /// Imports a program. The path says the format and the model's name.
 pub fn import(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Imported, ImportError> {
     let path = path.as_ref();
-    let graph = match path.extension().and_then(|ending| ending.to_str()) {
+    let mut graph = match path.extension().and_then(|ending| ending.to_str()) {
         Some("pt2") => torch::read(bytes)?,
         _ => return Err(Problem::Format.into()),
     };
+    idioms::find(&mut graph)?;
     let name = model_name(path);
     let write::Written { text, weights } = write::write(&graph, &name)?;
     Ok(Imported { name, text, weights })

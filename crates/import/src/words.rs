@@ -22,3 +22,6 @@ pub(crate) const MATMUL_T: &str = "nn.matmul_t";
 pub(crate) const GATHER: &str = "emb.gather";
 pub(crate) const BLOCK_GATHER: &str = "emb.block_gather";
 pub(crate) const BAG: &str = "emb.bag";
+pub(crate) const SPMM: &str = "emb.spmm";
+pub(crate) const KG: &str = "emb.kg";
+pub(crate) const TRIANGLE: &str = "nn.triangle";

@@ -3,6 +3,7 @@
 mod arrange;
 mod constants;
 mod elements;
+mod idioms;
 mod inputs;
 mod places;
 mod rows;
@@ -59,16 +60,7 @@ fn dtype(elem: Elem) -> DType {
 
 /// Writes a graph as a model with this name.
 pub(crate) fn write(graph: &Graph, name: &str) -> Result<Written, ImportError> {
-    let mut writer = Writer {
-        graph,
-        laid: vec![None; graph.nodes.len()],
-        conditions: BTreeMap::new(),
-        steps: Vec::new(),
-        inputs: Inputs::default(),
-        names: graph.sizes.keys().cloned().collect(),
-        weights: BTreeMap::new(),
-        hint: String::new(),
-    };
+    let mut writer = Writer::new(graph);
     for argument in &graph.arguments {
         writer.names.extend(argument.shape.iter().filter_map(size_of));
     }
@@ -95,6 +87,28 @@ fn size_of(extent: &Extent) -> Option<String> {
     }
 }
 
+/// Returns the whole numbers that a value is, if they are known at import.
+pub(crate) fn known(graph: &Graph, id: Id) -> Result<Option<Vec<i64>>, Problem> {
+    let (mut all, mut open) = (BTreeSet::new(), vec![id]);
+    while let Some(id) = open.pop() {
+        let node = graph.node(id);
+        if !node.elem.is_integer() || matches!(node.op, Op::Argument(_)) {
+            return Ok(None);
+        }
+        if all.insert(id) {
+            open.extend(&node.operands);
+        }
+    }
+    let mut writer = Writer::new(graph);
+    for id in all {
+        writer.node(id, graph.node(id))?;
+        if !writer.steps.is_empty() {
+            return Ok(None);
+        }
+    }
+    writer.known(id, graph.shape(id))
+}
+
 /// Returns which values the results need.
 fn needed(graph: &Graph) -> Vec<bool> {
     let mut needed = vec![false; graph.nodes.len()];
@@ -105,6 +119,21 @@ fn needed(graph: &Graph) -> Vec<bool> {
         }
     }
     needed
+}
+
+impl<'g> Writer<'g> {
+    fn new(graph: &'g Graph) -> Writer<'g> {
+        Writer {
+            graph,
+            laid: vec![None; graph.nodes.len()],
+            conditions: BTreeMap::new(),
+            steps: Vec::new(),
+            inputs: Inputs::default(),
+            names: graph.sizes.keys().cloned().collect(),
+            weights: BTreeMap::new(),
+            hint: String::new(),
+        }
+    }
 }
 
 impl Writer<'_> {
@@ -190,6 +219,7 @@ impl Writer<'_> {
             Op::Concat(axis) => self.concat(&node.operands, *axis, &shape)?,
             Op::Gather => self.gather(operand(0)?, operand(1)?)?,
             Op::Scatter(word) => self.scatter(word, operand(0)?, operand(1)?, operand(2)?)?,
+            Op::Idiom(word) => self.idiom(word, &node.operands, &shape)?,
             Op::Bag { mode, closed } => self.bag(mode, *closed, &node.operands)?,
         };
         self.laid[id.0] = Some(laid);

@@ -193,6 +193,22 @@ impl Builder {
         self.gather(x, first as i64, at.unwrap_or(index))
     }
 
+    /// Returns positions without the dimensions along which they are repeated.
+    fn one_a_row(&mut self, index: Id) -> Built {
+        let mut base = index;
+        while let (Op::Expand, Some(of)) =
+            (&self.graph.node(base).op, self.graph.node(base).operands.first())
+        {
+            base = *of;
+        }
+        let (shape, wanted) = (self.shape(base), self.shape(index));
+        let rows = shape.len() == wanted.len() && shape.first() == wanted.first();
+        if rows && shape.iter().skip(1).all(is_one) {
+            return self.reshape(base, wanted[..1].to_vec());
+        }
+        Ok(index)
+    }
+
     /// A table with rows combined into the rows that positions name: `add` or `max`. The positions have one dimension,
     /// or are repeated along all others.
     pub(crate) fn scatter(
@@ -209,6 +225,7 @@ impl Builder {
         if self.shape(index).len() > 1 {
             index = self.to_front(index, axis)?;
         }
+        index = self.one_a_row(index)?;
         let (table, mut rows) = (self.to_front(table, axis)?, self.to_front(rows, axis)?);
         let (own, shape) = (self.shape(table), self.shape(rows));
         if own.len() != shape.len() || own.iter().zip(&shape).skip(1).any(|(a, b)| a != b) {

@@ -84,7 +84,7 @@ impl Writer<'_> {
     }
 
     /// Returns whole numbers that are known, in the order of the value's dimensions.
-    fn known(&mut self, id: Id, shape: &[Extent]) -> Result<Option<Vec<i64>>, Problem> {
+    pub(super) fn known(&mut self, id: Id, shape: &[Extent]) -> Result<Option<Vec<i64>>, Problem> {
         if self.conditions.contains_key(&id) {
             return Ok(None);
         }

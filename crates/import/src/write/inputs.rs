@@ -179,6 +179,36 @@ impl Writer<'_> {
         Ok(self.input(&wanted, Input { name: String::new(), dtype, extents, content, used }))
     }
 
+    /// Whole numbers that are known, used in some way.
+    pub(super) fn known_input(
+        &mut self,
+        name: &str,
+        tensor: Arc<Tensor>,
+        extent: &Extent,
+        used: Use,
+    ) -> String {
+        let (dtype, extents) = (DType::I64, vec![extent.clone()]);
+        let content = Content::Known(tensor);
+        self.input(name, Input { name: String::new(), dtype, extents, content, used })
+    }
+
+    /// Returns the input of positions in two dimensions, among rows.
+    pub(super) fn positions_of_rows(&mut self, id: Id, rows: &Extent) -> Result<String, Problem> {
+        let (laid, extents) = (self.laid(id)?, self.shape(id));
+        let used = Use::Positions(vec![rows.clone()]);
+        let content = match laid.base {
+            Base::View { argument, parts } => Content::Argument { argument, parts, closed: None },
+            Base::Constant { tensor, .. } => Content::Known(tensor),
+            _ => return Err(self.computed(id)),
+        };
+        let wanted = match &content {
+            Content::Argument { argument, .. } => self.graph.arguments[*argument].name.clone(),
+            _ => "positions".to_owned(),
+        };
+        let dtype = laid.dtype;
+        Ok(self.input(&wanted, Input { name: String::new(), dtype, extents, content, used }))
+    }
+
     fn first_column(&self, tensor: Arc<Tensor>, shape: &[Extent]) -> Result<Arc<Tensor>, Problem> {
         if shape.len() < 2 {
             return Ok(tensor);
