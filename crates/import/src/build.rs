@@ -1,6 +1,7 @@
 //! Builds the common graph: every operation checks its operands and derives the shape of its result.
 
 mod composed;
+mod dimensions;
 mod places;
 mod rows;
 

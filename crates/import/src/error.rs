@@ -24,6 +24,14 @@ pub enum Problem {
     /// The archive is cut off or damaged.
     #[error("is not a zip archive: {0}")]
     Zip(#[from] ZipError),
+    /// A text is not of the known form.
+    #[error("line {line}: {what}")]
+    Text {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is there.
+        what: &'static str,
+    },
     /// The archive lacks a file.
     #[error("has no file `{0}` inside")]
     Member(String),
@@ -122,7 +130,9 @@ impl Problem {
     /// Returns what can be done about it.
     pub fn help(&self) -> Option<String> {
         let text = match self {
-            Problem::Format => "PyTorch programs are .pt2 files, written by `torch.export.save`",
+            Problem::Format => {
+                "PyTorch programs end in .pt2, StableHLO text in .mlir or .stablehlo"
+            }
             Problem::Zip(_)
             | Problem::Member(_)
             | Problem::Damaged { .. }
@@ -132,6 +142,9 @@ impl Problem {
             }
             Problem::Version { .. } => {
                 "export it again with a PyTorch whose version is known: 2.8 or later"
+            }
+            Problem::Text { .. } => {
+                "text that `jax.export` writes is read, with shapes that are numbers"
             }
             Problem::TooLarge { .. } => "export a smaller part of the module",
             Problem::Interface(_) => {

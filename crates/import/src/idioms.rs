@@ -2,7 +2,7 @@
 //! whose class has an idiom becomes that operation.
 
 use crate::error::Problem;
-use crate::graph::{Elem, Graph, Id, Op};
+use crate::graph::{Graph, Id, Op};
 use crate::write::known;
 use egg::{Id as Class, Language};
 use ember_analysis::facts::{EGraph, Facts};
@@ -43,9 +43,30 @@ pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
     let mut driver = Driver::new(egraph, &compiled, LIMITS);
     driver.run(&[ScheduleStep::all(&book)], &mut ());
     let found = Found::new(&driver.egraph, &classes);
+    let shapes: Vec<Vec<Extent>> = graph.nodes.iter().map(|node| node.shape.clone()).collect();
+    // A value is taken from the first that is equal to it.
+    let first = |id: &Id| found.values.get(&found.egraph.find(classes[id.0])).copied();
+    for node in &mut graph.nodes {
+        let shape = |graph: &[Vec<Extent>], id: Id| graph[id.0].clone();
+        for operand in &mut node.operands {
+            if let Some(other) = first(operand).filter(|other| other.0 < operand.0)
+                && shape(&shapes, other) == shape(&shapes, *operand)
+            {
+                *operand = other;
+            }
+        }
+    }
     let idioms: Vec<(Id, Op, Vec<Id>)> = (0..graph.nodes.len())
         .filter_map(|at| {
-            let (op, operands) = found.idiom(classes[at])?;
+            let (op, operands) = found.idiom(classes[at]).or_else(|| {
+                let (op, operands) = found.simpler(classes[at], &graph.nodes[at].op)?;
+                // A simpler form takes values of the same extents.
+                let own = &graph.nodes[at].operands;
+                let mut pairs = own.iter().zip(&operands);
+                let fits =
+                    own.len() == operands.len() && pairs.all(|(a, b)| shapes[a.0] == shapes[b.0]);
+                fits.then_some((op, operands))
+            })?;
             // An idiom is made of values before it.
             operands.iter().all(|id| id.0 < at).then_some((Id(at), op, operands))
         })
@@ -122,10 +143,8 @@ impl Terms<'_> {
     fn structured(&mut self, id: Id) -> Result<Option<Class>, Problem> {
         let graph = self.graph;
         let node = graph.node(id);
-        if node.elem == Elem::Bool {
-            return Ok(None);
-        }
         if node.elem.is_integer()
+            && whole(graph, id).is_none()
             && let Some(values) = known(graph, id)?
         {
             return Ok(Some(match triangle(&values) {
@@ -156,7 +175,16 @@ impl Terms<'_> {
                 }
                 "turn".to_owned()
             }
-            Op::Expand if is_zero(graph, id) => return Ok(Some(self.op("zeros", &[]))),
+            Op::Compare(word) => words(word, "compare"),
+            Op::Choose => "choose".to_owned(),
+            Op::Expand | Op::Number(_) if node.elem.is_integer() && whole(graph, id).is_some() => {
+                let n = self.int(whole(graph, id).unwrap_or(0));
+                return Ok(Some(self.op("number", &[n])));
+            }
+            Op::Expand if is_zero(graph, id) => {
+                let shape = self.shape(&node.shape);
+                return Ok(shape.map(|shape| self.op("zeros", &[shape])));
+            }
             Op::Reshape => {
                 let from = shape_of(0).and_then(|shape| self.shape(shape));
                 let (Some(to), Some(from)) = (self.shape(&node.shape), from) else {
@@ -186,6 +214,18 @@ impl Terms<'_> {
             _ => return Ok(None),
         };
         Ok(self.has(&plain, operands.len()).then(|| self.op(&plain, &operands)))
+    }
+}
+
+/// Returns the whole number that a value is everywhere.
+fn whole(graph: &Graph, id: Id) -> Option<i64> {
+    let mut node = graph.node(id);
+    while let (Op::Expand | Op::Reshape | Op::Cast, Some(of)) = (&node.op, node.operands.first()) {
+        node = graph.node(*of);
+    }
+    match node.op {
+        Op::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Some(x as i64),
+        _ => None,
     }
 }
 
@@ -235,6 +275,22 @@ impl Found<'_> {
             }
             Some((Op::Idiom(word.to_owned()), operands))
         })
+    }
+
+    /// Returns a lookup or a scatter with the positions that the program has first, among those that are equal.
+    fn simpler(&self, class: Class, op: &Op) -> Option<(Op, Vec<Id>)> {
+        let (name, skipped) = match op {
+            Op::Gather => ("rows".to_owned(), 1),
+            Op::Scatter(word) => (format!("scatter.{word}"), 0),
+            _ => return None,
+        };
+        let nodes = self.egraph[self.egraph.find(class)].nodes.iter();
+        let operands = nodes.filter(|node| node.name() == Some(name.as_str())).filter_map(|node| {
+            let children = node.children().iter().skip(skipped);
+            let value = |child: &Class| self.values.get(&self.egraph.find(*child)).copied();
+            children.map(value).collect::<Option<Vec<Id>>>()
+        });
+        Some((op.clone(), operands.min_by_key(|operands| operands.get(1).copied())?))
     }
 
     /// Returns the tensors of a list.

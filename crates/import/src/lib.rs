@@ -2,8 +2,8 @@
 //! the model reads. It opens no files, prints nothing, and knows nothing of rules, machines or programs: what it writes
 //! is a model like one that a person writes.
 //!
-//! A reader (`torch`) turns a file into a [`graph`](Graph) of a few operations, by the rows of a table in
-//! `rules/import/`; `write` turns the graph into statements.
+//! A reader (`torch`, `stablehlo`) turns a file into a [`graph`](Graph) of a few operations, by the rows of a table in
+//! `rules/import/`; `idioms` finds what programs spell out, by rules; `write` turns the graph into statements.
 //!
 //! ```
 //! let error = ember_import::import("model.pt2", b"PK").expect_err("is cut off");
@@ -18,6 +18,7 @@ mod graph;
 mod idioms;
 mod layout;
 mod limits;
+mod stablehlo;
 mod table;
 mod torch;
 mod words;
@@ -31,7 +32,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The endings of files that can be imported.
-pub const ENDINGS: [&str; 1] = ["pt2"];
+pub const ENDINGS: [&str; 3] = ["pt2", "mlir", "stablehlo"];
 
 /// An imported program.
 #[derive(Clone, Debug)]
@@ -64,6 +65,7 @@ pub fn import(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Imported, ImportEr
     let path = path.as_ref();
     let mut graph = match path.extension().and_then(|ending| ending.to_str()) {
         Some("pt2") => torch::read(bytes)?,
+        Some("mlir" | "stablehlo") => stablehlo::read(bytes)?,
         _ => return Err(Problem::Format.into()),
     };
     idioms::find(&mut graph)?;

@@ -77,21 +77,21 @@ impl Builder {
     }
 
     /// A dimension put first.
-    pub(super) fn to_front(&mut self, x: Id, axis: usize) -> Built {
+    pub(super) fn axis_first(&mut self, x: Id, axis: usize) -> Built {
         let rank = self.shape(x).len();
         let rest = (0..rank).filter(|other| *other != axis);
         self.permute(x, std::iter::once(axis).chain(rest).collect())
     }
 
     /// A dimension put last.
-    pub(super) fn to_back(&mut self, x: Id, axis: usize) -> Built {
+    pub(super) fn axis_last(&mut self, x: Id, axis: usize) -> Built {
         let rank = self.shape(x).len();
         let rest = (0..rank).filter(|other| *other != axis);
         self.permute(x, rest.chain([axis]).collect())
     }
 
     /// The first dimension put where another one is.
-    pub(super) fn from_front(&mut self, x: Id, axis: usize) -> Built {
+    pub(super) fn first_to_axis(&mut self, x: Id, axis: usize) -> Built {
         let rank = self.shape(x).len();
         let mut order: Vec<usize> = (1..rank).collect();
         order.insert(axis, 0);

@@ -34,7 +34,7 @@ impl Builder {
         let axes = self.axes(x, axes)?;
         let shape = self.shape(x);
         for axis in axes.iter().rev() {
-            x = self.to_back(x, *axis)?;
+            x = self.axis_last(x, *axis)?;
             let mut rest = self.shape(x);
             let last = rest.pop();
             // A fold of one element is that element.
@@ -88,7 +88,7 @@ impl Builder {
     pub(crate) fn softmax(&mut self, x: Id, axis: i64) -> Built {
         let x = self.floating(x)?;
         let axis = self.axis(axis, self.shape(x).len())?;
-        let back = self.to_back(x, axis)?;
+        let back = self.axis_last(x, axis)?;
         let (shape, elem) = (self.shape(back), self.elem(back));
         let shares = self.add(Op::Softmax, vec![back], shape, elem)?;
         self.restored(shares, axis)
@@ -140,7 +140,7 @@ impl Builder {
     pub(crate) fn gather(&mut self, x: Id, axis: i64, index: Id) -> Built {
         self.positions(index)?;
         let axis = self.axis(axis, self.shape(x).len())?;
-        let front = self.to_front(x, axis)?;
+        let front = self.axis_first(x, axis)?;
         let (own, wanted) = (self.shape(front), self.shape(index));
         let n = self.flat(&wanted)?;
         let flat = self.reshape(index, vec![n.clone()])?;
@@ -148,7 +148,7 @@ impl Builder {
         shape.extend(own.iter().skip(1).cloned());
         let elem = self.elem(x);
         let rows = self.add(Op::Gather, vec![front, flat], shape, elem)?;
-        let rows = self.from_front(rows, axis)?;
+        let rows = self.first_to_axis(rows, axis)?;
         let mut shape = self.shape(rows);
         shape.splice(axis..=axis, wanted);
         self.reshape(rows, shape)
@@ -223,10 +223,10 @@ impl Builder {
         let axis = self.axis(axis, self.shape(table).len())?;
         let mut index = index;
         if self.shape(index).len() > 1 {
-            index = self.to_front(index, axis)?;
+            index = self.axis_first(index, axis)?;
         }
         index = self.one_a_row(index)?;
-        let (table, mut rows) = (self.to_front(table, axis)?, self.to_front(rows, axis)?);
+        let (table, mut rows) = (self.axis_first(table, axis)?, self.axis_first(rows, axis)?);
         let (own, shape) = (self.shape(table), self.shape(rows));
         if own.len() != shape.len() || own.iter().zip(&shape).skip(1).any(|(a, b)| a != b) {
             return Err(misfit(format!(
@@ -247,10 +247,10 @@ impl Builder {
             }
             let done = self.scatter(word, flat, 0, index, rows)?;
             let done = self.reshape(done, own)?;
-            return self.from_front(done, axis);
+            return self.first_to_axis(done, axis);
         }
         let done = self.add(Op::Scatter(word.to_owned()), vec![table, index, rows], own, elem)?;
-        self.from_front(done, axis)
+        self.first_to_axis(done, axis)
     }
 
     /// The mean of rows that positions name, together with the row of the table if it counts.

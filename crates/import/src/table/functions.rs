@@ -86,6 +86,18 @@ impl Operands<'_> {
         }
     }
 
+    /// Two lists of whole numbers; none of them if there is nothing.
+    fn pair(&self, at: usize) -> Result<(Vec<i64>, Vec<i64>), Problem> {
+        match self.item(at) {
+            Item::None => Ok((Vec::new(), Vec::new())),
+            Item::List(lists) if lists.len() == 2 => {
+                let of = |at: usize| Operands { function: self.function, items: lists }.ints(at);
+                Ok((of(0)?, of(1)?))
+            }
+            _ => Err(self.wrong(at, "two lists")),
+        }
+    }
+
     fn truth(&self, at: usize) -> Result<bool, Problem> {
         match self.item(at) {
             Item::Bool(b) => Ok(*b),
@@ -261,6 +273,15 @@ fn elements(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Probl
             let x = given.tensor(b, 0)?;
             b.select(x, given.int(1)?, given.int(2)?)?
         }
+        "broadcast" => {
+            let x = given.tensor(b, 0)?;
+            b.broadcast_in(x, &given.ints(1)?, given.shape(2)?)?
+        }
+        "slices" => {
+            let x = given.tensor(b, 0)?;
+            b.slices(x, &given.ints(1)?, &given.ints(2)?, &given.ints(3)?)?
+        }
+        "iota_along" => b.iota_along(given.int(0)?, given.shape(1)?, given.elem(2)?)?,
         "concat" => b.concat(given.tensors(0)?, given.int(1)?)?,
         "stack" => b.stack(given.tensors(0)?, given.int(1)?)?,
         _ => return Ok(None),
@@ -303,6 +324,21 @@ fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> 
         "product" => {
             let (x, y) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
             b.product(x, y)?
+        }
+        "dot" => {
+            let (x, y) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            let (batch, over) = (given.pair(2)?, given.pair(3)?);
+            b.dot(x, y, (&batch.0, &batch.1), (&over.0, &over.1))?
+        }
+        "lookup" => {
+            let (x, index) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            let dims = [&given.ints(2)?[..], &given.ints(3)?, &given.ints(4)?];
+            b.lookup(x, index, dims, given.int(5)?)?
+        }
+        "combine" => {
+            let tensors = [given.tensor(b, 1)?, given.tensor(b, 2)?, given.tensor(b, 3)?];
+            let dims = [&given.ints(4)?[..], &given.ints(5)?, &given.ints(6)?];
+            b.combine(given.word(0)?, tensors, dims, given.int(7)?)?
         }
         "attention" => {
             let (q, k, v) = (given.tensor(b, 0)?, given.tensor(b, 1)?, given.tensor(b, 2)?);

@@ -56,7 +56,7 @@ impl Writer<'_> {
         let (own, other) = (self.shape(a), self.shape(b));
         let (rank, of_a, of_b) = (shape.len(), own.len(), other.len());
         let batch = live(&shape[..rank - 2]);
-        let [first @ ..] = &batch[..];
+        let first = &batch[..];
         if first.len() > 1 {
             return Err(Problem::Rank(shown(shape)));
         }
