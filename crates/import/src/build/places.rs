@@ -7,6 +7,9 @@ use crate::limits::RESULTS;
 use ember_model::Extent;
 use ember_values::scalar::DType;
 
+/// The most operations of whole numbers that are computed under other extents.
+const DEEPEST: usize = 8;
+
 impl Builder {
     /// Returns a dimension; negative ones count from the end.
     pub(crate) fn axis(&self, axis: i64, rank: usize) -> Result<usize, Problem> {
@@ -27,8 +30,46 @@ impl Builder {
         {
             return Err(misfit(format!("({}) has no ({}) elements", shown(&own), shown(&shape))));
         }
+        // Only the last extents matter.
+        if let (Op::Reshape, [of]) = (&self.graph.node(x).op, &self.graph.node(x).operands[..]) {
+            return self.reshape(*of, shape);
+        }
+        if let Some(inside) = self.reshaped_before(x, &shape, DEEPEST)? {
+            return Ok(inside);
+        }
         let elem = self.elem(x);
         self.add(Op::Reshape, vec![x], shape, elem)
+    }
+
+    /// Whole numbers are computed under the extents in which they are needed, as positions are, so that what they are
+    /// made of is seen under these extents, too.
+    fn reshaped_before(
+        &mut self,
+        x: Id,
+        shape: &[Extent],
+        depth: usize,
+    ) -> Result<Option<Id>, Problem> {
+        let node = self.graph.node(x).clone();
+        let whole = node.elem.is_integer() || node.elem == Elem::Bool;
+        let alike = node.operands.iter().all(|id| self.graph.shape(*id) == node.shape);
+        let elementwise = matches!(node.op, Op::Zip(_) | Op::Compare(_) | Op::Choose);
+        let integers =
+            node.operands.iter().all(|id| !matches!(self.elem(*id), Elem::Of(of) if of.is_float()));
+        if !(whole && alike && elementwise && integers) || depth == 0 {
+            return Ok(None);
+        }
+        let mut operands = Vec::new();
+        for id in node.operands {
+            operands.push(match self.reshaped_before(id, shape, depth - 1)? {
+                Some(done) => done,
+                None if self.number_of(id).is_some() => {
+                    let (x, elem) = (self.number_of(id).unwrap_or(0.0), self.elem(id));
+                    self.full(x, shape.to_vec(), elem)?
+                }
+                None => self.add(Op::Reshape, vec![id], shape.to_vec(), self.elem(id))?,
+            });
+        }
+        self.add(node.op, operands, shape.to_vec(), node.elem).map(Some)
     }
 
     /// A dimension of extent 1 before another one.
