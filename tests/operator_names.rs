@@ -43,7 +43,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 /// The maximum number of names in all, and outside [`HOMES`]; the tables should replace them.
-const MOST: usize = 692;
+const MOST: usize = 695;
 const MOST_AWAY: usize = 481;
 
 /// Enums whose variants are names of operators.

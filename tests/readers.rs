@@ -30,6 +30,7 @@ fn seeds(reader: &str) -> Vec<String> {
         "dlc" => ("programs", "dlc"),
         "certificate" => return certificates(),
         "import" => ("tests/imports/programs", "json"),
+        "stablehlo" => ("tests/imports", "mlir"),
         _ => ("tests/models", "mtx"),
     };
     let entries = fs::read_dir(root.join(folder)).expect("the folder");

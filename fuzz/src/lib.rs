@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 pub type Reader = fn(&str);
 
 /// The readers with their names.
-pub const READERS: [(&str, Reader); 7] = [
+pub const READERS: [(&str, Reader); 8] = [
     ("rules", rules),
     ("model", model),
     ("program", program),
@@ -34,6 +34,7 @@ pub const READERS: [(&str, Reader); 7] = [
     ("certificate", certificate),
     ("matrix_market", matrix_market),
     ("import", import),
+    ("stablehlo", stablehlo),
 ];
 
 /// The extent of every symbolic size, and the maximum number of elements of a tensor in a run.
@@ -166,9 +167,16 @@ pub fn matrix_market(text: &str) {
 
 /// Imports a PyTorch program, given as the JSON inside its archive, and reads the model that it becomes.
 pub fn import(text: &str) {
-    let Ok(imported) = ember_import::import("fuzz.pt2", &torch_archive("fuzz", text)) else {
-        return;
-    };
+    imported("fuzz.pt2", &torch_archive("fuzz", text));
+}
+
+/// Imports StableHLO text, and reads the model that it becomes.
+pub fn stablehlo(text: &str) {
+    imported("fuzz.mlir", text.as_bytes());
+}
+
+fn imported(path: &str, bytes: &[u8]) {
+    let Ok(imported) = ember_import::import(path, bytes) else { return };
     let mut sources = Sources::default();
     let file = sources.add("fuzz.sexp", imported.text);
     let _ = Model::parse_with(&sources, file, &tools().0.book.definitions);

@@ -3,6 +3,7 @@
 
 use crate::error::Problem;
 use crate::graph::{Graph, Id, Op};
+use crate::limits::KNOWN;
 use crate::write::known;
 use egg::{Id as Class, Language};
 use ember_analysis::facts::{EGraph, Facts};
@@ -12,7 +13,7 @@ use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, ScheduleStep};
 use ember_language::term::{Head, Node};
 use ember_model::Extent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The dialect of graphs and the rules.
 const RULES: &str = include_str!("../../../rules/import/idioms.rules");
@@ -32,7 +33,10 @@ pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
     })?;
     let table = book.signature.table().clone();
     let egraph = EGraph::new(Facts::new(&[], &[], table, Default::default()));
-    let mut terms = Terms { graph, book: &book, egraph, classes: Vec::new(), sizes: Vec::new() };
+    let lookups = graph.nodes.iter().filter(|n| matches!(n.op, Op::Gather | Op::Scatter(_)));
+    let positions = lookups.filter_map(|node| node.operands.get(1).copied()).take(KNOWN).collect();
+    let mut terms =
+        Terms { graph, book: &book, egraph, classes: Vec::new(), sizes: Vec::new(), positions };
     for at in 0..graph.nodes.len() {
         let class = terms.node(Id(at))?;
         terms.classes.push(class);
@@ -87,6 +91,8 @@ struct Terms<'a> {
     classes: Vec<Class>,
     /// The extents that the data says, in the order of their numbers.
     sizes: Vec<Extent>,
+    /// The values that are used as positions.
+    positions: BTreeSet<Id>,
 }
 
 impl Terms<'_> {
@@ -143,7 +149,7 @@ impl Terms<'_> {
     fn structured(&mut self, id: Id) -> Result<Option<Class>, Problem> {
         let graph = self.graph;
         let node = graph.node(id);
-        if node.elem.is_integer()
+        if self.positions.contains(&id)
             && whole(graph, id).is_none()
             && let Some(values) = known(graph, id)?
         {

@@ -22,7 +22,10 @@ pub(crate) const NODES: usize = 200_000;
 pub(crate) const DIMENSIONS: usize = 8;
 
 /// The most elements of a constant that is computed at import.
-pub(crate) const FOLDED: u64 = 1 << 22;
+pub(crate) const FOLDED: u64 = 1 << 20;
+
+/// The most operations that positions which are known at import follow from, and the most of such positions.
+pub(crate) const KNOWN: usize = 256;
 
 /// The most tensors that one operator returns or takes.
 pub(crate) const RESULTS: usize = 1024;

@@ -114,16 +114,13 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn typed(&self, of: &Type) -> Result<(Vec<Extent>, Elem), Problem> {
-        let elem = match of.elem.as_str() {
-            "f64" => Elem::Of(DType::F64),
-            "f32" => Elem::Of(DType::F32),
-            "f16" => Elem::Of(DType::F16),
-            "bf16" => Elem::Of(DType::BF16),
-            "i64" | "ui64" => Elem::Of(DType::I64),
-            "i32" | "ui32" => Elem::Of(DType::I32),
-            "ui8" => Elem::Of(DType::U8),
-            "i1" => Elem::Bool,
-            dtype => {
+        // Numbers without a sign have the names of those with one, behind a `u`.
+        let known = DType::parse(of.elem.trim_start_matches('u'));
+        let elem = match (of.elem.as_str(), known) {
+            ("i1", _) => Elem::Bool,
+            ("ui8", _) => Elem::Of(DType::U8),
+            (_, Some(dtype)) if !matches!(dtype, DType::U8 | DType::U4) => Elem::Of(dtype),
+            (dtype, _) => {
                 let (name, dtype) = ("a value".to_owned(), dtype.to_owned());
                 return Err(Problem::Elements { name, dtype });
             }

@@ -12,6 +12,7 @@ mod text;
 use crate::error::{ImportError, Problem};
 use crate::graph::{Elem, Graph, Id, Node, Op};
 use crate::layout::{Base, Laid};
+use crate::limits::KNOWN;
 use crate::words::MAP;
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
@@ -93,6 +94,9 @@ pub(crate) fn known(graph: &Graph, id: Id) -> Result<Option<Vec<i64>>, Problem> 
     while let Some(id) = open.pop() {
         let node = graph.node(id);
         if !node.elem.is_integer() || matches!(node.op, Op::Argument(_)) {
+            return Ok(None);
+        }
+        if all.len() > KNOWN {
             return Ok(None);
         }
         if all.insert(id) {

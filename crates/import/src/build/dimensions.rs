@@ -99,6 +99,9 @@ impl Builder {
     /// Positions as one value for each dimension that they are in.
     fn each_position(&mut self, index: Id, dims: usize, vector: i64) -> Result<Vec<Id>, Problem> {
         let rank = self.shape(index).len();
+        if dims == 0 {
+            return Err(misfit("positions in no dimension"));
+        }
         if usize::try_from(vector) == Ok(rank) {
             return Ok(vec![index]);
         }

@@ -159,7 +159,7 @@ fn several(builder: &mut Builder, given: &Operands) -> Result<Option<Vec<Id>>, P
             let (x, chunks, axis) = (given.tensor(builder, 0)?, given.int(1)?, given.int(2)?);
             let at = builder.axis(axis, builder.shape(x).len())?;
             let extent = builder.shape(x)[at].constant().and_then(|n| i64::try_from(n).ok());
-            let size = extent.filter(|_| chunks > 0).map(|n| (n + chunks - 1) / chunks);
+            let size = extent.filter(|_| chunks > 0).map(|n| n.saturating_add(chunks - 1) / chunks);
             builder.split(
                 x,
                 size.ok_or_else(|| given.wrong(0, "of known extents"))?.max(1),
