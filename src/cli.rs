@@ -13,6 +13,7 @@ mod equiv;
 mod explain;
 mod fmt;
 mod help;
+mod import;
 mod lsp;
 mod mutants;
 mod output;
@@ -83,6 +84,9 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Writes a program of a framework as a model with its weights.
+    #[command(after_help = "Example:\n  ember-rewrite import model.pt2 -o imported")]
+    Import(import::ImportArgs),
     /// Runs every workload of a folder and prints one table.
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
@@ -186,6 +190,7 @@ pub fn main() -> ExitCode {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_program(&mut sources, program, model, *core, common)
         }
+        (Some(Command::Import(args)), _) => args.run(&mut sources),
         (Some(Command::Bench(args)), _) => args.run(&mut sources),
         (Some(Command::Check(args)), _) => args.run(&mut sources),
         (Some(Command::Test(args)), _) => args.run(&mut sources),

@@ -27,7 +27,7 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 13] = [
+const VERBS: [Verb; 14] = [
     Verb {
         name: "fail",
         extensions: &["sexp", "rules", "dlc", "scf", "slc", "toml", "edit", "args"],
@@ -44,6 +44,7 @@ const VERBS: [Verb; 13] = [
     Verb { name: "explain", extensions: &["args"], run: command::answer },
     Verb { name: "why-not", extensions: &["args"], run: command::answer },
     Verb { name: "verify", extensions: &["args"], run: command::answer },
+    Verb { name: "import", extensions: &["args", "run"], run: command::import },
     Verb { name: "rewrite", extensions: &["rewrite"], run: rewrite::forms },
 ];
 

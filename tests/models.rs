@@ -3,7 +3,7 @@
 
 use egg::Symbol;
 use ember_host::Disk;
-use ember_language::diagnostic::{Checked, Sources};
+use ember_language::diagnostic::{Checked, Sources, Span};
 use ember_language::rules::{self, Definitions, Operators};
 use ember_model::data::Instance;
 use ember_model::reference::evaluate;
@@ -14,6 +14,7 @@ use ember_tools::render::{render, to_json};
 use ember_values::operation::OPERATIONS;
 use ember_values::scalar::{DType, Scalar};
 use quickcheck::quickcheck;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,8 +76,11 @@ fn functions_of_a_table(rows: u64) -> Vec<String> {
     );
     let mut sources = Sources::default();
     let file = sources.add("model.sexp", &text);
-    let model = Model::parse_placed(&sources, file, &Definitions::default(), None);
-    let model = model.unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let read = |in_advance: BTreeSet<Span>| {
+        let model = Model::parse_placed(&sources, file, &Definitions::default(), in_advance);
+        model.unwrap_or_else(|errors| panic!("{errors:#?}"))
+    };
+    let model = read(read(BTreeSet::new()).in_advance(None));
     model.computed.iter().map(|computed| computed.tensor.name.clone()).collect()
 }
 

@@ -11,13 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files in which names belong: the tables, the decoupler and the text of its programs.
+/// The files in which names belong: the tables, the decoupler, the text of its programs, and the words of models that
+/// are imported.
 const HOMES: &[&str] = &[
     "crates/values/src/primitive.rs",
     "crates/values/src/primitive/",
     "crates/values/src/operation.rs",
     "crates/values/src/scalar.rs",
     "crates/values/src/scalar/",
+    "crates/import/src/words.rs",
     "crates/compile/src/decouple.rs",
     "crates/compile/src/decouple/",
     "crates/compile/src/dlc_text.rs",
@@ -42,8 +44,8 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 /// The maximum number of names in all, and outside [`HOMES`]; the tables should replace them.
-const MOST: usize = 662;
-const MOST_AWAY: usize = 472;
+const MOST: usize = 695;
+const MOST_AWAY: usize = 481;
 
 /// Enums whose variants are names of operators.
 const ENUMS: [&str; 3] = ["Primitive", "BinaryOp", "UnaryOp"];

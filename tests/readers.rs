@@ -29,6 +29,8 @@ fn seeds(reader: &str) -> Vec<String> {
         "program" => ("tests/cases/equiv", "pair"),
         "dlc" => ("programs", "dlc"),
         "certificate" => return certificates(),
+        "import" => ("tests/imports/programs", "json"),
+        "stablehlo" => ("tests/imports", "mlir"),
         _ => ("tests/models", "mtx"),
     };
     let entries = fs::read_dir(root.join(folder)).expect("the folder");

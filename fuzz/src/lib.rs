@@ -6,6 +6,7 @@
 use ember_compile::dlc_text::DlcText;
 use ember_engine::saturate::Limits;
 use ember_host::{Disk, Memory};
+use ember_import::torch_archive;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Definitions};
 use ember_language::sexp;
@@ -25,13 +26,15 @@ use std::sync::OnceLock;
 pub type Reader = fn(&str);
 
 /// The readers with their names.
-pub const READERS: [(&str, Reader); 6] = [
+pub const READERS: [(&str, Reader); 8] = [
     ("rules", rules),
     ("model", model),
     ("program", program),
     ("dlc", dlc),
     ("certificate", certificate),
     ("matrix_market", matrix_market),
+    ("import", import),
+    ("stablehlo", stablehlo),
 ];
 
 /// The extent of every symbolic size, and the maximum number of elements of a tensor in a run.
@@ -160,4 +163,21 @@ pub fn matrix_market(text: &str) {
     let path = Path::new("it.mtx");
     let files = Memory::default().with(path, text);
     let _ = graph::read(&files, path, &graph::EdgeListOptions::default());
+}
+
+/// Imports a PyTorch program, given as the JSON inside its archive, and reads the model that it becomes.
+pub fn import(text: &str) {
+    imported("fuzz.pt2", &torch_archive("fuzz", text));
+}
+
+/// Imports StableHLO text, and reads the model that it becomes.
+pub fn stablehlo(text: &str) {
+    imported("fuzz.mlir", text.as_bytes());
+}
+
+fn imported(path: &str, bytes: &[u8]) {
+    let Ok(imported) = ember_import::import(path, bytes) else { return };
+    let mut sources = Sources::default();
+    let file = sources.add("fuzz.sexp", imported.text);
+    let _ = Model::parse_with(&sources, file, &tools().0.book.definitions);
 }

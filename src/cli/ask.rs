@@ -12,6 +12,7 @@ use ember_language::rules::{self, RuleBook};
 use ember_language::sexp;
 use ember_language::term::Term;
 use ember_language::text::{Words, written_out};
+use ember_model::data::TensorFile;
 use ember_tools::history::Plain;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,10 @@ pub(super) struct Asked {
     /// The seed of the data that candidates are ranked on [default: the model's].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Take the inputs from the arrays of a file, which have the inputs' names or are called input.0, input.1 and so
+    /// on, in order: FILE ends in .safetensors or .npz.
+    #[arg(long, value_name = "FILE")]
+    pub inputs: Option<TensorFile>,
     /// The most e-nodes of a saturation.
     #[arg(long, value_name = "N", default_value_t = Options::default().node_limit)]
     pub node_limit: usize,
@@ -59,6 +64,7 @@ impl Asked {
     pub fn options(&self) -> Options {
         let default = Options::default();
         Options {
+            inputs: self.inputs.clone(),
             rules: self.rules.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone().unwrap_or(default.schedule),

@@ -108,6 +108,10 @@ pub(super) struct Common {
     /// Write the outputs that the best program computed: FILE ends in .safetensors or .npz.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "emit_after"])]
     pub outputs: Option<TensorFile>,
+    /// Take the inputs from the arrays of a file, which have the inputs' names or are called input.0, input.1 and so
+    /// on, in order: FILE ends in .safetensors or .npz.
+    #[arg(long, value_name = "FILE")]
+    pub inputs: Option<TensorFile>,
     /// Compare the outputs with the arrays of a file, which have the outputs' names or are called output.0, output.1 and
     /// so on: FILE ends in .safetensors or .npz.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "emit_after"])]
@@ -132,6 +136,7 @@ impl Common {
             iter_limit: self.iter_limit,
             candidates: self.candidates.max(1),
             cycle_limit: self.cycle_limit,
+            inputs: self.inputs.clone(),
             rank: !self.no_rank,
         }
     }

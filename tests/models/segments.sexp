@@ -18,6 +18,7 @@
   (output mp_mean (emb.mp_mean sigmoid x x indices offsets))
   (output mp_max (emb.mp_max tanh x (nn.relu x) indices offsets))
   (output added (emb.scatter_add table indices other))
+  (output greatest (emb.scatter_max table indices other))
   (output added_integers (emb.scatter_add codes indices more))
   (output added_computed (emb.scatter_add (nn.neg x) indices (emb.gather x indices)))
   (data (seed 3) (size nodes 6)

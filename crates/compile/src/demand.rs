@@ -274,7 +274,7 @@ impl Counter<'_> {
                 self.whole(call.stored("numbers")?);
                 self.loaded(call.stored("values")?)?;
             }
-            Kernel::Scatter => self.whole(call.stored("indices")?),
+            Kernel::Scatter(_) => self.whole(call.stored("indices")?),
             Kernel::Product { .. } => {
                 self.loaded(call.stored("a")?)?;
                 self.loaded(call.stored("b")?)?;

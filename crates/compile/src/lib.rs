@@ -29,6 +29,7 @@ pub mod demand;
 pub mod dlc_text;
 pub mod groups;
 pub mod machines;
+pub mod models;
 pub mod pipeline;
 pub mod ranking;
 pub mod search;

@@ -7,6 +7,7 @@ use crate::coupled::coupled;
 use crate::decouple::{DecoupleError, ModelContext, decouple};
 use crate::groups::{Chooser, Chosen, Group, Plan, Searched, no_program};
 use crate::machines;
+use crate::models;
 use crate::ranking::{Ended, Measure, Ranking};
 use crate::search::{Found, Search, Watch};
 use crate::workload::Statistics;
@@ -15,15 +16,14 @@ use ember_engine::CompiledRule;
 use ember_engine::saturate::{self, Progress};
 use ember_host::threads;
 use ember_interpret::Store;
-use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_language::load::load;
+use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
 use ember_language::rules::{
     self, Definitions, Exactness, Kind, Operators, RuleBook, Schedule, Unit,
 };
 use ember_language::term::Term;
 use ember_language::text::Words;
 use ember_model::Model;
-use ember_model::data::Instance;
+use ember_model::data::{Instance, TensorFile};
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
 use ember_sim::{Bindings, CoreKind, Outcome, SimError};
 use ember_targets::dlc::{Program, TensorDecl};
@@ -61,6 +61,8 @@ pub struct Options {
     pub candidates: usize,
     /// The most cycles of a program's run.
     pub cycle_limit: u64,
+    /// A file with arrays for the model's arguments, in place of the data that the model describes.
+    pub inputs: Option<TensorFile>,
     /// True if the simulator ranks the candidates; otherwise the best by the cost model is chosen.
     pub rank: bool,
 }
@@ -78,6 +80,7 @@ impl Default for Options {
             iter_limit: 100,
             candidates: 12,
             cycle_limit: ember_sim::CYCLES,
+            inputs: None,
             rank: true,
         }
     }
@@ -103,9 +106,7 @@ pub fn read(sources: &mut Sources, model: &Path, options: &Options) -> Checked<I
     let machine = machines::load(sources, &options.target);
     let definitions =
         book.as_ref().map_or_else(|_| Definitions::default(), |(book, _)| book.definitions.clone());
-    let seed = options.tune_seed.or(options.seed);
-    let model = load(sources, model)
-        .and_then(|file| Model::parse_placed(sources, file, &definitions, seed));
+    let model = model_of(sources, model, &definitions, options);
     let (book, machine, model) = match (book, machine, model) {
         (Ok(book), Ok(machine), Ok(model)) => (book, machine, model),
         (book, machine, model) => {
@@ -116,6 +117,33 @@ pub fn read(sources: &mut Sources, model: &Path, options: &Options) -> Checked<I
     let (book, warnings) = book;
     let compiled = ember_engine::compile(&book);
     Ok(Inputs { book, compiled, model, machine, warnings })
+}
+
+/// Reads a model and gives it the arrays of the options. The data then decides which functions of tables are computed in
+/// advance.
+fn model_of(
+    sources: &mut Sources,
+    path: &Path,
+    definitions: &Definitions,
+    options: &Options,
+) -> Checked<Model> {
+    let loaded = models::load(sources, path)?;
+    let read = |in_advance: BTreeSet<Span>| -> Checked<Model> {
+        let mut model = loaded.model(sources, definitions, in_advance)?;
+        if let Some(inputs) = &options.inputs {
+            let path = inputs.path().display();
+            let arrays = inputs.read(sources.files().as_ref());
+            let arrays = arrays.map_err(|e| vec![Diagnostic::global(format!("{path}: {e}"))])?;
+            model.give(arrays).map_err(|mut errors| {
+                errors.iter_mut().for_each(|e| e.message = format!("{path}: {}", e.message));
+                errors
+            })?;
+        }
+        Ok(model)
+    };
+    let model = read(BTreeSet::new())?;
+    let in_advance = model.in_advance(options.tune_seed.or(options.seed));
+    if in_advance.is_empty() { Ok(model) } else { read(in_advance) }
 }
 
 impl Inputs {

@@ -107,7 +107,7 @@ impl Interpreter {
                 let [a, b] = self.named(&op, ["a", "b"])?;
                 self.fits(expected, a, b, transposed)?;
             }
-            Kernel::Scatter => {
+            Kernel::Scatter(_) => {
                 let [indices, rows] = self.named(&op, ["indices", "rows"])?;
                 let [added, own] = [self.extents(indices)?, self.shape(rows)?];
                 let (entries, table) = (self.extent_of(&added, 0)?, self.extent_of(expected, 0)?);

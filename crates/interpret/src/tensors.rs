@@ -77,7 +77,7 @@ impl Interpreter {
             Kernel::Triples => "entities",
             Kernel::Zip(_) | Kernel::Product { .. } => "a",
             Kernel::Segments(_) | Kernel::Spread => "values",
-            Kernel::Scatter => "table",
+            Kernel::Scatter(_) => "table",
             _ => "x",
         };
         let [of] = self.named(&op, [of])?;
@@ -157,7 +157,7 @@ impl Interpreter {
                 let [values] = self.named(op, ["values"])?;
                 self.extents(values)
             }
-            Kernel::Scatter => {
+            Kernel::Scatter(_) => {
                 let [table] = self.named(op, ["table"])?;
                 self.shape(table)
             }

@@ -170,7 +170,7 @@ pub fn run<T: Number, O: Operands>(
         Kernel::Merge => run.merge(),
         Kernel::Segments(op) => run.segments(op),
         Kernel::Spread => run.spread(),
-        Kernel::Scatter => run.scatter(),
+        Kernel::Scatter(op) => run.scatter(op),
         Kernel::Lowered => Err(run.operands.missing()),
     }
 }

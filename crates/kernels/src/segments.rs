@@ -50,11 +50,19 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         Ok(())
     }
 
-    /// Adds rows to a row of a table, in the order in which indices name it.
-    pub(super) fn scatter(&mut self) -> Result<(), O::Error> {
+    /// Combines rows with a row of a table, in the order in which indices name it: a sum or a maximum.
+    pub(super) fn scatter(&mut self, op: BinaryOp) -> Result<(), O::Error> {
         let [row] = self.indices()?;
         let [indices, rows] = [self.operands.needed("indices")?, self.operands.needed("rows")?];
         self.same("table")?;
+        if op == BinaryOp::Max {
+            let mut row_of = vec![T::ZERO; self.out.len()];
+            for l in self.operands.holders(indices, row)? {
+                self.read(rows, &[l], self.first, &mut row_of)?;
+                self.out.iter_mut().zip(&row_of).for_each(|(x, other)| *x = x.maximum(*other));
+            }
+            return Ok(());
+        }
         let mut sums: Vec<T::Sum> = self.out.iter().map(|x| T::start(*x)).collect();
         let mut added = vec![T::ZERO; self.out.len()];
         for l in self.operands.holders(indices, row)? {

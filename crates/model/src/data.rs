@@ -16,6 +16,7 @@ mod check;
 mod file;
 mod fill;
 mod generate;
+mod given;
 pub mod graph;
 mod instantiate;
 mod locality;

@@ -24,7 +24,7 @@ mod model;
 pub mod reference;
 
 pub use model::{
-    Applied, Argument, Computed, DataSpec, Declarations, Declared, Expr, Extent, GraphFrom,
-    HandWritten, IndexUse, Input, Kind, Model, OffsetsUse, Op, Origin, OriginPart, Part, Role,
-    Source, Statement, TensorId, Values, composites,
+    Applied, Argument, ArgumentStep, Computed, DataSpec, Declarations, Declared, Expr, Extent,
+    GraphFrom, HandWritten, Held, IndexUse, Input, Kind, Model, OffsetsUse, Op, Origin, OriginPart,
+    Parameter, Part, Role, Source, Statement, TensorId, Values, composites,
 };

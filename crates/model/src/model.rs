@@ -15,6 +15,7 @@
 //! consist of several others (`nn.softmax`, `nn.stack`, …) and operands that must be stored become separate statements.
 //! [`Model::instantiate`] generates the data or reads it from files; this module only describes it.
 
+mod arguments;
 mod composite;
 mod defined;
 mod dense;
@@ -37,6 +38,7 @@ mod spec;
 mod term;
 mod uses;
 
+pub use arguments::{Held, Parameter, Step as ArgumentStep};
 pub use composite::composites;
 pub use expression::{Applied, Argument, Expr, Op, TensorId};
 pub use extent::Extent;
@@ -69,6 +71,8 @@ pub struct Model {
     pub data: DataSpec,
     /// Hand-written programs of the same computation, for comparison.
     pub programs: Vec<HandWritten>,
+    /// The arguments of the program that it was imported from, if it was.
+    pub(crate) imported: Option<Vec<Parameter>>,
     /// The operators that it was read with: what some of its operations mean stands in rules alone.
     pub(crate) operators: Arc<Operators>,
 }
@@ -234,24 +238,15 @@ impl Model {
         read::read(sources, file, definitions, BTreeSet::new())
     }
 
-    /// [`Model::parse_with`], where the data of a seed decides which functions of tables are computed in advance for all
-    /// rows. Without that decision, all of them are computed at the lookups.
+    /// [`Model::parse_with`], where the functions of tables at these spans are computed in advance for all rows, and the
+    /// others at the lookups; [`Model::in_advance`] decides which.
     pub fn parse_placed(
         sources: &Sources,
         file: FileId,
         definitions: &Definitions,
-        seed: Option<u64>,
+        in_advance: BTreeSet<Span>,
     ) -> Checked<Model> {
-        let model = Model::parse_with(sources, file, definitions)?;
-        if !model.has_functions_of_tables() {
-            return Ok(model);
-        }
-        // Data that cannot be made is reported where it is used.
-        let in_advance = model.instantiate(seed).map(|instance| model.in_advance(&instance));
-        match in_advance {
-            Ok(spans) if !spans.is_empty() => read::read(sources, file, definitions, spans),
-            _ => Ok(model),
-        }
+        read::read(sources, file, definitions, in_advance)
     }
 
     /// Returns the name, type and shape of a tensor.

@@ -152,8 +152,8 @@ pub enum Kernel {
     Segments(BinaryOp),
     /// The `function` of the operation `op` on each of the `values` and the number of its segment in `numbers`.
     Spread,
-    /// The `table` with each of the `rows` added to the row that `indices` names, in order.
-    Scatter,
+    /// The `table` with each of the `rows` combined into the row that `indices` names, in order.
+    Scatter(BinaryOp),
     /// The meaning that lowering rules give an operation of a rule file.
     Lowered,
 }
@@ -278,7 +278,7 @@ const fn written_as(
 
 /// All operations, the embedding bag first.
 #[rustfmt::skip]
-pub static OPERATIONS: [Operation; 41] = [
+pub static OPERATIONS: [Operation; 42] = [
     row("emb.bag", &[word("mode", &MODES), TABLE, INDICES, OFFSETS, WEIGHTS], Kernel::Rows, Element::Dear),
     row("emb.gather", &[TABLE, INDICES], Kernel::Rows, Element::Dear),
     written_as(&[3, 1, 0, 2], "emb.spmm",
@@ -351,7 +351,11 @@ pub static OPERATIONS: [Operation; 41] = [
     row("emb.scatter_add",
         &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), INDICES,
           operand("rows", "ROWS", "rows to add", Role::Tensor(2..=2, Reads::Once))],
-        Kernel::Scatter, Element::Whole),
+        Kernel::Scatter(BinaryOp::Add), Element::Whole),
+    row("emb.scatter_max",
+        &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), INDICES,
+          operand("rows", "ROWS", "rows to combine", Role::Tensor(2..=2, Reads::Once))],
+        Kernel::Scatter(BinaryOp::Max), Element::Whole),
 ];
 
 const fn matrix(name: &'static str, phrase: &'static str) -> Operand {

@@ -149,6 +149,38 @@ pub fn compare(path: &Path) -> Result<String, String> {
     Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
 
+/// Returns the model that `import` writes for `.args`, or its errors; for `.run` the outputs beside the framework's, which
+/// must be within 1e-5, and whether all programs are valid.
+pub fn import(path: &Path) -> Result<String, String> {
+    let mut words = arguments(path)?;
+    if extension(path) == "run" {
+        words.extend(["--tolerance", "0,1e-5", "--json"].map(str::to_owned));
+        let output = command(&words)?;
+        let report: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
+        let outputs = report["expected"].as_array().ok_or_else(|| report.to_string())?;
+        let row = |output: &Value| {
+            let within = if output["within"] == true { "within 1e-5" } else { "not as expected" };
+            format!("{} {within}\n", output["output"].as_str().unwrap_or("-"))
+        };
+        let programs = report["programs"].as_array().ok_or("no programs")?;
+        let mut ran = programs.iter().filter(|program| program["missing"].is_null());
+        let valid = if ran.all(|program| program["valid"] == true) { "valid" } else { "WRONG" };
+        return Ok(outputs.iter().map(row).collect::<String>() + valid + "\n");
+    }
+    let name = path.file_stem().unwrap_or_default();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("imported").join(name);
+    words.insert(0, "import".to_owned());
+    words.extend(["-o".to_owned(), folder.display().to_string()]);
+    let output = command(&words)?;
+    if output.status.code() != Some(0) {
+        let code = output.status.code().ok_or("ended by a signal")?;
+        return Ok(format!("{}exit code {code}\n", String::from_utf8_lossy(&output.stderr)));
+    }
+    let written = entries(&folder);
+    let model = written.iter().find(|path| extension(path) == "sexp").ok_or("no model")?;
+    fs::read_to_string(model).map_err(|e| e.to_string())
+}
+
 /// Returns the output of `saturate` for rules and terms, without times: the exit code, the errors, the report.
 pub fn saturate(path: &Path) -> Result<String, String> {
     let mut words = arguments(path)?;

@@ -113,7 +113,7 @@ impl Reader {
     }
 
     /// Reads an extent: `64`, `rows`, `bags+1` or `(+ bags 1)`.
-    fn extent(&mut self, item: &Sexp) -> Option<Extent> {
+    pub(super) fn extent(&mut self, item: &Sexp) -> Option<Extent> {
         let parts = match (item.atom(), item.form()) {
             (Some(word), _) => match word.split_once('+') {
                 Some((name, plus)) if !name.is_empty() => Some((name, Some(plus))),

@@ -308,7 +308,7 @@ impl Reader {
             Kernel::Merge => places::merge(self, &form),
             Kernel::Segments(_) => segments::fold(self, &form),
             Kernel::Spread => segments::spread(self, &form),
-            Kernel::Scatter => segments::scatter(self, &form),
+            Kernel::Scatter(_) => segments::scatter(self, &form),
             Kernel::Lowered => lowered::result(self, &form),
         }?;
         let Form { operation, span, arguments, .. } = form;

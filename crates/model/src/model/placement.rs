@@ -14,14 +14,19 @@ use std::collections::{BTreeMap, BTreeSet};
 const READS: u64 = 2;
 
 impl Model {
-    /// Returns true if some operation looks up rows of a function of a table.
-    pub(super) fn has_functions_of_tables(&self) -> bool {
+    /// Returns the functions of tables that are cheaper to compute in advance on the data of a seed, by their spans. Data
+    /// that cannot be made is reported where it is used.
+    pub fn in_advance(&self, seed: Option<u64>) -> BTreeSet<Span> {
         let mut calls = self.statements.iter().flat_map(|statement| statement.value.walk());
-        calls.any(|call| call.applied().into_iter().flat_map(functions_of_tables).next().is_some())
+        let is_one =
+            |call: &Expr| call.applied().into_iter().flat_map(functions_of_tables).next().is_some();
+        match calls.any(is_one).then(|| self.instantiate(seed)) {
+            Some(Ok(instance)) => self.often_read(&instance),
+            _ => BTreeSet::new(),
+        }
     }
 
-    /// Returns the functions of tables that are cheaper to compute in advance on this data, by their spans.
-    pub(super) fn in_advance(&self, instance: &Instance) -> BTreeSet<Span> {
+    fn often_read(&self, instance: &Instance) -> BTreeSet<Span> {
         let mut lookups: BTreeMap<String, Function<'_>> = BTreeMap::new();
         for call in self.statements.iter().flat_map(|statement| statement.value.walk()) {
             for (operand, table) in call.applied().into_iter().flat_map(functions_of_tables) {

@@ -67,6 +67,10 @@ pub(super) fn slice(reader: &mut Reader, form: &Form) -> Result {
 pub(super) fn split(reader: &mut Reader, form: &Form) -> Result {
     let ((mut x, item), (columns, at)) = (form.tensor("x")?, form.count("columns")?);
     let axis = axis(reader, form, x.shape.len(), 0)?;
+    if columns == 1 {
+        x.shape.insert(axis + 1, Extent::Const(1));
+        return Some((x.dtype, x.shape));
+    }
     let extent = reader.constant(item.span, "an extent that is split", &x.shape[axis])?;
     let Some(rows) = extent.checked_div(columns).filter(|rows| rows * columns == extent) else {
         let message = format!("{extent} elements cannot be split into rows of {columns}");
@@ -83,6 +87,10 @@ pub(super) fn merge(reader: &mut Reader, form: &Form) -> Result {
     let (mut x, item) = form.tensor("x")?;
     let axis = axis(reader, form, x.shape.len(), 1)?;
     let what = "an extent that is merged";
+    if x.shape[axis + 1] == Extent::Const(1) {
+        x.shape.remove(axis + 1);
+        return Some((x.dtype, x.shape));
+    }
     let rows = reader.constant(item.span, what, &x.shape[axis])?;
     let columns = reader.constant(item.span, what, &x.shape.remove(axis + 1))?;
     let Some(elements) = rows.checked_mul(columns) else {
@@ -128,8 +136,18 @@ pub(super) fn reshape(reader: &mut Reader, written: &Written) -> Option<Value> {
     if x.shape[first..ends.0] == wanted[first..ends.1] {
         return Some(Value::Whole(x));
     }
-    let own = count(reader, item, &x.shape[first..ends.0])?;
-    let split = count(reader, shape, &wanted[first..ends.1])?;
+    // Extents of 1 behind a size, or none of them, are as many elements for all data.
+    let size = |extents: &[Extent]| match extents {
+        [size, ones @ ..] if ones.iter().all(|extent| *extent == Extent::Const(1)) => {
+            Some(size.clone())
+        }
+        _ => None,
+    };
+    let (before, after) = (&x.shape[first..ends.0], &wanted[first..ends.1]);
+    let (own, split) = match (size(before), size(after)) {
+        (Some(a), Some(b)) if a == b => (vec![1; before.len()], vec![1; after.len()]),
+        _ => (count(reader, item, before)?, count(reader, shape, after)?),
+    };
     let product = |extents: &[u64]| extents.iter().try_fold(1, |n: u64, e| n.checked_mul(*e));
     if product(&own) != product(&split) {
         let elements = |extents: &[u64]| extents.iter().join(" · ");

@@ -186,6 +186,7 @@ impl Reader {
         };
         let name = self.name("model", name);
         let (mut steps, mut data) = (Vec::new(), Vec::new());
+        let mut arguments: Option<&[Sexp]> = None;
         for item in items {
             if self.full() {
                 break;
@@ -206,9 +207,14 @@ impl Reader {
                 Some(("output", rest)) => steps.push((item, rest, Kind::Output)),
                 Some(("data", rest)) => data.push((item, rest)),
                 Some(("programs", rest)) => self.programs(rest, &empty.directory),
-                _ => self.unknown_form(item, &["input", "let", "output", "data", "programs"]),
+                Some(("arguments", rest)) => arguments = Some(rest),
+                _ => {
+                    let known = ["input", "let", "output", "data", "arguments", "programs"];
+                    self.unknown_form(item, &known);
+                }
             }
         }
+        let imported = arguments.map(|items| self.arguments(items));
         let all_read = self.steps(form, &steps);
         let spec = source::read(self, data.first().map(|(_, rest)| *rest), empty);
         for pair in data.windows(2) {
@@ -228,6 +234,7 @@ impl Reader {
             statements: std::mem::take(&mut self.statements),
             data: spec,
             programs: std::mem::take(&mut self.programs),
+            imported,
             operators: self.definitions.operators().clone(),
         })
     }

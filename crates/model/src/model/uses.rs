@@ -86,7 +86,7 @@ impl Model {
             Kernel::Triples => all("heads").saturating_mul(columns("entities")).saturating_mul(3),
             Kernel::Fold(_) | Kernel::Mean => all("x"),
             Kernel::Segments(_) => all("values"),
-            Kernel::Scatter => all("table").saturating_add(all("rows")),
+            Kernel::Scatter(_) => all("table").saturating_add(all("rows")),
             Kernel::Product { .. } => {
                 let columns = expr.shape.last().map_or(0, |n| product(std::slice::from_ref(n)));
                 all("a").saturating_mul(columns)

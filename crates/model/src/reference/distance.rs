@@ -88,10 +88,13 @@ pub struct Apart {
     pub allowed: f64,
 }
 
-/// Returns the distance of two tensors; `None` if their shapes differ. Element types may differ. Two NaNs are equal, and
+/// Returns the distance of two tensors; `None` if their shapes differ, extents of 1 aside. Element types may differ. Two NaNs are equal, and
 /// so are two infinities of one sign.
 pub fn distance(expected: &Tensor, got: &Tensor, tolerance: Tolerance) -> Option<Distance> {
-    if expected.shape != got.shape {
+    let extents = |tensor: &Tensor| -> Vec<u64> {
+        tensor.shape.iter().copied().filter(|extent| *extent != 1).collect()
+    };
+    if extents(expected) != extents(got) {
         return None;
     }
     let mut found = Distance { elements: expected.len(), ..Distance::default() };

@@ -8,6 +8,7 @@ use super::level::{Level, is_program, statements};
 use super::lift::{NoStatement, lifted};
 use super::roles::Roles;
 use ember_compile::dlc_text::DlcText;
+use ember_compile::models;
 use ember_language::codes::Code;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::load::load;
@@ -264,9 +265,18 @@ pub fn read(
     Ok(Sides { declarations, roles, left, right, given, model, between, level, base, operators })
 }
 
+impl Text {
+    /// Takes a model as a side.
+    fn of_model(&mut self, book: &RuleBook, name: String, model: Model, file: FileId) {
+        let term = book.definitions.expand(&model.root_term(book.signature.table()));
+        self.declarations = Some(Declarations::of_model(&model));
+        let what = What::Term { term, sort: statements(&book.signature) };
+        self.sides.push(Side { name, what });
+        self.model = Some(ModelFile { model, file });
+    }
+}
+
 fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
-    let file = load(sources, path)?;
-    let forms = sexp::read(sources, file)?;
     let mut text = Text {
         declarations: None,
         model: None,
@@ -277,14 +287,17 @@ fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) 
         open: Vec::new(),
     };
     let name = path.display().to_string();
+    if ember_import::is_import(path) {
+        let (model, file) = models::read(sources, path, &book.definitions)?;
+        text.of_model(book, name, model, file);
+        return Ok(text);
+    }
+    let file = load(sources, path)?;
+    let forms = sexp::read(sources, file)?;
     match forms.first().and_then(Sexp::form) {
         Some(("model", _)) => {
             let model = Model::parse_with(sources, file, &book.definitions)?;
-            let term = book.definitions.expand(&model.root_term(book.signature.table()));
-            text.declarations = Some(Declarations::of_model(&model));
-            let what = What::Term { term, sort: statements(&book.signature) };
-            text.sides.push(Side { name: name.clone(), what });
-            text.model = Some(ModelFile { model, file });
+            text.of_model(book, name.clone(), model, file);
         }
         Some(("dlc", _)) => {
             let program = DlcText::read(sources, file)?.verify(&Limits::of(machine))?;

@@ -24,7 +24,8 @@ fn tensor(view: &TensorView<'_>) -> Result<Tensor, FileError> {
     let dtype = match view.dtype() {
         Dtype::F16 => DType::F16,
         Dtype::BF16 => DType::BF16,
-        Dtype::U8 => DType::U8,
+        // True and false are bytes, 1 and 0.
+        Dtype::U8 | Dtype::BOOL => DType::U8,
         Dtype::I8 => DType::I8,
         Dtype::F32 => DType::F32,
         Dtype::F64 => DType::F64,

@@ -1,0 +1,67 @@
+//! Models from files: texts, and programs of frameworks, which are imported.
+
+use ember_import::{Imported, import, is_import};
+use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
+use ember_language::load;
+use ember_language::rules::Definitions;
+use ember_model::Model;
+use ember_targets::tensor::Tensor;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The largest file that is imported, in bytes.
+const IMPORT_LIMIT: u64 = 4 << 30;
+
+/// The text of a model, and the weights that came with it.
+pub struct Loaded {
+    /// The text.
+    pub file: FileId,
+    weights: Option<BTreeMap<String, Tensor>>,
+}
+
+/// Loads the text of a model. A file of a framework is imported: its model's text stands in the sources under the file's
+/// path.
+pub fn load(sources: &mut Sources, path: &Path) -> Checked<Loaded> {
+    if !is_import(path) {
+        return Ok(Loaded { file: load::load(sources, path)?, weights: None });
+    }
+    let Imported { text, weights, .. } = imported(sources, path)?;
+    Ok(Loaded { file: sources.add(path, text), weights: Some(weights) })
+}
+
+impl Loaded {
+    /// Reads the model, which may use operators that rule files define. `in_advance` holds the functions of tables that
+    /// are computed for all rows, by their spans.
+    pub fn model(
+        &self,
+        sources: &Sources,
+        definitions: &Definitions,
+        in_advance: BTreeSet<Span>,
+    ) -> Checked<Model> {
+        let mut model = Model::parse_placed(sources, self.file, definitions, in_advance)?;
+        if let Some(weights) = &self.weights {
+            model.hold(weights);
+        }
+        Ok(model)
+    }
+}
+
+/// Reads a model from a file, with all functions of tables at the lookups.
+pub fn read(
+    sources: &mut Sources,
+    path: &Path,
+    definitions: &Definitions,
+) -> Checked<(Model, FileId)> {
+    let loaded = load(sources, path)?;
+    Ok((loaded.model(sources, definitions, BTreeSet::new())?, loaded.file))
+}
+
+/// Imports the program in a file.
+pub fn imported(sources: &Sources, path: &Path) -> Checked<Imported> {
+    let fail = |reason: String, help: Option<String>| {
+        let error = Diagnostic::global(format!("{}: {reason}", path.display()));
+        vec![Diagnostic { help, ..error }]
+    };
+    let bytes = sources.files().read(path, IMPORT_LIMIT).map_err(|e| fail(e.to_string(), None))?;
+    import(path, &bytes).map_err(|error| fail(error.to_string(), error.problem.help()))
+}

@@ -1,0 +1,320 @@
+//! Finds operations of models that a program spells out: the graph is put into an e-graph, rules run on it, and a value
+//! whose class has an idiom becomes that operation.
+
+use crate::error::Problem;
+use crate::graph::{Graph, Id, Op};
+use crate::limits::KNOWN;
+use crate::write::known;
+use egg::{Id as Class, Language};
+use ember_analysis::facts::{EGraph, Facts};
+use ember_engine::drive::Driver;
+use ember_engine::saturate::Limits;
+use ember_language::diagnostic::Sources;
+use ember_language::rules::{self, RuleBook, ScheduleStep};
+use ember_language::term::{Head, Node};
+use ember_model::Extent;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The dialect of graphs and the rules.
+const RULES: &str = include_str!("../../../rules/import/idioms.rules");
+
+/// The most that a saturation does. Graphs that reach a limit have fewer idioms.
+const LIMITS: Limits = Limits { iterations: 12, nodes: 60_000 };
+
+/// The prefix of the operators that values are written with.
+const IDIOM: &str = "idiom.";
+
+/// Gives values the operations that they spell out.
+pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
+    let mut sources = Sources::default();
+    let file = sources.add("idioms.rules", RULES);
+    let (book, _) = rules::load_text(&mut sources, &[file]).map_err(|errors| {
+        Problem::Table(errors.first().map_or_else(String::new, |error| error.message.clone()))
+    })?;
+    let table = book.signature.table().clone();
+    let egraph = EGraph::new(Facts::new(&[], &[], table, Default::default()));
+    let lookups = graph.nodes.iter().filter(|n| matches!(n.op, Op::Gather | Op::Scatter(_)));
+    let positions = lookups.filter_map(|node| node.operands.get(1).copied()).take(KNOWN).collect();
+    let mut terms =
+        Terms { graph, book: &book, egraph, classes: Vec::new(), sizes: Vec::new(), positions };
+    for at in 0..graph.nodes.len() {
+        let class = terms.node(Id(at))?;
+        terms.classes.push(class);
+    }
+    let Terms { mut egraph, classes, .. } = terms;
+    egraph.rebuild();
+    let compiled = ember_engine::compile(&book);
+    let mut driver = Driver::new(egraph, &compiled, LIMITS);
+    driver.run(&[ScheduleStep::all(&book)], &mut ());
+    let found = Found::new(&driver.egraph, &classes);
+    let shapes: Vec<Vec<Extent>> = graph.nodes.iter().map(|node| node.shape.clone()).collect();
+    // A value is taken from the first that is equal to it.
+    let first = |id: &Id| found.values.get(&found.egraph.find(classes[id.0])).copied();
+    for node in &mut graph.nodes {
+        let shape = |graph: &[Vec<Extent>], id: Id| graph[id.0].clone();
+        for operand in &mut node.operands {
+            if let Some(other) = first(operand).filter(|other| other.0 < operand.0)
+                && shape(&shapes, other) == shape(&shapes, *operand)
+            {
+                *operand = other;
+            }
+        }
+    }
+    let idioms: Vec<(Id, Op, Vec<Id>)> = (0..graph.nodes.len())
+        .filter_map(|at| {
+            let (op, operands) = found.idiom(classes[at]).or_else(|| {
+                let (op, operands) = found.simpler(classes[at], &graph.nodes[at].op)?;
+                // A simpler form takes values of the same extents.
+                let own = &graph.nodes[at].operands;
+                let mut pairs = own.iter().zip(&operands);
+                let fits =
+                    own.len() == operands.len() && pairs.all(|(a, b)| shapes[a.0] == shapes[b.0]);
+                fits.then_some((op, operands))
+            })?;
+            // An idiom is made of values before it.
+            operands.iter().all(|id| id.0 < at).then_some((Id(at), op, operands))
+        })
+        .collect();
+    for (id, op, operands) in idioms {
+        let node = &mut graph.nodes[id.0];
+        (node.op, node.operands) = (op, operands);
+    }
+    Ok(())
+}
+
+/// The terms of a graph's values.
+struct Terms<'a> {
+    graph: &'a Graph,
+    book: &'a RuleBook,
+    egraph: EGraph,
+    /// The classes of the values so far.
+    classes: Vec<Class>,
+    /// The extents that the data says, in the order of their numbers.
+    sizes: Vec<Extent>,
+    /// The values that are used as positions.
+    positions: BTreeSet<Id>,
+}
+
+impl Terms<'_> {
+    fn op(&mut self, name: &str, children: &[Class]) -> Class {
+        self.egraph.add(Node::op(name, children))
+    }
+
+    fn int(&mut self, n: i64) -> Class {
+        self.egraph.add(Node::int(n))
+    }
+
+    fn value(&mut self, name: &str, id: Id) -> Class {
+        let number = self.int(id.0 as i64);
+        self.op(name, &[number])
+    }
+
+    /// Returns true if the dialect has such an operator.
+    fn has(&self, name: &str, arity: usize) -> bool {
+        self.book.signature.operator(name.into(), arity).is_some()
+    }
+
+    /// Returns the extents of a value; `None` if there is no such operator.
+    fn shape(&mut self, shape: &[Extent]) -> Option<Class> {
+        if !(1..=3).contains(&shape.len()) {
+            return None;
+        }
+        let mut extents = Vec::new();
+        for extent in shape {
+            extents.push(match extent.constant().and_then(|n| i64::try_from(n).ok()) {
+                Some(n) => self.int(n),
+                None => {
+                    let known = self.sizes.iter().position(|size| size == extent);
+                    let number = known.unwrap_or(self.sizes.len());
+                    if known.is_none() {
+                        self.sizes.push(extent.clone());
+                    }
+                    let number = self.int(number as i64);
+                    self.op("extent", &[number])
+                }
+            });
+        }
+        Some(self.op("shape", &extents))
+    }
+
+    /// Adds the term of a value whose operands are there already.
+    fn node(&mut self, id: Id) -> Result<Class, Problem> {
+        let structured = self.structured(id)?;
+        Ok(match structured {
+            Some(class) => class,
+            None => self.value("value", id),
+        })
+    }
+
+    fn structured(&mut self, id: Id) -> Result<Option<Class>, Problem> {
+        let graph = self.graph;
+        let node = graph.node(id);
+        if self.positions.contains(&id)
+            && whole(graph, id).is_none()
+            && let Some(values) = known(graph, id)?
+        {
+            return Ok(Some(match triangle(&values) {
+                Some(n) => {
+                    let n = self.int(n);
+                    self.op("below", &[n])
+                }
+                None => self.value("known", id),
+            }));
+        }
+        let operands: Vec<Class> = node.operands.iter().map(|id| self.classes[id.0]).collect();
+        let shape_of = |at: usize| node.operands.get(at).map(|id| graph.shape(*id));
+        let words = |word: &str, kind: &str| format!("{kind}.{word}");
+        let plain = match &node.op {
+            Op::Map(word) => words(word, "map"),
+            Op::Zip(word) => words(word, "zip"),
+            Op::Fold(word) => words(word, "fold"),
+            Op::Scatter(word) => words(word, "scatter"),
+            Op::Permute(order) => {
+                let mut turned: Vec<usize> = (0..order.len()).collect();
+                turned.reverse();
+                let all = order.len();
+                if all > 2 {
+                    turned = (0..all - 2).chain([all - 1, all - 2]).collect();
+                }
+                if *order != turned {
+                    return Ok(None);
+                }
+                "turn".to_owned()
+            }
+            Op::Compare(word) => words(word, "compare"),
+            Op::Choose => "choose".to_owned(),
+            Op::Expand | Op::Number(_) if node.elem.is_integer() && whole(graph, id).is_some() => {
+                let n = self.int(whole(graph, id).unwrap_or(0));
+                return Ok(Some(self.op("number", &[n])));
+            }
+            Op::Expand if is_zero(graph, id) => {
+                let shape = self.shape(&node.shape);
+                return Ok(shape.map(|shape| self.op("zeros", &[shape])));
+            }
+            Op::Reshape => {
+                let from = shape_of(0).and_then(|shape| self.shape(shape));
+                let (Some(to), Some(from)) = (self.shape(&node.shape), from) else {
+                    return Ok(None);
+                };
+                return Ok(Some(self.op("view", &[to, from, operands[0]])));
+            }
+            Op::Gather => {
+                let Some(shape) = shape_of(0).and_then(|shape| self.shape(shape)) else {
+                    return Ok(None);
+                };
+                return Ok(Some(self.op("rows", &[shape, operands[0], operands[1]])));
+            }
+            Op::Concat(axis) => {
+                let first = shape_of(0).unwrap_or_default();
+                if node.operands.iter().any(|part| graph.shape(*part) != first) {
+                    return Ok(None);
+                }
+                let Some(shape) = self.shape(first) else { return Ok(None) };
+                let mut list = self.op("end", &[]);
+                for part in operands.iter().rev() {
+                    list = self.op("then", &[*part, list]);
+                }
+                let axis = self.int(*axis as i64);
+                return Ok(Some(self.op("concat", &[axis, shape, list])));
+            }
+            _ => return Ok(None),
+        };
+        Ok(self.has(&plain, operands.len()).then(|| self.op(&plain, &operands)))
+    }
+}
+
+/// Returns the whole number that a value is everywhere.
+fn whole(graph: &Graph, id: Id) -> Option<i64> {
+    let mut node = graph.node(id);
+    while let (Op::Expand | Op::Reshape | Op::Cast, Some(of)) = (&node.op, node.operands.first()) {
+        node = graph.node(*of);
+    }
+    match node.op {
+        Op::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Some(x as i64),
+        _ => None,
+    }
+}
+
+/// Returns true if a value is 0 everywhere.
+fn is_zero(graph: &Graph, id: Id) -> bool {
+    let mut node = graph.node(id);
+    while let (Op::Expand | Op::Reshape | Op::Cast, Some(of)) = (&node.op, node.operands.first()) {
+        node = graph.node(*of);
+    }
+    node.op == Op::Number(0.0)
+}
+
+/// Returns n if the positions are i·n + j for all i > j, row by row.
+fn triangle(values: &[i64]) -> Option<i64> {
+    let n = (2..=4096i64).find(|n| n * (n - 1) / 2 >= values.len() as i64)?;
+    let all = (0..n).flat_map(|i| (0..i).map(move |j| i * n + j));
+    all.eq(values.iter().copied()).then_some(n)
+}
+
+/// The classes after the rules have run.
+struct Found<'a> {
+    egraph: &'a EGraph,
+    /// The first value of each class.
+    values: BTreeMap<Class, Id>,
+}
+
+impl Found<'_> {
+    fn new<'a>(egraph: &'a EGraph, classes: &[Class]) -> Found<'a> {
+        let mut values = BTreeMap::new();
+        for (at, class) in classes.iter().enumerate() {
+            values.entry(egraph.find(*class)).or_insert(Id(at));
+        }
+        Found { egraph, values }
+    }
+
+    /// Returns the operation of an idiom in a class, and its operands.
+    fn idiom(&self, class: Class) -> Option<(Op, Vec<Id>)> {
+        let nodes = &self.egraph[self.egraph.find(class)].nodes;
+        nodes.iter().find_map(|node| {
+            let word = node.name()?.strip_prefix(IDIOM)?;
+            let mut operands = Vec::new();
+            for child in node.children() {
+                match self.values.get(&self.egraph.find(*child)) {
+                    Some(id) => operands.push(*id),
+                    None => operands.extend(self.list(*child)?),
+                }
+            }
+            Some((Op::Idiom(word.to_owned()), operands))
+        })
+    }
+
+    /// Returns a lookup or a scatter with the positions that the program has first, among those that are equal.
+    fn simpler(&self, class: Class, op: &Op) -> Option<(Op, Vec<Id>)> {
+        let (name, skipped) = match op {
+            Op::Gather => ("rows".to_owned(), 1),
+            Op::Scatter(word) => (format!("scatter.{word}"), 0),
+            _ => return None,
+        };
+        let nodes = self.egraph[self.egraph.find(class)].nodes.iter();
+        let operands = nodes.filter(|node| node.name() == Some(name.as_str())).filter_map(|node| {
+            let children = node.children().iter().skip(skipped);
+            let value = |child: &Class| self.values.get(&self.egraph.find(*child)).copied();
+            children.map(value).collect::<Option<Vec<Id>>>()
+        });
+        Some((op.clone(), operands.min_by_key(|operands| operands.get(1).copied())?))
+    }
+
+    /// Returns the tensors of a list.
+    fn list(&self, class: Class) -> Option<Vec<Id>> {
+        let (mut list, mut at) = (Vec::new(), class);
+        loop {
+            let nodes = &self.egraph[self.egraph.find(at)].nodes;
+            let (head, children) = nodes.iter().find_map(|node| match node.head() {
+                Head::Op(name) => Some((name, node.children())),
+                _ => None,
+            })?;
+            match (head.as_str(), children) {
+                ("then", [tensor, rest]) => {
+                    list.push(*self.values.get(&self.egraph.find(*tensor))?);
+                    at = *rest;
+                }
+                _ => return Some(list),
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Imports programs of frameworks as models: it takes the bytes of a file and gives a model's text, and the weights that
+//! the model reads. It opens no files, prints nothing, and knows nothing of rules, machines or programs: what it writes
+//! is a model like one that a person writes.
+//!
+//! A reader (`torch`, `stablehlo`) turns a file into a [`graph`](Graph) of a few operations, by the rows of a table in
+//! `rules/import/`; `idioms` finds what programs spell out, by rules; `write` turns the graph into statements.
+//!
+//! ```
+//! let error = ember_import::import("model.pt2", b"PK").expect_err("is cut off");
+//! assert!(error.to_string().starts_with("is not a zip archive"));
+//! assert!(error.problem.help().is_some());
+//! ```
+
+mod archive;
+mod build;
+mod error;
+mod graph;
+mod idioms;
+mod layout;
+mod limits;
+mod stablehlo;
+mod table;
+mod torch;
+mod words;
+mod write;
+
+pub use error::{ImportError, Problem};
+pub use graph::{Argument, Elem, Graph, Id, Node, Op, Origin, Weight};
+
+use ember_targets::tensor::Tensor;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The endings of files that can be imported.
+pub const ENDINGS: [&str; 3] = ["pt2", "mlir", "stablehlo"];
+
+/// An imported program.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The model's name.
+    pub name: String,
+    /// The model's text. It reads its weights from the file `NAME.safetensors`.
+    pub text: String,
+    /// The tensors of that file, by name, which is also that of the input.
+    pub weights: BTreeMap<String, Tensor>,
+}
+
+/// Returns true if the path ends like a file that can be imported.
+pub fn is_import(path: &Path) -> bool {
+    path.extension().and_then(|ending| ending.to_str()).is_some_and(|e| ENDINGS.contains(&e))
+}
+
+/// Returns the name of the model that is made of a file.
+pub fn model_name(path: &Path) -> String {
+    write::word(&path.file_stem().unwrap_or_default().to_string_lossy())
+}
+
+/// Returns a PyTorch program without weights as a `.pt2` file, given its graph as JSON.
+pub fn torch_archive(name: &str, program: &str) -> Vec<u8> {
+    archive::with_file(&format!("{name}/models/{name}.json"), program.as_bytes())
+}
+
+/// Imports a program. The path says the format and the model's name.
+pub fn import(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Imported, ImportError> {
+    let path = path.as_ref();
+    let mut graph = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("pt2") => torch::read(bytes)?,
+        Some("mlir" | "stablehlo") => stablehlo::read(bytes)?,
+        _ => return Err(Problem::Format.into()),
+    };
+    idioms::find(&mut graph)?;
+    let name = model_name(path);
+    let write::Written { text, weights } = write::write(&graph, &name)?;
+    Ok(Imported { name, text, weights })
+}

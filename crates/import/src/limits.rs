@@ -1,0 +1,31 @@
+//! The limits of what is read. They hold before memory is asked for.
+
+/// The largest text of a graph, in bytes.
+pub(crate) const GRAPH_BYTES: u64 = 32 << 20;
+
+/// The largest description of weights, in bytes.
+pub(crate) const CONFIG_BYTES: u64 = 16 << 20;
+
+/// The most bytes of all weights together.
+pub(crate) const WEIGHT_BYTES: u64 = 4 << 30;
+
+/// The most files of an archive.
+pub(crate) const MEMBERS: usize = 100_000;
+
+/// The most operators of a graph.
+pub(crate) const OPERATORS: usize = 20_000;
+
+/// The most operations that the operators of a graph consist of.
+pub(crate) const NODES: usize = 200_000;
+
+/// The most dimensions of a tensor.
+pub(crate) const DIMENSIONS: usize = 8;
+
+/// The most elements of a constant that is computed at import.
+pub(crate) const FOLDED: u64 = 1 << 20;
+
+/// The most operations that positions which are known at import follow from, and the most of such positions.
+pub(crate) const KNOWN: usize = 256;
+
+/// The most tensors that one operator returns or takes.
+pub(crate) const RESULTS: usize = 1024;

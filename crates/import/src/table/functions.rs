@@ -1,0 +1,398 @@
+//! The functions that rows of a table may use.
+
+use super::{Item, wrong};
+use crate::build::{Builder, misfit};
+use crate::error::Problem;
+use crate::graph::{Elem, Id};
+use crate::limits::RESULTS;
+use crate::words::{MAX, MIN};
+use ember_model::Extent;
+use ember_values::scalar::DType;
+
+/// The operands of a function.
+struct Operands<'a> {
+    function: &'a str,
+    items: &'a [Item],
+}
+
+impl Operands<'_> {
+    fn item(&self, at: usize) -> &Item {
+        self.items.get(at).unwrap_or(&Item::None)
+    }
+
+    fn wrong(&self, at: usize, what: &str) -> Problem {
+        misfit(format!("the operand {at} of `{}` is not {what}", self.function))
+    }
+
+    fn word(&self, at: usize) -> Result<&str, Problem> {
+        match self.item(at) {
+            Item::Word(word) => Ok(word),
+            _ => Err(self.wrong(at, "a word")),
+        }
+    }
+
+    /// A tensor; numbers become one.
+    fn tensor(&self, builder: &mut Builder, at: usize) -> Result<Id, Problem> {
+        match self.item(at) {
+            Item::Tensor(id) => Ok(*id),
+            Item::Int(n) => builder.number(*n as f64, Elem::Of(DType::I64)),
+            Item::Number(x) => builder.number(*x, Elem::Of(DType::F32)),
+            Item::Bool(b) => builder.number(f64::from(u8::from(*b)), Elem::Bool),
+            _ => Err(self.wrong(at, "a tensor")),
+        }
+    }
+
+    fn optional(&self, builder: &mut Builder, at: usize) -> Result<Option<Id>, Problem> {
+        match self.item(at) {
+            Item::None => Ok(None),
+            _ => self.tensor(builder, at).map(Some),
+        }
+    }
+
+    fn tensors(&self, at: usize) -> Result<Vec<Id>, Problem> {
+        let Item::List(items) = self.item(at) else { return Err(self.wrong(at, "a list")) };
+        let tensor = |item: &Item| match item {
+            Item::Tensor(id) => Ok(*id),
+            _ => Err(self.wrong(at, "a list of tensors")),
+        };
+        items.iter().map(tensor).collect()
+    }
+
+    fn number(&self, at: usize) -> Result<f64, Problem> {
+        self.item(at).number().ok_or_else(|| self.wrong(at, "a number"))
+    }
+
+    /// A whole number. A list without elements stands for the greatest one.
+    fn int(&self, at: usize) -> Result<i64, Problem> {
+        match self.item(at) {
+            Item::Int(n) => Ok(*n),
+            Item::List(items) if items.is_empty() => Ok(i64::MAX),
+            Item::List(items) => match items[..] {
+                [Item::Int(n)] => Ok(n),
+                _ => Err(self.wrong(at, "one whole number")),
+            },
+            _ => Err(self.wrong(at, "a whole number")),
+        }
+    }
+
+    fn ints(&self, at: usize) -> Result<Vec<i64>, Problem> {
+        let int = |item: &Item| match item {
+            Item::Int(n) => Ok(*n),
+            _ => Err(self.wrong(at, "a list of whole numbers")),
+        };
+        match self.item(at) {
+            Item::List(items) => items.iter().map(int).collect(),
+            item => Ok(vec![int(item)?]),
+        }
+    }
+
+    /// Two lists of whole numbers; none of them if there is nothing.
+    fn pair(&self, at: usize) -> Result<(Vec<i64>, Vec<i64>), Problem> {
+        match self.item(at) {
+            Item::None => Ok((Vec::new(), Vec::new())),
+            Item::List(lists) if lists.len() == 2 => {
+                let of = |at: usize| Operands { function: self.function, items: lists }.ints(at);
+                Ok((of(0)?, of(1)?))
+            }
+            _ => Err(self.wrong(at, "two lists")),
+        }
+    }
+
+    fn truth(&self, at: usize) -> Result<bool, Problem> {
+        match self.item(at) {
+            Item::Bool(b) => Ok(*b),
+            Item::Int(n) => Ok(*n != 0),
+            _ => Err(self.wrong(at, "true or false")),
+        }
+    }
+
+    fn elem(&self, at: usize) -> Result<Elem, Problem> {
+        match self.item(at) {
+            Item::Type(elem) => Ok(*elem),
+            _ => Err(self.wrong(at, "an element type")),
+        }
+    }
+
+    fn shape(&self, at: usize) -> Result<Vec<Extent>, Problem> {
+        match self.item(at) {
+            Item::Shape(shape) => Ok(shape.clone()),
+            _ => Err(self.wrong(at, "a shape")),
+        }
+    }
+}
+
+/// Applies a function to operands.
+pub(super) fn call(builder: &mut Builder, function: &str, items: &[Item]) -> Result<Item, Problem> {
+    let given = Operands { function, items };
+    if function == "product"
+        && let Item::Sparse { indices, values, shape } = given.item(0)
+    {
+        let dense = given.tensor(builder, 1)?;
+        return builder.sparse_product(*indices, *values, shape, dense).map(Item::Tensor);
+    }
+    if let Some(several) = several(builder, &given)? {
+        return Ok(Item::List(several.into_iter().map(Item::Tensor).collect()));
+    }
+    if function == "sparse" {
+        let (indices, values) = (given.tensor(builder, 0)?, given.tensor(builder, 1)?);
+        let extent = |n: i64| u64::try_from(n).map(Extent::Const);
+        let shape: Result<Vec<Extent>, _> = given.ints(2)?.into_iter().map(extent).collect();
+        let shape = shape.map_err(|_| given.wrong(2, "a shape"))?;
+        return Ok(Item::Sparse { indices, values, shape });
+    }
+    let done = elements(builder, &given)?;
+    let done = match done {
+        None => rows(builder, &given)?,
+        done => done,
+    };
+    done.map(Item::Tensor).ok_or_else(|| wrong(&format!("no function `{function}`")))
+}
+
+/// The functions with several results.
+fn several(builder: &mut Builder, given: &Operands) -> Result<Option<Vec<Id>>, Problem> {
+    let parts = match given.function {
+        "split" => {
+            let x = given.tensor(builder, 0)?;
+            builder.split(x, given.int(1)?, given.int(2)?)?
+        }
+        "chunk" => {
+            let (x, chunks, axis) = (given.tensor(builder, 0)?, given.int(1)?, given.int(2)?);
+            let at = builder.axis(axis, builder.shape(x).len())?;
+            let extent = builder.shape(x)[at].constant().and_then(|n| i64::try_from(n).ok());
+            let size = extent.filter(|_| chunks > 0).map(|n| n.saturating_add(chunks - 1) / chunks);
+            builder.split(
+                x,
+                size.ok_or_else(|| given.wrong(0, "of known extents"))?.max(1),
+                axis,
+            )?
+        }
+        "parts" => {
+            let (x, sizes, axis) = (given.tensor(builder, 0)?, given.ints(1)?, given.int(2)?);
+            let (mut first, mut parts) = (0i64, Vec::new());
+            for size in sizes.into_iter().take(RESULTS) {
+                let end = first.saturating_add(size);
+                parts.push(builder.slice(x, axis, first, end, 1)?);
+                first = end;
+            }
+            parts
+        }
+        "unbind" => {
+            let (x, axis) = (given.tensor(builder, 0)?, given.int(1)?);
+            let at = builder.axis(axis, builder.shape(x).len())?;
+            let parts = builder.split(x, 1, axis)?;
+            parts.into_iter().map(|part| builder.squeeze(part, at)).collect::<Result<_, _>>()?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(parts))
+}
+
+/// Functions of elements, and of their places.
+fn elements(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> {
+    let b = builder;
+    let done = match given.function {
+        "map" => {
+            let x = given.tensor(b, 1)?;
+            b.map(given.word(0)?, x)?
+        }
+        "leaky" => {
+            let x = given.tensor(b, 0)?;
+            b.leaky(x, given.number(1)?)?
+        }
+        "zip" => {
+            let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
+            b.zip(given.word(0)?, x, y)?
+        }
+        "clamp" => {
+            let mut x = given.tensor(b, 0)?;
+            for (at, word) in [(1, MAX), (2, MIN)] {
+                if let Some(bound) = given.optional(b, at)? {
+                    x = b.zip(word, x, bound)?;
+                }
+            }
+            x
+        }
+        "power" => {
+            let (x, y) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            b.power(x, y)?
+        }
+        "compare" => {
+            let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
+            b.compare(given.word(0)?, x, y)?
+        }
+        "choose" => {
+            let condition = given.tensor(b, 0)?;
+            let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
+            b.choose(condition, x, y)?
+        }
+        "cast" => {
+            let x = given.tensor(b, 1)?;
+            b.cast(x, given.elem(0)?)?
+        }
+        "full" => b.full(given.number(0)?, given.shape(1)?, given.elem(2)?)?,
+        "iota" => {
+            let shape = given.shape(2)?;
+            let n = shape.first().and_then(Extent::constant);
+            let n = n.ok_or_else(|| misfit("as many numbers in a row as only the data says"))?;
+            let whole = b.iota(given.int(0)?, given.int(1)?, n, Elem::Of(DType::I64))?;
+            b.cast(whole, given.elem(3)?)?
+        }
+        "channels" => {
+            let (x, of) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            b.channels(x, of)?
+        }
+        "reshape" => {
+            let x = given.tensor(b, 0)?;
+            b.reshape(x, given.shape(1)?)?
+        }
+        "expand" => {
+            let x = given.tensor(b, 0)?;
+            b.expand(x, given.shape(1)?)?
+        }
+        "transpose" => {
+            let x = given.tensor(b, 0)?;
+            // A vector stays as it is.
+            if b.shape(x).len() < 2 { x } else { b.transpose(x, given.int(1)?, given.int(2)?)? }
+        }
+        "permute" => {
+            let (x, order) = (given.tensor(b, 0)?, given.ints(1)?);
+            let rank = b.shape(x).len();
+            let order: Result<Vec<usize>, Problem> =
+                order.into_iter().map(|axis| b.axis(axis, rank)).collect();
+            b.permute(x, order?)?
+        }
+        "slice" => {
+            let x = given.tensor(b, 0)?;
+            b.slice(x, given.int(1)?, given.int(2)?, given.int(3)?, given.int(4)?)?
+        }
+        "narrow" => {
+            let (x, first) = (given.tensor(b, 0)?, given.int(2)?);
+            b.slice(x, given.int(1)?, first, first.saturating_add(given.int(3)?), 1)?
+        }
+        "select" => {
+            let x = given.tensor(b, 0)?;
+            b.select(x, given.int(1)?, given.int(2)?)?
+        }
+        "broadcast" => {
+            let x = given.tensor(b, 0)?;
+            b.broadcast_in(x, &given.ints(1)?, given.shape(2)?)?
+        }
+        "slices" => {
+            let x = given.tensor(b, 0)?;
+            b.slices(x, &given.ints(1)?, &given.ints(2)?, &given.ints(3)?)?
+        }
+        "iota_along" => b.iota_along(given.int(0)?, given.shape(1)?, given.elem(2)?)?,
+        "concat" => b.concat(given.tensors(0)?, given.int(1)?)?,
+        "stack" => b.stack(given.tensors(0)?, given.int(1)?)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(done))
+}
+
+/// Functions of rows.
+fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> {
+    let b = builder;
+    let done = match given.function {
+        "fold" => {
+            let x = given.tensor(b, 1)?;
+            b.fold(given.word(0)?, x, &given.ints(2)?, given.truth(3)?)?
+        }
+        "norm" => {
+            let x = given.tensor(b, 0)?;
+            b.norm(x, given.number(1)?, &given.ints(2)?, given.truth(3)?)?
+        }
+        "variance" => {
+            let x = given.tensor(b, 0)?;
+            b.variance(x, &given.ints(1)?, given.number(2)?, given.truth(3)?)?
+        }
+        "softmax" => {
+            let x = given.tensor(b, 0)?;
+            b.softmax(x, given.int(1)?)?
+        }
+        "log_softmax" => {
+            let x = given.tensor(b, 0)?;
+            b.log_softmax(x, given.int(1)?)?
+        }
+        "log_sum_exp" => {
+            let x = given.tensor(b, 0)?;
+            b.log_sum_exp(x, &given.ints(1)?, given.truth(2)?)?
+        }
+        "normalise" => {
+            let x = given.tensor(b, 0)?;
+            b.normalise(x, given.ints(1)?.len(), given.number(2)?)?
+        }
+        "product" => {
+            let (x, y) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            b.product(x, y)?
+        }
+        "dot" => {
+            let (x, y) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            let (batch, over) = (given.pair(2)?, given.pair(3)?);
+            b.dot(x, y, (&batch.0, &batch.1), (&over.0, &over.1))?
+        }
+        "lookup" => {
+            let (x, index) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            let dims = [&given.ints(2)?[..], &given.ints(3)?, &given.ints(4)?];
+            b.lookup(x, index, dims, given.int(5)?)?
+        }
+        "combine" => {
+            let tensors = [given.tensor(b, 1)?, given.tensor(b, 2)?, given.tensor(b, 3)?];
+            let dims = [&given.ints(4)?[..], &given.ints(5)?, &given.ints(6)?];
+            b.combine(given.word(0)?, tensors, dims, given.int(7)?)?
+        }
+        "attention" => {
+            let (q, k, v) = (given.tensor(b, 0)?, given.tensor(b, 1)?, given.tensor(b, 2)?);
+            b.attention(q, k, v, given.item(3).number())?
+        }
+        "gather" => {
+            let (x, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
+            b.gather(x, given.int(1)?, index)?
+        }
+        "pick" => {
+            let (x, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
+            b.pick(x, given.int(1)?, index)?
+        }
+        "index" => {
+            let x = given.tensor(b, 0)?;
+            let Item::List(items) = given.item(1) else { return Err(given.wrong(1, "a list")) };
+            let index = |item: &Item| match item {
+                Item::Tensor(id) => Ok(Some(*id)),
+                Item::None => Ok(None),
+                _ => Err(given.wrong(1, "a list of tensors")),
+            };
+            let indices: Result<Vec<Option<Id>>, Problem> = items.iter().map(index).collect();
+            b.index(x, &indices?)?
+        }
+        "scatter" => {
+            let (table, index) = (given.tensor(b, 1)?, given.tensor(b, 3)?);
+            let rows = given.tensor(b, 4)?;
+            b.scatter(given.word(0)?, table, given.int(2)?, index, rows)?
+        }
+        "scatter_mean" => {
+            let (table, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
+            let rows = given.tensor(b, 3)?;
+            b.scatter_mean(table, given.int(1)?, index, rows, given.truth(4)?)?
+        }
+        "scatter_max_alone" => {
+            let (table, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
+            let rows = given.tensor(b, 3)?;
+            b.scatter_max_alone(table, given.int(1)?, index, rows)?
+        }
+        "segments" => {
+            let (data, offsets) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
+            b.segments(given.word(0)?, data, offsets)?
+        }
+        "bag" => {
+            let (table, indices) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
+            let (offsets, weights) = (given.optional(b, 3)?, given.optional(b, 4)?);
+            b.bag(given.word(0)?, table, indices, offsets, weights, given.truth(5)?)?
+        }
+        "bag_padded" => {
+            let (table, indices) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
+            let (offsets, closed) = (given.optional(b, 3)?, given.truth(4)?);
+            b.bag_padded(given.word(0)?, table, indices, offsets, closed, given.int(5)?)?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(done))
+}

@@ -1,0 +1,135 @@
+//! The text of a model: names, inputs, statements, arguments and data.
+
+use super::Writer;
+use super::inputs::{Content, Input, Use};
+use crate::graph::Graph;
+use crate::layout::Part;
+use ember_model::Extent;
+use ember_targets::tensor::Tensor;
+use itertools::Itertools;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The lookups of a run whose offsets are drawn by the model, at most.
+const MOST_OFFSETS: u64 = 1 << 16;
+
+/// A model and the tensors that it reads from a file.
+pub(crate) struct Written {
+    /// The model's text.
+    pub(crate) text: String,
+    /// The tensors by the names of inputs.
+    pub(crate) weights: BTreeMap<String, Tensor>,
+}
+
+/// Makes a name of a model out of any text.
+pub(crate) fn word(text: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+    let mut name: String = text.chars().map(fits).take(60).collect();
+    let reserved = ["seed", "size", "graph", "triples"].contains(&name.as_str());
+    let numeric = name.parse::<f64>().is_ok();
+    if reserved || numeric || !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert_str(0, "t_");
+    }
+    name
+}
+
+/// Formats extents as models write them.
+pub(crate) fn extents(shape: &[Extent]) -> String {
+    format!("({})", shape.iter().map(extent).join(" "))
+}
+
+fn extent(extent: &Extent) -> String {
+    match extent {
+        Extent::Size { name, plus } if *plus > 0 => format!("(+ {name} {plus})"),
+        extent => extent.to_string(),
+    }
+}
+
+impl Writer<'_> {
+    /// Returns the model with this name.
+    pub(crate) fn written(&self, name: &str) -> Written {
+        let file = format!("{name}.safetensors");
+        let mut text = format!("(model {}\n", word(name));
+        let inputs = &self.inputs.0;
+        for Input { name, dtype, extents: shape, .. } in inputs {
+            let _ = writeln!(text, "  (input {name} {dtype} {})", extents(shape));
+        }
+        for step in &self.steps {
+            let form = if step.output { "output" } else { "let" };
+            let _ = writeln!(text, "  ({form} {} {})", step.name, step.operation);
+        }
+        text += &self.arguments();
+        text += "  (data (seed 1)";
+        for (name, n) in self.sizes() {
+            let _ = write!(text, "\n    (size {name} {n})");
+        }
+        let mut weights = BTreeMap::new();
+        for input in inputs {
+            let source = match &input.content {
+                Content::Known(tensor) => {
+                    let shape: Option<Vec<u64>> =
+                        input.extents.iter().map(Extent::constant).collect();
+                    let shape = shape.unwrap_or_else(|| tensor.shape.clone());
+                    weights.insert(input.name.clone(), Tensor { shape, ..(**tensor).clone() });
+                    Some(format!("(file \"{file}\" \"{}\")", input.name))
+                }
+                Content::Fill(x) => Some(format!("(constant {x:?})").replace(".0)", ")")),
+                Content::Argument { .. } => drawn(self.graph, input),
+            };
+            if let Some(source) = source {
+                let _ = write!(text, "\n    ({} {source})", input.name);
+            }
+        }
+        Written { text: text + "))\n", weights }
+    }
+
+    /// The form that says which inputs hold which argument.
+    fn arguments(&self) -> String {
+        let mut text = "  (arguments".to_owned();
+        for (at, argument) in self.graph.arguments.iter().enumerate() {
+            let _ = write!(text, "\n    ({}", word(&argument.name));
+            for input in &self.inputs.0 {
+                let Content::Argument { argument, parts, closed } = &input.content else {
+                    continue;
+                };
+                if *argument != at {
+                    continue;
+                }
+                let part =
+                    |Part { axis, first, count }: &Part| format!(" (part {axis} {first} {count})");
+                let parts: String = parts.iter().map(part).collect();
+                let closed = closed.as_ref().map(|end| format!(" (closed {})", extent(end)));
+                let _ = write!(text, " ({}{parts}{})", input.name, closed.unwrap_or_default());
+            }
+            text += ")";
+        }
+        text + ")\n"
+    }
+
+    /// The sizes that inputs mention, with their values in the export.
+    fn sizes(&self) -> Vec<(&String, u64)> {
+        let mentioned: BTreeSet<String> =
+            self.inputs.0.iter().flat_map(|i| &i.extents).filter_map(super::size_of).collect();
+        let known = self.graph.sizes.iter().map(|(name, n)| (name, *n));
+        known.filter(|(name, _)| mentioned.contains(*name)).collect()
+    }
+}
+
+/// Returns the source of an argument's elements when no file gives them; `None` if that cannot be told.
+fn drawn(graph: &Graph, input: &Input) -> Option<String> {
+    match &input.used {
+        Use::Values if input.dtype.is_float() => Some("(uniform -1 1)".to_owned()),
+        Use::Values => None,
+        Use::Positions(rows) => {
+            let rows: Option<Vec<u64>> = rows.iter().map(|n| n.value(&graph.sizes)).collect();
+            Some(format!("(uniform 0 {})", rows?.into_iter().min()?))
+        }
+        Use::Offsets(lookups) => {
+            let lookups = lookups.value(&graph.sizes)?;
+            let ends = input.extents.first()?.value(&graph.sizes)?;
+            let bags = ends.checked_sub(1).filter(|bags| *bags <= MOST_OFFSETS)?;
+            let end = |bag: u64| u128::from(bag) * u128::from(lookups) / u128::from(bags.max(1));
+            Some(format!("(values {})", (0..=bags).map(end).join(" ")))
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Arrays that are given for the arguments of a model take the place of the data that the model itself describes.
+
+use crate::model::{ArgumentStep, Extent, Held, Model, Parameter, Source, Values};
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::suggest;
+use ember_targets::tensor::{Data, Tensor};
+use ember_values::scalar::{DType, Scalar};
+use itertools::Itertools;
+use std::collections::BTreeMap;
+
+/// An input's elements, before the shape is that of the model.
+struct Taken {
+    tensor: Tensor,
+    closed: Option<Extent>,
+}
+
+impl Model {
+    /// Takes the arrays of the arguments. An array has the name of its argument or is called `input.N`, with N counted
+    /// from 0 in the order of arguments. Other arrays are not used. If the model was imported, every argument that it
+    /// reads must be there; else inputs without an array keep their data, and one array must be an input's.
+    pub fn give(&mut self, mut arrays: BTreeMap<String, Tensor>) -> Checked<()> {
+        let names: Vec<String> = arrays.keys().cloned().collect();
+        let (mut errors, mut taken) = (Vec::new(), BTreeMap::new());
+        let mut found = false;
+        for (n, Parameter { name, held }) in self.arguments().into_iter().enumerate() {
+            let array = arrays.remove(&name).or_else(|| arrays.remove(&format!("input.{n}")));
+            found |= array.is_some();
+            let Some(array) = array else {
+                if self.imported.is_some() && !held.is_empty() {
+                    let message = format!("there is no array for the argument `{name}`");
+                    let names = suggest::list(names.iter().map(String::as_str));
+                    let help =
+                        format!("it is called `{name}` or `input.{n}`; the file has {names}");
+                    errors.push(Diagnostic::global(message).with_help(help));
+                }
+                continue;
+            };
+            for Held { input, steps, .. } in held {
+                match follow(&array, &steps) {
+                    Some(part) => {
+                        taken.insert(input, part);
+                    }
+                    None => {
+                        let shape = array.shape.iter().join(" ");
+                        let message = format!("the array for `{name}` has the shape ({shape})");
+                        let help = format!("`{input}` is a part that it does not have");
+                        errors.push(Diagnostic::global(message).with_help(help));
+                    }
+                }
+            }
+        }
+        if !found && errors.is_empty() {
+            let names = suggest::list(names.iter().map(String::as_str));
+            let message = format!("no array is an argument of `{}`", self.name);
+            let help = format!("arguments are called `input.0` and so on; the file has {names}");
+            errors.push(Diagnostic::global(message).with_help(help));
+        }
+        let mut sizes = BTreeMap::new();
+        // Offsets need the number of lookups, so they come last.
+        for closed in [false, true] {
+            for (input, part) in &taken {
+                if part.closed.is_some() == closed
+                    && let Err(error) = self.take(input, part, &mut sizes)
+                {
+                    errors.push(error);
+                }
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Makes an array the data of an input, under the shape that the model says.
+    fn take(
+        &mut self,
+        name: &str,
+        part: &Taken,
+        sizes: &mut BTreeMap<String, u64>,
+    ) -> Result<(), Diagnostic> {
+        let Some(input) = self.inputs.iter().find(|input| input.tensor.name == name) else {
+            return Ok(());
+        };
+        let (declared, dtype) = (&input.tensor.shape, input.tensor.dtype);
+        let wrong = |what: String| Diagnostic::global(format!("the array for `{name}` {what}"));
+        let Taken { tensor, closed } = part;
+        if tensor.dtype.is_float() && !dtype.is_float() {
+            return Err(wrong(format!("has elements of type {}, not {dtype}", tensor.dtype)));
+        }
+        let mut elements: Vec<Scalar> =
+            (0..tensor.len()).filter_map(|i| tensor.get(i)).map(|x| x.cast(dtype)).collect();
+        let mut shape = tensor.shape.clone();
+        if let Some(end) = closed {
+            let end = end.value(sizes).and_then(|end| i64::try_from(end).ok());
+            let end =
+                end.ok_or_else(|| wrong("ends with a number that is not known".to_owned()))?;
+            elements.push(Scalar::I64(end).cast(dtype));
+            shape = vec![elements.len() as u64];
+        }
+        let misfit = || {
+            let (own, wanted) = (shape.iter().join(" "), declared.iter().join(" "));
+            wrong(format!("has the shape ({own}), which does not fit ({wanted})"))
+        };
+        let shape = fitted(&shape, declared, elements.len() as u64, sizes).ok_or_else(misfit)?;
+        for (extent, n) in declared.iter().zip(&shape) {
+            if let Extent::Size { name, plus } = extent {
+                sizes.entry(name.clone()).or_insert(n.saturating_sub(*plus));
+                self.data.sizes.remove(name);
+            }
+        }
+        let shape = shape.into_iter().map(Some).collect();
+        let values =
+            Values { data: Data::held(dtype, elements.into_iter()), shape, spans: Vec::new() };
+        let span = input.tensor.span;
+        self.data.sources.insert(name.to_owned(), (Source::Values(values), span));
+        Ok(())
+    }
+
+    /// Makes tensors the data of the inputs of the same names.
+    pub fn hold(&mut self, tensors: &BTreeMap<String, Tensor>) {
+        for input in &self.inputs {
+            let Some(tensor) = tensors.get(&input.tensor.name) else { continue };
+            let shape = tensor.shape.iter().copied().map(Some).collect();
+            let values = Values { data: tensor.data.clone(), shape, spans: Vec::new() };
+            let source = (Source::Values(values), input.tensor.span);
+            self.data.sources.insert(input.tensor.name.clone(), source);
+        }
+    }
+}
+
+/// Returns the shape of so many elements under declared extents, where the array's own shape may be another one. At most
+/// one extent may follow from the number of elements.
+fn fitted(
+    own: &[u64],
+    declared: &[Extent],
+    elements: u64,
+    sizes: &BTreeMap<String, u64>,
+) -> Option<Vec<u64>> {
+    let agrees = |(n, extent): (&u64, &Extent)| extent.value(sizes).is_none_or(|known| known == *n);
+    if own.len() == declared.len() && own.iter().zip(declared).all(agrees) {
+        return Some(own.to_vec());
+    }
+    let known: Vec<Option<u64>> = declared.iter().map(|extent| extent.value(sizes)).collect();
+    let product = known.iter().flatten().try_fold(1u64, |n, extent| n.checked_mul(*extent))?;
+    let open = known.iter().filter(|n| n.is_none()).count();
+    let rest = match open {
+        0 => (product == elements).then_some(1)?,
+        1 => elements.checked_div(product).filter(|rest| rest * product == elements)?,
+        _ => return None,
+    };
+    Some(known.into_iter().map(|n| n.unwrap_or(rest)).collect())
+}
+
+/// Follows the steps from an argument to an input; `None` if the array has no such part.
+fn follow(array: &Tensor, steps: &[ArgumentStep]) -> Option<Taken> {
+    let mut tensor = array.clone();
+    let mut closed = None;
+    for step in steps {
+        match step {
+            ArgumentStep::Closed(end) => closed = Some(end.clone()),
+            ArgumentStep::Part { axis, first, count } => {
+                let extent = *tensor.shape.get(*axis)?;
+                first.checked_add(*count).filter(|end| *end <= extent)?;
+                tensor = part(&tensor, *axis, *first, *count);
+            }
+        }
+    }
+    Some(Taken { tensor, closed })
+}
+
+/// Takes so many elements of a dimension, from one on.
+fn part(tensor: &Tensor, axis: usize, first: u64, count: u64) -> Tensor {
+    let mut shape = tensor.shape.clone();
+    let inner: u64 = shape[axis + 1..].iter().product();
+    let outer: u64 = shape[..axis].iter().product();
+    let own = std::mem::replace(&mut shape[axis], count);
+    let rows = (0..outer).map(|row| (row * own + first) * inner);
+    let places = rows.flat_map(|start| start..start + count * inner);
+    let dtype: DType = tensor.dtype;
+    let data = Data::held(dtype, places.filter_map(|at| tensor.get(at)));
+    Tensor { dtype, shape, data }
+}

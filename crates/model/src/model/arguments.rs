@@ -1,0 +1,116 @@
+//! The form `arguments`: which arguments of the program that a model was imported from its inputs hold.
+//!
+//! ```text
+//! (arguments
+//!   (features (x))                                       ; the first argument is the input `x`
+//!   (edges (src (part 0 0 1)) (dst (part 0 1 1)))        ; rows of one argument are two inputs
+//!   (starts (offsets (closed lookups))))                 ; offsets without the end of the last bag
+//! ```
+
+use super::read::Reader;
+use super::source::number;
+use super::{Extent, Model};
+use ember_language::diagnostic::Span;
+use ember_language::sexp::Sexp;
+use ember_language::suggest;
+
+/// An argument, and the inputs that hold parts of it.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// The name.
+    pub name: String,
+    /// The inputs. If there are none, the model does not read the argument.
+    pub held: Vec<Held>,
+}
+
+/// An input that holds elements of an argument.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The input's name.
+    pub input: String,
+    /// The way from the argument to the input, in order.
+    pub steps: Vec<Step>,
+    /// The span of the form.
+    pub span: Span,
+}
+
+/// A step from an argument to the elements of an input.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// So many elements of a dimension, from one on.
+    Part {
+        /// The dimension.
+        axis: usize,
+        /// The first element.
+        first: u64,
+        /// The number of elements.
+        count: u64,
+    },
+    /// A last element after all others: the end of the last bag.
+    Closed(Extent),
+}
+
+impl Reader {
+    /// Reads the arguments.
+    pub(super) fn arguments(&mut self, items: &[Sexp]) -> Vec<Parameter> {
+        items.iter().filter_map(|item| self.program_argument(item)).collect()
+    }
+
+    fn program_argument(&mut self, item: &Sexp) -> Option<Parameter> {
+        let Some((name, held)) = item.form() else {
+            let help = "write `(NAME (INPUT) …)`";
+            self.error_with_help(item.span, "an argument has a name", "has none", help);
+            return None;
+        };
+        let held = held.iter().map(|item| self.held(item)).collect::<Option<_>>()?;
+        Some(Parameter { name: name.to_owned(), held })
+    }
+
+    fn held(&mut self, item: &Sexp) -> Option<Held> {
+        let Some((input, steps)) = item.form() else {
+            let help =
+                "write `(INPUT)`, `(INPUT (part AXIS FIRST COUNT))` or `(INPUT (closed EXTENT))`";
+            self.error_with_help(item.span, "an input was expected", "not an input", help);
+            return None;
+        };
+        if !self.inputs.iter().any(|(own, _)| own.tensor.name == input) {
+            let names = self.inputs.iter().map(|(own, _)| own.tensor.name.as_str());
+            let error = suggest::unknown("input", input, item.span, names);
+            self.errors.push(error);
+            return None;
+        }
+        let steps = steps.iter().map(|step| self.argument_step(step)).collect::<Option<_>>()?;
+        Some(Held { input: input.to_owned(), steps, span: item.span })
+    }
+
+    fn argument_step(&mut self, item: &Sexp) -> Option<Step> {
+        let step = match item.form() {
+            Some(("part", [axis, first, count])) => number(axis)
+                .zip(number(first))
+                .zip(number(count))
+                .map(|((axis, first), count)| Step::Part { axis, first, count }),
+            Some(("closed", [extent])) => self.extent(extent).map(Step::Closed),
+            _ => None,
+        };
+        if step.is_none() {
+            let help = "write `(part AXIS FIRST COUNT)` or `(closed EXTENT)`";
+            self.error_with_help(item.span, "a part of an argument was expected", "not one", help);
+        }
+        step
+    }
+}
+
+impl Model {
+    /// Returns the arguments: those of the program that the model was imported from, else the inputs in order.
+    pub fn arguments(&self) -> Vec<Parameter> {
+        if let Some(arguments) = &self.imported {
+            return arguments.clone();
+        }
+        let inputs = self.inputs.iter().map(|input| &input.tensor);
+        let held = |tensor: &super::Declared| Parameter {
+            name: tensor.name.clone(),
+            held: vec![Held { input: tensor.name.clone(), steps: Vec::new(), span: tensor.span }],
+        };
+        inputs.map(held).collect()
+    }
+}
