@@ -30,6 +30,7 @@ const HOMES: &[&str] = &[
 /// Words of other languages that are also names of operators.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("crates/model/src/", "size", "a word of the data form of models"),
+    ("crates/prove/src/equiv/declare.rs", "size", "a word of declarations"),
     ("crates/tools/src/", "at", "a word of JSON and of messages"),
     ("crates/tools/src/", "after", "a word of messages"),
     (
@@ -44,7 +45,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 /// The maximum number of names in all, and outside [`HOMES`]; the tables should replace them.
-const MOST: usize = 695;
+const MOST: usize = 696;
 const MOST_AWAY: usize = 481;
 
 /// Enums whose variants are names of operators.

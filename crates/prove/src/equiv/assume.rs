@@ -9,15 +9,15 @@ use super::data::Given;
 use super::declare::{Declarations, Declared, Purpose};
 use super::equation::Equation;
 use super::forms::{atom, printed};
-use super::layout::{STEPS, only_inputs, stored};
-use super::primitives::{name as called, parts, written};
+use super::layout::{STEPS, only_inputs, store, stored};
+use super::primitives::parts;
 use super::sides::{What, program};
 use ember_interpret::Interpreter;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
-use ember_language::text::{list, word, written_out};
+use ember_language::text::written_out;
 use ember_targets::tensor::Tensor;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
@@ -208,7 +208,7 @@ impl Reading<'_> {
         if dtype != Some(DType::I64) {
             let own = dtype.map_or("of no known type", DType::name);
             let error = Diagnostic::error("not a condition", value.span, format!("it is {own}"));
-            let help = "write `(= A B)` of two i64 values, or compare them, as `(scf.lt A B)` does";
+            let help = "write `(= A B)` of two i64 values, or a comparison of two values";
             return Err(vec![error.with_help(help)]);
         }
         Ok((full, program))
@@ -233,9 +233,8 @@ impl Reading<'_> {
             purpose: Purpose::Scratch,
             rises_to: None,
         });
-        let place = [called(operators, Primitive::Index), self.result].map(|part| word(span, part));
-        let parts = vec![list(span, place.to_vec()), value.clone()];
-        match program(self.book, &written(operators, span, Primitive::Store, parts), &writing)? {
+        let storing = store(operators, span, (self.result, std::iter::empty()), value);
+        match program(self.book, &storing, &writing)? {
             What::Term { term, .. } => Ok(term),
             What::Dlc { .. } => {
                 Err(vec![Diagnostic::error("not a condition", span, "a DLC program")])

@@ -233,6 +233,18 @@ pub(super) fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) 
     found
 }
 
+/// Builds the statement that stores a value in an element of a tensor.
+pub(super) fn store(
+    operators: &Operators,
+    span: Span,
+    (name, indices): (&str, impl Iterator<Item = Sexp>),
+    value: &Sexp,
+) -> Sexp {
+    let tensor = [called(operators, Primitive::Index), name].map(|part| word(span, part));
+    let place = list(span, tensor.into_iter().chain(indices).collect());
+    written(operators, span, Primitive::Store, vec![place, value.clone()])
+}
+
 /// Builds the loops that fill a tensor. Loops over restricted indices are innermost, because their bounds may depend on
 /// the other indices.
 fn fill(
@@ -246,10 +258,7 @@ fn fill(
     own.into_iter().for_each(|tensor| tensor.purpose = Purpose::Scratch);
     let at = |index: &Index| word(index.span, &index.name);
     let operators = book.signature.table();
-    let mut place = vec![word(span, called(operators, Primitive::Index)), word(span, name)];
-    place.extend(indices.iter().map(at));
-    let place = list(span, place);
-    let mut body = written(operators, span, Primitive::Store, vec![place, value.clone()]);
+    let mut body = store(operators, span, (name, indices.iter().map(at)), value);
     let (told, all): (Vec<_>, Vec<_>) =
         indices.iter().enumerate().partition(|(_, index)| index.range.is_some());
     for (k, index) in told.into_iter().chain(all) {

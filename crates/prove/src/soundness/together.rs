@@ -49,8 +49,9 @@ pub struct Whole {
 /// # Errors
 /// The first program with a wrong fact or member.
 pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refutation>> {
-    let exact = book.rules.iter().filter(|rule| rule.exact == Exactness::Bitwise);
-    let rules: Vec<CompiledRule> = exact.map(CompiledRule::new).collect();
+    // Terms are run as they are, so that rules make what definitions stand for.
+    let exact = book.claims().filter(|rule| rule.exact == Exactness::Bitwise);
+    let rules: Vec<CompiledRule> = exact.map(|rule| CompiledRule::new(&rule)).collect();
     let rules: Vec<&CompiledRule> = rules.iter().collect();
     let operators = book.signature.table().clone();
     let mut rng = Rng::with_seed(options.seed);
