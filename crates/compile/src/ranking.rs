@@ -2,7 +2,6 @@
 //! them.
 
 use crate::pipeline::{Failure, NoProgram};
-use ember_host::threads;
 use ember_sim::{SimError, Stats};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,7 +44,7 @@ pub(crate) struct Ranking {
 
 impl Ranking {
     /// Returns the measure of a program that takes at most `limit` cycles. `run` runs it within that limit, unless the
-    /// measure is known. A thread that asks for a program that another thread runs does other work until the result is there.
+    /// measure is known. A thread that asks for a program that another thread runs waits for the result.
     pub(crate) fn measure(
         &self,
         text: String,
@@ -53,7 +52,7 @@ impl Ranking {
         run: impl FnOnce() -> Result<Ended, Failure>,
     ) -> Result<Measure, NoProgram> {
         let entry = Arc::clone(lock(&self.known).entry(text).or_default());
-        let mut known = threads::lock(&entry);
+        let mut known = lock(&entry);
         if matches!(&*known, Known::Nothing) || matches!(&*known, Known::Longer(n) if *n < limit) {
             *known = match run() {
                 Err(Failure::Run(SimError::Cycles { limit })) => Known::Longer(limit),
