@@ -12,6 +12,21 @@ use std::path::Path;
 /// The largest file that is imported, in bytes.
 const IMPORT_LIMIT: u64 = 4 << 30;
 
+/// The endings of files of frameworks that are not imported, with what they hold.
+const OTHERS: [(&str, &str); 5] = [
+    ("pb", "a TensorFlow graph"),
+    ("onnx", "an ONNX model"),
+    ("pt", "a PyTorch checkpoint"),
+    ("pth", "a PyTorch checkpoint"),
+    ("tflite", "a TensorFlow Lite model"),
+];
+
+/// Returns the content of a file of a framework that is not imported.
+fn not_imported(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?;
+    OTHERS.iter().find(|(known, _)| *known == ending).map(|(_, what)| *what)
+}
+
 /// The text of a model, and the weights that came with it.
 pub struct Loaded {
     /// The text.
@@ -22,6 +37,12 @@ pub struct Loaded {
 /// Loads the text of a model. A file of a framework is imported: its model's text stands in the sources under the file's
 /// path.
 pub fn load(sources: &mut Sources, path: &Path) -> Checked<Loaded> {
+    if let Some(what) = not_imported(path) {
+        let error = Diagnostic::global(format!("{}: {what} is not imported", path.display()));
+        let help =
+            "programs of PyTorch (`torch.export.save` writes .pt2) and StableHLO text (.mlir) are";
+        return Err(vec![error.with_help(help)]);
+    }
     if !is_import(path) {
         return Ok(Loaded { file: load::load(sources, path)?, weights: None });
     }
