@@ -9,7 +9,8 @@ use ember_engine::drive::Driver;
 use ember_engine::saturate::Limits;
 use ember_language::rules::{Kind, Phase};
 use ember_language::term::Node;
-use ember_model::Expr;
+use ember_model::{Applied, Expr};
+use ember_values::operation::Role;
 use itertools::Itertools;
 use std::collections::BTreeSet;
 
@@ -42,6 +43,12 @@ impl Spared {
     pub(super) fn contains(&self, statement: usize, key: &str) -> bool {
         self.0.get(statement).is_some_and(|spared| spared.contains(key))
     }
+}
+
+/// Returns true if an expression reads rows at positions.
+fn looks_up(expr: &Expr) -> bool {
+    let mut operands = expr.applied().into_iter().flat_map(Applied::tensors);
+    operands.any(|(operand, _)| matches!(operand.role, Role::Indices(..)))
 }
 
 /// Returns the expressions of a group with their statements, each before its operands.
@@ -80,19 +87,24 @@ impl Lowered<'_> {
     fn spared<'e>(&self, expressions: impl Iterator<Item = (usize, &'e Expr)>) -> Vec<usize> {
         let with_elements = |(place, expr)| (place, expr, self.elements(expr));
         let all: Vec<(usize, &Expr, BTreeSet<Id>)> = expressions.map(with_elements).collect();
-        // A statement may compute a reduction in memory; so its elements are what it has to build, if it has any.
-        let value = all.first().map(|(_, _, elements)| elements).filter(|e| !e.is_empty());
-        let roots = value.cloned().unwrap_or_else(|| BTreeSet::from([self.egraph.find(self.root)]));
-        if !self.builds(&roots, &BTreeSet::new()) {
-            return Vec::new();
-        }
+        // What a statement has to build are its elements; itself if it has none, or if it computes them in memory only.
+        let none = BTreeSet::new();
+        let value = all.first().map(|(_, _, elements)| elements.clone()).filter(|e| !e.is_empty());
+        let whole = BTreeSet::from([self.egraph.find(self.root)]);
+        let mut roots = value.into_iter().chain([whole]);
+        let Some(roots) = roots.find(|roots| self.builds(roots, &none)) else { return Vec::new() };
         // Of expressions with the same elements, the innermost computes them.
         let mut computed: BTreeSet<Id> = BTreeSet::new();
         let mut spared = Vec::new();
-        for (place, _, elements) in all.iter().rev().unique_by(|(_, expr, _)| expr.key()) {
-            let known = |id: &Id| computed.contains(id) || self.egraph[*id].data.constant.is_some();
+        for (place, expr, elements) in all.iter().rev().unique_by(|(_, expr, _)| expr.key()) {
+            // The rows that a lookup reads are counted with the lookup, not with the table.
+            let inner = if looks_up(expr) { &none } else { &computed };
+            let known = |id: &Id| inner.contains(id) || self.egraph[*id].data.constant.is_some();
             let is_known = elements.iter().all(known);
-            if !elements.is_empty() && (is_known || self.builds(&roots, elements)) {
+            // Elements that are computed in memory only are in no term that could do without them.
+            let is_spared =
+                || is_known || self.builds(elements, &none) && self.builds(&roots, elements);
+            if !elements.is_empty() && is_spared() {
                 spared.push(*place);
             }
             computed.extend(elements);
@@ -120,12 +132,16 @@ impl Lowered<'_> {
     /// `without`.
     fn builds(&self, roots: &BTreeSet<Id>, without: &BTreeSet<Id>) -> bool {
         let operators = self.egraph.analysis.operators();
-        let is_whole =
-            |node: &Node| operators.of(node).is_some_and(|info| info.kind == Some(Kind::Tensor));
+        let kind = |node: &Node| operators.of(node).and_then(|info| info.kind);
         let mut built: BTreeSet<Id> = BTreeSet::new();
         loop {
             let has = |child: &Id| built.contains(&self.egraph.find(*child));
-            let ready = |node: &Node| !is_whole(node) && node.children().iter().all(has);
+            let ready = |node: &Node| match kind(node) {
+                Some(Kind::Tensor) => false,
+                // A label is made of terms that it must not occur in, and computes nothing.
+                Some(Kind::Label) => true,
+                _ => node.children().iter().all(has),
+            };
             let left = |id: &Id| !built.contains(id) && !without.contains(id);
             let open = self.egraph.classes().filter(|class| left(&class.id));
             let new = open.filter(|class| class.nodes.iter().any(ready)).map(|class| class.id);
