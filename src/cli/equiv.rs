@@ -17,7 +17,7 @@ use std::time::Instant;
 #[derive(Debug, Args)]
 pub(super) struct EquivArgs {
     /// Two models or programs (SCF, SLC or DLC text), or one file with declarations and two programs; and a file
-    /// of the layouts that their inputs have.
+    /// of the layouts and conditions that their inputs have.
     #[arg(required = true, num_args = 1..=3, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// A model that declares the tensors of programs that do not.

@@ -111,6 +111,29 @@ impl Data {
         }
     }
 
+    /// Builds held elements from bytes, in little-endian or big-endian order. Bytes of u4 become u8, two elements each.
+    pub fn of_bytes(dtype: DType, bytes: &[u8], little: bool) -> Data {
+        macro_rules! convert {
+            ($variant:ident, $t:ty) => {{
+                let (chunks, _) = bytes.as_chunks();
+                let read = |b: &[u8; size_of::<$t>()]| {
+                    if little { <$t>::from_le_bytes(*b) } else { <$t>::from_be_bytes(*b) }
+                };
+                Data::$variant(Arc::new(chunks.iter().map(read).collect()))
+            }};
+        }
+        match dtype {
+            DType::F32 => convert!(F32, f32),
+            DType::F64 => convert!(F64, f64),
+            DType::I32 => convert!(I32, i32),
+            DType::I64 => convert!(I64, i64),
+            DType::F16 => convert!(F16, f16),
+            DType::BF16 => convert!(BF16, bf16),
+            DType::U8 | DType::U4 => Data::U8(Arc::new(bytes.to_vec())),
+            DType::I8 => convert!(I8, i8),
+        }
+    }
+
     /// Returns true if both hold the same elements, to the bit.
     fn same_bits(&self, other: &Data) -> bool {
         macro_rules! same {

@@ -128,13 +128,19 @@ fn model_of(
     options: &Options,
 ) -> Checked<Model> {
     let loaded = models::load(sources, path)?;
-    let read = |in_advance: BTreeSet<Span>| -> Checked<Model> {
-        let mut model = loaded.model(sources, definitions, in_advance)?;
-        if let Some(inputs) = &options.inputs {
+    let arrays = match &options.inputs {
+        Some(inputs) => {
             let path = inputs.path().display();
             let arrays = inputs.read(sources.files().as_ref());
             let arrays = arrays.map_err(|e| vec![Diagnostic::global(format!("{path}: {e}"))])?;
-            model.give(arrays).map_err(|mut errors| {
+            Some((path, arrays))
+        }
+        None => None,
+    };
+    let read = |in_advance: BTreeSet<Span>| -> Checked<Model> {
+        let mut model = loaded.model(sources, definitions, in_advance)?;
+        if let Some((path, arrays)) = &arrays {
+            model.give(arrays.clone()).map_err(|mut errors| {
                 errors.iter_mut().for_each(|e| e.message = format!("{path}: {}", e.message));
                 errors
             })?;

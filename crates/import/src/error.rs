@@ -14,7 +14,7 @@ pub enum Problem {
     /// The content is larger than any file that is read.
     #[error("{what} has {length} bytes, more than {limit}")]
     TooLarge {
-        /// What is too large.
+        /// The thing that is too large.
         what: String,
         /// Its length in bytes.
         length: u64,
@@ -29,7 +29,7 @@ pub enum Problem {
     Text {
         /// The line, counted from 1.
         line: usize,
-        /// What is there.
+        /// The thing that was found.
         what: &'static str,
     },
     /// The archive lacks a file.
@@ -54,7 +54,7 @@ pub enum Problem {
     /// The file was written in a version that is not known.
     #[error("{what} has the version {found}; known is {known}")]
     Version {
-        /// What has a version.
+        /// The thing that has a version.
         what: &'static str,
         /// The version.
         found: String,
@@ -66,7 +66,7 @@ pub enum Problem {
     Weight {
         /// The weight's name.
         name: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// A value has an element type without a counterpart.
@@ -109,7 +109,7 @@ pub enum Problem {
     Arguments {
         /// The operator.
         operator: String,
-        /// What stands in the way.
+        /// The arguments that stand in the way.
         arguments: String,
     },
     /// An operation is applied to operands that it does not take.

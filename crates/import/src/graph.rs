@@ -108,7 +108,7 @@ pub enum Op {
     Normalise(f64),
     /// The product of matrices, or of batches of them.
     Product,
-    /// The same elements under other extents.
+    /// Elements under other extents, in their order.
     Reshape,
     /// Dimensions in another order: that of the result's dimension `i` in the operand.
     Permute(Vec<usize>),
@@ -134,7 +134,7 @@ pub enum Op {
         /// True if the last offset is the end of the last bag.
         closed: bool,
     },
-    /// What the graph spelled out, by its word in the rules.
+    /// An operation that the graph spelled out, by its word in the rules.
     Idiom(String),
 }
 

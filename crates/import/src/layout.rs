@@ -15,12 +15,12 @@ pub(crate) struct Part {
     pub(crate) count: u64,
 }
 
-/// What holds the elements.
+/// The holder of the elements.
 #[derive(Clone, Debug)]
 pub(crate) enum Base {
     /// A tensor of the model.
     Tensor(String),
-    /// The same number everywhere.
+    /// One number everywhere.
     Number(f64),
     /// Elements of an argument in row-major order, which becomes an input when it is used.
     View {
@@ -77,7 +77,7 @@ impl Laid {
         self.live().is_sorted()
     }
 
-    /// The same elements with other dimensions.
+    /// Returns the elements with other dimensions.
     pub(crate) fn renamed(&self, rename: impl Fn(usize) -> Option<usize>) -> Laid {
         let axes = self.axes.iter().map(|axis| axis.and_then(&rename)).collect();
         Laid { axes, ..self.clone() }

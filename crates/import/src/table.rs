@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The deepest nesting of functions in a row.
 const DEEPEST: usize = 32;
 
-/// What a parameter or a part of a result is.
+/// The meaning of a parameter or of a part of a result.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     /// A tensor of the graph.
@@ -50,7 +50,7 @@ pub(crate) enum Item {
 pub(crate) struct Call<'a> {
     /// The operator's name, without the variant.
     pub(crate) operator: &'a str,
-    /// What is given, by the names of parameters.
+    /// The items that are given, by the names of parameters.
     pub(crate) given: BTreeMap<String, Item>,
     /// The extents of the first result, if the file has them.
     pub(crate) shape: Option<Vec<Extent>>,
@@ -62,9 +62,9 @@ pub(crate) struct Call<'a> {
 #[derive(Debug)]
 struct Parameter {
     name: String,
-    /// What it is if nothing is given; `None` if it must be given.
+    /// Its value if nothing is given; `None` if it must be given.
     default: Option<Sexp>,
-    /// What it must be.
+    /// Its required value.
     wanted: Option<Sexp>,
 }
 

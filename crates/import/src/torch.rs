@@ -114,7 +114,7 @@ struct Reader<'a> {
     builder: Builder,
     /// The most that extents take off each size.
     less: BTreeMap<String, i64>,
-    /// What each name stands for.
+    /// The meaning of each name.
     values: BTreeMap<&'a str, Item>,
 }
 

@@ -87,7 +87,7 @@ impl Lowered<'_> {
     fn spared<'e>(&self, expressions: impl Iterator<Item = (usize, &'e Expr)>) -> Vec<usize> {
         let with_elements = |(place, expr)| (place, expr, self.elements(expr));
         let all: Vec<(usize, &Expr, BTreeSet<Id>)> = expressions.map(with_elements).collect();
-        // What a statement has to build are its elements; itself if it has none, or if it computes them in memory only.
+        // A statement has to build its elements; itself if it has none, or if it computes them in memory only.
         let none = BTreeSet::new();
         let value = all.first().map(|(_, _, elements)| elements.clone()).filter(|e| !e.is_empty());
         let whole = BTreeSet::from([self.egraph.find(self.root)]);

@@ -122,7 +122,10 @@ impl<'a> Chooser<'a> {
         let all: Vec<&Chosen> = own.as_ref().ok().into_iter().chain(whole).collect();
         let measured = threads::map(&all, |chosen| cycles(chosen));
         let best = all.iter().zip(measured).min_by_key(|(_, cycles)| *cycles);
-        best.map_or(own.clone(), |(best, _)| Ok((*best).clone()))
+        match best.map(|(best, _)| (*best).clone()) {
+            Some(best) => Ok(best),
+            None => own,
+        }
     }
 
     fn choose_each(&self, searched: &Searched, others: &[&Chosen]) -> Result<Chosen, Unfinished> {

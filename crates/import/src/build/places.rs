@@ -19,7 +19,7 @@ impl Builder {
             .ok_or_else(|| misfit(format!("a tensor of {rank} dimensions has no dimension {axis}")))
     }
 
-    /// The same elements under other extents.
+    /// Elements under other extents, in their order.
     pub(crate) fn reshape(&mut self, x: Id, shape: Vec<Extent>) -> Built {
         let own = self.shape(x);
         if own == shape {

@@ -8,7 +8,6 @@ use crate::graph::Elem;
 use crate::limits::{DIMENSIONS, WEIGHT_BYTES};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
-use half::{bf16, f16};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -107,7 +106,7 @@ fn tensor(name: &str, meta: &TensorMeta, bytes: &[u8]) -> Result<Tensor, Problem
     let data = match row_major == strides || count == 0 {
         true => {
             let range = (first * size) as usize..((first + count) * size) as usize;
-            elements(dtype, bytes.get(range).unwrap_or_default())
+            Data::of_bytes(dtype, bytes.get(range).unwrap_or_default(), true)
         }
         false => {
             let mut gathered = Vec::with_capacity((count * size) as usize);
@@ -121,29 +120,8 @@ fn tensor(name: &str, meta: &TensorMeta, bytes: &[u8]) -> Result<Tensor, Problem
                 let from = ((first + place) * size) as usize;
                 gathered.extend(bytes.get(from..from + size as usize).unwrap_or_default());
             }
-            elements(dtype, &gathered)
+            Data::of_bytes(dtype, &gathered, true)
         }
     };
     Ok(Tensor { dtype, shape, data })
-}
-
-/// Converts little-endian bytes to elements.
-fn elements(dtype: DType, bytes: &[u8]) -> Data {
-    macro_rules! convert {
-        ($variant:ident, $t:ty) => {
-            Data::$variant(Arc::new(
-                bytes.as_chunks().0.iter().map(|b| <$t>::from_le_bytes(*b)).collect(),
-            ))
-        };
-    }
-    match dtype {
-        DType::F32 => convert!(F32, f32),
-        DType::F64 => convert!(F64, f64),
-        DType::I32 => convert!(I32, i32),
-        DType::I64 => convert!(I64, i64),
-        DType::F16 => convert!(F16, f16),
-        DType::BF16 => convert!(BF16, bf16),
-        DType::U8 | DType::U4 => Data::U8(Arc::new(bytes.to_vec())),
-        DType::I8 => convert!(I8, i8),
-    }
 }

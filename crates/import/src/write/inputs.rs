@@ -9,7 +9,7 @@ use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
 use std::sync::Arc;
 
-/// What an input holds.
+/// The content of an input.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     /// Parts of an argument; with a last offset after it, if there is one.
@@ -23,11 +23,11 @@ pub(crate) enum Content {
     },
     /// Elements that are known at import.
     Known(Arc<Tensor>),
-    /// The same number everywhere.
+    /// One number everywhere.
     Fill(f64),
 }
 
-/// What an input is used as, which says what its elements may be.
+/// The use of an input, which says what its elements may be.
 #[derive(Clone, Debug)]
 pub(crate) enum Use {
     /// Numbers that are computed with.
@@ -104,7 +104,7 @@ impl Writer<'_> {
         name
     }
 
-    /// The same number for every element.
+    /// One number for every element.
     pub(super) fn fill(&mut self, number: f64, extents: &[Extent], dtype: DType) -> String {
         let word = match number {
             0.0 => "zeros",

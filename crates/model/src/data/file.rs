@@ -9,7 +9,6 @@ use ember_host::Files;
 use ember_language::suggest;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::{DType, Scalar};
-use half::{bf16, f16};
 use safetensors::SafeTensorError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -235,29 +234,6 @@ fn halves(tensor: Tensor) -> Tensor {
     shape.pop();
     shape.push(columns);
     Tensor { dtype: DType::U4, shape, data }
-}
-
-/// Converts bytes to elements, in little-endian or big-endian order.
-fn elements(dtype: DType, bytes: &[u8], little: bool) -> Data {
-    macro_rules! convert {
-        ($variant:ident, $t:ty) => {{
-            let (chunks, _) = bytes.as_chunks();
-            let read = |b: &[u8; size_of::<$t>()]| {
-                if little { <$t>::from_le_bytes(*b) } else { <$t>::from_be_bytes(*b) }
-            };
-            Data::$variant(Arc::new(chunks.iter().map(read).collect()))
-        }};
-    }
-    match dtype {
-        DType::F32 => convert!(F32, f32),
-        DType::F64 => convert!(F64, f64),
-        DType::I32 => convert!(I32, i32),
-        DType::I64 => convert!(I64, i64),
-        DType::F16 => convert!(F16, f16),
-        DType::BF16 => convert!(BF16, bf16),
-        DType::U8 | DType::U4 => Data::U8(Arc::new(bytes.to_vec())),
-        DType::I8 => convert!(I8, i8),
-    }
 }
 
 /// Returns the elements of a tensor as little-endian bytes, in row-major order.

@@ -4,7 +4,7 @@
 //! Python expression in the header, recursively, and multiply extents without an overflow check, so that a malformed
 //! file could end the process.
 
-use super::{FileError, bytes, elements};
+use super::{FileError, bytes};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
 use itertools::Itertools;
@@ -48,7 +48,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tensor, FileError> {
         let held = elements_bytes.len();
         return Err(FileError::Length { held, shape });
     }
-    let mut data = elements(dtype, elements_bytes, !descr.starts_with('>'));
+    let mut data = Data::of_bytes(dtype, elements_bytes, !descr.starts_with('>'));
     if fortran {
         data = row_major(data, &shape);
     }

@@ -1,7 +1,7 @@
 //! `.safetensors` files: named tensors with a JSON header.
 
-use super::{FileError, bytes, elements, no_tensor};
-use ember_targets::tensor::Tensor;
+use super::{FileError, bytes, no_tensor};
+use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -34,7 +34,7 @@ fn tensor(view: &TensorView<'_>) -> Result<Tensor, FileError> {
         other => return Err(FileError::Elements(other)),
     };
     let shape = view.shape().iter().map(|n| *n as u64).collect();
-    Ok(Tensor { dtype, shape, data: elements(dtype, view.data(), true) })
+    Ok(Tensor { dtype, shape, data: Data::of_bytes(dtype, view.data(), true) })
 }
 
 /// Returns the content of a file with these tensors.
