@@ -1,6 +1,6 @@
 //! Measures how many table elements the simulator handles per second of one core, and the cost of each program, on a
 //! DLRM-sized bag: `cargo bench -p ember-sim`. Prints one line per program, and the multiply-adds per second of the
-//! layers of a multilayer perceptron.
+//! layers of a multilayer perceptron. `cargo bench -p ember-sim -- opt0` measures the programs of that name alone.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -53,7 +53,11 @@ fn layer(epoch: Instant, [batch, inputs, outputs]: [u64; 3]) {
 fn main() {
     let epoch = Instant::now();
     let machine = machine();
-    for size in [[256, 2048, 512], [256, 512, 256]] {
+    // Cargo adds options of its own, such as `--bench`.
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
+    let layers = if wanted("layers") { &[[256, 2048, 512], [256, 512, 256]][..] } else { &[] };
+    for &size in layers {
         layer(epoch, size);
     }
     println!(
@@ -84,7 +88,7 @@ fn main() {
         ];
         let least = bound(&demand(&data), &machine).cycles;
         let mut base = 0;
-        for (program, core) in programs {
+        for (program, core) in programs.into_iter().filter(|(program, _)| wanted(&program.name)) {
             let options = Options { core, ..Options::default() };
             let mut best = f64::INFINITY;
             let mut stats = None;

@@ -1,27 +1,29 @@
 //! Calendars record the use of a shared resource over time. Requests may arrive out of time order.
 
+use std::ops::Range;
+
 /// The number of slots that a calendar remembers. A request further in the past finds its slot taken and gets a later
 /// one, so that a resource never exceeds its capacity.
 const WINDOW: usize = 1024;
 
+/// The number of low bits of an entry that count its uses.
+const USES: u32 = 16;
+
 /// Slots of equal length; each admits `capacity` uses.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    /// For each slot modulo the window: its number plus one (0: never used) and its uses.
-    slots: Box<[(u64, u32); WINDOW]>,
-    capacity: u32,
+    /// For each slot modulo the window, the number of the latest slot there, and in the low bits its uses.
+    slots: Box<[u64; WINDOW]>,
+    capacity: u64,
     /// A range of slots known to be full, so that a backlog is skipped at once.
-    full: (u64, u64),
+    full: Range<u64>,
 }
 
 impl Calendar {
-    /// Builds a calendar of empty slots; `capacity` is at least 1.
+    /// Builds a calendar of empty slots; `capacity` is at least 1, and at most the greatest count of uses.
     pub(crate) fn new(capacity: u64) -> Calendar {
-        Calendar {
-            slots: Box::new([(0, 0); WINDOW]),
-            capacity: capacity.max(1) as u32,
-            full: (0, 0),
-        }
+        let capacity = capacity.clamp(1, (1 << USES) - 1);
+        Calendar { slots: Box::new([0; WINDOW]), capacity, full: 0..0 }
     }
 
     /// Takes one use of the first slot at or after `at` that has room, and returns the slot.
@@ -29,25 +31,31 @@ impl Calendar {
     pub(crate) fn take(&mut self, at: u64) -> u64 {
         let mut slot = at;
         loop {
-            if self.full.0 <= slot && slot < self.full.1 {
-                slot = self.full.1;
+            if self.full.contains(&slot) {
+                slot = self.full.end;
             }
             let entry = &mut self.slots[slot as usize % WINDOW];
-            if entry.0 <= slot {
-                *entry = (slot + 1, 0);
-            }
-            if entry.0 == slot + 1 && entry.1 < self.capacity {
-                entry.1 += 1;
-                if entry.1 == self.capacity {
-                    if slot == self.full.1 {
-                        self.full.1 += 1;
-                    } else if slot > self.full.1 {
-                        self.full = (slot, slot + 1);
-                    }
+            let unused = slot << USES;
+            // A later slot in this place has so many uses that it counts as full.
+            let uses = (*entry).max(unused) - unused;
+            if uses < self.capacity {
+                *entry = unused + uses + 1;
+                if uses + 1 == self.capacity {
+                    self.fill(slot);
                 }
                 return slot;
             }
             slot += 1;
+        }
+    }
+
+    /// Notes that a slot is full.
+    #[inline]
+    fn fill(&mut self, slot: u64) {
+        if slot == self.full.end {
+            self.full.end += 1;
+        } else if slot > self.full.end {
+            self.full = slot..slot + 1;
         }
     }
 }

@@ -154,9 +154,20 @@ impl Held {
     }
 
     /// Reads contiguous elements. The caller has checked that they are in bounds.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&self, position: u64, out: &mut [u64]) {
         let first = position as usize;
+        match (&self.contents, &mut *out) {
+            (_, []) => {}
+            // Single elements are the most frequent case.
+            (Contents::Writable(v), [out]) => *out = v[first],
+            (Contents::ReadOnly(Data::F32(v)), [out]) => *out = raw(Scalar::F32(v[first])),
+            _ => self.read_run(first, out),
+        }
+    }
+
+    fn read_run(&self, first: usize, out: &mut [u64]) {
+        let position = first as u64;
         match &self.contents {
             Contents::Writable(v) => copy_lanes(out, &v[first..first + out.len()]),
             Contents::ReadOnly(Data::Hashed(h)) if self.dtype == DType::F32 => {

@@ -128,11 +128,9 @@ impl Sim<'_> {
     /// Runs one instruction. Returns false if it must wait.
     fn instruction(&mut self) -> Result<bool, SimError> {
         let code = self.code;
-        let reg = |r: &u32| &code.regs[*r as usize];
         let mut next = self.execution.inst + 1;
         match &code.insts[self.execution.inst] {
             Inst::Binary { op, dst, a, b, port, latency } => {
-                let (dst, a, b) = (reg(dst), reg(a), reg(b));
                 binary(*op, a.ty.dtype, &mut self.execution.lanes, dst, a, b);
                 for p in 0..a.pieces {
                     self.occupy(*port, op.price(), self.execution.ready[a.piece + p]);
@@ -140,7 +138,6 @@ impl Sim<'_> {
                 self.operate(*port, *latency, dst, &[a, b]);
             }
             Inst::Select { dst, c, a, b, port } => {
-                let (dst, c, a, b) = (reg(dst), reg(c), reg(a), reg(b));
                 let lanes = &mut self.execution.lanes;
                 for i in 0..dst.ty.lanes as usize {
                     let from = if lanes[c.slot + i] != 0 { a } else { b };
@@ -150,7 +147,6 @@ impl Sim<'_> {
                 self.operate(*port, latency, dst, &[c, a, b]);
             }
             Inst::Cast { dst, src, port } => {
-                let (dst, src) = (reg(dst), reg(src));
                 let lanes = &mut self.execution.lanes;
                 for i in 0..dst.ty.lanes as usize {
                     let value = scalar(src.ty.dtype, lanes[src.slot + i]);
@@ -168,7 +164,6 @@ impl Sim<'_> {
                 self.operate(*port, latency, dst, from);
             }
             Inst::Unary { op, dst, src } => {
-                let (dst, src) = (reg(dst), reg(src));
                 unary(*op, src.ty.dtype, &mut self.execution.lanes, dst, src);
                 let figures = self.core_figures;
                 let latencies = op.latency().iter().map(|latency| match latency {
@@ -185,11 +180,9 @@ impl Sim<'_> {
                 }
             }
             Inst::Fold { op, dst, src, port, latency } => {
-                let (dst, src) = (reg(dst), reg(src));
                 self.fold(*op, dst, src, *port, *latency);
             }
             Inst::Broadcast { dst, src } => {
-                let (dst, src) = (reg(dst), reg(src));
                 let value = self.execution.lanes[src.slot];
                 self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize].fill(value);
                 // One register serves all pieces.
@@ -199,7 +192,6 @@ impl Sim<'_> {
                 self.set_ready(dst, done);
             }
             Inst::Iota { dst, src } => {
-                let (dst, src) = (reg(dst), reg(src));
                 let base = self.execution.index(src);
                 for i in 0..dst.ty.lanes as usize {
                     self.execution.lanes[dst.slot + i] = base.wrapping_add(i as i64) as u64;
@@ -208,7 +200,6 @@ impl Sim<'_> {
                 self.operate(Port::Vector, latency, dst, &[src]);
             }
             Inst::Copy { dst, src, free } => {
-                let (dst, src) = (reg(dst), reg(src));
                 let from = src.slot..src.slot + src.ty.lanes as usize;
                 self.execution.lanes.copy_within(from, dst.slot);
                 if *free {
@@ -221,17 +212,14 @@ impl Sim<'_> {
                 }
             }
             Inst::Load { dst, addr } => {
-                let at = self.reach(addr)?;
-                self.load(reg(dst), addr, &at);
+                self.load(dst, addr)?;
             }
             Inst::Store { src, addr } => {
                 let at = self.reach(addr)?;
-                self.store(reg(src), addr, &at);
+                self.store(src, addr, &at);
             }
             Inst::Accumulate { op, src, old, addr, port, latency } => {
-                let (src, old) = (reg(src), reg(old));
-                let at = self.reach(addr)?;
-                self.load(old, addr, &at);
+                let at = self.load(old, addr)?;
                 binary(*op, src.ty.dtype, &mut self.execution.lanes, old, old, src);
                 self.operate(*port, *latency, old, &[old, src]);
                 self.store(old, addr, &at);
@@ -242,12 +230,11 @@ impl Sim<'_> {
                 }
             }
             Inst::Pop { dst } => {
-                if !self.pop(reg(dst))? {
+                if !self.pop(dst)? {
                     return Ok(false);
                 }
             }
             Inst::Begin { var, lo, hi, exit, id } => {
-                let (var, lo, hi) = (reg(var), reg(lo), reg(hi));
                 let (first, bound) = (self.execution.index(lo), self.execution.index(hi));
                 let ready = self.execution.all(lo).max(self.execution.all(hi));
                 self.core.operate(Port::Int, ready, self.core_figures.int_latency);
@@ -260,7 +247,6 @@ impl Sim<'_> {
                 }
             }
             Inst::Next { var, hi, step, body, id } => {
-                let (var, hi) = (reg(var), reg(hi));
                 let bound = self.execution.index(hi);
                 let index = self.execution.index(var).checked_add(*step);
                 let latency = self.core_figures.int_latency;

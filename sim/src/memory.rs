@@ -17,16 +17,18 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
     shift: u32,
+    /// The bytes of a line, less one: the bits of an offset within a line.
+    within: u64,
 }
 
 impl Lines {
     pub(crate) fn new(bytes: u64) -> Lines {
-        Lines { shift: bytes.trailing_zeros() }
+        Lines { shift: bytes.trailing_zeros(), within: bytes - 1 }
     }
 
     /// Returns the bytes of a line.
     pub(crate) fn bytes(self) -> u64 {
-        1 << self.shift
+        self.within + 1
     }
 
     /// Returns the line of an address.
@@ -38,13 +40,13 @@ impl Lines {
     /// Returns the first line that starts at or after an address.
     #[inline(always)]
     pub(crate) fn after(self, address: u64) -> u64 {
-        (address + self.bytes() - 1) >> self.shift
+        (address + self.within) >> self.shift
     }
 
     /// Returns true if a range of addresses consists of whole lines.
     #[inline(always)]
     pub(crate) fn whole(self, first: u64, end: u64) -> bool {
-        (first | end) & (self.bytes() - 1) == 0
+        (first | end) & self.within == 0
     }
 
     /// Returns the lines that a range of addresses touches.

@@ -17,9 +17,7 @@ pub(crate) struct ExecuteCode {
     pub(crate) owners: Vec<usize>,
     /// The number of statements.
     pub(crate) statements: usize,
-    /// The program's registers, followed by constants and intermediate values.
-    pub(crate) regs: Vec<Reg>,
-    /// The initial lanes of all registers.
+    /// The initial lanes of all values: the program's registers, constants and intermediate values.
     pub(crate) init: Vec<u64>,
     /// The number of pieces of registers; each piece has its own ready time.
     pub(crate) pieces: usize,
@@ -46,90 +44,90 @@ pub(crate) struct Place {
     pub(crate) piece: usize,
 }
 
-/// An instruction; registers and addresses are given by number.
+/// An instruction.
 #[derive(Debug)]
 pub(crate) enum Inst {
     Binary {
         op: BinaryOp,
-        dst: u32,
-        a: u32,
-        b: u32,
+        dst: Reg,
+        a: Reg,
+        b: Reg,
         port: Port,
         latency: u64,
     },
     Select {
-        dst: u32,
-        c: u32,
-        a: u32,
-        b: u32,
+        dst: Reg,
+        c: Reg,
+        a: Reg,
+        b: Reg,
         port: Port,
     },
     Cast {
-        dst: u32,
-        src: u32,
+        dst: Reg,
+        src: Reg,
         port: Port,
     },
     Unary {
         op: UnaryOp,
-        dst: u32,
-        src: u32,
+        dst: Reg,
+        src: Reg,
     },
     /// Folds all lanes to one.
     Fold {
         op: BinaryOp,
-        dst: u32,
-        src: u32,
+        dst: Reg,
+        src: Reg,
         port: Port,
         latency: u64,
     },
     Broadcast {
-        dst: u32,
-        src: u32,
+        dst: Reg,
+        src: Reg,
     },
     Iota {
-        dst: u32,
-        src: u32,
+        dst: Reg,
+        src: Reg,
     },
     /// Copies a register; if `free`, by renaming alone.
     Copy {
-        dst: u32,
-        src: u32,
+        dst: Reg,
+        src: Reg,
         free: bool,
     },
     Load {
-        dst: u32,
+        dst: Reg,
         addr: Address<Place>,
     },
     Store {
-        src: u32,
+        src: Reg,
         addr: Address<Place>,
     },
     /// Accumulates into memory; `old` receives the previous value.
     Accumulate {
         op: BinaryOp,
-        src: u32,
-        old: u32,
+        src: Reg,
+        old: Reg,
         addr: Address<Place>,
         port: Port,
         latency: u64,
     },
     Pop {
-        dst: u32,
+        dst: Reg,
     },
     /// A product of whole matrices.
     Multiply(Box<Product>),
     /// Begins a loop, or jumps to `exit`.
     Begin {
-        var: u32,
-        lo: u32,
-        hi: u32,
+        var: Reg,
+        lo: Reg,
+        hi: Reg,
         exit: usize,
         id: usize,
     },
     /// Advances a loop, and jumps to `body` if it continues.
     Next {
-        var: u32,
-        hi: u32,
+        var: Reg,
+        hi: Reg,
         step: i64,
         body: usize,
         id: usize,
@@ -157,20 +155,21 @@ pub(crate) fn compile_execute(
             insts: Vec::new(),
             owners: Vec::new(),
             statements: 0,
-            regs: Vec::new(),
             init: Vec::new(),
             pieces: 0,
             cases: Vec::new(),
             case_names: program.cases.iter().map(|c| c.name.clone()).collect(),
             loops: 0,
         },
+        registers: Vec::new(),
         varying: None,
         place: "the registers".to_string(),
         depth: 0,
     };
     for register in &program.registers {
         check_lanes(register.ty.lanes, &format!("register `{}`", register.name))?;
-        c.reg(register.ty)?;
+        let reg = c.reg(register.ty)?;
+        c.registers.push(reg);
     }
     c.body(&program.main, "main")?;
     for case in &program.cases {
@@ -185,6 +184,8 @@ pub(super) struct Compiler<'a> {
     pub(super) context: Context<'a>,
     pub(super) core: &'a Core,
     pub(super) code: ExecuteCode,
+    /// The program's registers.
+    registers: Vec<Reg>,
     /// The registers that the innermost loop assigns; `None` outside loops, where every value counts as varying.
     pub(super) varying: Option<BTreeSet<RegisterId>>,
     pub(super) place: String,
@@ -221,7 +222,7 @@ impl Compiler<'_> {
             Stmt::Set(register, value) => {
                 let dst = self.register(*register)?;
                 let src = self.expr(value, Some(dst))?;
-                self.same(self.ty(src), self.ty(dst), "sets a register to another type")?;
+                self.same(src.ty, dst.ty, "sets a register to another type")?;
             }
             Stmt::Pop(register) => {
                 let dst = self.register(*register)?;
@@ -230,13 +231,13 @@ impl Compiler<'_> {
             Stmt::Store(addr, value) => {
                 let src = self.expr(value, None)?;
                 let (addr, ty) = self.addr(addr, true)?;
-                self.same(self.ty(src), ty, "stores a value of another type")?;
+                self.same(src.ty, ty, "stores a value of another type")?;
                 self.code.insts.push(Inst::Store { src, addr });
             }
             Stmt::Accumulate(op, addr, value) => {
                 let src = self.expr(value, None)?;
                 let (addr, ty) = self.addr(addr, true)?;
-                self.same(self.ty(src), ty, "accumulates a value of another type")?;
+                self.same(src.ty, ty, "accumulates a value of another type")?;
                 self.same(op.result(ty.dtype), ty.dtype, "accumulates by a comparison")?;
                 self.computes(ty)?;
                 let old = self.reg(ty)?;
@@ -263,10 +264,10 @@ impl Compiler<'_> {
         let lo = self.expr(&l.lo, None)?;
         let bound = self.expr(&l.hi, None)?;
         for r in [var, lo, bound] {
-            check_index(self.ty(r), &self.place)?;
+            check_index(r.ty, &self.place)?;
         }
         // The bound keeps its value even if the body assigns the register that it was copied from.
-        let hi = self.reg(self.ty(bound))?;
+        let hi = self.reg(bound.ty)?;
         self.code.insts.push(Inst::Copy { dst: hi, src: bound, free: true });
         let id = self.code.loops;
         self.code.loops += 1;
@@ -298,19 +299,13 @@ impl Compiler<'_> {
         if a == b { Ok(()) } else { Err(self.invalid(what)) }
     }
 
-    pub(super) fn ty(&self, reg: u32) -> Type {
-        self.code.regs[reg as usize].ty
-    }
-
-    pub(super) fn register(&self, id: RegisterId) -> Result<u32, SimError> {
-        if id.index() < self.context.program.registers.len() {
-            return Ok(id.0);
-        }
-        Err(self.invalid("uses a register that is not declared"))
+    pub(super) fn register(&self, id: RegisterId) -> Result<Reg, SimError> {
+        let register = self.registers.get(id.index()).copied();
+        register.ok_or_else(|| self.invalid("uses a register that is not declared"))
     }
 
     /// Allocates a register of zeros.
-    pub(super) fn reg(&mut self, ty: Type) -> Result<u32, SimError> {
+    pub(super) fn reg(&mut self, ty: Type) -> Result<Reg, SimError> {
         let pieces = ty.bytes().div_ceil(self.core.simd_bytes) as usize;
         let slot = self.code.init.len();
         if slot + ty.lanes as usize > MAX_TOTAL_LANES {
@@ -320,17 +315,15 @@ impl Compiler<'_> {
             )));
         }
         let piece = self.code.pieces;
-        self.code.regs.push(Reg { ty, slot, piece, pieces });
         self.code.init.resize(slot + ty.lanes as usize, 0);
         self.code.pieces += pieces;
-        Ok(self.code.regs.len() as u32 - 1)
+        Ok(Reg { ty, slot, piece, pieces })
     }
 
     /// Allocates a register that holds a constant from the start.
-    pub(super) fn constant(&mut self, value: Scalar, lanes: u32) -> Result<u32, SimError> {
+    pub(super) fn constant(&mut self, value: Scalar, lanes: u32) -> Result<Reg, SimError> {
         let reg = self.reg(Type { dtype: value.dtype(), lanes })?;
-        let slot = self.code.regs[reg as usize].slot;
-        self.code.init[slot..].fill(raw(value));
+        self.code.init[reg.slot..].fill(raw(value));
         Ok(reg)
     }
 }

@@ -1,6 +1,6 @@
 //! Compiles the execute unit's expressions and addresses.
 
-use super::execute::{Compiler, Inst, Place};
+use super::execute::{Compiler, Inst, Place, Reg};
 use super::{Address, address, check_index, check_lanes};
 use crate::core::Port;
 use crate::error::SimError;
@@ -9,14 +9,14 @@ use ember_values::scalar::{BinaryOp, DType, Scalar, ScalarPrice};
 
 impl Compiler<'_> {
     /// Evaluates an expression into `into`, or into any register, and returns the register.
-    pub(super) fn expr(&mut self, expr: &Expr, into: Option<u32>) -> Result<u32, SimError> {
+    pub(super) fn expr(&mut self, expr: &Expr, into: Option<Reg>) -> Result<Reg, SimError> {
         self.deeper()?;
         let reg = self.expr_inner(expr, into)?;
         self.depth -= 1;
         Ok(reg)
     }
 
-    fn expr_inner(&mut self, expr: &Expr, into: Option<u32>) -> Result<u32, SimError> {
+    fn expr_inner(&mut self, expr: &Expr, into: Option<Reg>) -> Result<Reg, SimError> {
         let src = match expr {
             Expr::Register(r) => self.register(*r)?,
             Expr::Const(value) => self.constant(*value, 1)?,
@@ -39,8 +39,8 @@ impl Compiler<'_> {
             }
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.expr(a, None)?, self.expr(b, None)?);
-                let ty = self.ty(a);
-                self.same(ty, self.ty(b), "operates on two types")?;
+                let ty = a.ty;
+                self.same(ty, b.ty, "operates on two types")?;
                 self.computes(ty)?;
                 let (port, latency) = self.binary(*op, ty);
                 let result = Type { dtype: op.result(ty.dtype), lanes: ty.lanes };
@@ -56,13 +56,13 @@ impl Compiler<'_> {
             }
             Expr::Unary(op, x) => {
                 let src = self.expr(x, None)?;
-                let (op, ty) = (*op, self.ty(src));
+                let (op, ty) = (*op, src.ty);
                 self.same(op.takes(ty.dtype), true, "takes a function of a type without it")?;
                 return self.emit(into, ty, |dst| Inst::Unary { op, dst, src });
             }
             Expr::Fold(op, x) => {
                 let src = self.expr(x, None)?;
-                let (op, ty) = (*op, self.ty(src));
+                let (op, ty) = (*op, src.ty);
                 self.same(op.folds(), true, "folds lanes by an operation whose order matters")?;
                 self.computes(ty)?;
                 let (port, latency) = self.binary(op, ty);
@@ -72,32 +72,31 @@ impl Compiler<'_> {
             Expr::Select(c, a, b) => {
                 let c = self.expr(c, None)?;
                 let (a, b) = (self.expr(a, None)?, self.expr(b, None)?);
-                let ty = self.ty(a);
-                self.same(ty, self.ty(b), "selects between two types")?;
+                let ty = a.ty;
+                self.same(ty, b.ty, "selects between two types")?;
                 let mask = Type { dtype: DType::I64, lanes: ty.lanes };
-                self.same(self.ty(c), mask, "selects by something that is no mask")?;
+                self.same(c.ty, mask, "selects by something that is no mask")?;
                 let port = port(ty);
                 return self.emit(into, ty, |dst| Inst::Select { dst, c, a, b, port });
             }
             Expr::Cast(dtype, x) => {
                 let src = self.expr(x, None)?;
-                let ty = Type { dtype: *dtype, lanes: self.ty(src).lanes };
-                let scalar_int =
-                    ty.lanes == 1 && !dtype.is_float() && !self.ty(src).dtype.is_float();
+                let ty = Type { dtype: *dtype, lanes: src.ty.lanes };
+                let scalar_int = ty.lanes == 1 && !dtype.is_float() && !src.ty.dtype.is_float();
                 let port = if scalar_int { Port::Int } else { Port::Vector };
                 return self.emit(into, ty, |dst| Inst::Cast { dst, src, port });
             }
             Expr::Broadcast(n, x) => {
                 check_lanes(*n, &self.place)?;
                 let src = self.expr(x, None)?;
-                let ty = Type { dtype: self.ty(src).dtype, lanes: *n };
-                self.same(self.ty(src).lanes, 1, "broadcasts lanes")?;
+                let ty = Type { dtype: src.ty.dtype, lanes: *n };
+                self.same(src.ty.lanes, 1, "broadcasts lanes")?;
                 return self.emit(into, ty, |dst| Inst::Broadcast { dst, src });
             }
             Expr::Iota(n, x) => {
                 check_lanes(*n, &self.place)?;
                 let src = self.expr(x, None)?;
-                self.same(self.ty(src), Type::scalar(DType::I64), "counts lanes from no i64")?;
+                self.same(src.ty, Type::scalar(DType::I64), "counts lanes from no i64")?;
                 let ty = Type { dtype: DType::I64, lanes: *n };
                 return self.emit(into, ty, |dst| Inst::Iota { dst, src });
             }
@@ -106,7 +105,7 @@ impl Compiler<'_> {
         match into {
             None => Ok(src),
             Some(dst) => {
-                self.same(self.ty(src), self.ty(dst), "sets a register to another type")?;
+                self.same(src.ty, dst.ty, "sets a register to another type")?;
                 self.code.insts.push(Inst::Copy { dst, src, free: false });
                 Ok(dst)
             }
@@ -115,13 +114,13 @@ impl Compiler<'_> {
 
     fn emit(
         &mut self,
-        into: Option<u32>,
+        into: Option<Reg>,
         ty: Type,
-        inst: impl FnOnce(u32) -> Inst,
-    ) -> Result<u32, SimError> {
+        inst: impl FnOnce(Reg) -> Inst,
+    ) -> Result<Reg, SimError> {
         let dst = match into {
             Some(dst) => {
-                self.same(ty, self.ty(dst), "sets a register to another type")?;
+                self.same(ty, dst.ty, "sets a register to another type")?;
                 dst
             }
             None => self.reg(ty)?,
@@ -144,9 +143,8 @@ impl Compiler<'_> {
         let limit = addr.lanes.as_ref().map(|l| &l.limit);
         for e in addr.index.iter().chain(limit) {
             let r = self.expr(e, None)?;
-            check_index(self.ty(r), &place)?;
-            let reg = self.code.regs[r as usize];
-            index.push(Place { slot: reg.slot, piece: reg.piece });
+            check_index(r.ty, &place)?;
+            index.push(Place { slot: r.slot, piece: r.piece });
         }
         Ok((address(addr, &place, self.address_uops(addr), index), ty))
     }

@@ -18,7 +18,7 @@ pub(super) struct Reached {
 
 impl Sim<'_> {
     /// Evaluates an address and schedules the operations that compute it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reach(&mut self, addr: &Address<Place>) -> Result<Reached, SimError> {
         let execution = &self.execution;
         let located = addr.locate(&self.tensors, |_, r| execution.lanes[r.slot] as i64)?;
@@ -33,40 +33,42 @@ impl Sim<'_> {
         Ok(Reached { position, active, address, end, ready })
     }
 
-    /// Returns the address range of the active bytes of piece `p`; empty if it has none.
-    fn span(&self, reg: &Reg, at: &Reached, p: usize) -> (u64, u64) {
-        let simd = self.core_figures.simd_bytes;
-        let first = at.address + p as u64 * simd;
-        // A run that starts within a byte may extend one byte past its registers.
-        let until = if p + 1 == reg.pieces { at.end } else { first + simd };
-        (first.min(at.end), until.min(at.end))
-    }
-
-    pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>, at: &Reached) {
+    /// Loads a register; returns the evaluated address.
+    pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>) -> Result<Reached, SimError> {
+        let at = self.reach(addr)?;
         let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
         let (active, inactive) = lanes.split_at_mut(at.active);
-        if at.active > 0 {
-            self.tensors[addr.tensor].read(at.position, active);
-        }
-        if !inactive.is_empty() {
-            inactive.fill(0);
-        }
+        self.tensors[addr.tensor].read(at.position, active);
+        inactive.fill(0);
         self.memory.counters.elements += at.active as u64;
+        let mut first = at.address;
         for p in 0..dst.pieces {
-            let (first, end) = self.span(dst, at, p);
+            let end = self.end_of_piece(dst, &at, p, first);
             self.execution.ready[dst.piece + p] = self.load_span(first, end, at.ready);
+            first = end;
         }
+        Ok(at)
     }
 
     pub(super) fn store(&mut self, src: &Reg, addr: &Address<Place>, at: &Reached) {
-        if at.active > 0 {
-            let values = &self.execution.lanes[src.slot..src.slot + at.active];
-            self.tensors[addr.tensor].write(at.position, values);
-        }
+        let values = &self.execution.lanes[src.slot..src.slot + at.active];
+        self.tensors[addr.tensor].write(at.position, values);
+        let mut first = at.address;
         for p in 0..src.pieces {
-            let (first, end) = self.span(src, at, p);
+            let end = self.end_of_piece(src, at, p, first);
             let ready = at.ready.max(self.execution.ready[src.piece + p]);
             self.store_span(first, end, ready);
+            first = end;
+        }
+    }
+
+    /// Returns the address after the active bytes of piece `p`, which start at `first`.
+    #[inline(always)]
+    fn end_of_piece(&self, reg: &Reg, at: &Reached, p: usize, first: u64) -> u64 {
+        match p + 1 == reg.pieces {
+            // A run that starts within a byte may extend one byte past its registers.
+            true => at.end,
+            false => at.end.min(first + self.core_figures.simd_bytes),
         }
     }
 
@@ -75,8 +77,8 @@ impl Sim<'_> {
     pub(super) fn load_span(&mut self, first: u64, end: u64, ready: Ready) -> Ready {
         let start = self.core.start(Port::Load, ready);
         let mut done = start + 1;
-        for line in self.lines.covering(first, end) {
-            if first < end {
+        if first < end {
+            for line in self.lines.covering(first, end) {
                 done = done.max(self.memory.core_load(line, start));
             }
         }

@@ -2,6 +2,9 @@
 
 use ember_targets::machine;
 
+/// The number of guesses of a cache, a power of two.
+const GUESSES: usize = 64;
+
 /// Tags of a set-associative cache. Entries of one set are adjacent.
 #[derive(Debug)]
 pub(super) struct Cache {
@@ -13,8 +16,8 @@ pub(super) struct Cache {
     state: Vec<u64>,
     used: Vec<u32>,
     clock: u32,
-    /// The entry used last.
-    recent: usize,
+    /// The entries where lines were found last, by line: the host looks there before it searches a set.
+    guesses: [usize; GUESSES],
 }
 
 impl Cache {
@@ -28,7 +31,7 @@ impl Cache {
             state: vec![0; entries],
             used: vec![0; entries],
             clock: 0,
-            recent: 0,
+            guesses: [0; GUESSES],
         }
     }
 
@@ -41,18 +44,22 @@ impl Cache {
     /// Returns the entry that holds a line, and makes it the set's most recently used.
     #[inline]
     pub(super) fn find(&mut self, line: u64) -> Option<usize> {
-        if self.tags[self.recent] == line + 1 {
-            return Some(self.recent);
-        }
+        let guess = self.guesses[line as usize % GUESSES];
+        let entry = if self.tags[guess] == line + 1 { guess } else { self.search(line)? };
+        self.touch(entry);
+        Some(entry)
+    }
+
+    /// Returns the entry of a set that holds a line.
+    fn search(&mut self, line: u64) -> Option<usize> {
         let first = self.set(line);
         let way = self.tags[first..first + self.ways].iter().position(|&t| t == line + 1)?;
-        self.touch(first + way);
+        self.guesses[line as usize % GUESSES] = first + way;
         Some(first + way)
     }
 
     #[inline]
     fn touch(&mut self, entry: usize) {
-        self.recent = entry;
         self.clock = self.clock.wrapping_add(1);
         self.used[entry] = self.clock;
     }
@@ -71,10 +78,7 @@ impl Cache {
 
     /// Marks a line as written back. Returns true if it was dirty.
     pub(super) fn clean(&mut self, line: u64) -> bool {
-        let first = self.set(line);
-        let entries = first..first + self.ways;
-        let found = entries.into_iter().find(|&e| self.tags[e] == line + 1);
-        let dirty = found.filter(|&e| self.state[e] & 1 == 1);
+        let dirty = self.search(line).filter(|&e| self.state[e] & 1 == 1);
         dirty.inspect(|&e| self.state[e] &= !1).is_some()
     }
 
@@ -99,15 +103,15 @@ impl Cache {
             (self.tags[entry] != 0 && self.state[entry] & 1 == 1).then(|| self.tags[entry] - 1);
         self.tags[entry] = line + 1;
         self.state[entry] = ready << 1 | u64::from(dirty);
+        self.guesses[line as usize % GUESSES] = entry;
         self.touch(entry);
         victim
     }
 
     /// Drops a line whose newer value is elsewhere.
     pub(super) fn drop_line(&mut self, line: u64) {
-        let first = self.set(line);
-        if let Some(way) = self.tags[first..first + self.ways].iter().position(|&t| t == line + 1) {
-            self.tags[first + way] = 0;
+        if let Some(entry) = self.search(line) {
+            self.tags[entry] = 0;
         }
     }
 }

@@ -77,7 +77,7 @@ pub struct Chooser<'a> {
     /// The cycles of a program that is good enough: if a group's first candidate takes no more, no other is run.
     pub enough: u64,
     /// The most cycles that the runs of a group's candidates after the first may take together, if each takes as long as
-    /// the first. Candidates beyond are not run.
+    /// the first. Candidates beyond are not run. A first candidate that takes more alone is the choice.
     pub budget: u64,
 }
 
@@ -180,26 +180,26 @@ impl<'a> Chooser<'a> {
         own: &[Candidate],
         others: &[&Candidate],
     ) -> Result<Ranked, Vec<NoProgram>> {
-        let try_one = |candidate: &Candidate, limit: u64| -> Result<Ranked, NoProgram> {
-            let term = plan.term(at, &candidate.term);
-            let program = self.lower(&term, &plan.groups[at].context)?;
-            let measure = match self.rank {
-                Some(case) => Some(case.rank_within(&program, &self.inputs.machine, limit)?),
-                None => None,
-            };
-            Ok(Ranked { candidate: candidate.clone(), program, measure })
+        let unmeasured = |candidate: &Candidate| -> Result<Ranked, NoProgram> {
+            let program = self.lower(&plan.term(at, &candidate.term), &plan.groups[at].context)?;
+            Ok(Ranked { candidate: candidate.clone(), program, measure: None })
         };
-        if self.rank.is_none() {
+        let Some(case) = self.rank else {
             // The cost model has ordered the candidates, so the first that can run is the best.
             let mut rejected = Vec::new();
             for candidate in own.iter().chain(others.iter().copied()) {
-                match try_one(candidate, self.cycles) {
+                match unmeasured(candidate) {
                     Ok(ranked) => return Ok(ranked),
                     Err(why) => rejected.push(why),
                 }
             }
             return Err(rejected);
-        }
+        };
+        let try_one = |candidate: &Candidate, limit: u64| -> Result<Ranked, NoProgram> {
+            let ranked = unmeasured(candidate)?;
+            let measure = case.rank_within(&ranked.program, &self.inputs.machine, limit)?;
+            Ok(Ranked { measure: Some(measure), ..ranked })
+        };
         let of = |ranked: &Ranked| ranked.measure.clone().unwrap_or_default();
         // The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. The
         // bound is the same for all of them, so that the choice does not depend on the order in which threads finish.
@@ -208,8 +208,11 @@ impl<'a> Chooser<'a> {
         let mut limit = self.cycles;
         let mut enough = false;
         for candidate in rest.by_ref() {
-            tried.push(try_one(candidate, self.cycles));
+            tried.push(try_one(candidate, self.cycles.min(self.budget)));
             match tried.last() {
+                Some(Err(why)) if self.budget < self.cycles && why.takes_more_than(self.budget) => {
+                    return unmeasured(candidate).map_err(|why| vec![why]);
+                }
                 Some(Ok(first)) => {
                     let cycles = of(first).cycles;
                     limit = cycles.saturating_add(cycles / SAME_SPEED);
