@@ -70,8 +70,8 @@ pub(crate) struct Core {
     /// The address plus one, and the cycle in which the stored data is available.
     stores: Box<[(u64, u64); STORES]>,
     forward: u64,
-    pub(crate) uops: u64,
-    pub(crate) vector_uops: u64,
+    /// The micro-operations of each port.
+    started_on: [u64; 5],
     pub(crate) track: Track,
 }
 
@@ -92,8 +92,7 @@ impl Core {
             started: 0,
             stores: Box::new([(0, 0); STORES]),
             forward: core.forward_latency,
-            uops: 0,
-            vector_uops: 0,
+            started_on: [0; 5],
             track: Track::new(recorded),
         }
     }
@@ -113,8 +112,7 @@ impl Core {
     /// Starts a micro-operation whose operands are ready at a time; returns its start cycle.
     #[inline(always)]
     pub(crate) fn start(&mut self, port: Port, ready: Ready) -> u64 {
-        self.uops += 1;
-        self.vector_uops += u64::from(port == Port::Vector);
+        self.started_on[port as usize] += 1;
         if self.slots == self.width {
             self.clock += 1;
             self.slots = 0;
@@ -141,6 +139,16 @@ impl Core {
             self.head = 0;
         }
         done
+    }
+
+    /// Returns the number of micro-operations so far.
+    pub(crate) fn uops(&self) -> u64 {
+        self.started_on.iter().sum()
+    }
+
+    /// Returns the number of micro-operations so far that used a vector port.
+    pub(crate) fn vector_uops(&self) -> u64 {
+        self.started_on[Port::Vector as usize]
     }
 
     /// Runs a micro-operation of known latency; returns the time of its result.

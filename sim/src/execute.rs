@@ -11,8 +11,9 @@ use crate::fetch::apply;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
 use ember_targets::dlc::Type;
-use ember_values::scalar::{BinaryOp, DType, Latency, ScalarPrice, UnaryOp, fold_lanes};
+use ember_values::scalar::{BinaryOp, DType, Latency, ScalarPrice, fold_lanes};
 use matrix::Multiplication;
+use std::cell::Cell;
 
 /// The state of the execute unit.
 #[derive(Debug)]
@@ -147,11 +148,8 @@ impl Sim<'_> {
                 self.operate(*port, latency, dst, &[c, a, b]);
             }
             Inst::Cast { dst, src, port } => {
-                let lanes = &mut self.execution.lanes;
-                for i in 0..dst.ty.lanes as usize {
-                    let value = scalar(src.ty.dtype, lanes[src.slot + i]);
-                    lanes[dst.slot + i] = raw(value.cast(dst.ty.dtype));
-                }
+                let value = |x| raw(scalar(src.ty.dtype, x).cast(dst.ty.dtype));
+                map(&mut self.execution.lanes, dst, src, value);
                 let latency = match port {
                     Port::Int => self.core_figures.int_latency,
                     _ => self.core_figures.convert_latency,
@@ -164,7 +162,8 @@ impl Sim<'_> {
                 self.operate(*port, latency, dst, from);
             }
             Inst::Unary { op, dst, src } => {
-                unary(*op, src.ty.dtype, &mut self.execution.lanes, dst, src);
+                let value = |x| op.apply(scalar(src.ty.dtype, x)).map_or(0, raw);
+                map(&mut self.execution.lanes, dst, src, value);
                 let figures = self.core_figures;
                 let latencies = op.latency().iter().map(|latency| match latency {
                     Latency::Exponential => figures.exp_latency,
@@ -355,31 +354,41 @@ fn repacks(ty: Type) -> u32 {
     u32::from(ty.lanes > 1 && ty.dtype.is_storage()) + u32::from(ty.dtype == DType::U4)
 }
 
-/// Applies a function lane by lane.
-fn unary(op: UnaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, src: &Reg) {
-    for i in 0..dst.ty.lanes as usize {
-        let x = scalar(dtype, lanes[src.slot + i]);
-        lanes[dst.slot + i] = op.apply(x).map_or(0, raw);
+/// Returns the lanes of a register. Several registers can be looked at together, and may be the same.
+#[inline(always)]
+fn of<'a>(lanes: &'a [Cell<u64>], reg: &Reg) -> &'a [Cell<u64>] {
+    &lanes[reg.slot..reg.slot + reg.ty.lanes as usize]
+}
+
+/// Sets each lane of a register to a function of the lane of another.
+#[inline(always)]
+fn map(lanes: &mut [u64], dst: &Reg, a: &Reg, f: impl Fn(u64) -> u64) {
+    let lanes = Cell::from_mut(lanes).as_slice_of_cells();
+    for (to, x) in of(lanes, dst).iter().zip(of(lanes, a)) {
+        to.set(f(x.get()));
     }
 }
 
-/// Applies an operation lane by lane, in order.
+/// Sets each lane of a register to a function of the lanes of two others, in order.
+#[inline(always)]
+fn zip(lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg, f: impl Fn(u64, u64) -> u64) {
+    let lanes = Cell::from_mut(lanes).as_slice_of_cells();
+    for ((to, x), y) in of(lanes, dst).iter().zip(of(lanes, a)).zip(of(lanes, b)) {
+        to.set(f(x.get(), y.get()));
+    }
+}
+
+/// Applies an operation lane by lane.
 #[inline(always)]
 fn binary(op: BinaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg) {
-    #[inline(always)]
-    fn each(lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg, f: impl Fn(u64, u64) -> u64) {
-        for i in 0..dst.ty.lanes as usize {
-            lanes[dst.slot + i] = f(lanes[a.slot + i], lanes[b.slot + i]);
-        }
-    }
     let f32 = |x: u64| f32::from_bits(x as u32);
     match (dtype, op) {
         (DType::F32, BinaryOp::Add) => {
-            each(lanes, dst, a, b, |x, y| u64::from((f32(x) + f32(y)).to_bits()))
+            zip(lanes, dst, a, b, |x, y| u64::from((f32(x) + f32(y)).to_bits()));
         }
         (DType::F32, BinaryOp::Mul) => {
-            each(lanes, dst, a, b, |x, y| u64::from((f32(x) * f32(y)).to_bits()))
+            zip(lanes, dst, a, b, |x, y| u64::from((f32(x) * f32(y)).to_bits()));
         }
-        _ => each(lanes, dst, a, b, |x, y| apply(op, dtype, x, y)),
+        _ => zip(lanes, dst, a, b, |x, y| apply(op, dtype, x, y)),
     }
 }

@@ -8,8 +8,8 @@ impl Sim<'_> {
     /// Returns the statistics of a run that ended at a cycle.
     pub(crate) fn stats(&self, cycles: u64) -> Stats {
         let mut c = self.memory.counters;
-        c.alu = self.core.uops - self.core.vector_uops;
-        c.vector = self.core.vector_uops;
+        c.alu = self.core.uops() - self.core.vector_uops();
+        c.vector = self.core.vector_uops();
         let (reads, writes) = self.memory.dram_lines();
         let dram_bytes =
             DramBytes { read: reads * self.lines.bytes(), written: writes * self.lines.bytes() };
@@ -31,8 +31,8 @@ impl Sim<'_> {
             llc_misses: c.llc_misses,
             requests: c.requests,
             elements: c.elements,
-            uops: self.core.uops,
-            vector_uops: self.core.vector_uops,
+            uops: self.core.uops(),
+            vector_uops: self.core.vector_uops(),
             macs: c.macs,
             units: units
                 .into_iter()
