@@ -28,14 +28,16 @@ mod time_limit;
 mod verify;
 mod why_not;
 
+use crate::compiler::Error;
 use crate::generate;
 use crate::shipped::Shipped;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use common::Common;
 use compile::main_job;
-use ember_language::diagnostic::{Diagnostic, Sources};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_tools::progress::Line;
 use run::{CoreName, run_program};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use time_limit::TimeLimit;
@@ -186,41 +188,60 @@ pub fn main() -> ExitCode {
         limit.start(wants_json(&matches));
     }
     let mut sources = Sources::new(Shipped::default());
-    let result = match (&cli.command, &cli.model) {
-        (Some(Command::Run { program, model, core, common }), _) => {
-            run_program(&mut sources, program, model, *core, common)
-        }
-        (Some(Command::Import(args)), _) => args.run(&mut sources),
-        (Some(Command::Bench(args)), _) => args.run(&mut sources),
-        (Some(Command::Check(args)), _) => args.run(&mut sources),
-        (Some(Command::Test(args)), _) => args.run(&mut sources),
-        (Some(Command::Fmt(args)), _) => args.run(&mut sources),
-        (Some(Command::Lsp(args)), _) => args.run(),
-        (Some(Command::Verify(args)), _) => args.run(&mut sources),
-        (Some(Command::Equiv(args)), _) => args.run(&mut sources),
-        (Some(Command::SelfTest(args)), _) => args.run(&mut sources),
-        (Some(Command::CheckCertificate(args)), _) => args.run(&mut sources),
-        (Some(Command::Rules { which }), _) => which.run(&mut sources),
-        (Some(Command::Saturate(args)), _) => args.run(&mut sources),
-        (Some(Command::WhyNot(args)), _) => args.run(&mut sources),
-        (Some(Command::Explain(args)), _) => args.run(&mut sources),
-        (Some(Command::Help(args)), _) => args.run(Cli::command()),
-        (Some(Command::Gen { what }), _) => {
-            let line = Line::on_terminal();
-            let done = generate::run(&mut sources, what, &line);
-            line.done();
-            done.map(|()| ExitCode::SUCCESS)
-        }
-        (None, Some(model)) => main_job(&mut sources, model, &cli.common),
-        (None, None) => Err(vec![Diagnostic::global("no model is given")]),
-    };
-    match result {
+    match run(&cli, &mut sources) {
         Ok(code) => code,
         Err(errors) => {
             output::report(&sources, &errors, wants_json(&matches));
             ExitCode::from(2)
         }
     }
+}
+
+/// Runs a command.
+fn run(cli: &Cli, sources: &mut Sources) -> Checked<ExitCode> {
+    match (&cli.command, &cli.model) {
+        (Some(Command::Run { program, model, core, common }), _) => {
+            run_program(sources, program, model, *core, common)
+        }
+        (Some(Command::Import(args)), _) => args.run(sources),
+        (Some(Command::Bench(args)), _) => args.run(sources),
+        (Some(Command::Check(args)), _) => args.run(sources),
+        (Some(Command::Test(args)), _) => args.run(sources),
+        (Some(Command::Fmt(args)), _) => args.run(sources),
+        (Some(Command::Lsp(args)), _) => args.run(),
+        (Some(Command::Verify(args)), _) => args.run(sources),
+        (Some(Command::Equiv(args)), _) => args.run(sources),
+        (Some(Command::SelfTest(args)), _) => args.run(sources),
+        (Some(Command::CheckCertificate(args)), _) => args.run(sources),
+        (Some(Command::Rules { which }), _) => which.run(sources),
+        (Some(Command::Saturate(args)), _) => args.run(sources),
+        (Some(Command::WhyNot(args)), _) => args.run(sources),
+        (Some(Command::Explain(args)), _) => args.run(sources),
+        (Some(Command::Help(args)), _) => args.run(Cli::command()),
+        (Some(Command::Gen { what }), _) => {
+            let line = Line::on_terminal();
+            let done = generate::run(sources, what, &line);
+            line.done();
+            done.map(|()| ExitCode::SUCCESS)
+        }
+        (None, Some(model)) => main_job(sources, model, &cli.common),
+        (None, None) => Err(vec![Diagnostic::global("no model is given")]),
+    }
+}
+
+/// Runs a command within another program, where its errors are values. What it prints goes to the file of its option
+/// `--output`, or else to standard output. Options that end the process have no effect.
+///
+/// # Errors
+///
+/// Fails if the words are no command, or the command ends with errors.
+pub fn command<W: Into<OsString> + Clone>(
+    words: impl IntoIterator<Item = W>,
+) -> Result<ExitCode, Error> {
+    let mut sources = Sources::new(Shipped::default());
+    let cli = Cli::try_parse_from(words)
+        .map_err(|error| Error::new(&sources, &[Diagnostic::global(error.to_string())]))?;
+    run(&cli, &mut sources).map_err(|errors| Error::new(&sources, &errors))
 }
 
 /// Returns true if the option `--json` of the command is set.

@@ -79,7 +79,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    fn new(sources: &Sources, errors: &[Diagnostic]) -> Error {
+    pub(crate) fn new(sources: &Sources, errors: &[Diagnostic]) -> Error {
         let messages = errors.iter().map(|error| error.message.clone()).collect();
         Error { messages, shown: render(sources, errors, false) }
     }
@@ -154,7 +154,14 @@ impl Compiler {
             put(sources, PROGRAM, program)?;
             let program = single::read_program(sources, Path::new(PROGRAM), &inputs)?;
             let core = CoreKind::OutOfOrder;
-            let record = single::run(&inputs, &self.options, &program, core, false)?.record;
+            let record = single::run(
+                (&inputs.model, &inputs.machine),
+                &self.options,
+                &program,
+                core,
+                false,
+            )?
+            .record;
             Ok(Run { cycles: record.cycles, energy_j: record.energy_j, mismatch: record.mismatch })
         })
     }

@@ -47,7 +47,12 @@ fn baselines(inputs: &Inputs, scope: Scope) -> Vec<Baseline> {
         .map(|(name, core)| Baseline { name, schedule: COUPLED, core });
     let decoupled =
         BASELINES.map(|name| Baseline { name, schedule: name, core: CoreKind::OutOfOrder });
-    let wanted = coupled.into_iter().filter(|_| scope != Scope::Compared).chain(decoupled);
+    let wanted: Vec<Baseline> = match scope {
+        Scope::Whole | Scope::Programs => coupled.into_iter().chain(decoupled).collect(),
+        Scope::Compared => decoupled.into_iter().collect(),
+        Scope::Best => Vec::new(),
+    };
+    let wanted = wanted.into_iter();
     wanted.filter(|baseline| inputs.book.schedule(baseline.schedule).is_some()).collect()
 }
 
@@ -63,6 +68,8 @@ pub enum Scope {
     Programs,
     /// Only decoupled programs, and no ablation of rule sets.
     Compared,
+    /// The best program alone.
+    Best,
 }
 
 /// A program to judge.
@@ -156,7 +163,7 @@ pub fn run(
     };
     let ablated = || match scope {
         Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
-        Scope::Programs | Scope::Compared => Ok(Vec::new()),
+        Scope::Programs | Scope::Compared | Scope::Best => Ok(Vec::new()),
     };
     let (outcomes, ablation) = rayon::join(simulated, ablated);
     let ablation = ablation?;

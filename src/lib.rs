@@ -34,6 +34,7 @@
 //! This crate is also the command of the same name; its parts are in other crates, which ARCHITECTURE.md lists.
 
 mod bench;
+pub mod built;
 #[doc(hidden)]
 pub mod cli;
 mod compiler;

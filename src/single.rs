@@ -10,7 +10,9 @@ use ember_language::load::load;
 use ember_language::rules::{Kind, Unit};
 use ember_language::sexp;
 use ember_language::text;
+use ember_model::Model;
 use ember_sim::{CoreKind, Recording};
+use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, Verified, verify};
 use std::collections::BTreeMap;
@@ -68,27 +70,26 @@ pub struct Ran {
     pub recording: Option<Recording>,
 }
 
-/// Runs a program on a model's data, recorded if requested.
+/// Runs a program on a model's data on a machine, recorded if requested.
 pub fn run(
-    inputs: &Inputs,
+    (model, machine): (&Model, &Machine),
     options: &Options,
     program: &Verified,
     core: CoreKind,
     recorded: bool,
 ) -> Checked<Ran> {
-    let case = Case::new(&inputs.model, options.seed, options.exact)?
-        .with_cycle_limit(options.cycle_limit);
+    let case = Case::new(model, options.seed, options.exact)?.with_cycle_limit(options.cycle_limit);
     let mut record = Record {
         name: program.program().name.clone(),
         exactness: options.exact.name().to_owned(),
         ..Record::default()
     };
     let program = program.program();
-    Ok(match simulate(program, &inputs.machine, &case, core, recorded) {
+    Ok(match simulate(program, machine, &case, core, recorded) {
         Ok(outcome) => {
             let compared = case.compare(program, &outcome, options.exact);
             record.compare(compared);
-            record.measure(&outcome.stats, &inputs.machine);
+            record.measure(&outcome.stats, machine);
             let outputs = case.outputs(program, &outcome);
             Ran { record, outputs, recording: outcome.recording }
         }

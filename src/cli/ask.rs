@@ -3,7 +3,7 @@
 use super::common::Exact;
 use super::rule_paths::RulePaths;
 use clap::Args;
-use ember_compile::pipeline::Options;
+use ember_compile::pipeline::{Arrays, Options};
 use ember_engine::CompiledRule;
 use ember_engine::saturate::Limits;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
@@ -64,7 +64,7 @@ impl Asked {
     pub fn options(&self) -> Options {
         let default = Options::default();
         Options {
-            inputs: self.inputs.clone(),
+            inputs: self.inputs.clone().map(Arrays::File),
             rules: self.rules.rules.clone(),
             target: self.target.clone(),
             schedule: self.schedule.clone().unwrap_or(default.schedule),

@@ -2,7 +2,7 @@
 
 use super::rule_paths::RulePaths;
 use clap::{Args, ValueEnum};
-use ember_compile::pipeline::Options;
+use ember_compile::pipeline::{Arrays, Options};
 use ember_language::rules::{Exactness, Phase};
 use ember_model::data::TensorFile;
 use ember_model::reference::Tolerance;
@@ -136,7 +136,7 @@ impl Common {
             iter_limit: self.iter_limit,
             candidates: self.candidates.max(1),
             cycle_limit: self.cycle_limit,
-            inputs: self.inputs.clone(),
+            inputs: self.inputs.clone().map(Arrays::File),
             rank: !self.no_rank,
         }
     }

@@ -51,7 +51,7 @@ pub(super) fn run_program(
         CoreName::OutOfOrder => CoreKind::OutOfOrder,
     };
     let recorded = common.timeline.is_some();
-    let ran = single::run(&inputs, &options, &program, core, recorded)?;
+    let ran = single::run((&inputs.model, &inputs.machine), &options, &program, core, recorded)?;
     if let (Some(path), Some(recording)) = (&common.timeline, &ran.recording) {
         write_output(path, recording.timeline.to_string())?;
     }

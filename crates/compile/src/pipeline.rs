@@ -61,8 +61,8 @@ pub struct Options {
     pub candidates: usize,
     /// The most cycles of a program's run.
     pub cycle_limit: u64,
-    /// A file with arrays for the model's arguments, in place of the data that the model describes.
-    pub inputs: Option<TensorFile>,
+    /// Arrays for the model's arguments, in place of the data that the model describes.
+    pub inputs: Option<Arrays>,
     /// True if the simulator ranks the candidates; otherwise the best by the cost model is chosen.
     pub rank: bool,
 }
@@ -82,6 +82,36 @@ impl Default for Options {
             cycle_limit: ember_sim::CYCLES,
             inputs: None,
             rank: true,
+        }
+    }
+}
+
+/// Arrays for the arguments of a model, under the arguments' names or called `input.N`.
+#[derive(Clone, Debug)]
+pub enum Arrays {
+    /// Those of a file.
+    File(TensorFile),
+    /// Those in memory.
+    Held(BTreeMap<String, Tensor>),
+}
+
+impl Arrays {
+    /// Returns the arrays.
+    fn read(&self, sources: &Sources) -> Checked<BTreeMap<String, Tensor>> {
+        match self {
+            Arrays::File(file) => {
+                let arrays = file.read(sources.files().as_ref());
+                arrays.map_err(|e| vec![Diagnostic::global(self.placed(e.to_string()))])
+            }
+            Arrays::Held(arrays) => Ok(arrays.clone()),
+        }
+    }
+
+    /// Puts the name of the file, if there is one, before a message.
+    fn placed(&self, message: String) -> String {
+        match self {
+            Arrays::File(file) => format!("{}: {message}", file.path().display()),
+            Arrays::Held(_) => message,
         }
     }
 }
@@ -128,20 +158,17 @@ fn model_of(
     options: &Options,
 ) -> Checked<Model> {
     let loaded = models::load(sources, path)?;
-    let arrays = match &options.inputs {
-        Some(inputs) => {
-            let path = inputs.path().display();
-            let arrays = inputs.read(sources.files().as_ref());
-            let arrays = arrays.map_err(|e| vec![Diagnostic::global(format!("{path}: {e}"))])?;
-            Some((path, arrays))
-        }
+    let given = match &options.inputs {
+        Some(given) => Some((given, given.read(sources)?)),
         None => None,
     };
     let read = |in_advance: BTreeSet<Span>| -> Checked<Model> {
         let mut model = loaded.model(sources, definitions, in_advance)?;
-        if let Some((path, arrays)) = &arrays {
+        if let Some((given, arrays)) = &given {
             model.give(arrays.clone()).map_err(|mut errors| {
-                errors.iter_mut().for_each(|e| e.message = format!("{path}: {}", e.message));
+                for error in &mut errors {
+                    error.message = given.placed(std::mem::take(&mut error.message));
+                }
                 errors
             })?;
         }

@@ -1,0 +1,94 @@
+"""Compiles embedding operations for decoupled access-execute (DAE) machines, from Python.
+
+    >>> import ember_rewrite
+    >>> program = ember_rewrite.compile("model.pt2", inputs)
+    >>> program.report.cycles
+    5669
+    >>> outputs = program(*inputs)
+
+`compile` takes a `torch.nn.Module`, a program that a framework exported (`.pt2`, `.mlir`, …), or a model's text
+(`.sexp`). The other functions are the commands of the same names, with their options as keywords.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._native import EmberError
+from ._program import Program, Report
+from ._program import compile as compile
+
+if TYPE_CHECKING:
+    from ._program import PathLike
+
+__all__ = [
+    "EmberError",
+    "Program",
+    "Report",
+    "command",
+    "compile",
+    "equiv",
+    "explain",
+    "saturate",
+    "verify",
+    "why_not",
+]
+
+
+def command(*words: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
+    """Runs a command of `ember-rewrite` and returns its JSON output.
+
+    An option `iter_limit=8` is `--iter-limit 8`; a flag is True; a list gives the option again for each element.
+
+    Raises:
+        EmberError: if the command ends with errors, with their texts.
+    """
+    from . import _native
+
+    arguments = ["ember-rewrite", *map(os.fspath, words)]
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        values = value if isinstance(value, (list, tuple)) else [value]
+        for one in values:
+            arguments += [option] if one is True else [option, str(one)]
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "output.json")
+        _native.command([*arguments, "--json", "--output", str(output)])
+        return json.loads(output.read_text(encoding="utf-8"))
+
+
+def equiv(first: PathLike, second: PathLike | None = None, **options: Any) -> dict[str, Any]:
+    """Compares two models or programs in files, or the two in one file of a pair.
+
+    Returns:
+        The answer of `ember-rewrite equiv --json`: `verdict` is "equal", "different" or "unknown".
+    """
+    files = [first] if second is None else [first, second]
+    return command("equiv", *files, **options)
+
+
+def verify(*rules: PathLike, **options: Any) -> dict[str, Any]:
+    """Verifies the rules in files and folders, as `ember-rewrite verify --json` does."""
+    return command("verify", *rules, **options)
+
+
+def saturate(rules: Iterable[PathLike], *terms: PathLike, **options: Any) -> dict[str, Any]:
+    """Applies rules to terms, in files or as texts, as `ember-rewrite saturate --json` does."""
+    return command("saturate", *terms, rules=[os.fspath(path) for path in rules], **options)
+
+
+def explain(model: PathLike, **options: Any) -> dict[str, Any]:
+    """Returns the chains of rules that lead from a model's file to its program."""
+    return command("explain", model, **options)
+
+
+def why_not(rule: str, model: PathLike, **options: Any) -> dict[str, Any]:
+    """Says why a rule did not fire on a model's file, or has no part in the chosen program."""
+    return command("why-not", rule, model, **options)

@@ -1,0 +1,99 @@
+//! The native half of the Python package `ember_rewrite`: compilation, calls of programs, and the commands.
+
+mod arrays;
+mod interrupt;
+
+use arrays::{array, tensors};
+use ember_rewrite::built::{Built, Called, Settings};
+use ember_rewrite::{Error, cli};
+use interrupt::interruptible;
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+create_exception!(_native, EmberError, PyValueError, "Raised for what ends in an error.");
+
+fn raised(error: Error) -> PyErr {
+    EmberError::new_err(error.to_string())
+}
+
+/// A compiled model.
+#[pyclass(frozen)]
+struct Native {
+    built: Arc<Built>,
+}
+
+/// The outputs of a call by name, its cycles and its energy in joules.
+type Outputs<'py> = (Vec<(String, Bound<'py, PyAny>)>, u64, f64);
+
+#[pymethods]
+impl Native {
+    /// Returns the report as JSON text.
+    fn report(&self) -> String {
+        self.built.report()
+    }
+
+    /// Returns the names of the model's arguments, in order.
+    fn arguments(&self) -> Vec<String> {
+        self.built.arguments()
+    }
+
+    /// Returns the program's text at a level.
+    fn level(&self, py: Python<'_>, name: String) -> PyResult<String> {
+        let built = Arc::clone(&self.built);
+        interruptible(py, move || built.level(&name))?.map_err(raised)
+    }
+
+    /// Runs the program in the simulator.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        arrays: BTreeMap<String, Bound<'py, PyAny>>,
+    ) -> PyResult<Outputs<'py>> {
+        let arrays = tensors(&arrays)?;
+        let built = Arc::clone(&self.built);
+        let called = interruptible(py, move || built.call(arrays))?.map_err(raised)?;
+        let Called { outputs, cycles, energy_j } = called;
+        let outputs = outputs.into_iter().map(|(name, tensor)| Ok((name, array(py, tensor)?)));
+        Ok((outputs.collect::<PyResult<_>>()?, cycles, energy_j))
+    }
+}
+
+/// Compiles the model in a file on arrays.
+#[pyfunction]
+#[pyo3(signature = (path, arrays, *, rules, target, schedule, exact, seed, compare))]
+#[allow(clippy::too_many_arguments, reason = "they are the keywords of the Python function")]
+fn compile(
+    py: Python<'_>,
+    path: PathBuf,
+    arrays: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+    rules: Vec<PathBuf>,
+    target: String,
+    schedule: String,
+    exact: String,
+    seed: Option<u64>,
+    compare: bool,
+) -> PyResult<Native> {
+    let settings = Settings { rules, target, schedule, exact, seed, compare };
+    let arrays = arrays.as_ref().map(tensors).transpose()?;
+    let built = interruptible(py, move || Built::compile(&path, arrays, &settings))?;
+    Ok(Native { built: Arc::new(built.map_err(raised)?) })
+}
+
+/// Runs a command of `ember-rewrite`; the first word is its name.
+#[pyfunction]
+fn command(py: Python<'_>, words: Vec<String>) -> PyResult<()> {
+    interruptible(py, move || cli::command(words))?.map_err(raised)?;
+    Ok(())
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("EmberError", module.py().get_type::<EmberError>())?;
+    module.add_class::<Native>()?;
+    module.add_function(wrap_pyfunction!(compile, module)?)?;
+    module.add_function(wrap_pyfunction!(command, module)?)
+}

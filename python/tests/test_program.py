@@ -1,0 +1,123 @@
+"""Compilation of files, reports, and calls with NumPy arrays."""
+
+import signal
+import threading
+import time
+from pathlib import Path
+
+import ember_rewrite
+import numpy as np
+import pytest
+from ember_rewrite import EmberError
+
+ROOT = Path(__file__).parents[2]
+NAMES = "dlrm gcn_coo sage gat transe distmult bigbird bag_mean bag_weighted two_tower".split()
+
+MODEL = """(model bag
+  (input table f32 (rows 8))
+  (input indices i64 (lookups))
+  (input offsets i64 ((+ bags 1)))
+  (output out (emb.bag sum table indices offsets))
+  (data (size rows 50) (size bags 4)
+    (table (uniform -1.0 1.0))
+    (offsets (ragged (mean 3) (empty 0.0)))
+    (indices (zipf 1.0))))
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "bag.sexp"
+    path.write_text(MODEL)
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exports_compute_what_pytorch_computed(export, name):
+    case = export(name)
+    program = ember_rewrite.compile(case.path, case.inputs)
+    outputs = program(*case.inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    assert len(outputs) == len(case.outputs)
+    for got, expected in zip(outputs, case.outputs):
+        assert got.shape == expected.shape and got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, atol=1e-5, rtol=1e-5)
+    assert program.cycles == program.report.cycles
+    assert 0 < program.report.bound_cycles <= program.cycles
+
+
+def test_other_inputs_and_names(model):
+    program = ember_rewrite.compile(model)
+    assert program.arguments == ["table", "indices", "offsets"]
+    table = np.arange(80, dtype=np.float32).reshape(10, 8)
+    indices, offsets = np.array([9, 0, 3]), np.array([0, 2, 2, 3])
+    expected = np.stack([table[9] + table[0], np.zeros(8, np.float32), table[3]])
+    by_order = program(table, indices, offsets)
+    by_name = program(table=table, indices=indices.astype(np.int32), offsets=offsets)
+    np.testing.assert_array_equal(by_order, expected)
+    np.testing.assert_array_equal(by_name, expected)
+    # Rows of a larger array, whose elements are not contiguous.
+    wide = np.zeros((10, 16), np.float32)
+    wide[:, ::2] = table
+    np.testing.assert_array_equal(program(wide[:, ::2], indices, offsets), expected)
+
+
+def test_the_report_and_the_levels(model):
+    program = ember_rewrite.compile(model, compare=True)
+    names = [other["name"] for other in program.report.programs]
+    assert names == ["coupled-inorder", "coupled-ooo", *(f"emb-opt{n}" for n in range(4)), "search"]
+    assert program.report.energy_j > 0 and program.report.bound_by
+    assert str(program.report.cycles) in repr(program)
+    page = program.report._repr_html_()
+    assert "<td>emb-opt3</td>" in page and f"{program.report.cycles:,}" in page
+    assert program.dlc.startswith("(dlc bag") and program.level("slc").startswith("(slc.")
+    with pytest.raises(EmberError, match="there is no level `slx`"):
+        program.level("slx")
+
+
+def test_settings(model):
+    first = ember_rewrite.compile(model, schedule="emb-opt0", seed=3)
+    again = ember_rewrite.compile(model, schedule="emb-opt0", seed=3)
+    best = ember_rewrite.compile(model, exact="reassoc", seed=3)
+    assert first.report.cycles == again.report.cycles > best.report.cycles
+    with pytest.raises(EmberError, match="`exactly` is no exactness"):
+        ember_rewrite.compile(model, exact="exactly")
+    with pytest.raises(EmberError, match="abacus"):
+        ember_rewrite.compile(model, target="abacus")
+
+
+def test_errors_say_what_does_not_fit(model, export):
+    program = ember_rewrite.compile(model)
+    table, indices, offsets = np.zeros((10, 8), np.float32), np.array([9]), np.array([0, 1])
+    with pytest.raises(EmberError, match="indices"):
+        program(table, np.array([10]), offsets)
+    with pytest.raises(EmberError, match=r"the array for `table` has the shape \(10\)"):
+        program(table[:, 0], indices, offsets)
+    with pytest.raises(TypeError, match="elements of"):
+        program(table.astype(np.complex64), indices, offsets)
+    with pytest.raises(EmberError, match="no such file"):
+        ember_rewrite.compile("missing.sexp")
+    with pytest.raises(TypeError, match="a module or a path|torch.nn.Module or a path"):
+        ember_rewrite.compile(3)
+    bad = ROOT / "tests" / "imports" / "bad" / "operator.pt2"
+    with pytest.raises(EmberError, match="aten.fft_fft"):
+        ember_rewrite.compile(bad)
+
+
+def test_other_threads_run_and_interrupts_are_obeyed():
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.wait(0.005):
+            ticks.append(time.monotonic())
+
+    threading.Thread(target=tick, daemon=True).start()
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        # More than a second of work.
+        ember_rewrite.compile(ROOT / "examples" / "gcn.sexp", compare=True)
+    stop.set()
+    assert time.monotonic() - start < 2.0
+    assert len(ticks) > 10
