@@ -19,6 +19,7 @@ mod equation;
 mod forms;
 mod invariants;
 mod join;
+mod kernel;
 mod layout;
 mod level;
 mod lift;

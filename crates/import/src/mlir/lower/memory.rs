@@ -1,0 +1,376 @@
+//! Memory: arguments, memory of the kernel's own, loads and stores.
+
+use super::{Helped, Lowering, Meaning, Refused, scratch};
+use crate::mlir::Purpose;
+use crate::mlir::source::{Operation, Use};
+use crate::mlir::types::{Elem, Type};
+use egg::Id;
+use ember_language::term::{Head, Node};
+use ember_model::Extent;
+use ember_values::scalar::DType;
+
+/// The most parts of a term that are looked at.
+const LOOKED_AT: usize = 1 << 10;
+
+impl<'a> Lowering<'_, 'a> {
+    /// Returns the memory that an operand is.
+    pub(super) fn memory(&self, (value, at): &Use) -> Result<usize, Refused> {
+        match self.meanings[*value] {
+            Some(Meaning::Memory(memory)) => Ok(memory),
+            _ => Err(self.refused(format!("`{}` is no memory", self.values[*value].name), at)),
+        }
+    }
+
+    /// Returns the type of a memory, which a text may state.
+    fn memory_type(&self, operand: &Use, said: Option<&Type>) -> Result<Elem, Refused> {
+        let own = self.types[operand.0].clone();
+        let Some(of @ Type::Memory(_, elem)) = own else {
+            let message = format!("`{}` is no memory", self.values[operand.0].name);
+            return Err(self.refused(message, &operand.1));
+        };
+        if let Some(said) = said {
+            self.same(operand, &of, said)?;
+        }
+        Ok(elem)
+    }
+
+    /// Returns the root of a memory's addresses.
+    fn address_of(&mut self, memory: usize) -> Result<Id, Refused> {
+        let name = self.word(&format!("%{}", self.memories[memory].tensor.name));
+        let form = match self.memories[memory].tensor.purpose {
+            Purpose::Input => "input",
+            Purpose::Output | Purpose::Scratch => "output",
+        };
+        self.form(form, &[("name", name)])
+    }
+
+    /// Returns an element of a memory, or a run of its elements in the lanes of a vector.
+    fn element(&mut self, memory: usize, places: &[Id], of: &Type) -> Result<Id, Refused> {
+        let mut address = self.address_of(memory)?;
+        for (at, place) in places.iter().enumerate() {
+            let place = match of {
+                Type::Vector(lanes, _) if at + 1 == places.len() => {
+                    let lanes = i64::try_from(*lanes).unwrap_or(i64::MAX);
+                    let end = self.plus(*place, lanes)?;
+                    let count = self.terms.int(lanes);
+                    self.form("lanes", &[("count", count), ("end", end), ("place", *place)])?
+                }
+                _ => *place,
+            };
+            address = self.form("element", &[("address", address), ("place", place)])?;
+        }
+        Ok(address)
+    }
+
+    /// Returns the address that an operation names: operands behind the memory, through a map if there is one.
+    fn address(
+        &mut self,
+        operation: &Operation<'a>,
+        at: usize,
+        of: &Type,
+    ) -> Result<(usize, Id), Refused> {
+        let memory = self.memory(self.operand(operation, at)?)?;
+        let operands = &operation.operands[at + 1..];
+        let places = match operation.maps.first() {
+            Some(map) => self.mapped(map, operands, &operation.at)?,
+            None => operands.iter().map(|place| self.index(place)).collect::<Result<_, _>>()?,
+        };
+        let rank = self.memories[memory].tensor.shape.len();
+        if places.len() != rank {
+            let message =
+                format!("memory of {rank} dimensions has {rank} indices, not {}", places.len());
+            return Err(self.refused(message, &operation.operands[at].1));
+        }
+        if rank == 0 && matches!(of, Type::Vector(..)) {
+            return Err(self.refused("a run of elements needs a dimension", &operation.at));
+        }
+        Ok((memory, self.element(memory, &places, of)?))
+    }
+
+    /// Lowers a load.
+    pub(super) fn load(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let said = match &operation.ins {
+            Some(ins) => ins.first(),
+            None => operation.types.first(),
+        };
+        let elem = self.memory_type(self.operand(operation, 0)?, said)?;
+        let of = match operation.types.last() {
+            Some(of @ Type::Vector(_, own)) if *own == elem => of.clone(),
+            Some(Type::Vector(..)) => {
+                return Err(self.refused("the vector's elements differ", &operation.at));
+            }
+            _ => Type::Scalar(elem),
+        };
+        let (memory, address) = self.address(operation, 0, &of)?;
+        let loaded = self.loaded(memory);
+        self.loads.extend_from_slice(&loaded);
+        let term = self.form("load", &[("address", address)])?;
+        self.result(operation, of, term)
+    }
+
+    /// Lowers a store.
+    pub(super) fn store(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let (value, of) = self.number(self.operand(operation, 0)?)?;
+        let said = match &operation.ins {
+            Some(ins) => ins.get(1),
+            None => operation.types.first(),
+        };
+        let elem = self.memory_type(self.operand(operation, 1)?, said)?;
+        self.same(&operation.operands[0], &of, &of.of(elem))?;
+        let (memory, address) = self.address(operation, 1, &of)?;
+        self.put(memory, address, value)
+    }
+
+    /// Stores a value. What an operation adds to the element is accumulated, term by term where the terms read nothing of
+    /// this memory.
+    pub(super) fn put(&mut self, memory: usize, address: Id, value: Id) -> Result<(), Refused> {
+        self.clock += 1;
+        self.memories[memory].written = self.clock;
+        let own = self.form("load", &[("address", address)])?;
+        let (mut rest, mut parts) = (value, Vec::new());
+        let fold = self.fold_of(value);
+        while rest != own {
+            let next = self.terms.get(rest).and_then(|node| match egg::Language::children(node) {
+                &[a, b] if fold.is_some() && self.fold_of(rest) == fold => Some((a, b)),
+                _ => None,
+            });
+            let Some((a, b)) = next else { break };
+            let (inner, part) = if b == own { (b, a) } else { (a, b) };
+            rest = inner;
+            parts.push(part);
+        }
+        let root = self.address_of(memory)?;
+        let apart = parts.len() == 1 || parts.iter().all(|part| !self.mentions(*part, root));
+        match fold {
+            Some(fold) if rest == own && apart => {
+                let fold = self.word(fold);
+                for part in parts.into_iter().rev() {
+                    let parts = [("fold", fold), ("address", address), ("value", part)];
+                    self.state("accumulate", &parts)?;
+                }
+                Ok(())
+            }
+            _ => self.state("store", &[("address", address), ("value", value)]),
+        }
+    }
+
+    /// Returns the reduction that folds with the operation of a term.
+    fn fold_of(&self, term: Id) -> Option<&'static str> {
+        match self.terms[term].head() {
+            Head::Op(name) => self.rows.fold_of(name.as_str()),
+            Head::Int(_) | Head::Real(_) => None,
+        }
+    }
+
+    /// True if a term mentions another, or is too large to tell.
+    fn mentions(&self, term: Id, other: Id) -> bool {
+        let (mut open, mut seen) = (vec![term], 0);
+        while let Some(next) = open.pop() {
+            seen += 1;
+            if next == other || seen > LOOKED_AT {
+                return true;
+            }
+            let node: &Node = &self.terms[next];
+            open.extend(egg::Language::children(node));
+        }
+        false
+    }
+
+    /// Declares memory of the kernel's own for a value. Its name says its type, so that two kernels give it one type.
+    pub(super) fn own_memory(&mut self, of: &Type) -> Result<usize, Refused> {
+        let elem = of.elem().unwrap_or(Elem::Index);
+        let shape = match of {
+            Type::Vector(lanes, _) => vec![Extent::Const(*lanes)],
+            _ => Vec::new(),
+        };
+        Ok(self.scratch(elem, shape, None))
+    }
+
+    /// Declares memory of the kernel's own.
+    fn scratch(&mut self, elem: Elem, shape: Vec<Extent>, result: Option<usize>) -> usize {
+        let extents: Vec<String> = shape.iter().map(Extent::to_string).collect();
+        let kind = match extents.as_slice() {
+            [] => elem.dtype().to_string(),
+            extents => format!("{}.{}", elem.dtype(), extents.join("x").replace('+', "_")),
+        };
+        let name = match result {
+            Some(at) => self.named(&format!("result{at}")),
+            None => {
+                let count = (1..).find(|n| !self.names.contains(&format!("{kind}.{n}")));
+                format!("{kind}.{}", count.unwrap_or(0))
+            }
+        };
+        self.names.insert(name.clone());
+        let mut tensor = scratch(name, elem, shape);
+        if result.is_some() {
+            tensor.purpose = Purpose::Output;
+        }
+        self.declared(tensor, true);
+        self.memories.len() - 1
+    }
+
+    /// Stores a value in memory of its own.
+    pub(super) fn keep(&mut self, memory: usize, of: &Type, value: Id) -> Result<(), Refused> {
+        let address = self.whole_of(memory, of)?;
+        self.put(memory, address, value)
+    }
+
+    /// Returns the value in memory of its own.
+    pub(super) fn kept(&mut self, memory: usize, of: &Type) -> Result<Id, Refused> {
+        let address = self.whole_of(memory, of)?;
+        self.form("load", &[("address", address)])
+    }
+
+    /// Returns the address of a value in memory of its own.
+    fn whole_of(&mut self, memory: usize, of: &Type) -> Result<Id, Refused> {
+        let places = match of {
+            Type::Vector(..) => vec![self.terms.int(0)],
+            _ => Vec::new(),
+        };
+        self.element(memory, &places, of)
+    }
+
+    /// Lowers the declaration of memory.
+    pub(super) fn allocate(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let (Some(of @ Type::Memory(extents, elem)), [value]) =
+            (operation.types.last(), &operation.results[..])
+        else {
+            return Err(self.refused("memory has a type and a name", &operation.at));
+        };
+        let mut given = operation.operands.iter();
+        let mut shape = Vec::new();
+        for extent in extents.iter() {
+            shape.push(match extent {
+                Some(n) => Extent::Const(*n),
+                None => {
+                    let Some(operand) = given.next() else {
+                        return Err(self.refused("an extent is not given", &operation.at));
+                    };
+                    let term = self.index(operand)?;
+                    self.extent_of(term).ok_or_else(|| {
+                        let message = "the extent of memory depends on data";
+                        self.refused(message, &operand.1)
+                            .with_help_boxed("it is a number, a size, or a size plus a number")
+                    })?
+                }
+            });
+        }
+        let result = self.returned.iter().position(|returned| returned == value);
+        let memory = self.scratch(*elem, shape, result);
+        self.types[*value] = Some(of.clone());
+        self.meanings[*value] = Some(Meaning::Memory(memory));
+        Ok(())
+    }
+
+    /// Returns the extent that a term is: a number, a size, or a size plus a number.
+    fn extent_of(&self, term: Id) -> Option<Extent> {
+        if let Some(n) = self.whole(term) {
+            return u64::try_from(n).ok().filter(|n| *n <= crate::mlir::LARGEST).map(Extent::Const);
+        }
+        let node = &self.terms[term];
+        match egg::Language::children(node) {
+            &[name] => {
+                let name = self.terms[name].name()?.strip_prefix('%')?.to_owned();
+                let (name, plus) = match name.rsplit_once('+') {
+                    Some((name, plus)) => (name.to_owned(), plus.parse().ok()?),
+                    None => (name, 0),
+                };
+                Some(Extent::Size { name, plus })
+            }
+            &[a, b] if self.fold_of(term) == self.rows.fold("arith.addi") => {
+                let (of, n) = match (self.whole(a), self.whole(b)) {
+                    (_, Some(n)) => (a, n),
+                    (Some(n), None) => (b, n),
+                    (None, None) => return None,
+                };
+                self.extent_of(of)?.plus(n)
+            }
+            _ => None,
+        }
+    }
+
+    /// Lowers the extent of memory.
+    pub(super) fn extent(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let memory = self.memory(self.operand(operation, 0)?)?;
+        let dimension = self.operand(operation, 1)?;
+        let (at, _) = self.number(dimension)?;
+        let shape = &self.memories[memory].tensor.shape;
+        let at = self.whole(at).and_then(|at| usize::try_from(at).ok());
+        let Some(extent) = at.and_then(|at| shape.get(at)).cloned() else {
+            let message = format!("the dimension is a number below {}", shape.len());
+            return Err(self.refused(message, &dimension.1));
+        };
+        let term = match extent {
+            Extent::Const(n) => self.terms.int(i64::try_from(n).unwrap_or(i64::MAX)),
+            Extent::Size { name, plus } => {
+                let name = self.size_term(&name)?;
+                self.plus(name, i64::try_from(plus).unwrap_or(i64::MAX))?
+            }
+        };
+        self.result(operation, Type::Scalar(Elem::Index), term)
+    }
+
+    /// Lowers a view of memory with other knowledge of its extents.
+    pub(super) fn view(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let memory = self.memory(self.operand(operation, 0)?)?;
+        let [.., of] = &operation.types[..] else {
+            return Err(self.refused("a cast has two types", &operation.at));
+        };
+        let own = self.types[operation.operands[0].0].as_ref();
+        let (Type::Memory(extents, elem), Some(Type::Memory(others, other))) = (of, own) else {
+            return Err(self.refused("a cast is of memory", &operation.at));
+        };
+        let fits = |(a, b): (&Option<u64>, &Option<u64>)| a.is_none() || b.is_none() || a == b;
+        if elem != other
+            || extents.len() != others.len()
+            || !extents.iter().zip(others.iter()).all(fits)
+        {
+            return Err(self.refused(format!("this memory is no {of}"), &operation.at));
+        }
+        if let [value] = operation.results[..] {
+            self.types[value] = Some(of.clone());
+            self.meanings[value] = Some(Meaning::Memory(memory));
+        }
+        Ok(())
+    }
+
+    /// Lowers a copy of memory: loops over all elements.
+    pub(super) fn copy(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let from = self.memory(self.operand(operation, 0)?)?;
+        let to = self.memory(self.operand(operation, 1)?)?;
+        let shape = self.memories[to].tensor.shape.clone();
+        let [a, b] = [from, to]
+            .map(|at| (self.memories[at].tensor.dtype, self.memories[at].tensor.shape.len()));
+        if a != b || from == to {
+            return Err(self.refused("a copy is between two memories of one type", &operation.at));
+        }
+        let (mut places, mut around) = (Vec::new(), Vec::new());
+        for extent in &shape {
+            let end = match extent {
+                Extent::Const(n) => self.terms.int(i64::try_from(*n).unwrap_or(i64::MAX)),
+                Extent::Size { name, plus } => {
+                    let size = self.size_term(name)?;
+                    self.plus(size, i64::try_from(*plus).unwrap_or(i64::MAX))?
+                }
+            };
+            let (start, step) = (self.terms.int(0), self.terms.int(1));
+            let variable = self.variable([start, end, step])?;
+            places.push(self.form("index", &[("variable", variable)])?);
+            around.push((variable, [start, end, step]));
+            self.level += 1;
+        }
+        let of = Type::Scalar(Elem::Of(DType::I64));
+        let source = self.element(from, &places, &of)?;
+        let value = self.form("load", &[("address", source)])?;
+        let target = self.element(to, &places, &of)?;
+        self.put(to, target, value)?;
+        for (variable, bounds) in around.into_iter().rev() {
+            self.level -= 1;
+            let body = self.statements.pop();
+            let body = body.map_or_else(|| self.form("nothing", &[]), Ok)?;
+            let statement = self.looped(variable, bounds, body)?;
+            self.statements.push(statement);
+        }
+        Ok(())
+    }
+}
