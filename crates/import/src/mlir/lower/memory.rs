@@ -51,7 +51,10 @@ impl<'a> Lowering<'_, 'a> {
             let place = match of {
                 Type::Vector(lanes, _) if at + 1 == places.len() => {
                     let lanes = i64::try_from(*lanes).unwrap_or(i64::MAX);
-                    let end = self.plus(*place, lanes)?;
+                    let end = match self.strip_end(*place, lanes) {
+                        Some(end) => end,
+                        None => self.plus(*place, lanes)?,
+                    };
                     let count = self.terms.int(lanes);
                     self.form("lanes", &[("count", count), ("end", end), ("place", *place)])?
                 }
@@ -60,6 +63,17 @@ impl<'a> Lowering<'_, 'a> {
             address = self.form("element", &[("address", address), ("place", place)])?;
         }
         Ok(address)
+    }
+
+    /// Returns the end of a loop whose variable is the place, if its strips of so many lanes are all whole: the form in
+    /// which programs write lanes that are all active.
+    fn strip_end(&self, place: Id, lanes: i64) -> Option<Id> {
+        let &[variable] = egg::Language::children(&self.terms[place]) else { return None };
+        let &[_, lo, hi, step] = egg::Language::children(&self.terms[variable]) else {
+            return None;
+        };
+        let length = self.whole(hi)?.checked_sub(self.whole(lo)?)?;
+        (self.whole(step)? == lanes && length % lanes == 0).then_some(hi)
     }
 
     /// Returns the address that an operation names: operands behind the memory, through a map if there is one.
