@@ -35,7 +35,7 @@ use common::Common;
 use compile::main_job;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_tools::progress::Line;
-use run::{CoreName, run_program};
+use run::{CoreName, run_any};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use time_limit::TimeLimit;
@@ -70,14 +70,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs one program, SCF, SLC or DLC text, on a model's data.
+    /// Runs one program, SCF, SLC or DLC text, on a model's data; or a kernel, MLIR text, on random data.
     #[command(after_help = "Example:\n  ember-rewrite run programs/bag_sum_expert_64.dlc \
                             examples/embedding_bag.sexp --timeline trace.json")]
     Run {
         /// The program.
         program: PathBuf,
-        /// The model.
-        model: PathBuf,
+        /// The model; a kernel needs none.
+        model: Option<PathBuf>,
         /// The core that runs the execute half.
         #[arg(long, value_enum, default_value_t = CoreName::OutOfOrder)]
         core: CoreName,
@@ -188,7 +188,7 @@ pub fn main() -> ExitCode {
     let mut sources = Sources::new(Shipped::default());
     let result = match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
-            run_program(&mut sources, program, model, *core, common)
+            run_any(&mut sources, program, model.as_deref(), *core, common)
         }
         (Some(Command::Import(args)), _) => args.run(&mut sources),
         (Some(Command::Bench(args)), _) => args.run(&mut sources),

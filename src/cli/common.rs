@@ -38,6 +38,8 @@ pub(super) enum Level {
     Slcv,
     /// The two halves.
     Dlc,
+    /// Sequential loops, as MLIR text.
+    Mlir,
     /// The e-graph that the program is extracted from, as Graphviz text.
     Dot,
     /// The same as JSON, in the format of `egraph-serialize`.

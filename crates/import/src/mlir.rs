@@ -11,6 +11,7 @@ mod read;
 mod rows;
 mod source;
 mod types;
+mod write;
 
 use crate::lex::{self, Token};
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
@@ -21,6 +22,7 @@ use lower::Lowering;
 use read::Reader;
 use rows::Rows;
 use std::collections::BTreeSet;
+pub use write::{Unwritten, text};
 
 /// The largest extent.
 const LARGEST: u64 = LARGEST_SIZE;

@@ -1,8 +1,10 @@
 //! The rows of `rules/import/mlir.rows`: the kinds of operations, the forms of statements, and the term of each operation
 //! on values.
 
+use super::types::{Elem, Type};
 use ember_language::diagnostic::Sources;
 use ember_language::sexp::{self, Sexp};
+use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -87,6 +89,25 @@ impl Class {
             "any" => Class::Any,
             _ => return None,
         })
+    }
+
+    /// True for the class of truth values.
+    pub(super) fn is_bit(self) -> bool {
+        self == Class::Bit
+    }
+
+    /// True if a type is of the class.
+    pub(super) fn holds(self, of: &Type) -> bool {
+        let Some(elem) = of.elem() else { return false };
+        match (self, elem) {
+            (Class::Bit, Elem::Bit) => matches!(of, Type::Scalar(_)),
+            (Class::Any, elem) => elem != Elem::Bit,
+            (Class::Wide, Elem::Index | Elem::Of(DType::I64)) => true,
+            (Class::Integer, Elem::Index | Elem::Of(DType::I64 | DType::I32)) => true,
+            (Class::Float, Elem::Of(DType::F32 | DType::F64)) => true,
+            (Class::Small, Elem::Of(dtype)) => dtype.is_storage(),
+            _ => false,
+        }
     }
 
     /// Returns the types of the class, for messages.
@@ -214,6 +235,44 @@ impl Rows {
     /// Returns the rows of an operation on values.
     pub(super) fn rows(&self, name: &str) -> &[Row] {
         self.plain.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Iterates over the rows of all operations on values, with the names of the operations.
+    pub(super) fn plain(&self) -> impl Iterator<Item = (&str, &Row)> {
+        self.plain.iter().flat_map(move |(name, own)| own.iter().map(move |row| (name.as_str(), row)))
+    }
+
+    /// Returns an operation and its predicate, given its name in rows.
+    pub(super) fn spelled<'n>(&self, name: &'n str) -> (&'n str, Option<&'n str>) {
+        match name.rsplit_once('.') {
+            Some((operation, word)) if self.predicates.contains_key(operation) => {
+                (operation, Some(word))
+            }
+            _ => (name, None),
+        }
+    }
+
+    /// Iterates over the operations that a reduction folds with.
+    pub(super) fn folding<'n>(&'n self, fold: &'n str) -> impl Iterator<Item = &'n str> {
+        self.folds.iter().filter(move |(_, own)| *own == fold).map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the operation that converts between two types; `wider` says whether the second has more bits, if it
+    /// matters.
+    pub(super) fn conversion(&self, [from, to]: [Type; 2], wider: Option<bool>) -> Option<&str> {
+        let fits = |(name, row): &(&str, &Row)| {
+            let extends = name.contains(".ext");
+            let cuts = name.contains(".trunc");
+            let width = match wider {
+                Some(wider) => (extends && wider) || (cuts && !wider),
+                None => !extends && !cuts,
+            };
+            width
+                && row.operands.len() == 1
+                && row.operands[0].holds(&from)
+                && matches!(row.output, Output::To(class) if class.holds(&to))
+        };
+        self.plain().find(fits).map(|(name, _)| name)
     }
 
     /// Returns a form by its name.

@@ -3,14 +3,15 @@
 use super::declare::{Declarations, Declared, Purpose};
 use super::level::statements;
 use super::sides::{Side, What};
-use ember_import::mlir::{self, Interface, KernelTensor};
+use ember_import::mlir::{self, Interface, Kernel, KernelTensor};
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::load::load;
 use ember_language::rules::RuleBook;
+use ember_language::term::Term;
 use std::path::Path;
 
 /// Reads a kernel. Its arguments take the names that other sides declare.
-pub(super) fn read<'a>(
+pub fn read<'a>(
     sources: &mut Sources,
     book: &RuleBook,
     path: &Path,
@@ -60,4 +61,25 @@ fn interface<'a>(book: &RuleBook, known: impl Iterator<Item = &'a Declarations>)
         interface.sizes.extend(declarations.own_sizes.iter().cloned());
     }
     interface
+}
+
+/// Returns a statement of one processor as MLIR text.
+pub fn mlir_text(
+    name: &str,
+    declarations: &Declarations,
+    term: &Term,
+) -> Result<String, mlir::Unwritten> {
+    let tensors = declarations.tensors.iter().map(|own| KernelTensor {
+        name: own.name.clone(),
+        dtype: own.dtype,
+        shape: own.shape.clone(),
+        purpose: match own.purpose {
+            Purpose::Input => mlir::Purpose::Input,
+            Purpose::Output => mlir::Purpose::Output,
+            Purpose::Scratch => mlir::Purpose::Scratch,
+        },
+    });
+    let (name, term) = (name.to_owned(), term.clone());
+    let sizes = declarations.own_sizes.clone();
+    mlir::text(&Kernel { name, term, tensors: tensors.collect(), sizes })
 }

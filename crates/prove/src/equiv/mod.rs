@@ -39,8 +39,9 @@ mod spelling;
 mod write;
 
 pub use certificate::{Certificate, Proved, Uncertified, certify};
-pub use data::Given;
+pub use data::{Given, sample};
 pub use declare::{Declarations, Declared, Purpose};
+pub use kernel::{mlir_text, read as read_kernel};
 pub use layout::Layout;
 pub use level::Level;
 pub use lift::{NoStatement, lifted};

@@ -10,22 +10,6 @@ use ember_values::scalar::{DType, Scalar};
 /// The names of operands in rows.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// True if a type is of a class.
-fn is_of(of: &Type, class: Class) -> bool {
-    let Some(elem) = of.elem() else { return false };
-    match (class, elem) {
-        (Class::Any, Elem::Bit) => false,
-        (Class::Any, _) => true,
-        (Class::Bit, Elem::Bit) => matches!(of, Type::Scalar(_)),
-        (Class::Bit, _) => false,
-        (Class::Wide, Elem::Index | Elem::Of(DType::I64)) => true,
-        (Class::Integer, Elem::Index | Elem::Of(DType::I64 | DType::I32)) => true,
-        (Class::Float, Elem::Of(DType::F32 | DType::F64)) => true,
-        (Class::Small, Elem::Of(dtype)) => dtype.is_storage(),
-        _ => false,
-    }
-}
-
 impl<'a> Lowering<'_, 'a> {
     /// Lowers an operation on values by the first row that fits.
     pub(super) fn plain(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
@@ -72,11 +56,11 @@ impl<'a> Lowering<'_, 'a> {
     /// True if a row fits the types of operands.
     fn fits(&self, row: &Row, types: &[Type], operation: &Operation<'a>) -> bool {
         let to = match row.output {
-            Output::To(class) => operation.types.last().is_some_and(|to| is_of(to, class)),
+            Output::To(class) => operation.types.last().is_some_and(|to| class.holds(to)),
             Output::Same | Output::Bit => true,
         };
         row.operands.len() == types.len()
-            && types.iter().zip(&row.operands).all(|(of, class)| is_of(of, *class))
+            && types.iter().zip(&row.operands).all(|(of, class)| class.holds(of))
             && to
     }
 
