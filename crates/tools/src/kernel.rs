@@ -1,4 +1,4 @@
-//! Compiles and runs kernels in MLIR text. A kernel describes no data, so sizes are [`SIZE`], and the cost model chooses.
+//! Compiles and runs kernels in MLIR text. A kernel describes no data, so extents are [`SIZE`], and the cost model chooses.
 
 use crate::emit::Level;
 use ember_analysis::facts::{Facts, VectorUnit};
@@ -23,7 +23,7 @@ use ember_targets::verify::Verified;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The value of every size.
+/// The value of every extent; a size that is an argument has half of it, so that loops up to it stay within tensors.
 pub const SIZE: u64 = 64;
 
 /// A kernel with what it is compiled by.
@@ -66,7 +66,8 @@ impl Kernel {
         Ok(match level {
             Level::Scf => {
                 let forms = self.declarations.tensors.iter().map(|own| own.form() + "\n");
-                let sizes = self.declarations.own_sizes.iter().map(|size| format!("(size {size})\n"));
+                let sizes =
+                    self.declarations.own_sizes.iter().map(|size| format!("(size {size})\n"));
                 let declared: String = forms.chain(sizes).collect();
                 format!("{declared}{}", text::program(&self.term, &words))
             }
@@ -80,9 +81,8 @@ impl Kernel {
     /// Returns the best divided program by the cost model: its term, and the program.
     fn best(&self, options: &Options, level: Level) -> Checked<(Term, Verified)> {
         let schedule = self.book.require_schedule(&options.schedule)?;
-        let scalar = schedule.only(|rule| {
-            level != Level::Slc || self.book.rules[rule].phase != Phase::Optimise
-        });
+        let scalar = schedule
+            .only(|rule| level != Level::Slc || self.book.rules[rule].phase != Phase::Optimise);
         let mut context = self.declarations.context();
         context.name.clone_from(&self.name);
         let core = &self.machine.core;
@@ -121,7 +121,10 @@ impl Kernel {
 
     /// Returns the value of each size.
     fn sizes(&self) -> BTreeMap<String, u64> {
-        self.declarations.sizes().into_iter().map(|name| (name, SIZE)).collect()
+        let own = &self.declarations.own_sizes;
+        let value = |name: &String| if own.contains(name) { SIZE / 2 } else { SIZE };
+        let sizes = self.declarations.sizes();
+        sizes.into_iter().map(|name| (name.clone(), value(&name))).collect()
     }
 
     /// Compiles the kernel, runs it on random data, and compares its outputs with those of the kernel as it was read.
@@ -137,7 +140,7 @@ impl Kernel {
         let store = given.store(&self.declarations, true);
         let mut reference = Interpreter::new(&self.term, operators, store.clone());
         reference.run(reference.root()).map_err(|fault| {
-            fail(format!("the kernel faults on data where every size is {SIZE}: {fault}"))
+            fail(format!("the kernel faults on data where every extent is {SIZE}: {fault}"))
         })?;
         let expected = reference.into_store();
         let (_, program) = self.best(options, Level::Dlc)?;
@@ -167,7 +170,8 @@ impl Kernel {
     ) -> Checked<Outcome> {
         let program = program.program();
         let sizes = self.declarations.all_sizes(&given.sizes);
-        let tensors = program.tensors.iter().filter_map(|own| store.tensors.get(&own.name).cloned());
+        let tensors =
+            program.tensors.iter().filter_map(|own| store.tensors.get(&own.name).cloned());
         let sizes = program.sizes.iter().map(|name| sizes.get(name).copied().unwrap_or(0));
         let bindings = Bindings { tensors: tensors.collect(), sizes: sizes.collect() };
         let limits = ember_sim::Options { core, recorded: false, max_cycles: options.cycle_limit };

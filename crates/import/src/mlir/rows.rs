@@ -239,7 +239,9 @@ impl Rows {
 
     /// Iterates over the rows of all operations on values, with the names of the operations.
     pub(super) fn plain(&self) -> impl Iterator<Item = (&str, &Row)> {
-        self.plain.iter().flat_map(move |(name, own)| own.iter().map(move |row| (name.as_str(), row)))
+        self.plain
+            .iter()
+            .flat_map(move |(name, own)| own.iter().map(move |row| (name.as_str(), row)))
     }
 
     /// Returns an operation and its predicate, given its name in rows.

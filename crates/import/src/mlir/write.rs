@@ -56,8 +56,22 @@ struct Writer<'a> {
 
 /// The forms that terms are recognised by.
 const FORMS: [&str; 16] = [
-    "loop", "reduce", "variable", "index", "input", "output", "size", "element", "load", "store",
-    "accumulate", "sequence", "nothing", "constant", "frozen", "barrier",
+    "loop",
+    "reduce",
+    "variable",
+    "index",
+    "input",
+    "output",
+    "size",
+    "element",
+    "load",
+    "store",
+    "accumulate",
+    "sequence",
+    "nothing",
+    "constant",
+    "frozen",
+    "barrier",
 ];
 
 /// Returns the MLIR text of a kernel, whose definitions are expanded.

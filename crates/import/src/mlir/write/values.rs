@@ -101,9 +101,9 @@ impl Writer<'_> {
         if let Some(known) = self.text.sizes.get(name) {
             return Ok(index(known.clone()));
         }
-        let (wanted, plus) = name.rsplit_once('+').map_or((name, 0), |(name, plus)| {
-            (name, plus.parse::<u64>().unwrap_or(0))
-        });
+        let (wanted, plus) = name
+            .rsplit_once('+')
+            .map_or((name, 0), |(name, plus)| (name, plus.parse::<u64>().unwrap_or(0)));
         // The extent with the least difference.
         let mut best: Option<(i64, &KernelTensor, usize)> = None;
         for tensor in self.kernel.tensors.iter().filter(|own| own.purpose != Purpose::Scratch) {
@@ -162,9 +162,9 @@ impl Writer<'_> {
         let fold = self.name_of(fold);
         let of = Type::Scalar(a.elem);
         let rows = self.rows;
-        let operation = rows.folding(fold).find(|own| {
-            rows.rows(own).first().is_some_and(|row| row.operands[0].holds(&of))
-        });
+        let operation = rows
+            .folding(fold)
+            .find(|own| rows.rows(own).first().is_some_and(|row| row.operands[0].holds(&of)));
         let operation = operation.ok_or_else(|| Unwritten::Operator(fold.to_owned()))?;
         let elem = a.elem;
         let b = self.as_elem(b, elem)?;
@@ -208,9 +208,9 @@ impl Writer<'_> {
             plain
                 && row.operands.len() == operands.len()
                 && row.operands.contains_number()
-                && classes.into_iter().all(|(class, value)| {
-                    class.is_bit() || class.holds(&wanted(value.elem))
-                })
+                && classes
+                    .into_iter()
+                    .all(|(class, value)| class.is_bit() || class.holds(&wanted(value.elem)))
         };
         let (operation, row) = rows.plain().find(|(_, row)| fits(row)).ok_or_else(unknown)?;
         let mut names = Vec::new();
@@ -256,23 +256,27 @@ impl Writer<'_> {
         let wide = Elem::Of(DType::I64);
         let float = |elem: Elem| elem.dtype().is_float();
         let step = match (from.elem, to) {
-            (Elem::Index, Elem::Of(DType::I32)) | (Elem::Of(DType::I32 | DType::I64), Elem::Index) => to,
+            (Elem::Index, Elem::Of(DType::I32))
+            | (Elem::Of(DType::I32 | DType::I64), Elem::Index) => to,
             (Elem::Index, _) => wide,
             (_, Elem::Index) => wide,
             _ => to,
         };
         let operation = match (from.elem, step) {
             (Elem::Index, _) | (_, Elem::Index) => "arith.index_cast",
-            (a, b) => self.rows.conversion(
-                [Type::Scalar(a), Type::Scalar(b)],
-                match (float(a), float(b)) {
-                    (true, true) | (false, false) => Some(b.dtype().bits() > a.dtype().bits()),
-                    _ => None,
-                },
-            )
-            .ok_or_else(|| Unwritten::Operator(head.to_owned()))?,
+            (a, b) => self
+                .rows
+                .conversion(
+                    [Type::Scalar(a), Type::Scalar(b)],
+                    match (float(a), float(b)) {
+                        (true, true) | (false, false) => Some(b.dtype().bits() > a.dtype().bits()),
+                        _ => None,
+                    },
+                )
+                .ok_or_else(|| Unwritten::Operator(head.to_owned()))?,
         };
-        let name = self.text.define(&format!("{operation} {} : {} to {step}", from.name, from.elem))?;
+        let name =
+            self.text.define(&format!("{operation} {} : {} to {step}", from.name, from.elem))?;
         self.converted(Value { name, elem: step }, to, head)
     }
 }
