@@ -145,7 +145,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
             self.results(returned)?;
         }
         let statements = std::mem::take(&mut self.statements);
-        let root = self.sequence(&statements, &function.at)?;
+        let root = self.sequence(&statements)?;
         Ok(Kernel {
             name: function.word.unwrap_or("kernel").to_owned(),
             term: self.terms.part(root),
@@ -159,12 +159,18 @@ impl<'r, 'a> Lowering<'r, 'a> {
         &mut self,
         region: &'o Region<'a>,
     ) -> Result<Option<&'o Operation<'a>>, Refused> {
-        for (at, operation) in region.operations.iter().enumerate() {
+        let mut rest = region.operations.iter().peekable();
+        while let Some(operation) = rest.next() {
             if matches!(operation.kind, Kind::Yield | Kind::Return) {
-                return match region.operations.get(at + 1) {
+                return match rest.next() {
                     None => Ok(Some(operation)),
                     Some(next) => Err(self.refused("behind the end of a region", &next.at)),
                 };
+            }
+            if let Some(store) = rest.next_if(|next| self.stores_branch(operation, next)) {
+                self.loads.clear();
+                self.stored_branch(operation, store)?;
+                continue;
             }
             self.operation(operation)?;
         }
@@ -191,8 +197,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
             Kind::Loop => self.counted(operation),
             Kind::AffineLoop => self.affine_loop(operation),
             Kind::Parallel => self.parallel(operation),
-            Kind::Branch => self.branch(operation),
-            Kind::AffineBranch => self.affine_branch(operation),
+            Kind::Branch | Kind::AffineBranch => self.branch(operation),
             Kind::Module | Kind::Function | Kind::Yield | Kind::Return => {
                 Err(self.refused(format!("`{}` inside a function", operation.name), &operation.at))
             }

@@ -6,20 +6,54 @@ use crate::mlir::source::{Operation, Region};
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 
+/// The places of a branch's results.
+enum Results<'o, 'a> {
+    /// Memory of the kernel's own.
+    Own(&'o [usize]),
+    /// The place of the store that is the result's only use.
+    Stored(&'o Operation<'a>),
+}
+
 impl<'a> Lowering<'_, 'a> {
-    /// Lowers a branch by a truth value.
-    pub(super) fn branch(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
-        let operand = self.operand(operation, 0)?;
-        let condition = self.number_of(operand, &Type::Scalar(Elem::Bit))?;
-        self.either(operation, condition)
+    /// True for a branch whose only result is used by the next operation alone, which stores it.
+    pub(super) fn stores_branch(&self, branch: &Operation<'a>, next: &Operation<'a>) -> bool {
+        let (Kind::Branch | Kind::AffineBranch, Kind::Store) = (branch.kind, next.kind) else {
+            return false;
+        };
+        match (&branch.results[..], &next.operands[..]) {
+            (&[result], [(stored, _), rest @ ..]) => {
+                let once = self.values[result].uses == 1 && !self.spilled.contains(&result);
+                let both = branch.regions.len() == 2 && branch.types.len() == 1;
+                result == *stored && once && both && rest.iter().all(|(own, _)| *own != result)
+            }
+            _ => false,
+        }
     }
 
-    /// Lowers a branch by a set.
-    pub(super) fn affine_branch(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
-        let Some(set) = operation.maps.first().cloned() else {
-            return Err(self.refused("a set was expected", &operation.at));
-        };
-        let condition = self.holds(&set, operation)?;
+    /// Lowers a branch whose regions store its result.
+    pub(super) fn stored_branch(
+        &mut self,
+        branch: &Operation<'a>,
+        store: &Operation<'a>,
+    ) -> Result<(), Refused> {
+        let condition = self.condition(branch)?;
+        self.taken(branch, condition, &Results::Stored(store))
+    }
+
+    /// Returns the truth value of a branch.
+    fn condition(&mut self, operation: &Operation<'a>) -> Result<Id, Refused> {
+        match operation.maps.first().cloned() {
+            Some(set) => self.holds(&set, operation),
+            None => {
+                let operand = self.operand(operation, 0)?;
+                self.number_of(operand, &Type::Scalar(Elem::Bit))
+            }
+        }
+    }
+
+    /// Lowers a branch.
+    pub(super) fn branch(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let condition = self.condition(operation)?;
         self.either(operation, condition)
     }
 
@@ -37,7 +71,7 @@ impl<'a> Lowering<'_, 'a> {
             })
         };
         match (operation.results.len(), other) {
-            (0, _) => self.taken(operation, condition, &[]),
+            (0, _) => self.taken(operation, condition, &Results::Own(&[])),
             (_, Some(other)) if chooses(then) && chooses(other) => {
                 self.choice(operation, condition, then, other)
             }
@@ -46,7 +80,7 @@ impl<'a> Lowering<'_, 'a> {
                 for of in &operation.types {
                     memories.push(self.own_memory(of)?);
                 }
-                self.taken(operation, condition, &memories)
+                self.taken(operation, condition, &Results::Own(&memories))
             }
             (_, None) => Err(self.refused("a branch with results has both regions", &operation.at)),
         }
@@ -85,30 +119,33 @@ impl<'a> Lowering<'_, 'a> {
         Ok(())
     }
 
-    /// Lowers a branch as a statement; each region stores its results.
+    /// Lowers a branch as a statement; each region stores the results.
     fn taken(
         &mut self,
         operation: &Operation<'a>,
         condition: Id,
-        memories: &[usize],
+        results: &Results<'_, 'a>,
     ) -> Result<(), Refused> {
         let mut bodies = Vec::new();
         for region in &operation.regions {
             let outer = std::mem::take(&mut self.statements);
             let end = self.operations(region)?;
             let given = end.map_or(&[][..], |end| &end.operands);
-            if given.len() != memories.len() {
+            if given.len() != operation.types.len() {
                 return Err(
                     self.refused("a branch gives too few or too many values", &operation.at)
                 );
             }
-            for ((operand, memory), of) in given.iter().zip(memories).zip(&operation.types) {
+            for (at, (operand, of)) in given.iter().zip(&operation.types).enumerate() {
                 self.loads.clear();
                 let term = self.number_of(operand, of)?;
-                self.keep(*memory, of, term)?;
+                match results {
+                    Results::Own(memories) => self.keep(memories[at], of, term)?,
+                    Results::Stored(store) => self.stored(store, operand, (term, of.clone()))?,
+                }
             }
             let statements = std::mem::replace(&mut self.statements, outer);
-            bodies.push(self.sequence(&statements, &operation.at)?);
+            bodies.push(self.sequence(&statements)?);
         }
         match bodies[..] {
             [body] => self.state("when", &[("condition", condition), ("body", body)])?,
@@ -118,7 +155,9 @@ impl<'a> Lowering<'_, 'a> {
             }
             _ => return Err(self.refused("a branch has one region or two", &operation.at)),
         }
-        for ((result, of), memory) in operation.results.iter().zip(&operation.types).zip(memories) {
+        let Results::Own(memories) = results else { return Ok(()) };
+        for ((result, of), memory) in operation.results.iter().zip(&operation.types).zip(*memories)
+        {
             self.held(*result, of.clone(), *memory)?;
         }
         Ok(())

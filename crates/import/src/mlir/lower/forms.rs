@@ -6,7 +6,6 @@ use egg::Id;
 use ember_language::sexp::Sexp;
 use ember_language::term::{Node, parse_head};
 use ember_values::scalar::{DType, Scalar};
-use std::ops::Range;
 
 /// The number of statements from which a sequence is a balanced tree, so that its depth stays small.
 const LONG: usize = 256;
@@ -107,7 +106,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Returns statements, one after the other.
-    pub(super) fn sequence(&mut self, statements: &[Id], at: &Range<usize>) -> Result<Id, Refused> {
+    pub(super) fn sequence(&mut self, statements: &[Id]) -> Result<Id, Refused> {
         match statements {
             [] => self.form("nothing", &[]),
             [one] => Ok(*one),
@@ -115,10 +114,10 @@ impl Lowering<'_, '_> {
                 let middle = statements.len() / 2;
                 let (first, second) = match statements.len() > LONG {
                     true => (
-                        self.sequence(&statements[..middle], at)?,
-                        self.sequence(&statements[middle..], at)?,
+                        self.sequence(&statements[..middle])?,
+                        self.sequence(&statements[middle..])?,
                     ),
-                    false => (*first, self.sequence(rest, at)?),
+                    false => (*first, self.sequence(rest)?),
                 };
                 self.form("sequence", &[("first", first), ("second", second)])
             }

@@ -86,7 +86,7 @@ impl<'a> Lowering<'_, 'a> {
             return Err(self.refused("a parallel loop that reduces has no counterpart", &end.at));
         }
         let statements = std::mem::replace(&mut self.statements, outer);
-        let mut body = self.sequence(&statements, &operation.at)?;
+        let mut body = self.sequence(&statements)?;
         for (variable, bounds) in around.into_iter().rev() {
             self.level -= 1;
             body = self.looped(variable, bounds, body)?;
@@ -169,7 +169,7 @@ impl<'a> Lowering<'_, 'a> {
         self.give_back(end, &operation.at, arguments, &carried)?;
         self.level -= 1;
         let statements = std::mem::replace(&mut self.statements, outer);
-        let body = self.sequence(&statements, &operation.at)?;
+        let body = self.sequence(&statements)?;
         let statement = self.looped(variable, bounds, body)?;
         self.statements.push(statement);
         self.leave(&operation.results, arguments, &carried)

@@ -124,13 +124,24 @@ impl<'a> Lowering<'_, 'a> {
 
     /// Lowers a store.
     pub(super) fn store(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
-        let (value, of) = self.number(self.operand(operation, 0)?)?;
+        let operand = self.operand(operation, 0)?;
+        let (value, of) = self.number(operand)?;
+        self.stored(operation, operand, (value, of))
+    }
+
+    /// Lowers a store of a value.
+    pub(super) fn stored(
+        &mut self,
+        operation: &Operation<'a>,
+        operand: &Use,
+        (value, of): (Id, Type),
+    ) -> Result<(), Refused> {
         let said = match &operation.ins {
             Some(ins) => ins.get(1),
             None => operation.types.first(),
         };
         let elem = self.memory_type(self.operand(operation, 1)?, said)?;
-        self.same(&operation.operands[0], &of, &of.of(elem))?;
+        self.same(operand, &of, &of.of(elem))?;
         let (memory, address) = self.address(operation, 1, &of)?;
         self.put(memory, address, value)
     }
@@ -282,8 +293,8 @@ impl<'a> Lowering<'_, 'a> {
             return u64::try_from(n).ok().filter(|n| *n <= crate::mlir::LARGEST).map(Extent::Const);
         }
         let node = &self.terms[term];
-        match egg::Language::children(node) {
-            &[name] => {
+        match *egg::Language::children(node) {
+            [name] => {
                 let name = self.terms[name].name()?.strip_prefix('%')?.to_owned();
                 let (name, plus) = match name.rsplit_once('+') {
                     Some((name, plus)) => (name.to_owned(), plus.parse().ok()?),
@@ -291,7 +302,7 @@ impl<'a> Lowering<'_, 'a> {
                 };
                 Some(Extent::Size { name, plus })
             }
-            &[a, b] if self.fold_of(term) == self.rows.fold("arith.addi") => {
+            [a, b] if self.fold_of(term) == self.rows.fold("arith.addi") => {
                 let (of, n) = match (self.whole(a), self.whole(b)) {
                     (_, Some(n)) => (a, n),
                     (Some(n), None) => (b, n),
