@@ -1,4 +1,4 @@
 func.func @k() {
-  return
+  "func.return"() : () -> ()
   %c0 = arith.constant 0 : index
 }

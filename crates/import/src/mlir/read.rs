@@ -23,6 +23,9 @@ pub(super) type Refused = Box<Diagnostic>;
 /// The most operations of a text.
 const OPERATIONS: usize = 1 << 18;
 
+/// The most results of one name.
+const RESULTS: usize = 64;
+
 /// The deepest nesting of regions.
 const DEEPEST: usize = 128;
 
@@ -35,8 +38,9 @@ pub(super) struct Reader<'a> {
     ahead: Option<(Token<'a>, Range<usize>)>,
     /// All values so far.
     pub(super) values: Vec<Defined<'a>>,
-    /// The values in scope by their names, and these names in the order of their definition.
-    names: FxHashMap<&'a str, Value>,
+    /// The values in scope by their names, with the number of values that a name stands for, and these names in the order
+    /// of their definition.
+    names: FxHashMap<&'a str, (Value, usize)>,
     scope: Vec<&'a str>,
     /// The maps and sets that have names.
     aliases: FxHashMap<&'a str, Rc<Map>>,
@@ -127,9 +131,9 @@ impl<'a> Reader<'a> {
             self.next();
             self.skip_attribute()?;
         }
-        for (name, at) in results {
-            let value = self.define(name, at)?;
-            operation.results.push(value);
+        for (name, at, count) in results {
+            let first = self.define_all(name, at, count)?;
+            operation.results.extend(first..first + count);
         }
         if let (Kind::View, [result], [(of, _), ..]) =
             (operation.kind, &operation.results[..], &operation.operands[..])
@@ -140,18 +144,27 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the names of results up to `=`; `%0:2` stands for `%0#0` and `%0#1`.
-    fn results(&mut self) -> Result<Vec<(&'a str, Range<usize>)>, Refused> {
+    fn results(&mut self) -> Result<Vec<(&'a str, Range<usize>, usize)>, Refused> {
         let mut found = Vec::new();
         while let Word(name) = self.peek()
             && name.starts_with('%')
         {
             let (_, at) = self.next();
+            let mut count = 1;
             if self.takes(':') {
-                return Err(self
-                    .refused(format!("`{name}` stands for several results"), at, "not known")
-                    .with_help_boxed("give each result a name: `%a, %b = …`"));
+                let (number, at) = self.word()?;
+                count =
+                    number.parse().ok().filter(|count| (1..=RESULTS).contains(count)).ok_or_else(
+                        || {
+                            self.refused(
+                                format!("a name stands for 1 to {RESULTS} results"),
+                                at,
+                                "not so many",
+                            )
+                        },
+                    )?;
             }
-            found.push((name, at));
+            found.push((name, at, count));
             if !self.takes(',') {
                 self.expect('=')?;
                 break;
@@ -251,33 +264,48 @@ impl<'a> Reader<'a> {
 
     /// Adds a value to the scope.
     pub(super) fn define(&mut self, name: &'a str, at: Range<usize>) -> Result<Value, Refused> {
+        self.define_all(name, at, 1)
+    }
+
+    /// Adds several values of one name to the scope, and returns the first.
+    fn define_all(
+        &mut self,
+        name: &'a str,
+        at: Range<usize>,
+        count: usize,
+    ) -> Result<Value, Refused> {
         if !name.starts_with('%') {
             return Err(self.refused("a value was expected", at, "a value starts with `%`"));
         }
-        if let Some(first) = self.names.get(name) {
+        if let Some((first, _)) = self.names.get(name) {
             let first = Span::new(self.file, self.values[*first].at.clone());
             let error =
                 self.refused(format!("`{name}` is defined twice"), at, "a second time here");
             return Err(Box::new(error.with_related(first, "the first time")));
         }
         let value = self.values.len();
-        self.values.push(Defined { name, at, of: None, uses: 0 });
-        self.names.insert(name, value);
+        let defined = || Defined { name, at: at.clone(), of: None, uses: 0 };
+        self.values.extend(std::iter::repeat_with(defined).take(count));
+        self.names.insert(name, (value, count));
         self.scope.push(name);
         Ok(value)
     }
 
     /// Returns the value with a name.
     pub(super) fn value_named(&mut self, name: &str, at: Range<usize>) -> Result<Value, Refused> {
-        let found = self.names.get(name).copied();
-        let Some(value) = found else {
+        let (plain, number) = match name.split_once('#') {
+            Some((plain, number)) => (plain, number.parse().unwrap_or(usize::MAX)),
+            None => (name, 0),
+        };
+        let found = self.names.get(plain).copied();
+        let Some((first, _)) = found.filter(|(_, count)| number < *count) else {
             let error =
                 self.refused(format!("`{name}` is used before it is defined"), at, "not defined");
             let near = suggest::did_you_mean(name, self.scope.iter().rev().take(64).copied());
             return Err(near.map_or(error.clone(), |near| error.with_help_boxed(&near)));
         };
-        self.values[value].uses += 1;
-        Ok(value)
+        self.values[first + number].uses += 1;
+        Ok(first + number)
     }
 
     /// Reads a value.
