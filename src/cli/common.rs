@@ -40,6 +40,8 @@ pub(super) enum Level {
     Dlc,
     /// Sequential loops, as MLIR text.
     Mlir,
+    /// The two halves, as MLIR text in the dialects of Ember's public artifact.
+    MlirDlc,
     /// The e-graph that the program is extracted from, as Graphviz text.
     Dot,
     /// The same as JSON, in the format of `egraph-serialize`.

@@ -108,6 +108,7 @@ fn program_level(level: Level) -> emit::Level {
         Level::Slc => emit::Level::Slc,
         Level::Slcv => emit::Level::Slcv,
         Level::Mlir => emit::Level::Mlir,
+        Level::MlirDlc => emit::Level::MlirDlc,
         Level::Dlc | Level::Dot | Level::EgraphJson => emit::Level::Dlc,
     }
 }

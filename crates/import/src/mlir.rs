@@ -6,6 +6,7 @@
 //! is stored in memory of its own. What a loop carries is a reduction, or memory of its own.
 
 mod affine;
+mod dlc;
 mod lower;
 mod read;
 mod rows;
@@ -14,6 +15,7 @@ mod types;
 mod write;
 
 use crate::lex::{self, Token};
+pub use dlc::{NoDialect, dlc_text};
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::term::Term;
 use ember_model::Extent;

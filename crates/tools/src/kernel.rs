@@ -74,6 +74,8 @@ impl Kernel {
             Level::Mlir => equiv::mlir_text(&self.name, &self.declarations, &self.term)
                 .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
             Level::Dlc => print(self.best(options, level)?.1.program()),
+            Level::MlirDlc => equiv::dlc_text(self.best(options, level)?.1.program())
+                .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
             Level::Slc | Level::Slcv => text::program(&self.best(options, level)?.0, &words),
         })
     }

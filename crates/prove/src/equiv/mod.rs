@@ -41,6 +41,7 @@ mod write;
 pub use certificate::{Certificate, Proved, Uncertified, certify};
 pub use data::{Given, sample};
 pub use declare::{Declarations, Declared, Purpose};
+pub use ember_import::mlir::dlc_text;
 pub use kernel::{mlir_text, read as read_kernel};
 pub use layout::Layout;
 pub use level::Level;

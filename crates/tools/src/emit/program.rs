@@ -29,6 +29,8 @@ pub enum Level {
     Dlc,
     /// Sequential loops as MLIR text.
     Mlir,
+    /// The two halves, in the dialects of Ember's artifact.
+    MlirDlc,
 }
 
 /// Returns the best program at a level.
@@ -37,7 +39,7 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
     let sequential = matches!(level, Level::Scf | Level::Mlir);
     let goal = if sequential { Goal::Coupled } else { Goal::Decoupled };
     let chosen = match level {
-        Level::Dlc if options.rank => {
+        Level::Dlc | Level::MlirDlc if options.rank => {
             let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
             let tuning = Tuning::new(inputs, &case, options);
             let attempt = tuning.best_of(schedule, &Line::hidden())?;
@@ -47,12 +49,14 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
             let scalar = of_phases(inputs, schedule, |phase| phase != Phase::Optimise);
             best(inputs, options, &scalar, goal)?
         }
-        Level::Scf | Level::Slcv | Level::Dlc | Level::Mlir => {
+        Level::Scf | Level::Slcv | Level::Dlc | Level::Mlir | Level::MlirDlc => {
             best(inputs, options, schedule, goal)?
         }
     };
     Ok(match level {
         Level::Dlc => print(chosen.program.program()),
+        Level::MlirDlc => equiv::dlc_text(chosen.program.program())
+            .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
         Level::Scf | Level::Slc | Level::Slcv => text::program(&chosen.term, &inputs.words()),
         Level::Mlir => {
             let declarations = Declarations::of_model(&inputs.model);
