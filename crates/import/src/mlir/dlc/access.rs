@@ -1,7 +1,7 @@
 //! The access half: streams, traversal units, and what these register.
 
 use super::{NoDialect, Writer, memory, typed};
-use ember_targets::dlc::{Action, StreamId, StreamKind, TraversalUnit};
+use ember_targets::dlc::{Action, Hint, StreamId, StreamKind, TraversalUnit};
 
 impl Writer<'_> {
     /// Returns the name of a stream.
@@ -99,11 +99,14 @@ impl Writer<'_> {
                     }
                     None => ("slc", String::new()),
                 };
+                let attribute = match hint {
+                    Hint::NonTemporal => " {nontemporal = true}",
+                    Hint::Temporal | Hint::TemporalL2 => "",
+                };
                 self.define(format!(
-                    "{dialect}.mem_stream %{}[{}] {{hint = \"{}\"}} : {}[{}] into !slc.stream<{of}>{note}",
+                    "{dialect}.mem_stream %{}[{}]{attribute} : {}[{}] into !slc.stream<{of}>{note}",
                     tensor.name,
                     places.join(", "),
-                    hint.name(),
                     memory(tensor),
                     types.join(", "),
                 ))
