@@ -1,5 +1,6 @@
 //! Turns operations into a statement. One pass over the text keeps what each value is: a term, memory, or a structure.
 
+mod allocate;
 mod branches;
 mod carried;
 mod forms;

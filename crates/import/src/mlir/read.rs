@@ -3,12 +3,14 @@
 
 mod attributes;
 mod generic;
+mod names;
 mod pretty;
+mod tokens;
 mod types;
 
 use super::affine::Map;
 use super::rows::{Kind, Rows};
-use super::source::{Defined, Mark, Operation, Region, Text, Token, Use, Value, Word};
+use super::source::{Defined, Mark, Operation, Region, Text, Token, Value, Word};
 use super::types::Type;
 use crate::lex::{self, Lexer};
 use ember_language::diagnostic::{Diagnostic, FileId, Span};
@@ -22,9 +24,6 @@ pub(super) type Refused = Box<Diagnostic>;
 
 /// The most operations of a text.
 const OPERATIONS: usize = 1 << 18;
-
-/// The most results of one name.
-const RESULTS: usize = 64;
 
 /// The deepest nesting of regions.
 const DEEPEST: usize = 128;
@@ -143,36 +142,6 @@ impl<'a> Reader<'a> {
         Ok(operation)
     }
 
-    /// Reads the names of results up to `=`; `%0:2` stands for `%0#0` and `%0#1`.
-    fn results(&mut self) -> Result<Vec<(&'a str, Range<usize>, usize)>, Refused> {
-        let mut found = Vec::new();
-        while let Word(name) = self.peek()
-            && name.starts_with('%')
-        {
-            let (_, at) = self.next();
-            let mut count = 1;
-            if self.takes(':') {
-                let (number, at) = self.word()?;
-                count =
-                    number.parse().ok().filter(|count| (1..=RESULTS).contains(count)).ok_or_else(
-                        || {
-                            self.refused(
-                                format!("a name stands for 1 to {RESULTS} results"),
-                                at,
-                                "not so many",
-                            )
-                        },
-                    )?;
-            }
-            found.push((name, at, count));
-            if !self.takes(',') {
-                self.expect('=')?;
-                break;
-            }
-        }
-        Ok(found)
-    }
-
     /// Returns the kind of an operation, or the error for one without a counterpart.
     fn kind(&self, name: &str, at: &Range<usize>) -> Result<Kind, Refused> {
         self.rows.kind(name).ok_or_else(|| {
@@ -260,124 +229,6 @@ impl<'a> Reader<'a> {
     /// Returns the memory that a value is a view of.
     pub(super) fn root(&self, value: Value) -> Value {
         self.values[value].of.unwrap_or(value)
-    }
-
-    /// Adds a value to the scope.
-    pub(super) fn define(&mut self, name: &'a str, at: Range<usize>) -> Result<Value, Refused> {
-        self.define_all(name, at, 1)
-    }
-
-    /// Adds several values of one name to the scope, and returns the first.
-    fn define_all(
-        &mut self,
-        name: &'a str,
-        at: Range<usize>,
-        count: usize,
-    ) -> Result<Value, Refused> {
-        if !name.starts_with('%') {
-            return Err(self.refused("a value was expected", at, "a value starts with `%`"));
-        }
-        if let Some((first, _)) = self.names.get(name) {
-            let first = Span::new(self.file, self.values[*first].at.clone());
-            let error =
-                self.refused(format!("`{name}` is defined twice"), at, "a second time here");
-            return Err(Box::new(error.with_related(first, "the first time")));
-        }
-        let value = self.values.len();
-        let defined = || Defined { name, at: at.clone(), of: None, uses: 0 };
-        self.values.extend(std::iter::repeat_with(defined).take(count));
-        self.names.insert(name, (value, count));
-        self.scope.push(name);
-        Ok(value)
-    }
-
-    /// Returns the value with a name.
-    pub(super) fn value_named(&mut self, name: &str, at: Range<usize>) -> Result<Value, Refused> {
-        let (plain, number) = match name.split_once('#') {
-            Some((plain, number)) => (plain, number.parse().unwrap_or(usize::MAX)),
-            None => (name, 0),
-        };
-        let found = self.names.get(plain).copied();
-        let Some((first, _)) = found.filter(|(_, count)| number < *count) else {
-            let error =
-                self.refused(format!("`{name}` is used before it is defined"), at, "not defined");
-            let near = suggest::did_you_mean(name, self.scope.iter().rev().take(64).copied());
-            return Err(near.map_or(error.clone(), |near| error.with_help_boxed(&near)));
-        };
-        self.values[first + number].uses += 1;
-        Ok(first + number)
-    }
-
-    /// Reads a value.
-    pub(super) fn operand(&mut self) -> Result<Use, Refused> {
-        let (name, at) = self.word()?;
-        Ok((self.value_named(name, at.clone())?, at))
-    }
-
-    /// Returns the next token without taking it; a zero sign at the end.
-    pub(super) fn peek(&mut self) -> Token<'a> {
-        let next = self.next();
-        let token = next.0;
-        self.ahead = Some(next);
-        token
-    }
-
-    /// Takes the next token.
-    pub(super) fn next(&mut self) -> (Token<'a>, Range<usize>) {
-        if let Some(ahead) = self.ahead.take() {
-            return ahead;
-        }
-        let end = self.text.len();
-        let next = self.lexer.by_ref().find(|(token, _)| *token != Token::Line);
-        next.unwrap_or((Mark('\0'), end..end))
-    }
-
-    /// Takes a sign if it is the next token.
-    pub(super) fn takes(&mut self, mark: char) -> bool {
-        let found = self.peek() == Mark(mark);
-        if found {
-            self.next();
-        }
-        found
-    }
-
-    /// Takes a word if it is the next token.
-    pub(super) fn takes_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), Word(own) if own == word);
-        if found {
-            self.next();
-        }
-        found
-    }
-
-    /// Takes a sign, which must be the next token.
-    pub(super) fn expect(&mut self, mark: char) -> Result<(), Refused> {
-        match self.takes(mark) {
-            true => Ok(()),
-            false => {
-                let mark = if mark == '→' { "->".to_owned() } else { mark.to_string() };
-                Err(self.refuse(format!("`{mark}` was expected")))
-            }
-        }
-    }
-
-    /// Takes a given word, which must be the next token.
-    pub(super) fn expect_word(&mut self, word: &str) -> Result<(), Refused> {
-        match self.takes_word(word) {
-            true => Ok(()),
-            false => Err(self.refuse(format!("`{word}` was expected"))),
-        }
-    }
-
-    /// Takes a word.
-    pub(super) fn word(&mut self) -> Result<(&'a str, Range<usize>), Refused> {
-        match self.next() {
-            (Word(word), at) => Ok((word, at)),
-            (token, at) => {
-                self.ahead = Some((token, at));
-                Err(self.refuse("a word was expected"))
-            }
-        }
     }
 
     /// Returns an error at the next token.
