@@ -7,6 +7,7 @@
 
 mod affine;
 mod dlc;
+mod lines;
 mod lower;
 mod read;
 mod rows;
@@ -15,11 +16,12 @@ mod types;
 mod write;
 
 use crate::lex::{self, Token};
-pub use dlc::{NoDialect, dlc_text};
+pub use dlc::dlc_text;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::term::Term;
 use ember_model::Extent;
 use ember_values::scalar::{DType, LARGEST_SIZE};
+pub use lines::NoDialect;
 use lower::Lowering;
 use read::Reader;
 use rows::Rows;

@@ -25,20 +25,22 @@ impl Writer<'_> {
         self.streams = vec![String::new(); program.streams.len()];
         for (at, stream) in program.streams.iter().enumerate() {
             let own = match &stream.kind {
-                StreamKind::Const(scalar) => self.scalar(*scalar),
+                StreamKind::Const(scalar) => self.out.scalar(*scalar),
                 StreamKind::Size(id) => self.sizes[id.index()].clone(),
                 _ => continue,
             };
             let of = typed(stream.ty);
             self.streams[at] =
-                self.define(format!("slc.to_stream {own} : {of} to !slc.stream<{of}>"));
+                self.out.define(format!("slc.to_stream {own} : {of} to !slc.stream<{of}>"));
         }
         for unit in &program.units {
-            let step = self.number(unit.step);
-            steps.push(self.define(format!("slc.to_stream {step} : index to !slc.stream<index>")));
+            let step = self.out.number(unit.step);
+            steps.push(
+                self.out.define(format!("slc.to_stream {step} : index to !slc.stream<index>")),
+            );
         }
-        self.line("dlc.configure_access_engine {");
-        self.indent += 1;
+        self.out.line("dlc.configure_access_engine {");
+        self.out.indent += 1;
         let mut units = program.units.iter().zip(steps).peekable();
         for at in 0..program.streams.len() {
             while let Some((unit, step)) =
@@ -63,14 +65,14 @@ impl Writer<'_> {
                 return Err(NoDialect("an action outside of every loop".to_owned()));
             }
         }
-        self.indent -= 1;
-        self.line("} :");
+        self.out.indent -= 1;
+        self.out.line("} :");
         Ok(())
     }
 
     fn unit(&mut self, unit: &TraversalUnit, step: &str) {
         let (lo, hi) = (self.stream(unit.lo), self.stream(unit.hi));
-        let name = self.define(format!(
+        let name = self.out.define(format!(
             "dlc.new_tu {lo} to {hi} step {step} : !slc.stream<index> into !dlc.tu"
         ));
         self.units.push(name);
@@ -85,7 +87,7 @@ impl Writer<'_> {
             StreamKind::Const(_) | StreamKind::Size(_) => return Ok(()),
             StreamKind::IndVar(unit) => {
                 let unit = self.units.get(unit.index()).cloned().unwrap_or_default();
-                self.define(format!("dlc.get_ind_var {unit} : !slc.stream<index>"))
+                self.out.define(format!("dlc.get_ind_var {unit} : !slc.stream<index>"))
             }
             StreamKind::Mem { addr, hint } => {
                 let tensor = &program.tensors[addr.tensor.index()];
@@ -103,7 +105,7 @@ impl Writer<'_> {
                     Hint::NonTemporal => " {nontemporal = true}",
                     Hint::Temporal | Hint::TemporalL2 => "",
                 };
-                self.define(format!(
+                self.out.define(format!(
                     "{dialect}.mem_stream %{}[{}]{attribute} : {}[{}] into !slc.stream<{of}>{note}",
                     tensor.name,
                     places.join(", "),
@@ -111,7 +113,7 @@ impl Writer<'_> {
                     types.join(", "),
                 ))
             }
-            StreamKind::Alu { op, a, b } => self.define(format!(
+            StreamKind::Alu { op, a, b } => self.out.define(format!(
                 "slc.alu_stream< {}> {}, {} : {}, {} -> !slc.stream<{of}>",
                 op.name(),
                 self.stream(*a),
@@ -136,11 +138,12 @@ impl Writer<'_> {
             Action::Traverse(_) => {}
             Action::Operand(id) => {
                 let (name, of) = (self.stream(*id), self.stream_type(*id));
-                self.line(format!("dlc.register_operand {unit},  {event}, {name} : !dlc.tu, {of}"));
+                self.out
+                    .line(format!("dlc.register_operand {unit},  {event}, {name} : !dlc.tu, {of}"));
             }
             Action::Callback(case) => {
                 let id = case.index() + 1;
-                self.line(format!(
+                self.out.line(format!(
                     "dlc.register_callback {unit},  {event} {{id = {id} : i64}} : !dlc.tu"
                 ));
             }

@@ -15,17 +15,17 @@ impl Writer<'_> {
         let program = self.program;
         for register in &program.registers {
             let of = typed(register.ty);
-            self.line(format!("%reg_{} = memref.alloca() : memref<{of}>", register.name));
+            self.out.line(format!("%reg_{} = memref.alloca() : memref<{of}>", register.name));
         }
         self.statements(&program.main)?;
-        self.line("dlc.compute_loop");
+        self.out.line("dlc.compute_loop");
         for (at, case) in program.cases.iter().enumerate() {
-            self.line(format!("case {} {{", at + 1));
-            self.indent += 1;
+            self.out.line(format!("case {} {{", at + 1));
+            self.out.indent += 1;
             self.statements(&case.body)?;
-            self.line("dlc.yield");
-            self.indent -= 1;
-            self.line("}");
+            self.out.line("dlc.yield");
+            self.out.indent -= 1;
+            self.out.line("}");
         }
         Ok(())
     }
@@ -45,12 +45,12 @@ impl Writer<'_> {
             Stmt::Set(id, value) => {
                 let (value, of) = self.value(value)?;
                 let (register, _) = self.register(*id);
-                self.line(format!("memref.store {value}, {register}[] : memref<{of}>"));
+                self.out.line(format!("memref.store {value}, {register}[] : memref<{of}>"));
             }
             Stmt::Pop(id) => {
                 let (register, of) = self.register(*id);
-                let popped = self.define(format!("dlc.pop_operand : {of}"));
-                self.line(format!("memref.store {popped}, {register}[] : memref<{of}>"));
+                let popped = self.out.define(format!("dlc.pop_operand : {of}"));
+                self.out.line(format!("memref.store {popped}, {register}[] : memref<{of}>"));
             }
             Stmt::Store(addr, value) => {
                 let value = self.value(value)?;
@@ -73,15 +73,15 @@ impl Writer<'_> {
     fn repeated(&mut self, own: &Loop) -> Result<(), NoDialect> {
         let (lo, _) = self.value(&own.lo)?;
         let (hi, _) = self.value(&own.hi)?;
-        let step = self.number(own.step);
-        let index = self.fresh();
-        self.line(format!("scf.for {index} = {lo} to {hi} step {step} {{"));
-        self.indent += 1;
+        let step = self.out.number(own.step);
+        let index = self.out.fresh();
+        self.out.line(format!("scf.for {index} = {lo} to {hi} step {step} {{"));
+        self.out.indent += 1;
         let (register, of) = self.register(own.var);
-        self.line(format!("memref.store {index}, {register}[] : memref<{of}>"));
+        self.out.line(format!("memref.store {index}, {register}[] : memref<{of}>"));
         self.statements(&own.body)?;
-        self.indent -= 1;
-        self.line("}");
+        self.out.indent -= 1;
+        self.out.line("}");
         Ok(())
     }
 
@@ -95,8 +95,8 @@ impl Writer<'_> {
             Some(Lanes { count, limit }) => {
                 let base = places.last().cloned().unwrap_or_default();
                 let (limit, _) = self.value(limit)?;
-                let (zero, one) = (self.number(0), self.number(1));
-                Some(self.define(format!(
+                let (zero, one) = (self.out.number(0), self.out.number(1));
+                Some(self.out.define(format!(
                     "slcvec.mask {base} {zero} {limit} {one} : vector<{count}xi1>"
                 )))
             }
@@ -126,12 +126,12 @@ impl Writer<'_> {
         let name = match (mask, &of) {
             (Some(mask), Type::Vector(lanes, own)) => {
                 let zero = if own.dtype().is_float() { "0.0" } else { "0" };
-                let pass = self.constant(format!("dense<{zero}> : {of}"));
-                self.define(format!(
+                let pass = self.out.constant(format!("dense<{zero}> : {of}"));
+                self.out.define(format!(
                     "vector.maskedload {place}, {mask}, {pass} : {memory}, vector<{lanes}xi1>, {of} into {of}"
                 ))
             }
-            _ => self.define(format!("memref.load {place} : {memory}")),
+            _ => self.out.define(format!("memref.load {place} : {memory}")),
         };
         Ok((name, of))
     }
@@ -144,10 +144,10 @@ impl Writer<'_> {
     ) -> Result<(), NoDialect> {
         let (memory, of) = self.held(addr.tensor, addr.lanes.as_ref());
         match (mask, &of) {
-            (Some(mask), Type::Vector(lanes, _)) => self.line(format!(
+            (Some(mask), Type::Vector(lanes, _)) => self.out.line(format!(
                 "vector.maskedstore {place}, {mask}, {value} : {memory}, vector<{lanes}xi1>, {of}"
             )),
-            _ => self.line(format!("memref.store {value}, {place} : {memory}")),
+            _ => self.out.line(format!("memref.store {value}, {place} : {memory}")),
         }
         Ok(())
     }
@@ -159,10 +159,10 @@ impl Writer<'_> {
     /// Writes an operation on values.
     fn applied(&mut self, operator: &str, operands: Vec<Value>) -> Result<Value, NoDialect> {
         let types: Vec<Type> = operands.iter().map(|(_, of)| of.clone()).collect();
-        let (operation, output) = self.operation(operator, &types)?;
+        let (operation, output) = self.out.operation(operator, &types)?;
         let names: Vec<String> = operands.into_iter().map(|(name, _)| name).collect();
         let last = types.last().cloned().unwrap_or(Type::Scalar(Elem::Index));
-        let name = self.define(format!("{operation} {} : {last}", names.join(", ")));
+        let name = self.out.define(format!("{operation} {} : {last}", names.join(", ")));
         let of = if output == Output::Bit { last.of(Elem::Bit) } else { last };
         Ok((name, of))
     }
@@ -173,9 +173,9 @@ impl Writer<'_> {
         Ok(match expr {
             Expr::Register(id) => {
                 let (register, of) = self.register(*id);
-                (self.define(format!("memref.load {register}[] : memref<{of}>")), of)
+                (self.out.define(format!("memref.load {register}[] : memref<{of}>")), of)
             }
-            Expr::Const(scalar) => (self.scalar(*scalar), Type::Scalar(elem(scalar.dtype()))),
+            Expr::Const(scalar) => (self.out.scalar(*scalar), Type::Scalar(elem(scalar.dtype()))),
             Expr::Size(id) => (self.sizes[id.index()].clone(), index),
             Expr::Load(addr) => {
                 let place = self.place(addr)?;
@@ -192,7 +192,7 @@ impl Writer<'_> {
             Expr::Broadcast(lanes, x) => {
                 let (x, of) = self.value(x)?;
                 let to = Type::Vector(u64::from(*lanes), of.elem().unwrap_or(Elem::Index));
-                (self.define(format!("vector.broadcast {x} : {of} to {to}")), to)
+                (self.out.define(format!("vector.broadcast {x} : {of} to {to}")), to)
             }
             Expr::Fold(..) => return Err(NoDialect("a fold of lanes, half onto half".to_owned())),
             Expr::Select(..) => return Err(NoDialect("a choice of the execute unit".to_owned())),
