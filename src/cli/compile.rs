@@ -109,6 +109,8 @@ fn program_level(level: Level) -> emit::Level {
         Level::Slcv => emit::Level::Slcv,
         Level::Mlir => emit::Level::Mlir,
         Level::MlirDlc => emit::Level::MlirDlc,
+        Level::MlirSlc => emit::Level::MlirSlc,
+        Level::MlirSlcv => emit::Level::MlirSlcv,
         Level::Dlc | Level::Dot | Level::EgraphJson => emit::Level::Dlc,
     }
 }

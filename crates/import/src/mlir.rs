@@ -11,6 +11,7 @@ mod lines;
 mod lower;
 mod read;
 mod rows;
+mod slc;
 mod source;
 mod types;
 mod write;
@@ -25,6 +26,7 @@ pub use lines::NoDialect;
 use lower::Lowering;
 use read::Reader;
 use rows::Rows;
+pub use slc::slc_text;
 use std::collections::BTreeSet;
 pub use write::{Unwritten, text};
 

@@ -74,6 +74,10 @@ impl Kernel {
             Level::Mlir => equiv::mlir_text(&self.name, &self.declarations, &self.term)
                 .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
             Level::Dlc => print(self.best(options, level)?.1.program()),
+            Level::MlirSlc | Level::MlirSlcv => {
+                equiv::slc_text(&self.name, &self.declarations, &self.best(options, level)?.0)
+                    .map_err(|why| vec![Diagnostic::global(why.to_string())])?
+            }
             Level::MlirDlc => equiv::dlc_text(self.best(options, level)?.1.program())
                 .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
             Level::Slc | Level::Slcv => text::program(&self.best(options, level)?.0, &words),
@@ -83,8 +87,10 @@ impl Kernel {
     /// Returns the best divided program by the cost model: its term, and the program.
     fn best(&self, options: &Options, level: Level) -> Checked<(Term, Verified)> {
         let schedule = self.book.require_schedule(&options.schedule)?;
-        let scalar = schedule
-            .only(|rule| level != Level::Slc || self.book.rules[rule].phase != Phase::Optimise);
+        let scalar = schedule.only(|rule| {
+            !matches!(level, Level::Slc | Level::MlirSlc)
+                || self.book.rules[rule].phase != Phase::Optimise
+        });
         let mut context = self.declarations.context();
         context.name.clone_from(&self.name);
         let core = &self.machine.core;

@@ -282,6 +282,12 @@ impl Rows {
         self.forms.get(name)
     }
 
+    /// Returns the form whose head is an operator.
+    pub(super) fn form_of(&self, head: &str) -> Option<&str> {
+        let own = |form: &Sexp| form.form().is_some_and(|(own, _)| own == head);
+        self.forms.iter().find(|(_, form)| own(form)).map(|(name, _)| name.as_str())
+    }
+
     /// Returns the reduction that an operation folds values with.
     pub(super) fn fold(&self, operation: &str) -> Option<&str> {
         self.folds.get(operation).map(String::as_str)

@@ -69,6 +69,20 @@ pub fn mlir_text(
     declarations: &Declarations,
     term: &Term,
 ) -> Result<String, mlir::Unwritten> {
+    mlir::text(&as_kernel(name, declarations, term))
+}
+
+/// Returns a program of both units in the dialects of Ember's artifact.
+pub fn slc_text(
+    name: &str,
+    declarations: &Declarations,
+    term: &Term,
+) -> Result<String, mlir::NoDialect> {
+    mlir::slc_text(&as_kernel(name, declarations, term))
+}
+
+/// Returns a program with its declarations.
+fn as_kernel(name: &str, declarations: &Declarations, term: &Term) -> Kernel {
     let tensors = declarations.tensors.iter().map(|own| KernelTensor {
         name: own.name.clone(),
         dtype: own.dtype,
@@ -81,5 +95,5 @@ pub fn mlir_text(
     });
     let (name, term) = (name.to_owned(), term.clone());
     let sizes = declarations.own_sizes.clone();
-    mlir::text(&Kernel { name, term, tensors: tensors.collect(), sizes })
+    Kernel { name, term, tensors: tensors.collect(), sizes }
 }

@@ -42,7 +42,7 @@ pub use certificate::{Certificate, Proved, Uncertified, certify};
 pub use data::{Given, sample};
 pub use declare::{Declarations, Declared, Purpose};
 pub use ember_import::mlir::dlc_text;
-pub use kernel::{mlir_text, read as read_kernel};
+pub use kernel::{mlir_text, read as read_kernel, slc_text};
 pub use layout::Layout;
 pub use level::Level;
 pub use lift::{NoStatement, lifted};

@@ -31,6 +31,10 @@ pub enum Level {
     Mlir,
     /// The two halves, in the dialects of Ember's artifact.
     MlirDlc,
+    /// Scalar code of both units, in the dialects of Ember's artifact.
+    MlirSlc,
+    /// Code of both units with lanes, in the dialects of Ember's artifact.
+    MlirSlcv,
 }
 
 /// Returns the best program at a level.
@@ -45,16 +49,21 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
             let attempt = tuning.best_of(schedule, &Line::hidden())?;
             attempt.program(inputs, schedule)?.clone()
         }
-        Level::Slc => {
+        Level::Slc | Level::MlirSlc => {
             let scalar = of_phases(inputs, schedule, |phase| phase != Phase::Optimise);
             best(inputs, options, &scalar, goal)?
         }
-        Level::Scf | Level::Slcv | Level::Dlc | Level::Mlir | Level::MlirDlc => {
+        Level::Scf | Level::Slcv | Level::Dlc | Level::Mlir | Level::MlirDlc | Level::MlirSlcv => {
             best(inputs, options, schedule, goal)?
         }
     };
     Ok(match level {
         Level::Dlc => print(chosen.program.program()),
+        Level::MlirSlc | Level::MlirSlcv => {
+            let declarations = Declarations::of_model(&inputs.model);
+            equiv::slc_text(&inputs.model.name, &declarations, &chosen.term)
+                .map_err(|why| vec![Diagnostic::global(why.to_string())])?
+        }
         Level::MlirDlc => equiv::dlc_text(chosen.program.program())
             .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
         Level::Scf | Level::Slc | Level::Slcv => text::program(&chosen.term, &inputs.words()),
