@@ -176,7 +176,7 @@ impl<'a> Writer<'a> {
     /// Returns the stream of a loop's variable.
     fn variable(&self, id: Id) -> Result<Value, NoDialect> {
         let found = self.known.iter().rev().find_map(|known| known.get(&id));
-        found.cloned().map_or_else(|| self.refused(id), Ok)
+        found.cloned().ok_or_else(|| NoDialect("a loop of both units in a callback".to_owned()))
     }
 
     /// Returns a number or size.
