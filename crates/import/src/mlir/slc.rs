@@ -12,6 +12,7 @@ use egg::{Id, Language};
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Term};
 use ember_model::Extent;
+use ember_targets::dlc::Hint;
 use ember_values::scalar::{DType, Scalar};
 use rustc_hash::FxHashMap;
 
@@ -143,8 +144,9 @@ impl<'a> Writer<'a> {
             ("stream-index", parts) => writer.variable(parts[0]),
             ("stream-load", parts) => {
                 let (place, types, of, note) = writer.stream_address(parts[1])?;
-                let attribute = match writer.term[parts[0]].name() {
-                    Some("non-temporal") => " {nontemporal = true}",
+                let hint = writer.term[parts[0]].name().and_then(Hint::parse);
+                let attribute = match hint {
+                    Some(Hint::NonTemporal) => " {nontemporal = true}",
                     _ => "",
                 };
                 let dialect = if note.is_empty() { "slc" } else { "slcvec" };
@@ -186,7 +188,7 @@ impl<'a> Writer<'a> {
             return Ok((self.out.number(n), index));
         }
         match self.parts(id) {
-            ("size", parts) => {
+            ("symbolic", parts) => {
                 let name = self.term[parts[0]].to_string();
                 Ok((self.size(name.trim_start_matches('%'))?, index))
             }

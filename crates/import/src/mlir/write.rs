@@ -62,7 +62,7 @@ const FORMS: [&str; 16] = [
     "index",
     "input",
     "output",
-    "size",
+    "symbolic",
     "element",
     "load",
     "store",

@@ -124,7 +124,7 @@ impl<'a> Lowering<'_, 'a> {
     /// Returns the term of a size.
     pub(super) fn size_term(&mut self, name: &str) -> Result<egg::Id, Refused> {
         let name = self.word(&format!("%{name}"));
-        self.form("size", &[("name", name)])
+        self.form("symbolic", &[("name", name)])
     }
 
     /// Returns the name of a value in programs.

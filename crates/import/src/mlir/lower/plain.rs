@@ -158,9 +158,10 @@ impl<'a> Lowering<'_, 'a> {
         let Type::Vector(_, elem) = of else {
             return Err(self.refused("lanes are reduced", &operation.at));
         };
-        let ordered = |fold: &str| elem.dtype().is_float() && (fold == "add" || fold == "mul");
-        let fold = operation.word.and_then(|word| self.rows.lanes(word));
-        let Some(fold) = fold.filter(|fold| !ordered(fold) && operation.operands.len() == 1) else {
+        // Sums and products have one word for all types, and depend on the order of floating-point lanes.
+        let ordered = |word: &&str| elem.dtype().is_float() && !word.ends_with('f');
+        let word = operation.word.filter(|word| !ordered(word) && operation.operands.len() == 1);
+        let Some(fold) = word.and_then(|word| self.rows.lanes(word)) else {
             let message = "this reduction of lanes has no counterpart";
             return Err(self.refused(message, &operation.at).with_help_boxed(
                 "sums of floating-point lanes depend on their order: write a loop",

@@ -36,7 +36,7 @@ impl Writer<'_> {
                 let found = around.map(|(_, value)| value.clone());
                 found.ok_or_else(|| Unwritten::Operator(node.to_string()))
             }
-            (Some("size"), &[name]) => self.size(self.name_of(name)),
+            (Some("symbolic"), &[name]) => self.size(self.name_of(name)),
             (Some("load"), &[address]) => {
                 let (memory, (of, elem)) = self.address(address)?;
                 let name = self.text.define(&format!("memref.load {memory} : {of}"))?;
