@@ -36,7 +36,7 @@ use common::Common;
 use compile::main_job;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_tools::progress::Line;
-use run::{CoreName, run_program};
+use run::{CoreName, run_any};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -72,14 +72,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs one program, SCF, SLC or DLC text, on a model's data.
+    /// Runs one program, SCF, SLC or DLC text, on a model's data; or a kernel, MLIR text, on random data.
     #[command(after_help = "Example:\n  ember-rewrite run programs/bag_sum_expert_64.dlc \
                             examples/embedding_bag.sexp --timeline trace.json")]
     Run {
         /// The program.
         program: PathBuf,
-        /// The model.
-        model: PathBuf,
+        /// The model; a kernel needs none.
+        model: Option<PathBuf>,
         /// The core that runs the execute half.
         #[arg(long, value_enum, default_value_t = CoreName::OutOfOrder)]
         core: CoreName,
@@ -201,7 +201,7 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli, sources: &mut Sources) -> Checked<ExitCode> {
     match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
-            run_program(sources, program, model, *core, common)
+            run_any(sources, program, model.as_deref(), *core, common)
         }
         (Some(Command::Import(args)), _) => args.run(sources),
         (Some(Command::Bench(args)), _) => args.run(sources),

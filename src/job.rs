@@ -306,7 +306,7 @@ fn ablation(
     let with = case.rank(&chosen.program, machine).map_or(u64::MAX, |measure| measure.cycles);
     let most = with.saturating_mul(REQUIRED);
     let rank = options.rank.then_some(*case);
-    let mut chooser = Chooser::new(inputs, rank, goal(inputs, schedule));
+    let mut chooser = Chooser::new(inputs, rank, goal(&inputs.book, schedule));
     chooser.cycles = most;
     if searched.plan.groups.len() == 1 {
         // The bound is that of the whole model. No program that is so near to it would change what the report says.

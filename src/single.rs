@@ -4,6 +4,7 @@ use crate::report::Record;
 use ember_compile::coupled::coupled;
 use ember_compile::decouple::decouple;
 use ember_compile::dlc_text::DlcText;
+use ember_compile::models;
 use ember_compile::pipeline::{Case, Failure, Inputs, Options, simulate};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
@@ -11,18 +12,23 @@ use ember_language::rules::{Kind, Unit};
 use ember_language::sexp;
 use ember_language::text;
 use ember_model::Model;
+use ember_prove::equiv::{self, Declarations};
 use ember_sim::{CoreKind, Recording};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, Verified, verify};
+use itertools::Itertools;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Reads a program of any level and verifies it. A text that starts with `(dlc` is a DLC program;
+/// Reads a program of any level, or a kernel in MLIR text, and verifies it. A text that starts with `(dlc` is a DLC program;
 /// any other is a statement of one processor, run as a coupled loop nest, or of both units, which is decoupled.
 pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Checked<Verified> {
-    let file = load(sources, path)?;
     let limits = Limits::of(&inputs.machine);
+    if models::is_kernel(sources, path) {
+        return read_kernel(sources, path, inputs, &limits);
+    }
+    let file = load(sources, path)?;
     let forms = sexp::read(sources, file)?;
     let [form] = forms.as_slice() else {
         let message = format!("{}: a program is one expression", path.display());
@@ -58,6 +64,30 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
             .map(|e| Diagnostic::error(e.to_string(), form.span, "once it is decoupled"))
             .collect()
     })
+}
+
+/// Reads a kernel in MLIR text, whose arguments are tensors of the model, as a coupled loop nest.
+fn read_kernel(
+    sources: &mut Sources,
+    path: &Path,
+    inputs: &Inputs,
+    limits: &Limits,
+) -> Checked<Verified> {
+    let model = Declarations::of_model(&inputs.model);
+    let (own, side) = equiv::read_kernel(sources, &inputs.book, path, std::iter::once(&model))?;
+    let fail = |message: String| {
+        let error = Diagnostic::global(format!("{}: {message}", path.display()));
+        let help = "the arguments have the names, types and extents of the model's tensors, or their order";
+        vec![error.with_help(help)]
+    };
+    let known = |name: &str| model.tensor(name).is_some();
+    if let Some(other) = own.tensors.iter().find(|tensor| !known(&tensor.name)) {
+        return Err(fail(format!("the model has no tensor for {}", other.form())));
+    }
+    let term = side.term().map_err(|why| fail(why.to_string()))?;
+    let program = coupled(inputs.book.signature.table(), term, &inputs.context());
+    let program = program.map_err(|e| fail(e.message))?;
+    verify(program, limits).map_err(|errors| fail(errors.iter().join("; ")))
 }
 
 /// One program's run.

@@ -27,10 +27,10 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 14] = [
+const VERBS: [Verb; 15] = [
     Verb {
         name: "fail",
-        extensions: &["sexp", "rules", "dlc", "scf", "slc", "toml", "edit", "args"],
+        extensions: &["sexp", "rules", "dlc", "scf", "slc", "mlir", "toml", "edit", "args"],
         run: command::fail,
     },
     Verb { name: "fmt", extensions: &["rules", "sexp", "case", "dlc"], run: command::format },
@@ -45,6 +45,7 @@ const VERBS: [Verb; 14] = [
     Verb { name: "why-not", extensions: &["args"], run: command::answer },
     Verb { name: "verify", extensions: &["args"], run: command::answer },
     Verb { name: "import", extensions: &["args", "run"], run: command::import },
+    Verb { name: "mlir", extensions: &["args"], run: command::answer },
     Verb { name: "rewrite", extensions: &["rewrite"], run: rewrite::forms },
 ];
 

@@ -31,6 +31,7 @@ fn seeds(reader: &str) -> Vec<String> {
         "certificate" => return certificates(),
         "import" => ("tests/imports/programs", "json"),
         "stablehlo" => ("tests/imports", "mlir"),
+        "mlir" => ("tests/cases/mlir", "mlir"),
         _ => ("tests/models", "mtx"),
     };
     let entries = fs::read_dir(root.join(folder)).expect("the folder");

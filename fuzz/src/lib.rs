@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 pub type Reader = fn(&str);
 
 /// The readers with their names.
-pub const READERS: [(&str, Reader); 8] = [
+pub const READERS: [(&str, Reader); 9] = [
     ("rules", rules),
     ("model", model),
     ("program", program),
@@ -35,6 +35,7 @@ pub const READERS: [(&str, Reader); 8] = [
     ("matrix_market", matrix_market),
     ("import", import),
     ("stablehlo", stablehlo),
+    ("mlir", mlir),
 ];
 
 /// The extent of every symbolic size, and the maximum number of elements of a tensor in a run.
@@ -173,6 +174,24 @@ pub fn import(text: &str) {
 /// Imports StableHLO text, and reads the model that it becomes.
 pub fn stablehlo(text: &str) {
     imported("fuzz.mlir", text.as_bytes());
+}
+
+/// Reads a kernel in MLIR text, and writes the program that it becomes.
+pub fn mlir(text: &str) {
+    let (Tools { book, .. }, _) = tools();
+    let mut sources = Sources::default();
+    let path = Path::new("fuzz.mlir");
+    sources.add(path, text);
+    match equiv::read_kernel(&mut sources, book, path, std::iter::empty()) {
+        Ok((declarations, side)) => {
+            if let Ok(term) = side.term() {
+                let _ = equiv::mlir_text("fuzz", &declarations, term);
+            }
+        }
+        Err(errors) => {
+            render::render(&sources, &errors, false);
+        }
+    }
 }
 
 fn imported(path: &str, bytes: &[u8]) {

@@ -38,6 +38,14 @@ pub(super) enum Level {
     Slcv,
     /// The two halves.
     Dlc,
+    /// Sequential loops, as MLIR text.
+    Mlir,
+    /// Scalar code of both units, as MLIR text in the dialects of Ember's public artifact.
+    MlirSlc,
+    /// The same with lanes.
+    MlirSlcv,
+    /// The two halves, as MLIR text in the dialects of Ember's public artifact.
+    MlirDlc,
     /// The e-graph that the program is extracted from, as Graphviz text.
     Dot,
     /// The same as JSON, in the format of `egraph-serialize`.

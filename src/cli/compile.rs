@@ -6,11 +6,13 @@ use crate::html::{self, Page};
 use crate::job::{self, Scope};
 use crate::report::{self, Record};
 use crate::results::{self, Compared, Expected};
+use ember_compile::models;
 use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
 use ember_tools::explain;
+use ember_tools::kernel;
 use ember_tools::progress::Line;
 use ember_tools::render;
 use serde_json::Value;
@@ -21,6 +23,9 @@ use std::time::Instant;
 
 /// Compiles a model and prints the report, or the best program in some form.
 pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<ExitCode> {
+    if models::is_kernel(sources, model) {
+        return kernel_job(sources, model, common);
+    }
     let started = Instant::now();
     let options = common.options();
     let inputs = pipeline::read(sources, model, &options)?;
@@ -93,13 +98,34 @@ fn emit(
             Diagnostic::global("only `--emit dot` and `--emit egraph-json` take a statement");
         return Err(vec![error]);
     }
-    let level = match level {
+    emit::program(inputs, options, program_level(level))
+}
+
+/// Returns the level of a program that is printed.
+fn program_level(level: Level) -> emit::Level {
+    match level {
         Level::Scf => emit::Level::Scf,
         Level::Slc => emit::Level::Slc,
         Level::Slcv => emit::Level::Slcv,
-        _ => emit::Level::Dlc,
-    };
-    emit::program(inputs, options, level)
+        Level::Mlir => emit::Level::Mlir,
+        Level::MlirDlc => emit::Level::MlirDlc,
+        Level::MlirSlc => emit::Level::MlirSlc,
+        Level::MlirSlcv => emit::Level::MlirSlcv,
+        Level::Dlc | Level::Dot | Level::EgraphJson => emit::Level::Dlc,
+    }
+}
+
+/// Compiles a kernel and prints its best program, as DLC if no level is given.
+fn kernel_job(sources: &mut Sources, path: &Path, common: &Common) -> Checked<ExitCode> {
+    let level = common.emit.unwrap_or(Level::Dlc);
+    if matches!(level, Level::Dot | Level::EgraphJson) || common.emit_after.is_some() {
+        let error = Diagnostic::global("of a kernel, programs are printed alone");
+        return Err(vec![error.with_help("give `--emit` scf, slc, slcv, dlc or mlir")]);
+    }
+    let options = common.options();
+    let kernel = kernel::read(sources, path, &options)?;
+    let text = kernel.program(&options, program_level(level))?;
+    write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS)
 }
 
 /// Reads the arrays that the outputs are expected to equal, if any are given.

@@ -3,13 +3,15 @@
 use super::common::{Common, Level};
 use super::compile::{expected, judge, write_outputs};
 use super::output::{to_json, write_output, write_result};
-use crate::report::{self, RunReport};
+use crate::report::{self, Record, RunReport};
 use crate::single;
 use clap::ValueEnum;
+use ember_compile::models;
 use ember_compile::pipeline;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_sim::CoreKind;
 use ember_targets::print::print;
+use ember_tools::kernel;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,8 +22,61 @@ pub(super) enum CoreName {
     OutOfOrder,
 }
 
+impl CoreName {
+    fn kind(self) -> CoreKind {
+        match self {
+            CoreName::InOrder => CoreKind::InOrder,
+            CoreName::OutOfOrder => CoreKind::OutOfOrder,
+        }
+    }
+}
+
+/// Runs a kernel in MLIR text on data of its own, or a program on a model's data.
+pub(super) fn run_any(
+    sources: &mut Sources,
+    program: &Path,
+    model: Option<&Path>,
+    core: CoreName,
+    common: &Common,
+) -> Checked<ExitCode> {
+    match model {
+        Some(model) => run_program(sources, program, model, core, common),
+        None if models::is_kernel(sources, program) => run_kernel(sources, program, core, common),
+        None => {
+            let error = Diagnostic::global("no model is given");
+            Err(vec![error.with_help("a program runs on a model's data: `run PROGRAM MODEL`")])
+        }
+    }
+}
+
+/// Runs a kernel on random data.
+fn run_kernel(
+    sources: &mut Sources,
+    path: &Path,
+    core: CoreName,
+    common: &Common,
+) -> Checked<ExitCode> {
+    let options = common.options();
+    let kernel = kernel::read(sources, path, &options)?;
+    let ran = kernel.run(&options, core.kind())?;
+    write_outputs(common, &ran.outputs)?;
+    let mut record = Record {
+        name: ran.program.program().name.clone(),
+        exactness: options.exact.name().to_owned(),
+        ..Record::default()
+    };
+    record.compare(ran.compared);
+    record.measure(&ran.outcome.stats, &kernel.machine);
+    let program = print(ran.program.program());
+    let report = RunReport { record, program, expected: Vec::new() };
+    let text = if common.json { to_json(&report) } else { report::one(&report) };
+    write_result(common.output.as_deref(), &text)?;
+    let failed = report.record.has_failed().then_some(&report.record);
+    Ok(judge(failed.as_slice(), &report.expected))
+}
+
 /// Runs one program.
-pub(super) fn run_program(
+fn run_program(
     sources: &mut Sources,
     program: &Path,
     model: &Path,
@@ -46,10 +101,7 @@ pub(super) fn run_program(
         ]);
     }
     let expected = expected(sources, common, &inputs)?;
-    let core = match core {
-        CoreName::InOrder => CoreKind::InOrder,
-        CoreName::OutOfOrder => CoreKind::OutOfOrder,
-    };
+    let core = core.kind();
     let recorded = common.timeline.is_some();
     let ran = single::run((&inputs.model, &inputs.machine), &options, &program, core, recorded)?;
     if let (Some(path), Some(recording)) = (&common.timeline, &ran.recording) {

@@ -1,6 +1,6 @@
 //! Models from files: texts, and programs of frameworks, which are imported.
 
-use ember_import::{Imported, import, is_import};
+use ember_import::{Imported, import, is_import, mlir};
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::load;
 use ember_language::rules::Definitions;
@@ -75,6 +75,19 @@ pub fn read(
 ) -> Checked<(Model, FileId)> {
     let loaded = load(sources, path)?;
     Ok((loaded.model(sources, definitions, BTreeSet::new())?, loaded.file))
+}
+
+/// Returns true if a file is a kernel in MLIR text. A file that cannot be read is none, so that reading it as a model says
+/// why.
+pub fn is_kernel(sources: &Sources, path: &Path) -> bool {
+    if path.extension().is_none_or(|ending| ending != "mlir") {
+        return false;
+    }
+    if let Some(held) = sources.find(path) {
+        return mlir::is_kernel(&sources.get(held).text);
+    }
+    let bytes = sources.files().read(path, load::TEXT_LIMIT);
+    bytes.is_ok_and(|bytes| mlir::is_kernel(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Imports the program in a file.

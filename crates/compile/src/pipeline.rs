@@ -360,7 +360,7 @@ pub fn watch(
     (plan, at): (&Plan, usize),
     watch: &mut Watch<'_>,
 ) -> Found {
-    let goal = goal(inputs, schedule);
+    let goal = goal(&inputs.book, schedule);
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
     run.with_search(plan, at, |search| search.watched(&plan.groups[at].term, watch))
 }
@@ -376,7 +376,7 @@ pub fn search_without(
     with: &Searched,
 ) -> Searched {
     let without = Some(set);
-    let goal = goal(inputs, schedule);
+    let goal = goal(&inputs.book, schedule);
     let run = Run { inputs, statistics, options, schedule, goal, without };
     let rules = inputs.book.rules.iter().filter(|rule| rule.set == set);
     let rules: BTreeSet<&str> = rules.map(|rule| rule.name.as_str()).collect();
@@ -479,10 +479,10 @@ pub fn compile_by(
 
 /// Returns the kind of program that a schedule is for. No program of a schedule is decoupled unless one of its rules takes
 /// the boundary between a statement and the two units.
-pub fn goal(inputs: &Inputs, schedule: &Schedule) -> Goal {
-    let boundary = inputs.book.signature.table().boundary(Kind::Statement, Unit::Both);
+pub fn goal(book: &RuleBook, schedule: &Schedule) -> Goal {
+    let boundary = book.signature.table().boundary(Kind::Statement, Unit::Both);
     let takes = |rule: usize| {
-        boundary.is_some_and(|name| inputs.book.rules[rule].matched().any(|other| other == name))
+        boundary.is_some_and(|name| book.rules[rule].matched().any(|other| other == name))
     };
     if schedule.rules().into_iter().any(takes) { Goal::Decoupled } else { Goal::Coupled }
 }

@@ -1,18 +1,17 @@
 //! Reads StableHLO text, as JAX exports it: functions whose operations are looked up in a table, and calls of private
 //! functions, which are put in their places.
 
-mod lex;
 mod statement;
 
 use crate::build::Builder;
 use crate::error::{ImportError, Problem};
 use crate::graph::{Argument, Elem, Graph, Op, Origin, Weight};
+use crate::lex;
 use crate::limits::{GRAPH_BYTES, OPERATORS};
 use crate::table::{Call, Item, Table};
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::DType;
-use lex::{Token, tokens};
 use statement::{Function, Statement, Type, functions};
 use std::collections::BTreeMap;
 
@@ -59,6 +58,41 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
         reader.builder.graph.outputs.push((format!("result{at}"), id));
     }
     Ok(reader.builder.graph)
+}
+
+/// A token of a text, in the lines that statements are read from.
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    /// A name or number, with its sigil.
+    Word(String),
+    /// Text in double quotes.
+    Text(String),
+    /// A sign; `→` stands for `->`.
+    Mark(char),
+    /// The start of a line, with its number.
+    Line(usize),
+}
+
+/// Splits a text into tokens.
+fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
+    let mut line = 1;
+    let mut found = vec![Token::Line(line)];
+    for (token, _) in lex::tokens(text) {
+        found.push(match token {
+            lex::Token::Word(word) => Token::Word(word.to_owned()),
+            lex::Token::Text(text) => Token::Text(text.to_owned()),
+            lex::Token::Mark(mark) => Token::Mark(mark),
+            lex::Token::Line => {
+                line += 1;
+                Token::Line(line)
+            }
+            lex::Token::Open => {
+                return Err(Problem::Text { line, what: "a text without an end" });
+            }
+        });
+    }
+    found.push(Token::Line(line + 1));
+    Ok(found)
 }
 
 /// Returns the line of a byte, counted from 1.

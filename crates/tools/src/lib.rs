@@ -17,6 +17,7 @@ pub mod cost_table;
 pub mod emit;
 pub mod explain;
 pub mod history;
+pub mod kernel;
 pub mod lsp;
 pub mod progress;
 pub mod render;

@@ -64,7 +64,7 @@ impl<'a> Tuning<'a> {
     pub fn best_of(&self, schedule: &Schedule, line: &Line) -> Checked<Attempt> {
         let rivals = self.rivals(schedule, line)?;
         let chosen: Vec<&Chosen> = rivals.iter().filter_map(|o| o.chosen.as_ref().ok()).collect();
-        let goal = goal(self.inputs, schedule);
+        let goal = goal(&self.inputs.book, schedule);
         let own = self.best_among(schedule, &chosen, goal, line)?;
         let exactness = rivals.iter().map(|rival| rival.exactness).fold(own.exactness, Ord::max);
         Ok(Attempt { exactness, ..own })
@@ -90,7 +90,7 @@ impl<'a> Tuning<'a> {
             return Ok(Arc::clone(found));
         }
         let schedule = self.inputs.schedule(name)?;
-        let found = self.own(schedule, goal(self.inputs, schedule), line)?;
+        let found = self.own(schedule, goal(&self.inputs.book, schedule), line)?;
         let found = Arc::new(found);
         known().insert(name.to_owned(), Arc::clone(&found));
         Ok(found)

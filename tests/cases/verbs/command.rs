@@ -21,6 +21,7 @@ pub fn fail(path: &Path) -> Result<String, String> {
         "rules" => return fail_rules(path),
         "args" => arguments(path)?,
         "sexp" => vec![name],
+        "mlir" => vec![name, "--emit".to_owned(), "scf".to_owned()],
         "toml" => vec!["--target".to_owned(), name, MODEL.to_owned()],
         "edit" => vec!["--target".to_owned(), edited(path)?, MODEL.to_owned()],
         _ => vec!["run".to_owned(), name, MODEL.to_owned()],

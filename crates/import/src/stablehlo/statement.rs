@@ -1,6 +1,6 @@
 //! Functions and their statements, in the pretty and the generic form.
 
-use super::lex::Token;
+use super::Token;
 use crate::error::Problem;
 use crate::limits::FOLDED;
 use crate::table::Item;

@@ -2,9 +2,11 @@
 
 use super::declare::{Declarations, Declared, Purpose};
 use super::roles::{Role, Roles};
+use super::sides::Side;
 use crate::random::extreme;
 use ember_interpret::{EDGES, Store};
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
+use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
 use ember_targets::tensor::{Data as Elements, Tensor};
 use ember_values::scalar::{DType, Scalar};
@@ -14,6 +16,9 @@ use std::collections::BTreeMap;
 /// The start of the numbers that written tensors hold before a program runs, if not zeros. Different tensors, and
 /// neighbouring elements of one tensor, hold different numbers, of alternating signs.
 const BEFORE: u64 = 77;
+
+/// The most elements of sampled data.
+const MOST: u64 = 1 << 24;
 
 /// Sizes and inputs.
 #[derive(Clone, Debug)]
@@ -36,6 +41,19 @@ pub(super) enum Fill {
         /// True if it includes real numbers that are easily handled wrongly: zeros of both signs, NaN and similar.
         edges: bool,
     },
+}
+
+/// Generates random data of some sizes for a program, from a seed; `None` if the sizes do not allow any.
+pub fn sample(
+    declarations: &Declarations,
+    side: &Side,
+    operators: &Operators,
+    sizes: &BTreeMap<String, u64>,
+    seed: u64,
+) -> Option<Given> {
+    let roles = Roles::new(declarations, &[], [side, side], operators);
+    let fill = Fill::Random { edges: false };
+    Given::make(declarations, &roles, (sizes, MOST), fill, &mut Rng::with_seed(seed))
 }
 
 impl Given {

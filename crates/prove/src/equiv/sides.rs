@@ -3,6 +3,7 @@
 use super::assume::{ASSUME, Assumption};
 use super::data::Given;
 use super::declare::{Declarations, FORMS};
+use super::kernel;
 use super::layout::{Layout, laid_out};
 use super::level::{Level, is_program, statements};
 use super::lift::{NoStatement, lifted};
@@ -156,6 +157,7 @@ impl Sides {
 }
 
 /// The contents of one file.
+#[derive(Default)]
 struct Text {
     declarations: Option<Declarations>,
     model: Option<ModelFile>,
@@ -178,10 +180,24 @@ pub fn read(
     model: Option<&Path>,
 ) -> Checked<Sides> {
     let mut errors = Vec::new();
-    let mut texts = Vec::new();
-    for path in paths.iter().map(PathBuf::as_path).chain(model) {
-        match file(sources, book, machine, path) {
-            Ok(text) => texts.push(text),
+    let all: Vec<&Path> = paths.iter().map(PathBuf::as_path).chain(model).collect();
+    let mut texts: Vec<Text> = all.iter().map(|_| Text::default()).collect();
+    // The arguments of kernels take the names that other texts declare, so kernels are read after these.
+    let is_kernel = |at: &usize| models::is_kernel(sources, all[*at]);
+    let (kernels, others): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_kernel);
+    for at in others {
+        match file(sources, book, machine, all[at]) {
+            Ok(text) => texts[at] = text,
+            Err(found) => errors.extend(found),
+        }
+    }
+    for at in kernels {
+        let known = texts.iter().filter_map(|text| text.declarations.as_ref());
+        match kernel::read(sources, book, all[at], known) {
+            Ok((declarations, side)) => {
+                texts[at].declarations = Some(declarations);
+                texts[at].sides.push(side);
+            }
             Err(found) => errors.extend(found),
         }
     }
@@ -277,15 +293,7 @@ impl Text {
 }
 
 fn file(sources: &mut Sources, book: &RuleBook, machine: &Machine, path: &Path) -> Checked<Text> {
-    let mut text = Text {
-        declarations: None,
-        model: None,
-        sides: Vec::new(),
-        given: None,
-        layouts: Vec::new(),
-        assumptions: Vec::new(),
-        open: Vec::new(),
-    };
+    let mut text = Text::default();
     let name = path.display().to_string();
     if ember_import::is_import(path) {
         let (model, file) = models::read(sources, path, &book.definitions)?;

@@ -10,9 +10,10 @@ use crate::tuning::Tuning;
 use ember_compile::cost::Goal;
 use ember_compile::groups::Chosen;
 use ember_compile::pipeline::{Case, Inputs, Options, compile_by};
-use ember_language::diagnostic::Checked;
+use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Phase, Schedule};
 use ember_language::text;
+use ember_prove::equiv::{self, Declarations};
 use ember_targets::print::print;
 
 /// A level of programs.
@@ -26,28 +27,51 @@ pub enum Level {
     Slcv,
     /// The two halves.
     Dlc,
+    /// Sequential loops as MLIR text.
+    Mlir,
+    /// The two halves, in the dialects of Ember's artifact.
+    MlirDlc,
+    /// Scalar code of both units, in the dialects of Ember's artifact.
+    MlirSlc,
+    /// Code of both units with lanes, in the dialects of Ember's artifact.
+    MlirSlcv,
 }
 
 /// Returns the best program at a level.
 pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
     let schedule = inputs.schedule(&options.schedule)?;
-    let goal = if level == Level::Scf { Goal::Coupled } else { Goal::Decoupled };
+    let sequential = matches!(level, Level::Scf | Level::Mlir);
+    let goal = if sequential { Goal::Coupled } else { Goal::Decoupled };
     let chosen = match level {
-        Level::Dlc if options.rank => {
+        Level::Dlc | Level::MlirDlc if options.rank => {
             let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
             let tuning = Tuning::new(inputs, &case, options);
             let attempt = tuning.best_of(schedule, &Line::hidden())?;
             attempt.program(inputs, schedule)?.clone()
         }
-        Level::Slc => {
+        Level::Slc | Level::MlirSlc => {
             let scalar = of_phases(inputs, schedule, |phase| phase != Phase::Optimise);
             best(inputs, options, &scalar, goal)?
         }
-        Level::Scf | Level::Slcv | Level::Dlc => best(inputs, options, schedule, goal)?,
+        Level::Scf | Level::Slcv | Level::Dlc | Level::Mlir | Level::MlirDlc | Level::MlirSlcv => {
+            best(inputs, options, schedule, goal)?
+        }
     };
     Ok(match level {
         Level::Dlc => print(chosen.program.program()),
+        Level::MlirSlc | Level::MlirSlcv => {
+            let declarations = Declarations::of_model(&inputs.model);
+            equiv::slc_text(&inputs.model.name, &declarations, &chosen.term)
+                .map_err(|why| vec![Diagnostic::global(why.to_string())])?
+        }
+        Level::MlirDlc => equiv::dlc_text(chosen.program.program())
+            .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
         Level::Scf | Level::Slc | Level::Slcv => text::program(&chosen.term, &inputs.words()),
+        Level::Mlir => {
+            let declarations = Declarations::of_model(&inputs.model);
+            equiv::mlir_text(&inputs.model.name, &declarations, &chosen.term)
+                .map_err(|why| vec![Diagnostic::global(why.to_string())])?
+        }
     })
 }
 

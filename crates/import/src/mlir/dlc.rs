@@ -1,0 +1,84 @@
+//! Writes DLC programs in the dialects of the public Ember artifact: `slc` and `slcvec` for streams, `dlc` for the two
+//! halves. What the artifact has no operation for is refused.
+//!
+//! Registers of the execute unit, which hold their values from one callback to the next, are memory of rank 0.
+
+mod access;
+mod compute;
+
+use super::lines::{Lines, NoDialect};
+use super::types::{Elem, Type};
+use ember_targets::dlc::{self, Dim, Program, TensorDecl};
+
+/// The state of writing.
+struct Writer<'a> {
+    program: &'a Program,
+    out: Lines,
+    sizes: Vec<String>,
+    streams: Vec<String>,
+    units: Vec<String>,
+}
+
+/// Returns the text of a program.
+pub fn dlc_text(program: &Program) -> Result<String, NoDialect> {
+    let mut writer = Writer {
+        program,
+        out: Lines::new()?,
+        sizes: Vec::new(),
+        streams: Vec::new(),
+        units: Vec::new(),
+    };
+    let (mut arguments, mut sizes) = (Vec::new(), Vec::new());
+    for tensor in &program.tensors {
+        arguments.push(format!("%{}: {}", tensor.name, memory(tensor)));
+    }
+    for (at, name) in program.sizes.iter().enumerate() {
+        let extent = |dim: &Dim| matches!(dim, Dim::Size(id) if id.index() == at);
+        let holder = program
+            .tensors
+            .iter()
+            .find_map(|tensor| Some((tensor, tensor.shape.iter().position(extent)?)));
+        sizes.push(match holder {
+            Some((tensor, dimension)) => {
+                let dimension = writer.out.number(i64::try_from(dimension).unwrap_or(0));
+                let own = writer.out.fresh();
+                let of = memory(tensor);
+                writer
+                    .out
+                    .first
+                    .push(format!("{own} = memref.dim %{}, {dimension} : {of}", tensor.name));
+                own
+            }
+            None => {
+                arguments.push(format!("%{name}: index"));
+                format!("%{name}")
+            }
+        });
+    }
+    writer.sizes = sizes;
+    writer.access()?;
+    writer.compute()?;
+    Ok(writer.out.function(&program.name, &arguments))
+}
+
+/// Returns the type of elements.
+pub(super) fn elem(dtype: ember_values::scalar::DType) -> Elem {
+    if dtype == Elem::Index.dtype() { Elem::Index } else { Elem::Of(dtype) }
+}
+
+/// Returns the type of a stream's or register's elements.
+fn typed(of: dlc::Type) -> Type {
+    match of.lanes {
+        1 => Type::Scalar(elem(of.dtype)),
+        lanes => Type::Vector(u64::from(lanes), elem(of.dtype)),
+    }
+}
+
+/// Returns the type of a tensor.
+fn memory(tensor: &TensorDecl) -> String {
+    let extents = tensor.shape.iter().map(|dim| match dim {
+        Dim::Const(n) => format!("{n}x"),
+        Dim::Size(_) => "?x".to_owned(),
+    });
+    format!("memref<{}{}>", extents.collect::<String>(), elem(tensor.dtype))
+}

@@ -1,0 +1,203 @@
+//! The execute half: one case for each callback.
+
+use super::{NoDialect, Writer, elem, memory, typed};
+use crate::mlir::rows::Output;
+use crate::mlir::types::{Elem, Type};
+use ember_targets::dlc::{Addr, Expr, Lanes, Loop, RegisterId, Stmt, TensorId};
+use ember_values::scalar::BinaryOp;
+
+/// A value: its name and its type.
+type Value = (String, Type);
+
+impl Writer<'_> {
+    /// Writes the execute half.
+    pub(super) fn compute(&mut self) -> Result<(), NoDialect> {
+        let program = self.program;
+        for register in &program.registers {
+            let of = typed(register.ty);
+            self.out.line(format!("%reg_{} = memref.alloca() : memref<{of}>", register.name));
+        }
+        self.statements(&program.main)?;
+        self.out.line("dlc.compute_loop");
+        for (at, case) in program.cases.iter().enumerate() {
+            self.out.line(format!("case {} {{", at + 1));
+            self.out.indent += 1;
+            self.statements(&case.body)?;
+            self.out.line("dlc.yield");
+            self.out.indent -= 1;
+            self.out.line("}");
+        }
+        Ok(())
+    }
+
+    fn statements(&mut self, statements: &[Stmt]) -> Result<(), NoDialect> {
+        statements.iter().try_for_each(|statement| self.statement(statement))
+    }
+
+    /// Returns a register as memory, and its type.
+    fn register(&self, id: RegisterId) -> Value {
+        let register = &self.program.registers[id.index()];
+        (format!("%reg_{}", register.name), typed(register.ty))
+    }
+
+    fn statement(&mut self, statement: &Stmt) -> Result<(), NoDialect> {
+        match statement {
+            Stmt::Set(id, value) => {
+                let (value, of) = self.value(value)?;
+                let (register, _) = self.register(*id);
+                self.out.line(format!("memref.store {value}, {register}[] : memref<{of}>"));
+            }
+            Stmt::Pop(id) => {
+                let (register, of) = self.register(*id);
+                let popped = self.out.define(format!("dlc.pop_operand : {of}"));
+                self.out.line(format!("memref.store {popped}, {register}[] : memref<{of}>"));
+            }
+            Stmt::Store(addr, value) => {
+                let value = self.value(value)?;
+                let place = self.place(addr)?;
+                self.store(addr, &place, &value)?;
+            }
+            Stmt::Accumulate(op, addr, value) => {
+                let place = self.place(addr)?;
+                let before = self.load(addr, &place)?;
+                let value = self.value(value)?;
+                let after = self.binary(*op, before, value)?;
+                self.store(addr, &place, &after)?;
+            }
+            Stmt::Matmul { .. } => return Err(NoDialect("a product of matrices".to_owned())),
+            Stmt::For(own) | Stmt::Walk(_, own) => self.repeated(own)?,
+        }
+        Ok(())
+    }
+
+    fn repeated(&mut self, own: &Loop) -> Result<(), NoDialect> {
+        let (lo, _) = self.value(&own.lo)?;
+        let (hi, _) = self.value(&own.hi)?;
+        let step = self.out.number(own.step);
+        let index = self.out.fresh();
+        self.out.line(format!("scf.for {index} = {lo} to {hi} step {step} {{"));
+        self.out.indent += 1;
+        let (register, of) = self.register(own.var);
+        self.out.line(format!("memref.store {index}, {register}[] : memref<{of}>"));
+        self.statements(&own.body)?;
+        self.out.indent -= 1;
+        self.out.line("}");
+        Ok(())
+    }
+
+    /// Returns the indices of an address as text, and the mask of its lanes.
+    fn place(&mut self, addr: &Addr<Expr>) -> Result<(String, Option<String>), NoDialect> {
+        let mut places = Vec::new();
+        for index in &addr.index {
+            places.push(self.value(index)?.0);
+        }
+        let mask = match &addr.lanes {
+            Some(Lanes { count, limit }) => {
+                let base = places.last().cloned().unwrap_or_default();
+                let (limit, _) = self.value(limit)?;
+                let (zero, one) = (self.out.number(0), self.out.number(1));
+                Some(self.out.define(format!(
+                    "slcvec.mask {base} {zero} {limit} {one} : vector<{count}xi1>"
+                )))
+            }
+            None => None,
+        };
+        let tensor = &self.program.tensors[addr.tensor.index()];
+        Ok((format!("%{}[{}]", tensor.name, places.join(", ")), mask))
+    }
+
+    /// Returns the type of a tensor, and the type of what an address holds.
+    fn held(&self, tensor: TensorId, lanes: Option<&Lanes<Expr>>) -> (String, Type) {
+        let tensor = &self.program.tensors[tensor.index()];
+        let own = elem(tensor.dtype);
+        let of = match lanes {
+            Some(lanes) => Type::Vector(u64::from(lanes.count), own),
+            None => Type::Scalar(own),
+        };
+        (memory(tensor), of)
+    }
+
+    fn load(
+        &mut self,
+        addr: &Addr<Expr>,
+        (place, mask): &(String, Option<String>),
+    ) -> Result<Value, NoDialect> {
+        let (memory, of) = self.held(addr.tensor, addr.lanes.as_ref());
+        let name = match (mask, &of) {
+            (Some(mask), Type::Vector(lanes, own)) => {
+                let zero = if own.dtype().is_float() { "0.0" } else { "0" };
+                let pass = self.out.constant(format!("dense<{zero}> : {of}"));
+                self.out.define(format!(
+                    "vector.maskedload {place}, {mask}, {pass} : {memory}, vector<{lanes}xi1>, {of} into {of}"
+                ))
+            }
+            _ => self.out.define(format!("memref.load {place} : {memory}")),
+        };
+        Ok((name, of))
+    }
+
+    fn store(
+        &mut self,
+        addr: &Addr<Expr>,
+        (place, mask): &(String, Option<String>),
+        (value, _): &Value,
+    ) -> Result<(), NoDialect> {
+        let (memory, of) = self.held(addr.tensor, addr.lanes.as_ref());
+        match (mask, &of) {
+            (Some(mask), Type::Vector(lanes, _)) => self.out.line(format!(
+                "vector.maskedstore {place}, {mask}, {value} : {memory}, vector<{lanes}xi1>, {of}"
+            )),
+            _ => self.out.line(format!("memref.store {value}, {place} : {memory}")),
+        }
+        Ok(())
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Result<Value, NoDialect> {
+        self.applied(op.name(), vec![a, b])
+    }
+
+    /// Writes an operation on values.
+    fn applied(&mut self, operator: &str, operands: Vec<Value>) -> Result<Value, NoDialect> {
+        let types: Vec<Type> = operands.iter().map(|(_, of)| of.clone()).collect();
+        let (operation, output) = self.out.operation(operator, &types)?;
+        let names: Vec<String> = operands.into_iter().map(|(name, _)| name).collect();
+        let last = types.last().cloned().unwrap_or(Type::Scalar(Elem::Index));
+        let name = self.out.define(format!("{operation} {} : {last}", names.join(", ")));
+        let of = if output == Output::Bit { last.of(Elem::Bit) } else { last };
+        Ok((name, of))
+    }
+
+    /// Writes an expression.
+    fn value(&mut self, expr: &Expr) -> Result<Value, NoDialect> {
+        let index = Type::Scalar(Elem::Index);
+        Ok(match expr {
+            Expr::Register(id) => {
+                let (register, of) = self.register(*id);
+                (self.out.define(format!("memref.load {register}[] : memref<{of}>")), of)
+            }
+            Expr::Const(scalar) => (self.out.scalar(*scalar), Type::Scalar(elem(scalar.dtype()))),
+            Expr::Size(id) => (self.sizes[id.index()].clone(), index),
+            Expr::Load(addr) => {
+                let place = self.place(addr)?;
+                self.load(addr, &place)?
+            }
+            Expr::Unary(op, x) => {
+                let x = self.value(x)?;
+                self.applied(op.name(), vec![x])?
+            }
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                self.binary(*op, a, b)?
+            }
+            Expr::Broadcast(lanes, x) => {
+                let (x, of) = self.value(x)?;
+                let to = Type::Vector(u64::from(*lanes), of.elem().unwrap_or(Elem::Index));
+                (self.out.define(format!("vector.broadcast {x} : {of} to {to}")), to)
+            }
+            Expr::Fold(..) => return Err(NoDialect("a fold of lanes, half onto half".to_owned())),
+            Expr::Select(..) => return Err(NoDialect("a choice of the execute unit".to_owned())),
+            Expr::Cast(..) => return Err(NoDialect("a conversion of the execute unit".to_owned())),
+            Expr::Iota(..) => return Err(NoDialect("numbered lanes".to_owned())),
+        })
+    }
+}

@@ -1,0 +1,289 @@
+//! Writes programs of both units in the dialects `slc` and `slcvec` of the public Ember artifact: loops of the access
+//! unit, its streams, and callbacks to the execute unit. What the artifact has no operation for is refused.
+
+mod callback;
+
+use super::dlc::elem;
+use super::lines::{Lines, NoDialect};
+use super::rows::Rows;
+use super::types::{Elem, Type};
+use super::{Kernel, KernelTensor};
+use egg::{Id, Language};
+use ember_language::sexp::deeper;
+use ember_language::term::{Head, Term};
+use ember_model::Extent;
+use ember_targets::dlc::Hint;
+use ember_values::scalar::{DType, Scalar};
+use rustc_hash::FxHashMap;
+
+/// A stream or value: its name, and the type of its elements.
+type Value = (String, Type);
+
+/// The state of writing.
+struct Writer<'a> {
+    rows: &'static Rows,
+    term: &'a Term,
+    kernel: &'a Kernel,
+    out: Lines,
+    /// The streams of the loops around, and the values of the callback.
+    known: Vec<FxHashMap<Id, Value>>,
+    sizes: FxHashMap<String, String>,
+}
+
+/// Returns the text of a program of both units.
+pub fn slc_text(kernel: &Kernel) -> Result<String, NoDialect> {
+    let rows = Rows::shipped().map_err(NoDialect)?;
+    let mut writer = Writer {
+        rows,
+        term: &kernel.term,
+        kernel,
+        out: Lines::new()?,
+        known: vec![FxHashMap::default()],
+        sizes: FxHashMap::default(),
+    };
+    if let Some(root) = kernel.term.len().checked_sub(1) {
+        writer.statement(Id::from(root))?;
+    }
+    let mut arguments: Vec<String> =
+        kernel.tensors.iter().map(|own| format!("%{}: {}", own.name, memory(own))).collect();
+    arguments.extend(kernel.sizes.iter().map(|size| format!("%{size}: index")));
+    Ok(writer.out.function(&kernel.name, &arguments))
+}
+
+/// Returns the type of a tensor.
+fn memory(tensor: &KernelTensor) -> String {
+    let extents = tensor.shape.iter().map(|extent| match extent {
+        Extent::Const(n) => format!("{n}x"),
+        Extent::Size { .. } => "?x".to_owned(),
+    });
+    format!("memref<{}{}>", extents.collect::<String>(), elem(tensor.dtype))
+}
+
+impl<'a> Writer<'a> {
+    /// Returns the form of a node, and its children.
+    fn parts(&self, id: Id) -> (&'static str, Vec<Id>) {
+        let node = &self.term[id];
+        let form = node.name().and_then(|name| self.rows.form_of(name)).unwrap_or("");
+        (form, node.children().to_vec())
+    }
+
+    fn refused<T>(&self, id: Id) -> Result<T, NoDialect> {
+        Err(NoDialect(self.term[id].to_string()))
+    }
+
+    /// Writes a statement of both units.
+    fn statement(&mut self, id: Id) -> Result<(), NoDialect> {
+        deeper(|| match self.parts(id) {
+            ("units-sequence", parts) => {
+                parts.into_iter().try_for_each(|part| self.statement(part))
+            }
+            ("units-nothing", _) => Ok(()),
+            ("units-loop", parts) => {
+                let [variable, lo, hi, step, body] = parts[..] else { return self.refused(id) };
+                let (lo, _) = self.stream(lo)?;
+                let (hi, _) = self.stream(hi)?;
+                let (step, _) = self.stream(step)?;
+                let index = self.out.fresh();
+                self.out.line(format!(
+                    "slc.for {index} = {lo} to {hi} step {step}  : !slc.stream<index> -> \
+                     !slc.stream<index> {{"
+                ));
+                let own = (variable, (index, Type::Scalar(Elem::Index)));
+                self.known.push(FxHashMap::from_iter([own]));
+                self.out.indent += 1;
+                self.statement(body)?;
+                self.out.line("slc.yield");
+                self.out.indent -= 1;
+                self.known.pop();
+                self.out.line("}");
+                Ok(())
+            }
+            ("callback", parts) => {
+                // What the callback pops is a stream before it.
+                self.streams_of(parts[0])?;
+                self.out.line("slc.callback {");
+                self.known.push(FxHashMap::default());
+                self.out.indent += 1;
+                self.executed(parts[0])?;
+                self.out.indent -= 1;
+                self.known.pop();
+                self.out.line("} : index");
+                Ok(())
+            }
+            _ => self.refused(id),
+        })
+    }
+
+    /// Writes the streams that a callback pops.
+    fn streams_of(&mut self, id: Id) -> Result<(), NoDialect> {
+        deeper(|| match self.parts(id) {
+            ("popped", parts) => self.stream(parts[0]).map(|_| ()),
+            (_, parts) => parts.into_iter().try_for_each(|part| self.streams_of(part)),
+        })
+    }
+
+    /// Returns what is known of a node, or computes it.
+    fn kept(
+        &mut self,
+        id: Id,
+        compute: impl FnOnce(&mut Self) -> Result<Value, NoDialect>,
+    ) -> Result<Value, NoDialect> {
+        if let Some(known) = self.known.iter().rev().find_map(|known| known.get(&id)) {
+            return Ok(known.clone());
+        }
+        let value = deeper(|| compute(self))?;
+        if let Some(known) = self.known.last_mut() {
+            known.insert(id, value.clone());
+        }
+        Ok(value)
+    }
+
+    /// Returns a stream.
+    fn stream(&mut self, id: Id) -> Result<Value, NoDialect> {
+        self.kept(id, |writer| match writer.parts(id) {
+            ("stream-index", parts) => writer.variable(parts[0]),
+            ("stream-load", parts) => {
+                let (place, types, of, note) = writer.stream_address(parts[1])?;
+                let hint = writer.term[parts[0]].name().and_then(Hint::parse);
+                let attribute = match hint {
+                    Some(Hint::NonTemporal) => " {nontemporal = true}",
+                    _ => "",
+                };
+                let dialect = if note.is_empty() { "slc" } else { "slcvec" };
+                let name = writer.out.define(format!(
+                    "{dialect}.mem_stream {place}{attribute} : {types} into !slc.stream<{of}>{note}"
+                ));
+                Ok((name, of))
+            }
+            ("stream-apply", parts) => {
+                let fold = writer.term[parts[0]].to_string();
+                let (a, of) = writer.stream(parts[1])?;
+                let (b, other) = writer.stream(parts[2])?;
+                let name = writer.out.define(format!(
+                    "slc.alu_stream< {fold}> {a}, {b} : !slc.stream<{of}>, !slc.stream<{other}> -> \
+                     !slc.stream<{of}>"
+                ));
+                Ok((name, of))
+            }
+            (form, parts) => {
+                let own = if form == "stream-constant" { parts[0] } else { id };
+                let (value, of) = writer.number(own)?;
+                let name =
+                    writer.out.define(format!("slc.to_stream {value} : {of} to !slc.stream<{of}>"));
+                Ok((name, of))
+            }
+        })
+    }
+
+    /// Returns the stream of a loop's variable.
+    fn variable(&self, id: Id) -> Result<Value, NoDialect> {
+        let found = self.known.iter().rev().find_map(|known| known.get(&id));
+        found.cloned().ok_or_else(|| NoDialect("a loop of both units in a callback".to_owned()))
+    }
+
+    /// Returns a number or size.
+    fn number(&mut self, id: Id) -> Result<Value, NoDialect> {
+        let index = Type::Scalar(Elem::Index);
+        if let Head::Int(n) = self.term[id].head() {
+            return Ok((self.out.number(n), index));
+        }
+        match self.parts(id) {
+            ("symbolic", parts) => {
+                let name = self.term[parts[0]].to_string();
+                Ok((self.size(name.trim_start_matches('%'))?, index))
+            }
+            ("constant", parts) => {
+                let dtype = DType::parse(&self.term[parts[0]].to_string());
+                let (Some(dtype), number) = (dtype, self.term[parts[1]].head()) else {
+                    return self.refused(id);
+                };
+                let number = match number {
+                    Head::Real(bits) => f64::from_bits(bits),
+                    Head::Int(n) => n as f64,
+                    Head::Op(_) => return self.refused(id),
+                };
+                let name = self.out.scalar(Scalar::from_f64(dtype, number));
+                Ok((name, Type::Scalar(elem(dtype))))
+            }
+            _ => self.refused(id),
+        }
+    }
+
+    /// Returns a size: an argument, or the extent of a tensor.
+    fn size(&mut self, name: &str) -> Result<String, NoDialect> {
+        if self.kernel.sizes.iter().any(|size| size == name) {
+            return Ok(format!("%{name}"));
+        }
+        if let Some(known) = self.sizes.get(name) {
+            return Ok(known.clone());
+        }
+        let holder = self.kernel.tensors.iter().find_map(|tensor| {
+            let at = tensor.shape.iter().position(|extent| extent.to_string() == name)?;
+            Some((tensor, at))
+        });
+        let (tensor, at) = holder.ok_or_else(|| NoDialect(name.to_owned()))?;
+        let at = self.out.number(i64::try_from(at).unwrap_or(0));
+        let own = self.out.fresh();
+        let of = memory(tensor);
+        self.out.first.push(format!("{own} = memref.dim %{}, {at} : {of}", tensor.name));
+        self.sizes.insert(name.to_owned(), own.clone());
+        Ok(own)
+    }
+
+    /// Returns the tensor of an address, and its indices.
+    fn address(&self, id: Id, forms: [&str; 3]) -> Result<(&'a KernelTensor, Vec<Id>), NoDialect> {
+        let (mut places, mut at) = (Vec::new(), id);
+        loop {
+            match self.parts(at) {
+                (form, parts) if form == forms[0] => {
+                    places.push(parts[1]);
+                    at = parts[0];
+                }
+                (form, parts) if form == forms[1] || form == forms[2] => {
+                    let name = self.term[parts[0]].to_string();
+                    let name = name.trim_start_matches('%');
+                    let found = self.kernel.tensors.iter().find(|own| own.name == name);
+                    places.reverse();
+                    return match found {
+                        Some(tensor) => Ok((tensor, places)),
+                        None => self.refused(at),
+                    };
+                }
+                _ => return self.refused(at),
+            }
+        }
+    }
+
+    /// Returns an address of the access unit as text, the types of the memory and its indices, the type of what is loaded,
+    /// and a note on its lanes.
+    fn stream_address(&mut self, id: Id) -> Result<(String, String, Type, String), NoDialect> {
+        let forms = ["stream-element", "stream-input", "stream-output"];
+        let (tensor, places) = self.address(id, forms)?;
+        let mut of = Type::Scalar(elem(tensor.dtype));
+        let (mut names, mut types, mut note) = (Vec::new(), Vec::new(), String::new());
+        for place in places {
+            let place = match self.parts(place) {
+                ("stream-lanes", parts) => {
+                    let (end, _) = self.stream(parts[1])?;
+                    of = self.lanes(parts[0], elem(tensor.dtype));
+                    note = format!(" // lanes below {end}");
+                    parts[2]
+                }
+                _ => place,
+            };
+            let (name, own) = self.stream(place)?;
+            names.push(name);
+            types.push(format!("!slc.stream<{own}>"));
+        }
+        let place = format!("%{}[{}]", tensor.name, names.join(", "));
+        Ok((place, format!("{}[{}]", memory(tensor), types.join(", ")), of, note))
+    }
+
+    /// Returns the type of some lanes.
+    fn lanes(&self, count: Id, of: Elem) -> Type {
+        match self.term[count].head() {
+            Head::Int(n) => Type::Vector(u64::try_from(n).unwrap_or(1), of),
+            _ => Type::Scalar(of),
+        }
+    }
+}

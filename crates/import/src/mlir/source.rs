@@ -1,0 +1,98 @@
+//! The operations of a text, with the values that they define and use.
+
+use super::affine::Map;
+use super::rows::Kind;
+use super::types::Type;
+pub(super) use crate::lex::Token::{self, Mark, Text, Word};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// The position of a value in the list of all values.
+pub(super) type Value = usize;
+
+/// The use of a value, and its place.
+pub(super) type Use = (Value, Range<usize>);
+
+/// A value.
+#[derive(Debug)]
+pub(super) struct Defined<'a> {
+    /// Its name, with the sigil.
+    pub(super) name: &'a str,
+    /// The place of its definition.
+    pub(super) at: Range<usize>,
+    /// The memory that it is a view of.
+    pub(super) of: Option<Value>,
+    /// How often it is used.
+    pub(super) uses: usize,
+}
+
+/// An operation.
+#[derive(Debug)]
+pub(super) struct Operation<'a> {
+    pub(super) kind: Kind,
+    /// Its name.
+    pub(super) name: &'a str,
+    /// The place of its name.
+    pub(super) at: Range<usize>,
+    pub(super) results: Vec<Value>,
+    /// All operands, in the order of the generic form.
+    pub(super) operands: Vec<Use>,
+    /// The lengths of groups of operands, where an operation has several: bounds of loops, dimensions and symbols.
+    pub(super) groups: Vec<usize>,
+    /// A predicate or the kind of a reduction.
+    pub(super) word: Option<&'a str>,
+    /// A constant, or the step of a loop.
+    pub(super) literal: Option<Literal<'a>>,
+    /// The position of a field.
+    pub(super) numbers: Vec<i64>,
+    pub(super) maps: Vec<Rc<Map>>,
+    /// The types that the text gives to operands, if it does.
+    pub(super) ins: Option<Vec<Type>>,
+    /// The types that the text gives to results, or to anything in the pretty form.
+    pub(super) types: Vec<Type>,
+    pub(super) regions: Vec<Region<'a>>,
+}
+
+/// A number of the text.
+#[derive(Clone, Debug)]
+pub(super) struct Literal<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: Range<usize>,
+}
+
+/// A region of one block.
+#[derive(Debug, Default)]
+pub(super) struct Region<'a> {
+    /// The arguments, with their types as far as the text gives them.
+    pub(super) arguments: Vec<(Value, Option<Type>)>,
+    pub(super) operations: Vec<Operation<'a>>,
+    /// The memories that operations in it write, in ascending order.
+    pub(super) written: Vec<Value>,
+}
+
+impl<'a> Operation<'a> {
+    pub(super) fn new(kind: Kind, name: &'a str, at: Range<usize>) -> Operation<'a> {
+        Operation {
+            kind,
+            name,
+            at,
+            results: Vec::new(),
+            operands: Vec::new(),
+            groups: Vec::new(),
+            word: None,
+            literal: None,
+            numbers: Vec::new(),
+            maps: Vec::new(),
+            ins: None,
+            types: Vec::new(),
+            regions: Vec::new(),
+        }
+    }
+
+    /// Returns the operands of a group.
+    pub(super) fn group(&self, at: usize) -> &[Use] {
+        let start: usize = self.groups.iter().take(at).sum();
+        let length = self.groups.get(at).copied().unwrap_or(0);
+        self.operands.get(start..start + length).unwrap_or_default()
+    }
+}

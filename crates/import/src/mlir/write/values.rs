@@ -1,0 +1,294 @@
+//! Values and addresses.
+
+use super::{Unwritten, Value, Writer, elem, memory, value};
+use crate::mlir::rows::{Output, Row};
+use crate::mlir::types::{Elem, Type};
+use crate::mlir::{KernelTensor, Purpose};
+use egg::{Id, Language};
+use ember_language::term::Head;
+use ember_model::Extent;
+use ember_values::scalar::DType;
+
+impl Writer<'_> {
+    /// Returns a value, which is computed before if it is not known.
+    pub(super) fn value(&mut self, id: Id) -> Result<Value, Unwritten> {
+        if let Some(known) = self.known.iter().rev().find_map(|known| known.get(&id)) {
+            return Ok(known.clone());
+        }
+        let value = ember_language::sexp::deeper(|| self.computed(id))?;
+        if let Some(known) = self.known.last_mut() {
+            known.insert(id, value.clone());
+        }
+        Ok(value)
+    }
+
+    fn computed(&mut self, id: Id) -> Result<Value, Unwritten> {
+        let node = &self.term[id];
+        if let Head::Int(n) = node.head() {
+            let name = self.text.constant(&format!("{n} : index"));
+            return Ok(Value { name, elem: Elem::Index });
+        }
+        let children = node.children().to_vec();
+        match (self.form(node), &children[..]) {
+            (Some("constant"), &[of, number]) => self.constant(of, number),
+            (Some("index"), &[variable]) => {
+                let around = self.variables.iter().rev().find(|(own, _)| *own == variable);
+                let found = around.map(|(_, value)| value.clone());
+                found.ok_or_else(|| Unwritten::Operator(node.to_string()))
+            }
+            (Some("symbolic"), &[name]) => self.size(self.name_of(name)),
+            (Some("load"), &[address]) => {
+                let (memory, (of, elem)) = self.address(address)?;
+                let name = self.text.define(&format!("memref.load {memory} : {of}"))?;
+                Ok(Value { name, elem })
+            }
+            (Some("reduce"), &[fold, variable, lo, hi, step, start, body]) => {
+                let bounds = self.bounds([lo, hi, step])?;
+                let start = self.value(start)?;
+                let (index, carried) = (self.text.fresh(), self.text.fresh());
+                let of = start.elem;
+                let name = self.text.define(&format!(
+                    "scf.for {index} = {bounds} iter_args({carried} = {}) -> ({of}) {{",
+                    start.name
+                ))?;
+                self.inside(variable, index, |writer| {
+                    let added = writer.value(body)?;
+                    let carried = Value { name: carried, elem: of };
+                    let next = writer.folded(fold, carried, added)?;
+                    writer.text.line(&format!("scf.yield {} : {of}", next.name))
+                })?;
+                self.text.line("}")?;
+                Ok(Value { name, elem: of })
+            }
+            _ => self.operated(id),
+        }
+    }
+
+    /// Returns a number of a type.
+    fn constant(&mut self, of: Id, number: Id) -> Result<Value, Unwritten> {
+        let dtype = DType::parse(self.name_of(of));
+        let dtype = dtype.ok_or_else(|| Unwritten::Operator(self.name_of(of).to_owned()))?;
+        let elem = elem(dtype)?;
+        let text = match self.term[number].head() {
+            Head::Real(bits) => {
+                let x = f64::from_bits(bits);
+                let bits = ember_values::scalar::Scalar::from_f64(dtype, x).to_bits();
+                match x.is_finite() {
+                    true => format!("{x:?}"),
+                    false => format!("0x{bits:0width$X}", width = (dtype.bits() / 4) as usize),
+                }
+            }
+            Head::Int(n) if dtype.is_float() => format!("{n}.0"),
+            head => head.to_string(),
+        };
+        // An exponent needs a point before it.
+        let text = match text.split_once('e') {
+            Some((mantissa, exponent)) if !text.starts_with("0x") && !mantissa.contains('.') => {
+                format!("{mantissa}.0e{exponent}")
+            }
+            _ => text,
+        };
+        let name = self.text.constant(&format!("{text} : {elem}"));
+        Ok(Value { name, elem })
+    }
+
+    /// Returns a size: an argument, or the extent of a tensor.
+    fn size(&mut self, name: &str) -> Result<Value, Unwritten> {
+        let index = |name: String| Value { name, elem: Elem::Index };
+        if self.kernel.sizes.iter().any(|size| size == name) {
+            return Ok(index(value(name)));
+        }
+        if let Some(known) = self.text.sizes.get(name) {
+            return Ok(index(known.clone()));
+        }
+        let (wanted, plus) = name
+            .rsplit_once('+')
+            .map_or((name, 0), |(name, plus)| (name, plus.parse::<u64>().unwrap_or(0)));
+        // The extent with the least difference.
+        let mut best: Option<(i64, &KernelTensor, usize)> = None;
+        for tensor in self.kernel.tensors.iter().filter(|own| own.purpose != Purpose::Scratch) {
+            for (at, extent) in tensor.shape.iter().enumerate() {
+                if let Extent::Size { name, plus: own } = extent
+                    && name == wanted
+                {
+                    let more = i64::try_from(*own).unwrap_or(0) - i64::try_from(plus).unwrap_or(0);
+                    if best.is_none_or(|(known, ..)| more.abs() < known.abs()) {
+                        best = Some((more, tensor, at));
+                    }
+                }
+            }
+        }
+        let (more, tensor, at) = best.ok_or_else(|| Unwritten::Operator(name.to_owned()))?;
+        let dimension = self.text.constant(&format!("{at} : index"));
+        let of = memory(&tensor.shape, tensor.dtype)?;
+        let operation = format!("memref.dim {}, {dimension} : {of}", value(&tensor.name));
+        if more == 0 {
+            return Ok(index(self.text.size(name, operation)));
+        }
+        let whole = self.text.size(&format!("{name} and more"), operation);
+        let more = self.text.constant(&format!("{more} : index"));
+        Ok(index(self.text.size(name, format!("arith.subi {whole}, {more} : index"))))
+    }
+
+    /// Returns an address as text, with the type of the memory and of its elements.
+    pub(super) fn address(&mut self, id: Id) -> Result<(String, (String, Elem)), Unwritten> {
+        let (mut places, mut at) = (Vec::new(), id);
+        let name = loop {
+            let node = &self.term[at];
+            match (self.form(node), node.children()) {
+                (Some("element"), &[address, place]) => {
+                    places.push(place);
+                    at = address;
+                }
+                (Some("frozen"), &[address]) => at = address,
+                (Some("input" | "output"), &[name]) => break self.name_of(name),
+                _ => return Err(Unwritten::Operator(node.to_string())),
+            }
+        };
+        let tensor = self.kernel.tensors.iter().find(|tensor| tensor.name == name);
+        let tensor = tensor.ok_or_else(|| Unwritten::Operator(name.to_owned()))?;
+        let of = memory(&tensor.shape, tensor.dtype)?;
+        let elem = elem(tensor.dtype)?;
+        let mut indices = Vec::new();
+        for place in places.into_iter().rev() {
+            let place = self.value(place)?;
+            indices.push(self.as_elem(place, Elem::Index)?.name);
+        }
+        Ok((format!("{}[{}]", value(name), indices.join(", ")), (of, elem)))
+    }
+
+    /// Returns the operation of a reduction on two values.
+    pub(super) fn folded(&mut self, fold: Id, a: Value, b: Value) -> Result<Value, Unwritten> {
+        let fold = self.name_of(fold);
+        let of = Type::Scalar(a.elem);
+        let rows = self.rows;
+        let operation = rows
+            .folding(fold)
+            .find(|own| rows.rows(own).first().is_some_and(|row| row.operands[0].holds(&of)));
+        let operation = operation.ok_or_else(|| Unwritten::Operator(fold.to_owned()))?;
+        let elem = a.elem;
+        let b = self.as_elem(b, elem)?;
+        let name = self.text.define(&format!("{operation} {}, {} : {elem}", a.name, b.name))?;
+        Ok(Value { name, elem })
+    }
+
+    /// Returns an operation on values by the first row whose term is this operator of the operands in order.
+    fn operated(&mut self, id: Id) -> Result<Value, Unwritten> {
+        let node = &self.term[id];
+        let head = node.to_string();
+        let mut children = node.children().to_vec();
+        let rows = self.rows;
+        let unknown = || Unwritten::Operator(head.clone());
+        // A conversion has the type that it converts to as its first operand.
+        let to = match children.first().and_then(|of| DType::parse(self.name_of(*of))) {
+            Some(to) => {
+                children.remove(0);
+                Some(elem(to)?)
+            }
+            None => None,
+        };
+        let mut operands = Vec::new();
+        for child in children {
+            operands.push(self.value(child)?);
+        }
+        if let (Some(to), [from]) = (to, &operands[..]) {
+            return self.converted(from.clone(), to, &head);
+        }
+        let last = operands.last().ok_or_else(unknown)?.elem;
+        let last = if last == Elem::Bit { Elem::Index } else { last };
+        let fits = |row: &Row| {
+            let classes = row.operands.iter().zip(&operands);
+            let plain = row.term.list().is_some_and(|items| {
+                let names = ["a", "b", "c"].into_iter().take(operands.len());
+                items[0].atom() == Some(head.as_str())
+                    && items[1..].iter().filter_map(|item| item.atom()).eq(names)
+            });
+            // A truth value may stand where a number does, and a number where a truth value does.
+            let wanted = |elem: Elem| Type::Scalar(if elem == Elem::Bit { last } else { elem });
+            plain
+                && row.operands.len() == operands.len()
+                && row.operands.contains_number()
+                && classes
+                    .into_iter()
+                    .all(|(class, value)| class.is_bit() || class.holds(&wanted(value.elem)))
+        };
+        let (operation, row) = rows.plain().find(|(_, row)| fits(row)).ok_or_else(unknown)?;
+        let mut names = Vec::new();
+        for (operand, class) in operands.into_iter().zip(&row.operands) {
+            let wanted = if class.is_bit() { Elem::Bit } else { last };
+            names.push(self.as_elem(operand, wanted)?.name);
+        }
+        let (operation, predicate) = rows.spelled(operation);
+        let predicate = predicate.map(|word| format!("{word}, ")).unwrap_or_default();
+        let name =
+            self.text.define(&format!("{operation} {predicate}{} : {last}", names.join(", ")))?;
+        let elem = if row.output == Output::Bit { Elem::Bit } else { last };
+        Ok(Value { name, elem })
+    }
+
+    /// Returns a value as a truth value or number, if it is the other.
+    pub(super) fn as_elem(&mut self, value: Value, wanted: Elem) -> Result<Value, Unwritten> {
+        if value.elem == wanted {
+            return Ok(value);
+        }
+        match (value.elem, wanted) {
+            (Elem::Bit, Elem::Index) => {
+                let own = self.text.define(&format!("arith.extui {} : i1 to i64", value.name))?;
+                let name = self.text.define(&format!("arith.index_cast {own} : i64 to index"))?;
+                Ok(Value { name, elem: wanted })
+            }
+            (Elem::Index, Elem::Bit) => {
+                let zero = self.text.constant("0 : index");
+                let name =
+                    self.text.define(&format!("arith.cmpi ne, {}, {zero} : index", value.name))?;
+                Ok(Value { name, elem: wanted })
+            }
+            (from, to) => self.converted(value, to, &format!("{from} as {to}")),
+        }
+    }
+
+    /// Returns a conversion. An index is an i64 on the way to other numbers.
+    fn converted(&mut self, from: Value, to: Elem, head: &str) -> Result<Value, Unwritten> {
+        let from = if from.elem == Elem::Bit { self.as_elem(from, Elem::Index)? } else { from };
+        if from.elem == to {
+            return Ok(from);
+        }
+        let wide = Elem::Of(DType::I64);
+        let float = |elem: Elem| elem.dtype().is_float();
+        let step = match (from.elem, to) {
+            (Elem::Index, Elem::Of(DType::I32))
+            | (Elem::Of(DType::I32 | DType::I64), Elem::Index) => to,
+            (Elem::Index, _) => wide,
+            (_, Elem::Index) => wide,
+            _ => to,
+        };
+        let operation = match (from.elem, step) {
+            (Elem::Index, _) | (_, Elem::Index) => "arith.index_cast",
+            (a, b) => self
+                .rows
+                .conversion(
+                    [Type::Scalar(a), Type::Scalar(b)],
+                    match (float(a), float(b)) {
+                        (true, true) | (false, false) => Some(b.dtype().bits() > a.dtype().bits()),
+                        _ => None,
+                    },
+                )
+                .ok_or_else(|| Unwritten::Operator(head.to_owned()))?,
+        };
+        let name =
+            self.text.define(&format!("{operation} {} : {} to {step}", from.name, from.elem))?;
+        self.converted(Value { name, elem: step }, to, head)
+    }
+}
+
+/// A list of classes.
+trait Classes {
+    /// True if a class is of numbers.
+    fn contains_number(&self) -> bool;
+}
+
+impl Classes for Vec<crate::mlir::rows::Class> {
+    fn contains_number(&self) -> bool {
+        self.iter().any(|class| !class.is_bit())
+    }
+}

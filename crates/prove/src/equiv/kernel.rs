@@ -1,0 +1,99 @@
+//! Kernels in MLIR text as sides of a comparison.
+
+use super::declare::{Declarations, Declared, Purpose};
+use super::level::statements;
+use super::sides::{Side, What};
+use ember_import::mlir::{self, Interface, Kernel, KernelTensor};
+use ember_language::diagnostic::{Checked, Sources};
+use ember_language::load::load;
+use ember_language::rules::RuleBook;
+use ember_language::term::Term;
+use std::path::Path;
+
+/// Reads a kernel. Its arguments take the names that other sides declare.
+pub fn read<'a>(
+    sources: &mut Sources,
+    book: &RuleBook,
+    path: &Path,
+    known: impl Iterator<Item = &'a Declarations>,
+) -> Checked<(Declarations, Side)> {
+    let file = load(sources, path)?;
+    let kernel = mlir::kernel(sources, file, &interface(book, known))?;
+    let tensors = kernel.tensors.into_iter().map(|own| Declared {
+        name: own.name,
+        dtype: own.dtype,
+        shape: own.shape,
+        purpose: match own.purpose {
+            mlir::Purpose::Input => Purpose::Input,
+            mlir::Purpose::Output => Purpose::Output,
+            mlir::Purpose::Scratch => Purpose::Scratch,
+        },
+        rises_to: None,
+    });
+    let declarations = Declarations {
+        tensors: tensors.collect(),
+        own_sizes: kernel.sizes,
+        ..Declarations::default()
+    };
+    let term = book.definitions.expand(&kernel.term);
+    let what = What::Term { term, sort: statements(&book.signature) };
+    Ok((declarations, Side { name: path.display().to_string(), what }))
+}
+
+/// Returns the names that a kernel's arguments may take.
+fn interface<'a>(book: &RuleBook, known: impl Iterator<Item = &'a Declarations>) -> Interface {
+    let operators = book.signature.operators().iter().filter(|op| op.args.is_empty());
+    let mut interface = Interface {
+        reserved: operators.map(|op| op.name.to_string()).collect(),
+        ..Interface::default()
+    };
+    for declarations in known {
+        let tensors = declarations.tensors.iter().filter(|own| own.purpose != Purpose::Scratch);
+        interface.tensors.extend(tensors.map(|own| KernelTensor {
+            name: own.name.clone(),
+            dtype: own.dtype,
+            shape: own.shape.clone(),
+            purpose: match own.purpose {
+                Purpose::Input => mlir::Purpose::Input,
+                Purpose::Output | Purpose::Scratch => mlir::Purpose::Output,
+            },
+        }));
+        interface.sizes.extend(declarations.own_sizes.iter().cloned());
+    }
+    interface
+}
+
+/// Returns a statement of one processor as MLIR text.
+pub fn mlir_text(
+    name: &str,
+    declarations: &Declarations,
+    term: &Term,
+) -> Result<String, mlir::Unwritten> {
+    mlir::text(&as_kernel(name, declarations, term))
+}
+
+/// Returns a program of both units in the dialects of Ember's artifact.
+pub fn slc_text(
+    name: &str,
+    declarations: &Declarations,
+    term: &Term,
+) -> Result<String, mlir::NoDialect> {
+    mlir::slc_text(&as_kernel(name, declarations, term))
+}
+
+/// Returns a program with its declarations.
+fn as_kernel(name: &str, declarations: &Declarations, term: &Term) -> Kernel {
+    let tensors = declarations.tensors.iter().map(|own| KernelTensor {
+        name: own.name.clone(),
+        dtype: own.dtype,
+        shape: own.shape.clone(),
+        purpose: match own.purpose {
+            Purpose::Input => mlir::Purpose::Input,
+            Purpose::Output => mlir::Purpose::Output,
+            Purpose::Scratch => mlir::Purpose::Scratch,
+        },
+    });
+    let (name, term) = (name.to_owned(), term.clone());
+    let sizes = declarations.own_sizes.clone();
+    Kernel { name, term, tensors: tensors.collect(), sizes }
+}

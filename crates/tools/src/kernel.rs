@@ -1,0 +1,189 @@
+//! Compiles and runs kernels in MLIR text. A kernel describes no data, so extents are [`SIZE`], and the cost model chooses.
+
+use crate::emit::Level;
+use ember_analysis::facts::{Facts, VectorUnit};
+use ember_compile::cost::Rates;
+use ember_compile::machines;
+use ember_compile::pipeline::{Options, goal, lower};
+use ember_compile::search::Search;
+use ember_compile::workload::Statistics;
+use ember_engine::saturate::Limits;
+use ember_interpret::{Interpreter, Store};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_language::rules::{self, Phase, RuleBook};
+use ember_language::term::Term;
+use ember_language::text;
+use ember_model::reference::{Mismatch, compare};
+use ember_prove::equiv::{self, Declarations, Given, Purpose, Side};
+use ember_sim::{Bindings, CoreKind, Outcome};
+use ember_targets::machine::Machine;
+use ember_targets::print::print;
+use ember_targets::tensor::Tensor;
+use ember_targets::verify::Verified;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The value of every extent; a size that is an argument has half of it, so that loops up to it stay within tensors.
+pub const SIZE: u64 = 64;
+
+/// A kernel with what it is compiled by.
+pub struct Kernel {
+    book: RuleBook,
+    /// The machine.
+    pub machine: Machine,
+    declarations: Declarations,
+    side: Side,
+    term: Term,
+    name: String,
+}
+
+/// A run of a kernel.
+pub struct Ran {
+    /// The program that ran.
+    pub program: Verified,
+    /// The measurements and the tensors at the end.
+    pub outcome: Outcome,
+    /// The comparison of the outputs with those of the kernel as it was read.
+    pub compared: Result<(), Mismatch>,
+    /// The outputs by name.
+    pub outputs: BTreeMap<String, Tensor>,
+}
+
+/// Reads a kernel, the rules and the machine.
+pub fn read(sources: &mut Sources, path: &Path, options: &Options) -> Checked<Kernel> {
+    let (book, _) = rules::load(sources, &options.rules)?;
+    let machine = machines::load(sources, &options.target)?;
+    let (declarations, side) = equiv::read_kernel(sources, &book, path, std::iter::empty())?;
+    let term = side.term().map_err(|why| vec![Diagnostic::global(why.to_string())])?.clone();
+    let name = path.file_stem().map_or("kernel".into(), |name| name.to_string_lossy().into_owned());
+    Ok(Kernel { book, machine, declarations, side, term, name })
+}
+
+impl Kernel {
+    /// Returns the kernel at a level.
+    pub fn program(&self, options: &Options, level: Level) -> Checked<String> {
+        let words = self.declarations.words(&self.book.signature);
+        Ok(match level {
+            Level::Scf => {
+                let forms = self.declarations.tensors.iter().map(|own| own.form() + "\n");
+                let sizes =
+                    self.declarations.own_sizes.iter().map(|size| format!("(size {size})\n"));
+                let declared: String = forms.chain(sizes).collect();
+                format!("{declared}{}", text::program(&self.term, &words))
+            }
+            Level::Mlir => equiv::mlir_text(&self.name, &self.declarations, &self.term)
+                .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
+            Level::Dlc => print(self.best(options, level)?.1.program()),
+            Level::MlirSlc | Level::MlirSlcv => {
+                equiv::slc_text(&self.name, &self.declarations, &self.best(options, level)?.0)
+                    .map_err(|why| vec![Diagnostic::global(why.to_string())])?
+            }
+            Level::MlirDlc => equiv::dlc_text(self.best(options, level)?.1.program())
+                .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
+            Level::Slc | Level::Slcv => text::program(&self.best(options, level)?.0, &words),
+        })
+    }
+
+    /// Returns the best divided program by the cost model: its term, and the program.
+    fn best(&self, options: &Options, level: Level) -> Checked<(Term, Verified)> {
+        let schedule = self.book.require_schedule(&options.schedule)?;
+        let scalar = schedule.only(|rule| {
+            !matches!(level, Level::Slc | Level::MlirSlc)
+                || self.book.rules[rule].phase != Phase::Optimise
+        });
+        let mut context = self.declarations.context();
+        context.name.clone_from(&self.name);
+        let core = &self.machine.core;
+        let unit = VectorUnit { simd_bytes: core.simd_bytes, registers: core.vector_registers };
+        let operators = self.book.signature.table();
+        let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
+        let sizes = self.declarations.all_sizes(&self.sizes());
+        let store = Store { tensors: BTreeMap::new(), sizes };
+        let compiled = ember_engine::compile(&self.book);
+        let goal = goal(&self.book, schedule);
+        let search = Search {
+            book: &self.book,
+            rules: &compiled,
+            schedule: &scalar,
+            without: None,
+            exact: options.exact,
+            goal,
+            facts: &facts,
+            statistics: &Statistics::of_store(&store),
+            rates: &Rates::of(&self.machine),
+            limits: Limits { iterations: options.iter_limit, nodes: options.node_limit },
+            best: options.candidates,
+        };
+        let found = search.run(&self.term, &mut |_| {});
+        let mut refused = format!("no program was found: {}", found.stop);
+        for candidate in found.candidates {
+            match lower(operators, &self.machine, &candidate.term, &context, goal) {
+                Ok(program) => return Ok((candidate.term, program)),
+                Err(why) => refused = why.to_string(),
+            }
+        }
+        let message = format!("schedule `{}`: {refused}", options.schedule);
+        let error = Diagnostic::global(message);
+        Err(vec![error.with_help("`--schedule coupled` makes a program of one processor")])
+    }
+
+    /// Returns the value of each size.
+    fn sizes(&self) -> BTreeMap<String, u64> {
+        let own = &self.declarations.own_sizes;
+        let value = |name: &String| if own.contains(name) { SIZE / 2 } else { SIZE };
+        let sizes = self.declarations.sizes();
+        sizes.into_iter().map(|name| (name.clone(), value(&name))).collect()
+    }
+
+    /// Compiles the kernel, runs it on random data, and compares its outputs with those of the kernel as it was read.
+    pub fn run(&self, options: &Options, core: CoreKind) -> Checked<Ran> {
+        let fail = |message: String| {
+            let error = Diagnostic::global(message);
+            vec![error.with_help("give a model with data for its arguments: `run KERNEL MODEL`")]
+        };
+        let operators = self.book.signature.table();
+        let seed = options.seed.unwrap_or(1);
+        let given = equiv::sample(&self.declarations, &self.side, operators, &self.sizes(), seed);
+        let given = given.ok_or_else(|| fail(format!("no data of size {SIZE} fits the kernel")))?;
+        let store = given.store(&self.declarations, true);
+        let mut reference = Interpreter::new(&self.term, operators, store.clone());
+        reference.run(reference.root()).map_err(|fault| {
+            fail(format!("the kernel faults on data where every extent is {SIZE}: {fault}"))
+        })?;
+        let expected = reference.into_store();
+        let (_, program) = self.best(options, Level::Dlc)?;
+        let outcome = self.simulated(&program, &given, &store, (options, core))?;
+        let mut compared = Ok(());
+        let mut outputs = BTreeMap::new();
+        for (decl, tensor) in program.program().tensors.iter().zip(&outcome.tensors) {
+            let output = self.declarations.tensor(&decl.name);
+            if output.is_some_and(|own| own.purpose == Purpose::Output)
+                && let Some(expected) = expected.tensors.get(&decl.name)
+            {
+                let own = compare(&decl.name, expected, tensor, options.exact, &[]);
+                compared = compared.and(own);
+                outputs.insert(decl.name.clone(), tensor.clone());
+            }
+        }
+        Ok(Ran { program, outcome, compared, outputs })
+    }
+
+    /// Runs a program on the simulator.
+    fn simulated(
+        &self,
+        program: &Verified,
+        given: &Given,
+        store: &Store,
+        (options, core): (&Options, CoreKind),
+    ) -> Checked<Outcome> {
+        let program = program.program();
+        let sizes = self.declarations.all_sizes(&given.sizes);
+        let tensors =
+            program.tensors.iter().filter_map(|own| store.tensors.get(&own.name).cloned());
+        let sizes = program.sizes.iter().map(|name| sizes.get(name).copied().unwrap_or(0));
+        let bindings = Bindings { tensors: tensors.collect(), sizes: sizes.collect() };
+        let limits = ember_sim::Options { core, recorded: false, max_cycles: options.cycle_limit };
+        ember_sim::run(program, &self.machine, bindings, limits)
+            .map_err(|why| vec![Diagnostic::global(why.to_string())])
+    }
+}

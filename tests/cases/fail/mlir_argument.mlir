@@ -1,0 +1,3 @@
+func.func @k(%x: vector<4xf32>) {
+  return
+}

@@ -1,0 +1,7 @@
+func.func @k(%a: memref<?xf32>, %o: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = arith.cmpi eq, %c0, %c1 : index
+  cf.cond_br %x, ^bb1, ^bb2
+  return
+}

@@ -1,0 +1,2 @@
+func.func @k() {
+  %c0 = "arith.constant

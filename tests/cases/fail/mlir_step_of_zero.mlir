@@ -1,0 +1,7 @@
+func.func @k(%a: memref<?xf32>, %o: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %c1 step %c0 {
+  }
+  return
+}

@@ -1,0 +1,6 @@
+func.func @k(%a: memref<?xf32>, %o: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = arith.cmpi ult, %c0, %c1 : index
+  return
+}

@@ -1,0 +1,151 @@
+//! Tests of kernels in MLIR text: what is written reads back as the same program, and large or deep texts are read or
+//! refused in bounded time.
+
+use ember_certify::Rules;
+use ember_compile::machines;
+use ember_host::Disk;
+use ember_language::diagnostic::{Diagnostic, Sources};
+use ember_language::rules;
+use ember_prove::equiv::{self, Options, Side, Sides, Verdict, What};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Returns the program of a kernel in SCF text with its declarations, as both sides of a comparison.
+fn twice(text: &str) -> String {
+    let declaration =
+        |line: &&str| ["(input", "(output", "(size", ";"].iter().any(|word| line.starts_with(word));
+    let (declarations, program): (Vec<&str>, Vec<&str>) = text.lines().partition(declaration);
+    // The statements of a kernel follow one another.
+    let program = format!("(scf.seq {} (scf.skip))", program.join("\n"));
+    format!("{}\n{program}\n{program}\n", declarations.join("\n"))
+}
+
+#[test]
+fn what_is_written_reads_back_as_the_same_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = Sources::new(Disk);
+    let paths = equiv::rule_paths(&Disk, &[root.join("rules")]);
+    let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
+    let compiled = ember_engine::compile(&book);
+    let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
+    let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+    let mut kernels: Vec<PathBuf> = std::fs::read_dir(root.join("tests/kernels"))
+        .expect("the folder of kernels")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "kernel"))
+        .collect();
+    kernels.sort();
+    assert!(kernels.len() >= 20);
+    for path in kernels {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let pair = PathBuf::from(format!("{name}.pair"));
+        let text = std::fs::read_to_string(&path).expect("a text");
+        sources.add(&pair, twice(&text));
+        let sides = equiv::read(&mut sources, &book, &machine, &[pair], None);
+        let sides = sides.unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
+        let term = sides.left.term().expect("a program of one processor").clone();
+        let written = equiv::mlir_text(&name, &sides.declarations, &term).expect("has a text");
+        let file = PathBuf::from(format!("{name}.mlir"));
+        sources.add(&file, written.as_str());
+        let known = std::iter::once(&sides.declarations);
+        let read = equiv::read_kernel(&mut sources, &book, &file, known);
+        let (declarations, Side { what, .. }) =
+            read.unwrap_or_else(|errors| panic!("{name}: {errors:?}\n{written}"));
+        assert_eq!(declarations.tensors, sides.declarations.tensors, "{name}");
+        let first = What::Term { term, sort: sort(&what) };
+        let both = Sides::of(&book.signature, declarations, [first, what]);
+        let options = Options::default();
+        let answer = equiv::compare(&both, &book, &compiled, &checked, &machine, &options);
+        match answer.expect("an answer").verdict {
+            Verdict::Equal(Ok(_)) => {}
+            verdict => panic!("{name}: {verdict:?}\n{written}"),
+        }
+    }
+}
+
+/// Returns the sort of a program.
+fn sort(what: &What) -> rules::Sort {
+    match what {
+        What::Term { sort, .. } => *sort,
+        What::Dlc { .. } => panic!("a program of one processor"),
+    }
+}
+
+/// Reads a text as a kernel, and returns its errors and the time.
+fn read(text: String) -> (Vec<Diagnostic>, Duration) {
+    let mut sources = Sources::default();
+    let file = sources.add("it.mlir", text);
+    let start = Instant::now();
+    let read =
+        ember_import::mlir::kernel(&sources, file, &ember_import::mlir::Interface::default());
+    (read.err().unwrap_or_default(), start.elapsed())
+}
+
+/// Returns a function around some lines.
+fn function(lines: &str) -> String {
+    format!(
+        "func.func @k(%a: memref<?xf32>, %o: memref<?xf32>) {{\n%c0 = arith.constant 0 : index\n%c1 = \
+         arith.constant 1 : index\n%n = memref.dim %a, %c0 : memref<?xf32>\n{lines}return\n}}\n"
+    )
+}
+
+#[test]
+fn a_hundred_thousand_lines_are_read_in_two_seconds() {
+    let mut lines = String::new();
+    for at in 0..20_000 {
+        let _ = writeln!(
+            lines,
+            "%k{at} = arith.constant {at} : index\n%x{at} = memref.load %a[%k{at}] : memref<?xf32>\n%y{at} = \
+             memref.load %o[%k{at}] : memref<?xf32>\n%z{at} = arith.mulf %x{at}, %y{at} : f32\nmemref.store \
+             %z{at}, %o[%k{at}] : memref<?xf32>"
+        );
+    }
+    let (errors, time) = read(function(&lines));
+    assert_eq!(errors, []);
+    assert!(time < Duration::from_secs(2), "{time:?}");
+}
+
+#[test]
+fn what_is_too_large_or_too_deep_is_one_error() {
+    let many = "%v = arith.constant 0 : index\n".repeat(1_000_000);
+    let many: String = many
+        .lines()
+        .enumerate()
+        .map(|(at, line)| line.replace("%v", &format!("%v{at}")) + "\n")
+        .collect();
+    let loops = |close: &str| {
+        let open: String =
+            (0..100_000).map(|at| format!("scf.for %i{at} = %c0 to %n step %c1 {{\n")).collect();
+        open + &close.repeat(100_000)
+    };
+    let brackets = format!("affine.store %v, %o[{}] : memref<?xf32>\n", "(".repeat(100_000));
+    let sum: String = (0..200_000)
+        .map(|at| format!("%s{} = arith.addi %s{at}, %s{at} : index\n", at + 1))
+        .collect();
+    let sum = format!("%s0 = arith.addi %c0, %c1 : index\n{sum}");
+    let cases = [
+        (many, "more than 262144 operations"),
+        (loops("}\n"), "regions nest deeper than 128"),
+        (loops(""), "regions nest deeper than 128"),
+        (
+            format!("%v = memref.load %a[%c0] : memref<?xf32>\n{brackets}"),
+            "expressions nest deeper than 64",
+        ),
+        (
+            "%v = arith.constant 99999999999999999999 : index\n".to_owned(),
+            "is no number of type index",
+        ),
+        ("%v = memref.alloc() : memref<99999999999999999999xf32>\n".to_owned(), "larger than 2^40"),
+    ];
+    for (lines, expected) in cases {
+        let (errors, time) = read(function(&lines));
+        assert!(
+            matches!(&errors[..], [error] if error.message.contains(expected)),
+            "{expected}: {errors:?}"
+        );
+        assert!(time < Duration::from_secs(10), "{expected}: {time:?}");
+    }
+    // A chain of sums has as many forms as lines, however large it would be written out.
+    assert_eq!(read(function(&sum)).0, []);
+}
