@@ -1,21 +1,21 @@
 //! A model from a file, compiled on arrays in memory, and its program as something to call: what bindings to other
 //! languages are made of.
 
+use crate::cli;
 use crate::compiler::Error;
 use crate::job::{self, Done, Scope};
 use crate::report::Report;
 use crate::shipped::{self, Shipped};
 use crate::single::{self, Ran};
+use clap::ValueEnum;
 use ember_compile::pipeline::{self, Arrays, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_language::print_term::print_term;
 use ember_language::rules::Exactness;
 use ember_model::Parameter;
 use ember_sim::CoreKind;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::Verified;
-use ember_tools::emit;
 use ember_tools::progress::Line;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,6 @@ pub struct Built {
     inputs: Inputs,
     options: Options,
     report: Report,
-    term: String,
     program: Verified,
 }
 
@@ -105,8 +104,7 @@ impl Built {
         let built = Built::compiled(&mut sources, model, arrays, settings);
         let (inputs, options, done) = built.map_err(|errors| Error::new(&sources, &errors))?;
         let Done { report, best, .. } = done;
-        let term = print_term(&best.term);
-        Ok(Built { sources, inputs, options, report, term, program: best.program })
+        Ok(Built { sources, inputs, options, report, program: best.program })
     }
 
     fn compiled(
@@ -139,29 +137,21 @@ impl Built {
         print(self.program.program())
     }
 
-    /// Returns the term that the search chose, in SLC.
-    pub fn term(&self) -> &str {
-        &self.term
-    }
-
-    /// Returns the program as text at the level `scf`, `slc`, `slcv` or `dlc`.
+    /// Returns the program as text, in a form that `ember-rewrite --emit` names: its level, or MLIR.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such level, or the schedule ends before it.
-    pub fn level(&self, name: &str) -> Result<String, Error> {
-        let level = match name {
-            "scf" => emit::Level::Scf,
-            "slc" => emit::Level::Slc,
-            "slcv" => emit::Level::Slcv,
-            "dlc" => return Ok(self.dlc()),
-            _ => {
-                let error = Diagnostic::global(format!("there is no level `{name}`"));
-                let error = error.with_help("the levels are scf, slc, slcv and dlc");
-                return Err(Error::new(&self.sources, &[error]));
-            }
-        };
-        let text = emit::program(&self.inputs, &self.options, level);
+    /// Fails if there is no such form, or the program cannot be printed in it.
+    pub fn text(&self, form: &str) -> Result<String, Error> {
+        let level = cli::Level::from_str(form, false).map_err(|_| {
+            let forms =
+                cli::Level::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            let forms: Vec<String> = forms.map(|form| form.get_name().to_owned()).collect();
+            let error = Diagnostic::global(format!("there is no form `{form}`"));
+            let error = error.with_help(format!("the forms are {}", forms.join(", ")));
+            Error::new(&self.sources, &[error])
+        })?;
+        let text = cli::emit(&self.inputs, &self.options, level, None);
         text.map_err(|errors| Error::new(&self.sources, &errors))
     }
 

@@ -33,6 +33,8 @@ use crate::generate;
 use crate::shipped::Shipped;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use common::Common;
+pub(crate) use common::Level;
+pub(crate) use compile::emit;
 use compile::main_job;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_tools::progress::Line;

@@ -100,11 +100,15 @@ class Program:
     @property
     def dlc(self) -> str:
         """The decoupled program as DLC text."""
-        return self._native.level("dlc")
+        return self._native.dlc()
 
-    def level(self, name: str) -> str:
-        """Returns the program as text at a level: "scf", "slc", "slcv" or "dlc"."""
-        return self._native.level(name)
+    def mlir(self) -> str:
+        """The model's loops as MLIR text, in the dialects scf, memref and arith."""
+        return self.text("mlir")
+
+    def text(self, form: str) -> str:
+        """Returns the program as `ember-rewrite --emit` prints it: "scf", "slc", "slcv", "dlc", "mlir-dlc" and others."""
+        return self._native.text(form)
 
     @property
     def arguments(self) -> list[str]:

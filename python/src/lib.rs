@@ -41,10 +41,15 @@ impl Native {
         self.built.arguments()
     }
 
-    /// Returns the program's text at a level.
-    fn level(&self, py: Python<'_>, name: String) -> PyResult<String> {
+    /// Returns the decoupled program as text.
+    fn dlc(&self) -> String {
+        self.built.dlc()
+    }
+
+    /// Returns the program's text in a form of `--emit`.
+    fn text(&self, py: Python<'_>, form: String) -> PyResult<String> {
         let built = Arc::clone(&self.built);
-        interruptible(py, move || built.level(&name))?.map_err(raised)
+        interruptible(py, move || built.text(&form))?.map_err(raised)
     }
 
     /// Runs the program in the simulator.

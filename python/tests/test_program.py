@@ -70,9 +70,10 @@ def test_the_report_and_the_levels(model):
     assert str(program.report.cycles) in repr(program)
     page = program.report._repr_html_()
     assert "<td>emb-opt3</td>" in page and f"{program.report.cycles:,}" in page
-    assert program.dlc.startswith("(dlc bag") and program.level("slc").startswith("(slc.")
-    with pytest.raises(EmberError, match="there is no level `slx`"):
-        program.level("slx")
+    assert program.dlc.startswith("(dlc bag") and program.text("slc").startswith("(slc.")
+    assert "func.func @bag" in program.mlir() and "scf.for" in program.mlir()
+    with pytest.raises(EmberError, match="there is no form `slx`"):
+        program.text("slx")
 
 
 def test_settings(model):

@@ -29,7 +29,7 @@ impl From<Exact> for Exactness {
 
 /// The forms of a program that can be printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Level {
+pub(crate) enum Level {
     /// Sequential loops.
     Scf,
     /// Scalar code of the access and execute unit: without the rules of the phase `optimise`.

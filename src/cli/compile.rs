@@ -79,7 +79,7 @@ fn explained(inputs: &Inputs, options: &Options) -> Checked<Value> {
 }
 
 /// Returns the text of the best program at a level, or of its e-graph.
-fn emit(
+pub(crate) fn emit(
     inputs: &Inputs,
     options: &Options,
     level: Level,
