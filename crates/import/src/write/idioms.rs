@@ -45,10 +45,38 @@ impl Writer<'_> {
             }
             ("blocks", [x, index]) => self.blocks(*x, *index, shape),
             ("spmm", [x, from, to, weights]) => self.edges(*x, (*from, *to), Some(*weights), shape),
+            ("segments", [x, offsets]) => self.segments(*x, *offsets, shape),
+            ("bag", [x, from, offsets]) => self.bag("sum", true, &[*x, *from, *offsets]),
+            ("csr", [x, from, offsets, weights]) => {
+                let lookups = self.shape(*from).first().cloned().unwrap_or(Extent::Const(1));
+                let (laid, own) = (self.laid(*x)?, self.shape(*x));
+                let from = self.positions(*from, &own[0])?;
+                let offsets = self.offsets(*offsets, &lookups, true)?;
+                let (w, of) = (self.laid(*weights)?, self.shape(*weights));
+                let w = self.arrange(&w, &[Some(0)], &of)?;
+                let table = self.arrange(&laid, &[Some(0), Some(1)], &own)?;
+                let name = self.step(format!("({SPMM} {table} {from} {offsets} {w})"));
+                Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
+            }
             ("sum", [x, from, to]) => self.edges(*x, (*from, *to), None, shape),
             (score, [e, r, h, k, t]) => self.score(score, [*e, *r], [*h, *k, *t], shape),
             _ => Err(Problem::Table(format!("no idiom `{word}`"))),
         }
+    }
+
+    /// Rows added by bag, each row once and in order.
+    fn segments(&mut self, x: Id, offsets: Id, shape: &[Extent]) -> Result<Laid, Problem> {
+        let (laid, own) = (self.laid(x)?, self.shape(x));
+        let Some(n) = own[0].constant().and_then(|n| i64::try_from(n).ok()) else {
+            let text = "bags of computed rows, of which only the data says how many there are";
+            return Err(Problem::Operands(text.to_owned()));
+        };
+        let used = Use::Positions(vec![own[0].clone()]);
+        let places = self.known_input("places", vector((0..n).collect()), &own[0], used);
+        let offsets = self.offsets(offsets, &own[0], true)?;
+        let table = self.arrange(&laid, &[Some(0), Some(1)], &own)?;
+        let name = self.step(format!("({BAG} sum {table} {places} {offsets})"));
+        Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
     }
 
     fn stack(&mut self, parts: &[Id], shape: &[Extent]) -> Result<Laid, Problem> {

@@ -2,8 +2,8 @@
 
 use super::Writer;
 use super::inputs::{Content, Input, Use};
-use crate::graph::Graph;
-use crate::layout::Part;
+use crate::graph::{Graph, Id};
+use crate::layout::{Base, Part};
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use itertools::Itertools;
@@ -99,11 +99,24 @@ impl Writer<'_> {
                     |Part { axis, first, count }: &Part| format!(" (part {axis} {first} {count})");
                 let parts: String = parts.iter().map(part).collect();
                 let closed = closed.as_ref().map(|end| format!(" (closed {})", extent(end)));
-                let _ = write!(text, " ({}{parts}{})", input.name, closed.unwrap_or_default());
+                let counts = self.counted(input).map(|size| format!(" (counts {size})"));
+                let (closed, counts) = (closed.unwrap_or_default(), counts.unwrap_or_default());
+                let _ = write!(text, " ({}{parts}{closed}{counts})", input.name);
             }
             text += ")";
         }
         text + ")\n"
+    }
+
+    /// Returns the size that the greatest element of an input says.
+    fn counted(&self, input: &Input) -> Option<&String> {
+        let Content::Argument { argument, parts, .. } = &input.content else { return None };
+        let counts = |id: &Id| match &self.laid[id.0].as_ref()?.base {
+            Base::View { argument: own, parts: of } => Some(own == argument && of == parts),
+            _ => None,
+        };
+        let mut sizes = self.graph.counted.iter();
+        sizes.find(|(_, id)| counts(id) == Some(true)).map(|(size, _)| size)
     }
 
     /// The sizes that inputs mention, with their values in the export.

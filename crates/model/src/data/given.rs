@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 struct Taken {
     tensor: Tensor,
     closed: Option<Extent>,
+    /// The size that the greatest element says.
+    counts: Option<String>,
 }
 
 impl Model {
@@ -81,7 +83,7 @@ impl Model {
         };
         let (declared, dtype) = (&input.tensor.shape, input.tensor.dtype);
         let wrong = |what: String| Diagnostic::global(format!("the array for `{name}` {what}"));
-        let Taken { tensor, closed } = part;
+        let Taken { tensor, closed, counts } = part;
         if tensor.dtype.is_float() && !dtype.is_float() {
             return Err(wrong(format!("has elements of type {}, not {dtype}", tensor.dtype)));
         }
@@ -104,6 +106,13 @@ impl Model {
             if let Extent::Size { name, plus } = extent {
                 sizes.entry(name.clone()).or_insert(n.saturating_sub(*plus));
                 self.data.sizes.remove(name);
+            }
+        }
+        if let Some(size) = counts {
+            let greatest = elements.iter().filter_map(|n| n.as_i64()).max();
+            let count = greatest.map_or(0, |n| n.saturating_add(1).max(0).unsigned_abs());
+            if let Some((value, _)) = self.data.sizes.get_mut(size) {
+                *value = count;
             }
         }
         let shape = shape.into_iter().map(Some).collect();
@@ -152,10 +161,11 @@ fn fitted(
 /// Follows the steps from an argument to an input; `None` if the array has no such part.
 fn follow(array: &Tensor, steps: &[ArgumentStep]) -> Option<Taken> {
     let mut tensor = array.clone();
-    let mut closed = None;
+    let (mut closed, mut counts) = (None, None);
     for step in steps {
         match step {
             ArgumentStep::Closed(end) => closed = Some(end.clone()),
+            ArgumentStep::Counts(size) => counts = Some(size.clone()),
             ArgumentStep::Part { axis, first, count } => {
                 let extent = *tensor.shape.get(*axis)?;
                 first.checked_add(*count).filter(|end| *end <= extent)?;
@@ -163,7 +173,7 @@ fn follow(array: &Tensor, steps: &[ArgumentStep]) -> Option<Taken> {
             }
         }
     }
-    Some(Taken { tensor, closed })
+    Some(Taken { tensor, closed, counts })
 }
 
 /// Takes so many elements of a dimension, from one on.

@@ -4,7 +4,8 @@
 //! (arguments
 //!   (features (x))                                       ; the first argument is the input `x`
 //!   (edges (src (part 0 0 1)) (dst (part 0 1 1)))        ; rows of one argument are two inputs
-//!   (starts (offsets (closed lookups))))                 ; offsets without the end of the last bag
+//!   (starts (offsets (closed lookups)))                  ; offsets without the end of the last bag
+//!   (owners (segments (counts rows))))                   ; the size `rows` is one more than the greatest element
 //! ```
 
 use super::read::Reader;
@@ -48,6 +49,8 @@ pub enum Step {
     },
     /// A last element after all others: the end of the last bag.
     Closed(Extent),
+    /// All elements, of which the greatest one says a size: one more.
+    Counts(String),
 }
 
 impl Reader {
@@ -69,7 +72,7 @@ impl Reader {
     fn held(&mut self, item: &Sexp) -> Option<Held> {
         let Some((input, steps)) = item.form() else {
             let help =
-                "write `(INPUT)`, `(INPUT (part AXIS FIRST COUNT))` or `(INPUT (closed EXTENT))`";
+                "write `(INPUT)`, `(INPUT (part AXIS FIRST COUNT))`, `(INPUT (closed EXTENT))` or `(INPUT (counts SIZE))`";
             self.error_with_help(item.span, "an input was expected", "not an input", help);
             return None;
         };
@@ -90,10 +93,11 @@ impl Reader {
                 .zip(number(count))
                 .map(|((axis, first), count)| Step::Part { axis, first, count }),
             Some(("closed", [extent])) => self.extent(extent).map(Step::Closed),
+            Some(("counts", [size])) => self.name("a size", size).map(Step::Counts),
             _ => None,
         };
         if step.is_none() {
-            let help = "write `(part AXIS FIRST COUNT)` or `(closed EXTENT)`";
+            let help = "write `(part AXIS FIRST COUNT)`, `(closed EXTENT)` or `(counts SIZE)`";
             self.error_with_help(item.span, "a part of an argument was expected", "not one", help);
         }
         step
