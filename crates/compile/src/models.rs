@@ -38,8 +38,7 @@ pub struct Loaded {
 pub fn load(sources: &mut Sources, path: &Path) -> Checked<Loaded> {
     if let Some(what) = not_imported(path) {
         let error = Diagnostic::global(format!("{}: {what} is not imported", path.display()));
-        let help =
-            "programs of PyTorch (`torch.export.save` writes .pt2), TensorFlow graphs (.pb) and StableHLO text (.mlir) are";
+        let help = "programs of PyTorch (`torch.export.save` writes .pt2), TensorFlow graphs (.pb) and StableHLO text (.mlir) are";
         return Err(vec![error.with_help(help)]);
     }
     if !is_import(path) {

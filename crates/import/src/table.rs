@@ -125,7 +125,8 @@ impl Table {
             }
         }
         let given = call.given.iter().filter(|(name, item)| {
-            !matches!(item, Item::None | Item::Tensor(_) | Item::Known(_)) && !self.ignored.contains(name)
+            !matches!(item, Item::None | Item::Tensor(_) | Item::Known(_))
+                && !self.ignored.contains(name)
         });
         let given: Vec<String> =
             given.map(|(name, item)| format!("{name} = {}", brief(item))).collect();

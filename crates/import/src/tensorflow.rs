@@ -166,7 +166,11 @@ impl Order {
 }
 
 /// Returns the nodes that results need, with operands first, else in the order of the file.
-fn ordered(nodes: &[Node], inputs: &[Vec<Input>], results: &[usize]) -> Result<Vec<usize>, Problem> {
+fn ordered(
+    nodes: &[Node],
+    inputs: &[Vec<Input>],
+    results: &[usize],
+) -> Result<Vec<usize>, Problem> {
     let mut needed = vec![false; nodes.len()];
     let mut open = results.to_vec();
     while let Some(at) = open.pop() {
@@ -251,9 +255,9 @@ impl Reader<'_> {
             return Err(Problem::Interface(format!("the argument `{}` has no type", node.name)));
         };
         let elem = tensor::elem(*dtype, &node.name)?;
-        let Some(Value::Shape(shape)) = attribute("shape").filter(|shape| {
-            matches!(shape, Value::Shape(shape) if !shape.unknown)
-        }) else {
+        let Some(Value::Shape(shape)) = attribute("shape")
+            .filter(|shape| matches!(shape, Value::Shape(shape) if !shape.unknown))
+        else {
             return Err(Problem::Interface(format!("the argument `{}` has no shape", node.name)));
         };
         let name = crate::write::word(&node.name);
@@ -346,7 +350,9 @@ fn item(value: &Value, name: &str) -> Item {
         Value::Number(x) => Item::Number(f64::from(*x)),
         Value::Bool(b) => Item::Bool(*b),
         Value::Text(text) => Item::Word(String::from_utf8_lossy(text).into_owned()),
-        Value::Type(code) => tensor::elem(*code, name).map_or(Item::Word("other".to_owned()), Item::Type),
+        Value::Type(code) => {
+            tensor::elem(*code, name).map_or(Item::Word("other".to_owned()), Item::Type)
+        }
         Value::List(list) => Item::List(list.ints.iter().map(|n| Item::Int(*n)).collect()),
         Value::Shape(_) | Value::Tensor(_) => Item::Word("tensor".to_owned()),
     }

@@ -79,7 +79,8 @@ pub(crate) fn write(graph: &Graph, name: &str) -> Result<Written, ImportError> {
     }
     writer.outputs()?;
     if graph.made.values().any(|size| writer.mentions(size)) {
-        let text = "an extent follows from data in another way than as a size, or a size plus a number";
+        let text =
+            "an extent follows from data in another way than as a size, or a size plus a number";
         return Err(Problem::Operands(text.to_owned()).into());
     }
     Ok(writer.written(name))

@@ -47,10 +47,10 @@ impl Builder {
             return Err(misfit("each row belongs to a segment"));
         }
         own.iter().zip(&of).try_for_each(|(a, b)| one_size(a, b))?;
-        let n = self.elements(&of)?;
-        let ids = self.reshape(ids, vec![n.clone()])?;
+        let (n, all) = (self.elements(&of)?, self.elements(&own[..of.len()])?);
+        let ids = self.reshape(ids, vec![n])?;
         let rest = &own[of.len()..];
-        let flat = std::iter::once(n).chain(rest.iter().cloned()).collect();
+        let flat = std::iter::once(all).chain(rest.iter().cloned()).collect();
         let rows = self.reshape(rows, flat)?;
         let shape: Vec<Extent> = std::iter::once(segments).chain(rest.iter().cloned()).collect();
         let elem = self.elem(rows);
@@ -144,7 +144,8 @@ impl Builder {
                 None => *index,
                 Some(at) => {
                     let n = own.get(axis).and_then(Extent::constant);
-                    let n = n.ok_or_else(|| misfit("positions in a dimension of unknown extent"))?;
+                    let n =
+                        n.ok_or_else(|| misfit("positions in a dimension of unknown extent"))?;
                     let n = self.number(n as f64, self.elem(at))?;
                     let before = self.zip(MUL, at, n)?;
                     self.zip(ADD, before, *index)?
@@ -152,7 +153,8 @@ impl Builder {
             });
         }
         let at = at.ok_or_else(|| misfit("positions in no dimension"))?;
-        let first = own.get(..positions.len()).ok_or_else(|| misfit("more positions than dimensions"))?;
+        let first =
+            own.get(..positions.len()).ok_or_else(|| misfit("more positions than dimensions"))?;
         let (n, m) = (self.elements(first)?, self.elements(&self.shape(at))?);
         let rest = own[positions.len()..].to_vec();
         let with = |n: Extent| std::iter::once(n).chain(rest.iter().cloned()).collect::<Vec<_>>();

@@ -6,11 +6,14 @@ use crate::graph::{count, shown};
 use crate::limits::OPERATORS;
 use ember_model::Extent;
 
+/// The start of the names of extents that follow from others. What they are is not known.
+const MADE: &str = "made.";
+
 /// Checks that extents which only the data says are not two where they must be one.
 pub(crate) fn one_size(a: &Extent, b: &Extent) -> Result<(), Problem> {
     match (a, b) {
         (Extent::Size { name: a, plus: m }, Extent::Size { name: b, plus: n })
-            if a != b && m == n =>
+            if a != b && m == n && ![a, b].iter().any(|name| name.starts_with(MADE)) =>
         {
             Err(Problem::Sizes(a.clone(), b.clone()))
         }
@@ -25,7 +28,7 @@ impl Builder {
         if next > OPERATORS {
             return Err(misfit("too many extents follow from others"));
         }
-        let name = self.graph.made.entry(what).or_insert_with(|| format!("made.{next}")).clone();
+        let name = self.graph.made.entry(what).or_insert_with(|| format!("{MADE}{next}")).clone();
         Ok(Extent::Size { name, plus: 0 })
     }
 
@@ -35,7 +38,7 @@ impl Builder {
             return Ok(sum);
         }
         match extent {
-            Extent::Size { name, plus } if !name.starts_with("made.") => {
+            Extent::Size { name, plus } if !name.starts_with(MADE) => {
                 Err(Problem::Less(name.clone(), by.unsigned_abs().saturating_sub(*plus)))
             }
             Extent::Size { .. } => self.made(format!("{extent} + {by}")),
@@ -84,7 +87,8 @@ impl Builder {
         let whole = n.checked_div(m).filter(|whole| whole.checked_mul(m) == Some(n));
         match (whole, &sizes[..]) {
             (Some(whole), sizes) => {
-                let all: Vec<Extent> = sizes.iter().cloned().chain([Extent::Const(whole)]).collect();
+                let all: Vec<Extent> =
+                    sizes.iter().cloned().chain([Extent::Const(whole)]).collect();
                 self.elements(&all)
             }
             (None, _) => Err(misfits()),

@@ -326,11 +326,11 @@ fn elements(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Probl
         "concat" => {
             let parts = given.tensors(b, 0)?;
             b.concat(parts, given.int(1)?)?
-        },
+        }
         "stack" => {
             let parts = given.tensors(b, 0)?;
             b.stack(parts, given.int(1)?)?
-        },
+        }
         _ => return Ok(None),
     };
     Ok(Some(done))

@@ -64,12 +64,14 @@ impl Known {
 
     /// The tensor of the numbers.
     pub(crate) fn tensor(&self, builder: &mut Builder) -> Result<Id, Problem> {
-        let ints = self.ints().ok_or_else(|| misfit("a size that the data says is computed with"))?;
+        let ints =
+            self.ints().ok_or_else(|| misfit("a size that the data says is computed with"))?;
         let shape: Vec<Extent> = self.shape.iter().copied().map(Extent::Const).collect();
         let rises = ints.iter().enumerate().all(|(at, n)| *n == at as i64);
         match &ints[..] {
-            [_, _, ..] if rises && shape.len() == 1 && self.elem != Elem::Bool => {
-                builder.iota(0, 1, ints.len() as u64, self.elem)
+            [_, _, ..] if rises && self.elem != Elem::Bool => {
+                let places = builder.iota(0, 1, ints.len() as u64, self.elem)?;
+                builder.reshape(places, shape)
             }
             [first, rest @ ..] if rest.iter().all(|n| n == first) => {
                 builder.full(*first as f64, shape, self.elem)
@@ -105,7 +107,9 @@ fn computed(builder: &mut Builder, given: &Operands) -> Result<Option<Known>, Pr
             _ => None,
         },
         "cast" => match (known(1), given.item(0)) {
-            (Some(x), Item::Type(elem)) if elem.is_integer() => Some(Known { elem: *elem, ..x.clone() }),
+            (Some(x), Item::Type(elem)) if elem.is_integer() => {
+                Some(Known { elem: *elem, ..x.clone() })
+            }
             _ => None,
         },
         "fold_over" => match known(1) {
@@ -133,6 +137,12 @@ fn computed(builder: &mut Builder, given: &Operands) -> Result<Option<Known>, Pr
             elem.map(|elem| Known::vector(values, elem))
         }
         "strided" => match (known(0), given.range(builder)?) {
+            // A number without dimensions has only a new one to take.
+            (Some(x), _) if x.shape.is_empty() => match given.int(7)? {
+                0 => Some(x.clone()),
+                1 => x.picked(vec![1], 0..1),
+                _ => None,
+            },
             (Some(x), Some(range)) if x.shape.len() == 1 => {
                 let places = range.places(x.values.len());
                 let shape = if range.single { Vec::new() } else { vec![places.len() as u64] };
@@ -175,13 +185,16 @@ fn computed(builder: &mut Builder, given: &Operands) -> Result<Option<Known>, Pr
             (Some(first), Some(end), Some(step)) => {
                 let ints = [first, end, step].map(Known::ints);
                 let [Some(first), Some(end), Some(step)] = ints else { return Ok(None) };
-                let ([first], [end], [step]) = (&first[..], &end[..], &step[..]) else { return Ok(None) };
+                let ([first], [end], [step]) = (&first[..], &end[..], &step[..]) else {
+                    return Ok(None);
+                };
                 if *step <= 0 {
                     return Ok(None);
                 }
                 let all = (*first..*end).step_by(*step as usize).take(MOST + 1).map(Whole::Int);
                 let all: Vec<Whole> = all.collect();
-                (all.len() <= MOST).then(|| Known::vector(all, known(0).map_or(Elem::Bool, |x| x.elem)))
+                (all.len() <= MOST)
+                    .then(|| Known::vector(all, known(0).map_or(Elem::Bool, |x| x.elem)))
             }
             _ => None,
         },
@@ -192,10 +205,14 @@ fn computed(builder: &mut Builder, given: &Operands) -> Result<Option<Known>, Pr
 /// An operation on numbers, the single one of either side repeated.
 fn zip(builder: &mut Builder, word: &str, x: &Known, y: &Known) -> Result<Option<Known>, Problem> {
     let n = x.values.len().max(y.values.len());
-    if x.values.is_empty() || y.values.is_empty() || [x, y].iter().any(|k| ![1, n].contains(&k.values.len())) {
+    if x.values.is_empty()
+        || y.values.is_empty()
+        || [x, y].iter().any(|k| ![1, n].contains(&k.values.len()))
+    {
         return Ok(None);
     }
-    let shape = if x.shape.len() >= y.shape.len() && x.values.len() == n { &x.shape } else { &y.shape };
+    let shape =
+        if x.shape.len() >= y.shape.len() && x.values.len() == n { &x.shape } else { &y.shape };
     let mut values = Vec::new();
     for at in 0..n {
         let (a, b) = (&x.values[at % x.values.len()], &y.values[at % y.values.len()]);
@@ -205,7 +222,12 @@ fn zip(builder: &mut Builder, word: &str, x: &Known, y: &Known) -> Result<Option
     Ok(Some(Known { shape: shape.clone(), values, elem: x.elem }))
 }
 
-fn apply(builder: &mut Builder, word: &str, a: &Whole, b: &Whole) -> Result<Option<Whole>, Problem> {
+fn apply(
+    builder: &mut Builder,
+    word: &str,
+    a: &Whole,
+    b: &Whole,
+) -> Result<Option<Whole>, Problem> {
     let size = |extent: Result<Extent, Problem>| extent.map(|extent| Some(Whole::Size(extent)));
     match (word, a, b) {
         (_, Whole::Int(a), Whole::Int(b)) => Ok(match word {
@@ -230,7 +252,8 @@ fn apply(builder: &mut Builder, word: &str, a: &Whole, b: &Whole) -> Result<Opti
         (MAX, Whole::Size(n), Whole::Int(..=0)) | (MAX, Whole::Int(..=0), Whole::Size(n)) => {
             Ok(Some(Whole::Size(n.clone())))
         }
-        (MUL, Whole::Size(n), Whole::Int(by @ 2..)) | (MUL, Whole::Int(by @ 2..), Whole::Size(n)) => {
+        (MUL, Whole::Size(n), Whole::Int(by @ 2..))
+        | (MUL, Whole::Int(by @ 2..), Whole::Size(n)) => {
             size(builder.elements(&[n.clone(), Extent::Const(by.unsigned_abs())]))
         }
         (MUL, Whole::Size(a), Whole::Size(b)) => size(builder.elements(&[a.clone(), b.clone()])),
@@ -240,7 +263,12 @@ fn apply(builder: &mut Builder, word: &str, a: &Whole, b: &Whole) -> Result<Opti
 }
 
 /// A fold of all numbers of a vector.
-fn fold(builder: &mut Builder, word: &str, x: &Known, keep: bool) -> Result<Option<Known>, Problem> {
+fn fold(
+    builder: &mut Builder,
+    word: &str,
+    x: &Known,
+    keep: bool,
+) -> Result<Option<Known>, Problem> {
     let word = match word {
         "sum" => ADD,
         "prod" => MUL,

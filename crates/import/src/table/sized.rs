@@ -58,7 +58,11 @@ impl Operands<'_> {
     }
 
     /// Returns the extents that a function which keeps all elements gives.
-    pub(super) fn target(&self, builder: &mut Builder, own: &[Extent]) -> Result<Vec<Extent>, Problem> {
+    pub(super) fn target(
+        &self,
+        builder: &mut Builder,
+        own: &[Extent],
+    ) -> Result<Vec<Extent>, Problem> {
         match self.function {
             "squeeze" => {
                 let mut gone = Vec::new();
@@ -83,7 +87,10 @@ impl Operands<'_> {
                     0 => Ok(known),
                     1 => {
                         let rest = builder.rest(own, &known)?;
-                        Ok(dims.into_iter().map(|dim| dim.unwrap_or_else(|| rest.clone())).collect())
+                        Ok(dims
+                            .into_iter()
+                            .map(|dim| dim.unwrap_or_else(|| rest.clone()))
+                            .collect())
                     }
                     _ => Err(misfit("several extents are -1")),
                 }
@@ -144,9 +151,11 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
                 if first == 0 && (n.is_none() || n == own) {
                     continue;
                 }
-                let n = n.map(|n| n.constant().and_then(|n| i64::try_from(n).ok()).ok_or_else(|| {
-                    misfit("a slice of a length that the data says")
-                }));
+                let n = n.map(|n| {
+                    n.constant()
+                        .and_then(|n| i64::try_from(n).ok())
+                        .ok_or_else(|| misfit("a slice of a length that the data says"))
+                });
                 let end = n.transpose()?.map_or(i64::MAX, |n| first.saturating_add(n));
                 x = b.slice(x, axis as i64, first, end, 1)?;
             }
@@ -192,7 +201,8 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             let (n, lowest) = match given.item(3) {
                 Item::None => (given.segments(b, ids)?, false),
                 _ => {
-                    let n = given.extents(3)?.pop().ok_or_else(|| misfit("no number of segments"))?;
+                    let n =
+                        given.extents(3)?.pop().ok_or_else(|| misfit("no number of segments"))?;
                     (n, given.truth(4)?)
                 }
             };
@@ -296,7 +306,11 @@ fn tile(b: &mut Builder, x: Id, given: &Operands) -> Result<Id, Problem> {
                 x = b.expand(x, shape)?;
             }
             (_, Some(n @ 0..=64)) => x = b.concat(vec![x; n as usize], axis as i64)?,
-            _ => return Err(misfit("a dimension is repeated very often, or as often as the data says")),
+            _ => {
+                return Err(misfit(
+                    "a dimension is repeated very often, or as often as the data says",
+                ));
+            }
         }
     }
     Ok(x)

@@ -8,6 +8,9 @@ use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
 use std::collections::BTreeMap;
 
+/// The most arguments whose order is looked for.
+const MOST_PLACED: usize = 64;
+
 /// An input's elements, before the shape is that of the model.
 struct Taken {
     tensor: Tensor,
@@ -24,7 +27,9 @@ impl Model {
         let names: Vec<String> = arrays.keys().cloned().collect();
         let (mut errors, mut taken) = (Vec::new(), BTreeMap::new());
         let mut found = false;
-        for (n, Parameter { name, held }) in self.arguments().into_iter().enumerate() {
+        let arguments = self.arguments();
+        let places = self.placed(&arguments, &arrays);
+        for (Parameter { name, held }, n) in arguments.into_iter().zip(places) {
             let array = arrays.remove(&name).or_else(|| arrays.remove(&format!("input.{n}")));
             found |= array.is_some();
             let Some(array) = array else {
@@ -69,6 +74,43 @@ impl Model {
             }
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Returns the number of the array for each argument. It is that of the argument, unless the elements or extents of
+    /// some array do not fit its argument, and all fit in another order: a program may not record that of its arguments.
+    fn placed(&self, arguments: &[Parameter], arrays: &BTreeMap<String, Tensor>) -> Vec<usize> {
+        let fits = |argument: &Parameter, n: usize| {
+            let Some(array) = arrays.get(&format!("input.{n}")) else { return false };
+            argument.held.iter().all(|held| self.fits(held, array))
+        };
+        let own: Vec<usize> = (0..arguments.len()).collect();
+        let named = arguments.iter().any(|argument| arrays.contains_key(&argument.name));
+        if named || own.len() > MOST_PLACED || own.iter().all(|n| fits(&arguments[*n], *n)) {
+            return own;
+        }
+        // The argument of each array so far; an array moves on if its argument takes another one.
+        let mut taken: Vec<Option<usize>> = vec![None; arguments.len()];
+        for n in &own {
+            let mut seen = vec![false; arguments.len()];
+            if !place(*n, &|argument, n| fits(&arguments[argument], n), &mut taken, &mut seen) {
+                return own;
+            }
+        }
+        let array = |argument: &usize| taken.iter().position(|own| *own == Some(*argument));
+        own.iter().map(|argument| array(argument).unwrap_or(*argument)).collect()
+    }
+
+    /// Returns true if an array's elements and extents may be those of an input.
+    fn fits(&self, held: &Held, array: &Tensor) -> bool {
+        let Some(input) = self.inputs.iter().find(|input| input.tensor.name == held.input) else {
+            return false;
+        };
+        let (declared, dtype) = (&input.tensor.shape, input.tensor.dtype);
+        let Some(Taken { tensor, closed, .. }) = follow(array, &held.steps) else { return false };
+        let elements = tensor.len() + u64::from(closed.is_some());
+        let shape = if closed.is_some() { vec![elements] } else { tensor.shape.clone() };
+        tensor.dtype.is_float() == dtype.is_float()
+            && fitted(&shape, declared, elements, &BTreeMap::new()).is_some()
     }
 
     /// Makes an array the data of an input, under the shape that the model says.
@@ -133,6 +175,29 @@ impl Model {
             self.data.sources.insert(input.tensor.name.clone(), source);
         }
     }
+}
+
+/// Gives an argument an array that fits it, its own first; an argument that had it takes another one.
+fn place(
+    argument: usize,
+    fits: &impl Fn(usize, usize) -> bool,
+    taken: &mut [Option<usize>],
+    seen: &mut [bool],
+) -> bool {
+    let arrays = std::iter::once(argument).chain((0..taken.len()).filter(|n| *n != argument));
+    for n in arrays.collect::<Vec<_>>() {
+        if fits(argument, n) && !std::mem::replace(&mut seen[n], true) {
+            let free = match taken[n] {
+                Some(other) => place(other, fits, taken, seen),
+                None => true,
+            };
+            if free {
+                taken[n] = Some(argument);
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// Returns the shape of so many elements under declared extents, where the array's own shape may be another one. At most

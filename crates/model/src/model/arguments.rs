@@ -71,8 +71,7 @@ impl Reader {
 
     fn held(&mut self, item: &Sexp) -> Option<Held> {
         let Some((input, steps)) = item.form() else {
-            let help =
-                "write `(INPUT)`, `(INPUT (part AXIS FIRST COUNT))`, `(INPUT (closed EXTENT))` or `(INPUT (counts SIZE))`";
+            let help = "write `(INPUT)`, `(INPUT (part AXIS FIRST COUNT))`, `(INPUT (closed EXTENT))` or `(INPUT (counts SIZE))`";
             self.error_with_help(item.span, "an input was expected", "not an input", help);
             return None;
         };
