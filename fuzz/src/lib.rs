@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 pub type Reader = fn(&str);
 
 /// The readers with their names.
-pub const READERS: [(&str, Reader); 8] = [
+pub const READERS: [(&str, Reader); 9] = [
     ("rules", rules),
     ("model", model),
     ("program", program),
@@ -35,6 +35,7 @@ pub const READERS: [(&str, Reader); 8] = [
     ("matrix_market", matrix_market),
     ("import", import),
     ("stablehlo", stablehlo),
+    ("tensorflow", tensorflow),
 ];
 
 /// The extent of every symbolic size, and the maximum number of elements of a tensor in a run.
@@ -173,6 +174,12 @@ pub fn import(text: &str) {
 /// Imports StableHLO text, and reads the model that it becomes.
 pub fn stablehlo(text: &str) {
     imported("fuzz.mlir", text.as_bytes());
+}
+
+/// Imports a graph of TensorFlow, whose bytes are the first 256 characters, and reads the model that it becomes.
+pub fn tensorflow(text: &str) {
+    let bytes: Vec<u8> = text.chars().filter_map(|c| u8::try_from(u32::from(c)).ok()).collect();
+    imported("fuzz.pb", &bytes);
 }
 
 fn imported(path: &str, bytes: &[u8]) {

@@ -148,13 +148,13 @@ impl Problem {
             Problem::Zip(_)
             | Problem::Member(_)
             | Problem::Damaged { .. }
-            | Problem::Json { .. }
-            | Problem::Order(_) => {
+            | Problem::Json { .. } => {
                 "write the file again with `torch.export.save(torch.export.export(module, inputs), \"model.pt2\")`"
             }
             Problem::Version { .. } => {
                 "export it again with a PyTorch whose version is known: 2.8 or later"
             }
+            Problem::Order(_) => "export the program again: what the file says is no program",
             Problem::Graph(_) => {
                 "write the file again with `tf.io.write_graph(convert_variables_to_constants_v2(function).graph, folder, \"model.pb\", as_text=False)`"
             }

@@ -3,7 +3,7 @@
 
 use crate::error::Problem;
 use crate::graph::{Graph, Id, Op};
-use crate::limits::KNOWN;
+use crate::limits::{KNOWN, LOWEST};
 use crate::write::known;
 use egg::{Id as Class, Language};
 use ember_analysis::facts::{EGraph, Facts};
@@ -13,6 +13,7 @@ use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, ScheduleStep};
 use ember_language::term::{Head, Node};
 use ember_model::Extent;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The dialect of graphs and the rules.
@@ -213,9 +214,10 @@ impl Terms<'_> {
                 let n = self.int(whole(graph, id).unwrap_or(0));
                 return Ok(Some(self.op("number", &[n])));
             }
-            Op::Expand if is_zero(graph, id) => {
+            Op::Expand if constant(graph, id).is_some_and(|x| x == 0.0 || x == LOWEST) => {
+                let word = if constant(graph, id) == Some(0.0) { "zeros" } else { "lowest" };
                 let shape = self.shape(&node.shape);
-                return Ok(shape.map(|shape| self.op("zeros", &[shape])));
+                return Ok(shape.map(|shape| self.op(word, &[shape])));
             }
             Op::Expand => {
                 let shape = self.shape(&node.shape);
@@ -253,25 +255,22 @@ impl Terms<'_> {
     }
 }
 
-/// Returns the whole number that a value is everywhere.
-fn whole(graph: &Graph, id: Id) -> Option<i64> {
+/// Returns the number that a value is everywhere.
+fn constant(graph: &Graph, id: Id) -> Option<f64> {
     let mut node = graph.node(id);
     while let (Op::Expand | Op::Reshape | Op::Cast, Some(of)) = (&node.op, node.operands.first()) {
         node = graph.node(*of);
     }
     match node.op {
-        Op::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Some(x as i64),
+        Op::Number(x) => Some(x),
         _ => None,
     }
 }
 
-/// Returns true if a value is 0 everywhere.
-fn is_zero(graph: &Graph, id: Id) -> bool {
-    let mut node = graph.node(id);
-    while let (Op::Expand | Op::Reshape | Op::Cast, Some(of)) = (&node.op, node.operands.first()) {
-        node = graph.node(*of);
-    }
-    node.op == Op::Number(0.0)
+/// Returns the whole number that a value is everywhere.
+fn whole(graph: &Graph, id: Id) -> Option<i64> {
+    let whole = constant(graph, id).filter(|x| x.fract() == 0.0 && x.abs() < 1e15);
+    whole.map(|x| x as i64)
 }
 
 /// Returns n if the positions are i·n + j for all i > j, row by row.
@@ -297,7 +296,8 @@ impl Found<'_> {
         Found { egraph, values }
     }
 
-    /// Returns the operation of an idiom in a class, and its operands. The one with the most operands covers the most.
+    /// Returns the operation of an idiom in a class, and its operands. The one with the most operands
+    /// covers the most; of equal ones, it is that whose operands the program has first.
     fn idiom(&self, class: Class) -> Option<(Op, Vec<Id>)> {
         let nodes = &self.egraph[self.egraph.find(class)].nodes;
         let idioms = nodes.iter().filter_map(|node| {
@@ -311,7 +311,8 @@ impl Found<'_> {
             }
             Some((Op::Idiom(word.to_owned()), operands))
         });
-        idioms.max_by_key(|(_, operands)| operands.len())
+        idioms
+            .max_by_key(|(_, operands): &(Op, Vec<Id>)| (operands.len(), Reverse(operands.clone())))
     }
 
     /// Returns a lookup or a scatter with the positions that the program has first, among those that are equal.

@@ -35,3 +35,6 @@ pub(crate) const SEGMENTS: u64 = 16;
 
 /// The most tensors that one operator returns or takes.
 pub(crate) const RESULTS: usize = 1024;
+
+/// The least number of f32, which is the greatest of no rows in some operators.
+pub(crate) const LOWEST: f64 = f32::MIN as f64;

@@ -168,6 +168,15 @@ impl Builder {
             return Ok(x);
         }
         let Some(extent) = shape[axis].constant().and_then(|n| i64::try_from(n).ok()) else {
+            // So many less at either end are left, whatever the data says.
+            if let (Ok(from), true) =
+                (u64::try_from(first), step == 1 && (end < 0 || end == i64::MAX))
+            {
+                let behind = if end < 0 { end } else { 0 };
+                shape[axis] = self.more(&shape[axis], behind.saturating_sub(first))?;
+                let elem = self.elem(x);
+                return self.add(Op::Slice { axis, first: from }, vec![x], shape, elem);
+            }
             return Err(misfit(format!("a slice of the dimension `{}`", shape[axis])));
         };
         let within = |n: i64| if n < 0 { n.saturating_add(extent) } else { n }.clamp(0, extent);

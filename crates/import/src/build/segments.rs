@@ -4,13 +4,10 @@ use super::sizes::one_size;
 use super::{Builder, Built, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id, Op};
-use crate::limits::SEGMENTS;
+use crate::limits::{LOWEST, SEGMENTS};
 use crate::words::{ADD, DIV, MAX, MIN, MUL};
 use ember_model::Extent;
 use ember_values::scalar::DType;
-
-/// The least number of f32, which the greatest of no rows is where a row is not 0.
-const LOWEST: f64 = f32::MIN as f64;
 
 impl Builder {
     /// Returns the number of segments that ascending positions name: one more than the greatest.

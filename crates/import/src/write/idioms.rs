@@ -5,7 +5,10 @@ use super::inputs::Use;
 use crate::error::Problem;
 use crate::graph::Id;
 use crate::layout::{Base, Laid, live};
-use crate::words::{BAG, BLOCK_GATHER, GATHER, KG, SPMM, TRIANGLE};
+use crate::limits::LOWEST;
+use crate::words::{
+    ADD, BAG, BLOCK_GATHER, GATHER, KG, MAX, SEGMENT_SUM, SPMM, TRIANGLE, WHERE_NUMBER,
+};
 use ember_model::Extent;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
@@ -45,8 +48,16 @@ impl Writer<'_> {
             }
             ("blocks", [x, index]) => self.blocks(*x, *index, shape),
             ("spmm", [x, from, to, weights]) => self.edges(*x, (*from, *to), Some(*weights), shape),
-            ("segments", [x, offsets]) => self.segments(*x, *offsets, shape),
+            ("segments", [x, offsets]) => self.segments("sum", *x, *offsets, shape),
+            ("segments_max", [x, offsets]) => {
+                let most = self.segments(MAX, *x, *offsets, shape)?;
+                self.or_lowest(most, (*x, *offsets), shape)
+            }
             ("bag", [x, from, offsets]) => self.bag("sum", true, &[*x, *from, *offsets]),
+            ("bag_max", [x, from, offsets]) => {
+                let most = self.bag(MAX, true, &[*x, *from, *offsets])?;
+                self.or_lowest(most, (*from, *offsets), shape)
+            }
             ("csr", [x, from, offsets, weights]) => {
                 let lookups = self.shape(*from).first().cloned().unwrap_or(Extent::Const(1));
                 let (laid, own) = (self.laid(*x)?, self.shape(*x));
@@ -64,8 +75,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Rows added by bag, each row once and in order.
-    fn segments(&mut self, x: Id, offsets: Id, shape: &[Extent]) -> Result<Laid, Problem> {
+    /// Rows combined by bag, each row once and in order.
+    fn segments(
+        &mut self,
+        mode: &str,
+        x: Id,
+        offsets: Id,
+        shape: &[Extent],
+    ) -> Result<Laid, Problem> {
         let (laid, own) = (self.laid(x)?, self.shape(x));
         let Some(n) = own[0].constant().and_then(|n| i64::try_from(n).ok()) else {
             let text = "bags of computed rows, of which only the data says how many there are";
@@ -75,8 +92,27 @@ impl Writer<'_> {
         let places = self.known_input("places", vector((0..n).collect()), &own[0], used);
         let offsets = self.offsets(offsets, &own[0], true)?;
         let table = self.arrange(&laid, &[Some(0), Some(1)], &own)?;
-        let name = self.step(format!("({BAG} sum {table} {places} {offsets})"));
+        let name = self.step(format!("({BAG} {mode} {table} {places} {offsets})"));
         Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
+    }
+
+    /// Rows of bags, where those of empty bags are the least number in place of 0.
+    fn or_lowest(
+        &mut self,
+        rows: Laid,
+        (lookups, offsets): (Id, Id),
+        shape: &[Extent],
+    ) -> Result<Laid, Problem> {
+        let n = self.shape(lookups).first().cloned().unwrap_or(Extent::Const(1));
+        let offsets = self.offsets(offsets, &n, true)?;
+        let ones = self.fill(1.0, &[n], rows.dtype);
+        let lengths = self.step(format!("({SEGMENT_SUM} {ones} {offsets})"));
+        let (zeros, lowest) =
+            (self.fill(0.0, shape, rows.dtype), self.fill(LOWEST, shape, rows.dtype));
+        let lengths = self.step(format!("(nn.{ADD}_rows {zeros} {lengths})"));
+        let most = self.named(&rows, shape)?;
+        let name = self.step(format!("({WHERE_NUMBER} eq {lengths} 0.0 {lowest} {most})"));
+        Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, rows.dtype))
     }
 
     fn stack(&mut self, parts: &[Id], shape: &[Extent]) -> Result<Laid, Problem> {
