@@ -199,7 +199,7 @@ impl Terms<'_> {
                 return Ok(n.map(|n| self.op("iota", &[n])));
             }
             Op::Cast if node.elem.is_integer() => match node.operands.first() {
-                Some(of) if graph.node(*of).elem.is_integer() => "whole".to_owned(),
+                Some(of) if graph.node(*of).elem.is_integer() => "integers".to_owned(),
                 _ => return Ok(None),
             },
             Op::Slice { axis: 0, first } => {

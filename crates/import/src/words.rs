@@ -23,6 +23,5 @@ pub(crate) const GATHER: &str = "emb.gather";
 pub(crate) const BLOCK_GATHER: &str = "emb.block_gather";
 pub(crate) const BAG: &str = "emb.bag";
 pub(crate) const SPMM: &str = "emb.spmm";
-pub(crate) const SEGMENT_SUM: &str = "emb.segment_sum";
 pub(crate) const KG: &str = "emb.kg";
 pub(crate) const TRIANGLE: &str = "nn.triangle";

@@ -170,7 +170,7 @@ pub(super) fn call(builder: &mut Builder, function: &str, items: &[Item]) -> Res
 
 /// The extents of a value, their number, and that of the elements.
 fn measured(builder: &mut Builder, given: &Operands) -> Result<Option<Known>, Problem> {
-    let ("extents" | "rank" | "size") = given.function else { return Ok(None) };
+    let ("extents" | "rank" | "count") = given.function else { return Ok(None) };
     let shape = match given.item(0) {
         Item::Known(known) => known.shape.iter().copied().map(Extent::Const).collect(),
         _ => {

@@ -84,7 +84,7 @@ pub(super) struct Tensor {
     pub(super) dtype: i32,
     #[prost(message, optional, tag = "2")]
     pub(super) shape: Option<Shape>,
-    #[prost(bytes = "vec", tag = "4")]
+    #[prost(bytes, tag = "4")]
     pub(super) content: Vec<u8>,
     #[prost(float, repeated, tag = "5")]
     pub(super) floats: Vec<f32>,

@@ -5,10 +5,8 @@ use super::inputs::Use;
 use crate::error::Problem;
 use crate::graph::Id;
 use crate::layout::{Base, Laid, live};
-use crate::limits::LOWEST;
-use crate::words::{
-    ADD, BAG, BLOCK_GATHER, GATHER, KG, MAX, SEGMENT_SUM, SPMM, TRIANGLE, WHERE_NUMBER,
-};
+use crate::limits::{FOLDED, LOWEST};
+use crate::words::{ADD, BAG, BLOCK_GATHER, GATHER, KG, MAX, SPMM, TRIANGLE, WHERE_NUMBER};
 use ember_model::Extent;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
@@ -51,12 +49,15 @@ impl Writer<'_> {
             ("segments", [x, offsets]) => self.segments("sum", *x, *offsets, shape),
             ("segments_max", [x, offsets]) => {
                 let most = self.segments(MAX, *x, *offsets, shape)?;
-                self.or_lowest(most, (*x, *offsets), shape)
+                let (rows, places) = self.each_row(*x)?;
+                self.or_lowest(most, (rows, places), *offsets, shape)
             }
             ("bag", [x, from, offsets]) => self.bag("sum", true, &[*x, *from, *offsets]),
             ("bag_max", [x, from, offsets]) => {
                 let most = self.bag(MAX, true, &[*x, *from, *offsets])?;
-                self.or_lowest(most, (*from, *offsets), shape)
+                let rows = self.shape(*x)[0].clone();
+                let from = self.positions(*from, &rows)?;
+                self.or_lowest(most, (rows, from), *offsets, shape)
             }
             ("csr", [x, from, offsets, weights]) => {
                 let lookups = self.shape(*from).first().cloned().unwrap_or(Extent::Const(1));
@@ -83,36 +84,47 @@ impl Writer<'_> {
         offsets: Id,
         shape: &[Extent],
     ) -> Result<Laid, Problem> {
+        let (rows, places) = self.each_row(x)?;
         let (laid, own) = (self.laid(x)?, self.shape(x));
-        let Some(n) = own[0].constant().and_then(|n| i64::try_from(n).ok()) else {
-            let text = "bags of computed rows, of which only the data says how many there are";
-            return Err(Problem::Operands(text.to_owned()));
-        };
-        let used = Use::Positions(vec![own[0].clone()]);
-        let places = self.known_input("places", vector((0..n).collect()), &own[0], used);
-        let offsets = self.offsets(offsets, &own[0], true)?;
+        let offsets = self.offsets(offsets, &rows, true)?;
         let table = self.arrange(&laid, &[Some(0), Some(1)], &own)?;
         let name = self.step(format!("({BAG} {mode} {table} {places} {offsets})"));
         Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
     }
 
+    /// Returns the number of rows of a value, and the positions of all of them.
+    fn each_row(&mut self, x: Id) -> Result<(Extent, String), Problem> {
+        let rows = self.shape(x).first().cloned().unwrap_or(Extent::Const(1));
+        let Some(n) = rows.constant().filter(|n| *n <= FOLDED) else {
+            let text = "bags of computed rows that are many, or of which only the data says how many there are";
+            return Err(Problem::Operands(text.to_owned()));
+        };
+        let used = Use::Positions(vec![rows.clone()]);
+        let places = self.known_input("places", vector((0..n as i64).collect()), &rows, used);
+        Ok((rows, places))
+    }
+
     /// Rows of bags, where those of empty bags are the least number in place of 0.
     fn or_lowest(
         &mut self,
-        rows: Laid,
-        (lookups, offsets): (Id, Id),
+        most: Laid,
+        (rows, places): (Extent, String),
+        offsets: Id,
         shape: &[Extent],
     ) -> Result<Laid, Problem> {
-        let n = self.shape(lookups).first().cloned().unwrap_or(Extent::Const(1));
+        let lookups = self.inputs.0.iter().find(|input| input.name == places);
+        let n = lookups.and_then(|input| input.extents.first().cloned()).unwrap_or(rows.clone());
         let offsets = self.offsets(offsets, &n, true)?;
-        let ones = self.fill(1.0, &[n], rows.dtype);
-        let lengths = self.step(format!("({SEGMENT_SUM} {ones} {offsets})"));
-        let (zeros, lowest) =
-            (self.fill(0.0, shape, rows.dtype), self.fill(LOWEST, shape, rows.dtype));
+        let ones = self.fill(1.0, &[rows, Extent::Const(1)], most.dtype);
+        let column = [shape[0].clone(), Extent::Const(1)];
+        let lengths = self.step(format!("({BAG} sum {ones} {places} {offsets})"));
+        let lengths = self.reshaped(lengths, &column, &shape[..1]);
+        let zeros = self.fill(0.0, shape, most.dtype);
+        let lowest = self.fill(LOWEST, shape, most.dtype);
         let lengths = self.step(format!("(nn.{ADD}_rows {zeros} {lengths})"));
-        let most = self.named(&rows, shape)?;
-        let name = self.step(format!("({WHERE_NUMBER} eq {lengths} 0.0 {lowest} {most})"));
-        Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, rows.dtype))
+        let name = self.named(&most, shape)?;
+        let name = self.step(format!("({WHERE_NUMBER} eq {lengths} 0.0 {lowest} {name})"));
+        Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, most.dtype))
     }
 
     fn stack(&mut self, parts: &[Id], shape: &[Extent]) -> Result<Laid, Problem> {
