@@ -51,6 +51,8 @@ BAD = {
     "valueless": x + node("w", "Const") + node("a", "AddV2", ["x", "w"]),
     "computed_shape": x + argument("n", I32, [2]) + node("a", "Reshape", ["x", "n"]),
     "computed_range": argument("n", I32, []) + node("a", "Range", ["n", "n", "n"]),
+    "quotient": ids + node("a", "FloorDiv", ["ids", "ids"]),
+    "product": x + constant("c", I32, [1]) + node("a", "Prod", ["x", "c"]),
     "unique": ids + node("a", "Unique", ["ids"], attr("out_idx", of_type(I32))) + node("b", "Neg", ["a"]),
     "made": argument("x", F32, [-1, 3, 8]) + constant("n", I32, [2], block(7, varint(-1) + varint(8))) + node("a", "Reshape", ["x", "n"]),
     "positions": x + ids + node("s", "AddV2", ["ids", "ids"]) + constant("axis", I32, []) + node("a", "GatherV2", ["x", "s", "axis"]),

@@ -151,6 +151,11 @@ def scatter():
         return y, tf.scatter_nd(at, rows, [10, 4]), tf.gather_nd(x, at)
     return tf.function(f, input_signature=[S([10, 4], fl), S([6, 1], i64), S([6, 4], fl)]), (f32(10, 4), r.integers(0, 10, (6, 1)), f32(6, 4))
 
+def select():
+    "rows that a vector of conditions chooses, as old graphs have them, of as many as columns"
+    def f(x, y): return tf.raw_ops.Select(condition=tf.reduce_sum(x, axis=1) > 0.0, x=x, y=y)
+    return tf.function(f, input_signature=[S([4, 4], fl)] * 2), (f32(4, 4), f32(4, 4))
+
 where = np.array([[0,0],[0,1],[0,2],[1,0],[2,0],[2,1],[2,3],[3,0],[3,1],[4,0],[4,1],[4,2]], np.int64)
 MODELS = {
     **{f"tf_lookup_{c}": lambda c=c: lookup(c, True) for c in ("sum", "mean", "sqrtn")},
@@ -162,7 +167,7 @@ MODELS = {
     "tf_ragged_dynamic": lambda: ragged("reduce_sum", None), "tf_ragged_lookup": ragged_lookup,
     "tf_gcn": gcn, "tf_sage": sage, "tf_gat": gat, "tf_towers": lambda: towers(True), "tf_dlrm": dlrm,
     "tf_attention": attention, "tf_keras": keras_dense, "tf_elements": elements, "tf_transe": transe,
-    "tf_sparse_matmul": sparse_matmul, "tf_scatter": scatter,
+    "tf_sparse_matmul": sparse_matmul, "tf_scatter": scatter, "tf_select": select,
 }
 out = sys.argv[1]; os.makedirs(out, exist_ok=True)
 for n, make in MODELS.items():

@@ -106,6 +106,10 @@ fn computed(builder: &mut Builder, given: &Operands) -> Result<Option<Known>, Pr
             (Some(x), Some(y)) => zip(builder, given.word(0)?, x, y)?,
             _ => None,
         },
+        "floor_div" => match (known(0), known(1)) {
+            (Some(x), Some(y)) => zip(builder, given.function, x, y)?,
+            _ => None,
+        },
         "cast" => match (known(1), given.item(0)) {
             (Some(x), Item::Type(elem)) if elem.is_integer() => {
                 Some(Known { elem: *elem, ..x.clone() })
@@ -217,6 +221,11 @@ fn zip(builder: &mut Builder, word: &str, x: &Known, y: &Known) -> Result<Option
     for at in 0..n {
         let (a, b) = (&x.values[at % x.values.len()], &y.values[at % y.values.len()]);
         let Some(value) = apply(builder, word, a, b)? else { return Ok(None) };
+        // Narrower numbers would wrap.
+        let narrow = x.elem == Elem::Of(DType::I32);
+        if matches!(value, Whole::Int(n) if narrow && i32::try_from(n).is_err()) {
+            return Ok(None);
+        }
         values.push(value);
     }
     Ok(Some(Known { shape: shape.clone(), values, elem: x.elem }))

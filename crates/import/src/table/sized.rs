@@ -217,8 +217,23 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             match &given.ints(2)?[..] {
                 // No dimension is none here, not all.
                 [] => x,
+                _ if given.word(0)? == "prod" => {
+                    return Err(misfit("a product over computed elements"));
+                }
                 axes => b.fold(given.word(0)?, x, axes, given.truth(3)?)?,
             }
+        }
+        "floor_div" => return Err(misfit("a quotient of computed whole numbers")),
+        "choose_rows" => {
+            let (mut condition, x) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            let (own, rank) = (b.shape(condition), b.shape(x).len());
+            // A vector of conditions decides on rows.
+            if own.len() == 1 && rank > 1 {
+                let columns = std::iter::repeat_n(Extent::Const(1), rank - 1);
+                condition = b.reshape(condition, own.into_iter().chain(columns).collect())?;
+            }
+            let y = given.tensor(b, 2)?;
+            b.choose(condition, x, y)?
         }
         "total" => {
             let mut parts = given.tensors(b, 0)?.into_iter();

@@ -86,7 +86,8 @@ pub(super) fn constant(name: &str, tensor: &schema::Tensor) -> Result<Constant, 
         Data::held(dtype, listed.iter().copied().chain(missing))
     });
     let tensor = Tensor { dtype, shape, data };
-    if dtype.is_float() || n > KNOWN {
+    let sizes = matches!(elem, Elem::Bool | Elem::Of(DType::I32 | DType::I64));
+    if !sizes || n > KNOWN {
         return Ok(Constant::Tensor(tensor, elem));
     }
     let number = |i| Whole::Int(tensor.get(i).and_then(Scalar::as_i64).unwrap_or(0));

@@ -74,7 +74,11 @@ impl Writer<'_> {
                     Some(format!("(file \"{file}\" \"{}\")", input.name))
                 }
                 Content::Fill(x) => Some(format!("(constant {x:?})").replace(".0)", ")")),
-                Content::Argument { .. } => drawn(self.graph, input),
+                Content::Argument { .. } => {
+                    let ascending =
+                        self.counted(input).and_then(|size| ascending(self.graph, input, size));
+                    ascending.or_else(|| drawn(self.graph, input))
+                }
             };
             if let Some(source) = source {
                 let _ = write!(text, "\n    ({} {source})", input.name);
@@ -126,6 +130,13 @@ impl Writer<'_> {
         let known = self.graph.sizes.iter().map(|(name, n)| (name, *n));
         known.filter(|(name, _)| mentioned.contains(*name)).collect()
     }
+}
+
+/// Returns segments of about equal lengths as the source of an argument's elements; `None` if they are too many.
+fn ascending(graph: &Graph, input: &Input, size: &str) -> Option<String> {
+    let n = input.extents.first()?.value(&graph.sizes).filter(|n| *n <= MOST_OFFSETS)?;
+    let segments = graph.sizes.get(size)?;
+    Some(format!("(values {})", (0..n).map(|row| row * segments / n).join(" ")))
 }
 
 /// Returns the source of an argument's elements when no file gives them; `None` if that cannot be told.
